@@ -1,0 +1,77 @@
+/** Where in an input something stands; line and column count from 1. */
+export interface Position {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/**
+ * One thing that is wrong, said so that a user can mend it. `message` is a clause without a final stop ("unknown field"), `mend` a sentence
+ * without a final stop ("Did you mean criSocket?" keeps its question mark).
+ */
+export interface Problem {
+  /** Stable, upper-case id, e.g. `CONFIG_UNKNOWN_FIELD`. */
+  readonly code: string;
+  readonly message: string;
+  readonly mend?: string;
+  readonly severity?: 'error' | 'warning';
+  /** The host it concerns: first word of the line. */
+  readonly host?: string;
+  readonly position?: Position;
+  /** Field path inside the document, e.g. `nodeRegistration.taints[0].effect`. */
+  readonly path?: string;
+}
+
+/**
+ * Exit codes of the command line: 1 a step failed, run again to go on · 2 usage or configuration, nothing touched · 3 preflight refused,
+ * nothing touched · 4 some hosts of a rollout failed · 5 rolled back to the last known good configuration · 6 changes pending.
+ */
+export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6;
+
+export interface AppErrorOptions {
+  readonly exitCode?: ExitCode;
+  /** Everything that helps to understand it (full stderr, journal): shown with `-v 5` only. */
+  readonly detail?: string;
+  readonly cause?: unknown;
+}
+
+/** The only error the program throws on purpose. Anything else that reaches the command line is a bug of ours and is reported as one. */
+export class AppError extends Error {
+  readonly problems: readonly Problem[];
+  readonly exitCode: ExitCode;
+  readonly detail: string | undefined;
+
+  constructor(problems: Problem | readonly Problem[], options: AppErrorOptions = {}) {
+    const list = Array.isArray(problems) ? (problems as readonly Problem[]) : [problems as Problem];
+    super(list.map(formatProblem).join('\n'), options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'AppError';
+    this.problems = list;
+    this.exitCode = options.exitCode ?? 1;
+    this.detail = options.detail;
+  }
+
+  /** The code of the first problem: what a caller decides on. */
+  get code(): string {
+    return this.problems[0]?.code ?? 'UNKNOWN';
+  }
+}
+
+/** One line: `who: what: why. mend [CODE]`. */
+export function formatProblem(problem: Problem): string {
+  const { position, path, host } = problem;
+  const place = position ? `${position.file}:${position.line}:${position.column}` : '';
+  const who = [host ? `${host}:` : '', [place, path].filter(Boolean).join(' ')].filter(Boolean).join(' ');
+  const mend = problem.mend ? ` ${/[.?!]$/.test(problem.mend) ? problem.mend : `${problem.mend}.`}` : '';
+  const stop = mend && !/[.?!]$/.test(problem.message) ? '.' : '';
+  return `${who}${who && !who.endsWith(':') ? ':' : ''}${who ? ' ' : ''}${problem.message}${stop}${mend} [${problem.code}]`;
+}
+
+/** True for an AppError whose first problem has this code. */
+export function isAppError(error: unknown, code?: string): error is AppError {
+  return error instanceof AppError && (code === undefined || error.code === code);
+}
+
+/** Usage: a flag or argument is wrong. Nothing was touched. */
+export function usageError(message: string, mend?: string): AppError {
+  return new AppError({ code: 'USAGE', message, ...(mend === undefined ? {} : { mend }) }, { exitCode: 2 });
+}

@@ -1,0 +1,77 @@
+import type { JsonObject } from '../core/json.ts';
+
+/** Names an object of the API. `namespace` is absent for cluster-wide kinds. */
+export interface ObjectRef {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+export interface ObjectMeta {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly creationTimestamp?: string;
+  readonly deletionTimestamp?: string;
+}
+
+/** Any object of the API, as JSON. */
+export interface KubeObject extends JsonObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: ObjectMeta & JsonObject;
+}
+
+export type PatchType = 'merge' | 'strategic' | 'json';
+
+export interface WatchEvent {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
+  readonly object: KubeObject;
+}
+
+export interface ListResult {
+  readonly items: readonly KubeObject[];
+  readonly resourceVersion: string;
+}
+
+/**
+ * A Kubernetes API server. Absent is `null`; objects read are never changed in place.
+ *
+ * Errors (AppError): CLUSTER_UNREACHABLE (nothing listens, no route, time-out, TLS: the message says which), CLUSTER_UNAUTHORIZED (401),
+ * CLUSTER_FORBIDDEN (403), CLUSTER_NOT_FOUND (404 where an object must exist), CLUSTER_CONFLICT (409: someone else changed it),
+ * CLUSTER_ALREADY_EXISTS (409 on create), CLUSTER_INVALID (422), CLUSTER_ERROR (any other status). Headers and request bodies are never in a message.
+ */
+export interface Cluster {
+  /** e.g. `https://10.0.0.1:6443`. */
+  readonly server: string;
+  /** `gitVersion` of the server, e.g. `v1.36.2`. */
+  version(): Promise<string>;
+  get(ref: ObjectRef): Promise<KubeObject | null>;
+  list(kind: { readonly apiVersion: string; readonly kind: string; readonly namespace?: string }, options?: ListOptions): Promise<ListResult>;
+  create(object: KubeObject): Promise<KubeObject>;
+  /** Replaces it; with `metadata.resourceVersion` set only if nobody changed it since. */
+  update(object: KubeObject): Promise<KubeObject>;
+  patch(ref: ObjectRef, type: PatchType, patch: JsonObject | readonly JsonObject[], options?: { readonly subresource?: string }): Promise<KubeObject>;
+  /** Null when there was none. */
+  delete(ref: ObjectRef): Promise<KubeObject | null>;
+  /** Events after `resourceVersion`, until the signal aborts or the server ends the stream. Throws CLUSTER_GONE when that version is too old: list again. */
+  watch(
+    kind: { readonly apiVersion: string; readonly kind: string; readonly namespace?: string },
+    options: WatchOptions,
+  ): AsyncIterable<WatchEvent>;
+  close(): Promise<void>;
+}
+
+export interface ListOptions {
+  readonly fieldSelector?: string;
+  readonly labelSelector?: string;
+}
+
+export interface WatchOptions extends ListOptions {
+  readonly resourceVersion?: string;
+  readonly signal?: AbortSignal;
+}

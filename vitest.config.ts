@@ -1,0 +1,16 @@
+import { defineConfig } from 'vitest/config';
+
+const project = (name: string, include: string[], testTimeout: number) => ({
+  test: { name, include, testTimeout, hookTimeout: testTimeout, pool: 'forks' as const },
+});
+
+export default defineConfig({
+  test: {
+    projects: [
+      project('unit', ['test/unit/**/*.test.ts'], 10_000),
+      project('contract', ['test/contract/**/*.test.ts'], 60_000),
+      project('integration', ['test/integration/**/*.test.ts'], 120_000),
+      project('e2e', ['test/e2e/**/*.test.ts'], 600_000),
+    ],
+  },
+});
