@@ -51,11 +51,19 @@ export interface Cluster {
   /** `gitVersion` of the server, e.g. `v1.36.2`. */
   version(): Promise<string>;
   get(ref: ObjectRef): Promise<KubeObject | null>;
-  list(kind: { readonly apiVersion: string; readonly kind: string; readonly namespace?: string }, options?: ListOptions): Promise<ListResult>;
+  list(
+    kind: { readonly apiVersion: string; readonly kind: string; readonly namespace?: string },
+    options?: ListOptions,
+  ): Promise<ListResult>;
   create(object: KubeObject): Promise<KubeObject>;
   /** Replaces it; with `metadata.resourceVersion` set only if nobody changed it since. */
   update(object: KubeObject): Promise<KubeObject>;
-  patch(ref: ObjectRef, type: PatchType, patch: JsonObject | readonly JsonObject[], options?: { readonly subresource?: string }): Promise<KubeObject>;
+  patch(
+    ref: ObjectRef,
+    type: PatchType,
+    patch: JsonObject | readonly JsonObject[],
+    options?: { readonly subresource?: string },
+  ): Promise<KubeObject>;
   /** Null when there was none. */
   delete(ref: ObjectRef): Promise<KubeObject | null>;
   /** Events after `resourceVersion`, until the signal aborts or the server ends the stream. Throws CLUSTER_GONE when that version is too old: list again. */
