@@ -9,6 +9,7 @@ import {
   type Node,
   type Pair,
   parseAllDocuments,
+  type Scalar,
   type YAMLMap,
 } from 'yaml';
 import type { Position, Problem } from '../errors.ts';
@@ -84,19 +85,29 @@ export function parseSource(text: string, file: string): Source {
   }
 }
 
+/** What no YAML file may hold (YAML 1.1, 5.1 Character Set), and what decoding puts in place of bytes that are not UTF-8. */
+const NOT_TEXT = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffd-\uffff]/;
+
+function whyNotText(char: string): string {
+  if (char === '\0') return 'the file holds a NUL byte: it is binary or UTF-16';
+  return char === '\ufffd'
+    ? 'the file is not valid UTF-8'
+    : `the file holds a control character (0x${char.charCodeAt(0).toString(16).padStart(2, '0')})`;
+}
+
 function refuseText(text: string, file: string): Problem | null {
   const position = { file, line: 1, column: 1 };
   if (text.length > MAX_BYTES) {
     const mend = 'A KubeletConfiguration has a few kilobytes: check that this is the right file';
     return { code: 'CONFIG_TOO_LARGE', message: `the file has ${text.length} characters, more than ${MAX_BYTES}`, mend, position };
   }
-  const bad = /[\0\ufffd]/.exec(text);
+  const bad = NOT_TEXT.exec(text);
   if (!bad) return null;
   const before = text.slice(0, bad.index).split('\n');
   const mend = 'Save it as UTF-8';
   return {
     code: 'CONFIG_NOT_TEXT',
-    message: bad[0] === '\0' ? 'the file holds a NUL byte: it is binary or UTF-16' : 'the file is not valid UTF-8',
+    message: whyNotText(bad[0]),
     mend,
     position: { file, line: before.length, column: (before.at(-1)?.length ?? 0) + 1 },
   };
@@ -168,7 +179,7 @@ class TreeReader {
     if (isAlias(node)) return this.#readAlias(node, depth);
     if (isMap(node)) return { kind: 'map', entries: this.#readEntries(node, depth), offset: offsetOf(node) };
     if (isSeq(node)) return { kind: 'list', items: node.items.map((item) => this.read(item, depth + 1)), offset: offsetOf(node) };
-    if (isScalar(node)) return readScalar(node.source ?? String(node.value ?? ''), node.type, node.tag, offsetOf(node));
+    if (isScalar(node)) return this.#readScalar(node, offsetOf(node));
     return { kind: 'scalar', scalar: { type: 'null', value: null }, text: '', offset: 0 };
   }
 
@@ -181,21 +192,26 @@ class TreeReader {
     return this.read(target, depth + 1);
   }
 
+  /** In order: what is merged in with `<<` takes the place of keys before it and is replaced by those after it. */
   #readEntries(map: YAMLMap, depth: number): SourceEntry[] {
-    const own: SourceEntry[] = [];
-    const merged: SourceEntry[] = [];
+    // By key where a merge key is concerned: those replace and are replaced, while a key written twice stays twice.
+    const entries = new Set<{ readonly entry: SourceEntry; readonly merged: boolean }>();
+    const byKey = new Map<string, { readonly entry: SourceEntry; readonly merged: boolean }>();
+    const put = (entry: SourceEntry, merged: boolean): void => {
+      const same = byKey.get(entry.key);
+      if (same !== undefined && (merged || same.merged)) entries.delete(same);
+      const added = { entry, merged };
+      entries.add(added);
+      byKey.set(entry.key, added);
+    };
     for (const pair of map.items as Pair[]) {
       const key = this.#readKey(pair, map);
       if (key === null) continue;
       const value: SourceNode = pair.value === null ? emptyAt(key.keyOffset) : this.read(pair.value, depth + 1);
-      if (key.merge) merged.push(...this.#mergeEntries(value));
-      else own.push({ key: key.key, keyOffset: key.keyOffset, value });
+      if (key.merge) for (const entry of this.#mergeEntries(value)) put(entry, true);
+      else put({ key: key.key, keyOffset: key.keyOffset, value }, false);
     }
-    if (merged.length === 0) return own;
-    const given = new Set(own.map((entry) => entry.key));
-    const first = new Map<string, SourceEntry>();
-    for (const entry of merged) if (!given.has(entry.key) && !first.has(entry.key)) first.set(entry.key, entry);
-    return [...own, ...first.values()];
+    return [...entries].map(({ entry }) => entry);
   }
 
   #readKey(pair: Pair, map: YAMLMap): { key: string; keyOffset: number; merge: boolean } | null {
@@ -205,8 +221,7 @@ class TreeReader {
       this.#problem('a mapping key must be a string', keyOffset);
       return null;
     }
-    const text = node.source ?? String(node.value ?? '');
-    const { scalar } = readScalar(text, node.type, node.tag, keyOffset);
+    const { scalar, text } = this.#readScalar(node, keyOffset);
     if (scalar.type === 'null') {
       this.#problem('a mapping key must be a string, not null', keyOffset);
       return null;
@@ -216,9 +231,20 @@ class TreeReader {
 
   #mergeEntries(value: SourceNode): readonly SourceEntry[] {
     if (value.kind === 'map') return value.entries;
-    if (value.kind === 'list') return value.items.flatMap((item) => (item.kind === 'map' ? item.entries : []));
-    this.#problem('a merge key (<<) needs a mapping', value.offset);
+    // Of several mappings the first that has a key wins.
+    if (value.kind === 'list' && value.items.every((item) => item.kind === 'map'))
+      return value.items.toReversed().flatMap((item) => item.entries);
+    this.#problem('a merge key (<<) needs a mapping, or a list of mappings', value.offset);
     return [];
+  }
+
+  #readScalar(node: Scalar, offset: number): SourceScalar {
+    const text = node.source ?? String(node.value ?? '');
+    const plain = node.type === 'PLAIN' ? resolvePlainScalar(text) : ({ type: 'string', value: text } as const);
+    const scalar = node.tag === undefined ? plain : resolveTagged(text, node.tag);
+    if (scalar === null) this.#problem(`"${text}" cannot be read as !!${node.tag?.slice(YAML_TAG.length)}`, offset);
+    else if (scalar.type === 'float' && !Number.isFinite(scalar.value)) this.#problem(`${text} is not a number JSON has`, offset);
+    return { kind: 'scalar', scalar: scalar ?? { type: 'string', value: text }, text, offset };
   }
 
   #problem(message: string, offset: number): void {
@@ -230,9 +256,16 @@ function emptyAt(offset: number): SourceScalar {
   return { kind: 'scalar', scalar: { type: 'null', value: null }, text: '', offset };
 }
 
-function readScalar(text: string, style: unknown, tag: string | undefined, offset: number): SourceScalar {
-  const quoted = style !== 'PLAIN' || tag === 'tag:yaml.org,2002:str' || tag === '!';
-  return { kind: 'scalar', scalar: quoted ? { type: 'string', value: text } : resolvePlainScalar(text), text, offset };
+/** Tags of YAML itself; others are the user's own and leave text as it is. */
+const YAML_TAG = 'tag:yaml.org,2002:';
+
+/** Null when the text is none of the tag's kind. */
+function resolveTagged(text: string, tag: string): YamlScalar | null {
+  const kind = tag.startsWith(YAML_TAG) ? tag.slice(YAML_TAG.length) : 'str';
+  if (kind === 'str') return { type: 'string', value: text };
+  const scalar = resolvePlainScalar(text);
+  if (kind === 'float' && scalar.type === 'int') return { type: 'float', value: Number(scalar.value) };
+  return scalar.type === kind ? scalar : null;
 }
 
 function keyText(scalar: YamlScalar): string {

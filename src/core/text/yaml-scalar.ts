@@ -44,7 +44,7 @@ export function resolvePlainScalar(text: string): YamlScalar {
 function resolveNumber(text: string): YamlScalar {
   if (TIMESTAMP.test(text)) return { type: 'timestamp', value: text };
   const plain = text.replaceAll('_', '');
-  const int = parseGoInteger(plain);
+  const int = parseGoInteger(plain.replace(SIGNED_BINARY, '$10b$2'));
   if (int !== null) return { type: 'int', value: int };
   if (FLOAT.test(plain)) {
     const value = Number(plain);
@@ -54,6 +54,8 @@ function resolveNumber(text: string): YamlScalar {
 }
 
 const INTEGER = /^([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))$/;
+/** Go's YAML reader takes a sign behind the prefix too. */
+const SIGNED_BINARY = /^0b([-+])([01]+)$/;
 
 /** Go's strconv.ParseInt/ParseUint with base 0; null when it is none or does not fit 64 bits. */
 function parseGoInteger(text: string): number | bigint | null {

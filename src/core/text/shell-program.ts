@@ -1,0 +1,107 @@
+/**
+ * The shell functions a remote program starts with. Plain POSIX sh, nothing to install: what they call is in coreutils and in busybox.
+ * `$R` stands before every path: empty on a host, a directory when files are staged into one. `at` follows symbolic links as a host whose root is `$R`
+ * would, so that a link in an image (`/var/lib/kubelet -> /data`) never leads out of it; `below` does so for all but the last step. The running system's
+ * /proc is left to the kernel: /proc/self read by another process names that process.
+ *
+ * Each answer ends with a mark on both streams, so that banners of a login shell, files without a final newline and binary content can't be
+ * mistaken for something else; the mark's nonce is new for every program.
+ */
+export const SHELL_FUNCTIONS = `
+LC_ALL=C TZ=UTC; export LC_ALL TZ; umask 022
+nl='
+'
+U=$(id -u)
+mark() { printf '\\n%s %s %s\\n' "$B" "$1" "$2"; printf '\\n%s %s\\n' "$B" "$1" >&2; }
+at() {
+  case $R$1 in /proc/*) p=$1; return 0;; esac
+  p=$R; s=$1; n=0
+  while [ -n "$s" ]; do
+    c=\${s%%/*}; case $s in */*) s=\${s#*/};; *) s=;; esac
+    case $c in
+      ''|.) ;;
+      ..) if [ "$p" != "$R" ]; then p=\${p%/*}; fi;;
+      *) if [ -L "$p/$c" ]; then
+        n=$((n + 1)); if [ $n -gt 40 ]; then echo "$R$1: Too many levels of symbolic links" >&2; return 1; fi
+        l=$(readlink -- "$p/$c") || return 1; s=$l/$s; case $l in /*) p=$R;; esac
+      else p=$p/$c; fi;;
+    esac
+  done
+}
+below() { at "\${1%/*}" && p=$p/\${1##*/}; }
+hidden() {
+  if [ "$U" = 0 ]; then return 1; fi
+  case $(ls -d -- "$1" 2>&1) in *'ermission denied'*) echo "$1: Permission denied" >&2;; *) return 1;; esac
+}
+q_file() {
+  below "$1" || return 1
+  t=-
+  if [ -L "$p" ]; then
+    at "$1" || return 1
+    t=$(printf %s "\${p#"$R"}" | tr '\\n' '?')
+    if [ "$t" = /dev/null ]; then printf 'other 666 0 0 0 root:root\\n/dev/null\\n'; return 0; fi
+  fi
+  if [ ! -e "$p" ]; then if hidden "$p"; then return 1; fi; echo absent; return 0; fi
+  if [ -f "$p" ]; then k=file; elif [ -d "$p" ]; then k=directory; elif [ -S "$p" ]; then k=socket; else k=other; fi
+  s=$(stat -c '%a %Y %u %g %U:%G' -- "$p") || return 1
+  printf '%s %s\\n%s\\n' "$k" "$s" "$t"
+  if [ "$k$2" = file1 ]; then cat -- "$p"; fi
+}
+q_list() {
+  at "$1" || return 1
+  if [ -d "$p/" ]; then echo directory; ls -1A -- "$p/"; elif hidden "$p"; then return 1; else echo absent; fi
+}
+q_http() {
+  u=$1; h=\${u#http://}; a=\${h%%/*}; q=/; case $h in */*) q=/\${h#*/};; esac; n=\${a%:*}; n=\${n#[}; n=\${n%]}
+  if command -v curl >/dev/null; then
+    o=$(curl -sS --noproxy '*' --max-time "$2" -w '\\n%{http_code}' "$u" 2>&1); r=$?
+    if [ $r = 0 ]; then printf 'status %s\\n%s' "\${o##*"$nl"}" "\${o%"$nl"*}"
+    else printf 'error %s\\n' "$(printf '%s\\n' "$o" | grep '^curl:' | head -n 1)"; fi
+  elif command -v bash >/dev/null; then
+    o=$(timeout "$2" bash --norc --noprofile -c 'exec 3<>"/dev/tcp/$1/$2" && printf "GET %s HTTP/1.0\\r\\nHost: %s\\r\\n\\r\\n" "$3" "$1" >&3 && cat <&3' sh "$n" "\${a##*:}" "$q" </dev/null 2>&1); r=$?
+    case $o in
+      HTTP/*) c=\${o#* }; printf 'status %.3s\\n' "$c"; printf '%s' "$o" | sed '1,/^.\\{0,1\\}$/d';;
+      *) if [ $r = 124 ] || [ $r = 143 ]; then o="timed out after $2 s"; fi; printf 'error %s\\n' "$o";;
+    esac
+  elif command -v wget >/dev/null; then
+    if o=$(http_proxy= timeout "$2" wget -q -O - "$u" 2>&1); then printf 'status 200\\n%s' "$o"
+    else case $o in
+      *'HTTP/1.'[01]' '[1-5][0-9][0-9]*) c=\${o#*HTTP/1.[01] }; printf 'status %.3s\\n' "$c";;
+      *) printf 'error %s\\n' "\${o:-wget got no answer, or one that is an error}";;
+    esac; fi
+  elif command -v python3 >/dev/null; then
+    python3 -c 'import sys,http.client as c
+try:
+  s=c.HTTPConnection(sys.argv[1],int(sys.argv[2]),timeout=int(sys.argv[4])); s.request("GET",sys.argv[3]); r=s.getresponse()
+  sys.stdout.write("status %d\\n%s" % (r.status,r.read().decode("utf-8","replace")))
+except Exception as e: print("error %s" % e)' "$n" "\${a##*:}" "$q" "$2"
+  else echo 'error the host has neither curl, bash, wget nor python3'; fi
+}
+flush() { sync -- "$1" 2>/dev/null || sync; }
+own() { if [ "$U" = 0 ]; then chown -- "$1" "$2"; fi; }
+whole() { w=$(wc -c <"$1"); if [ "$w" -ne "$2" ]; then echo "$1: $((w)) of $2 bytes could be written" >&2; return 1; fi; }
+w_file() {
+  at "$1" || return 1
+  if [ -e "$p" ] && [ ! -f "$p" ]; then echo "$p: not a regular file" >&2; return 1; fi
+  d=\${p%/*}; d=\${d:-/}; b=\${p##*/}; t=$d/.$b.kubeletadm.$$
+  mkdir -p -- "$d" || return 1
+  rm -f -- "$d/.$b.kubeletadm".*
+  if ! { (umask 077; if [ "$4" = base64 ]; then base64 -d; else cat; fi >"$t") && whole "$t" "$5" && own "$3" "$t" && chmod -- "$2" "$t" && flush "$t" && mv -f -- "$t" "$p"; }; then
+    rm -f -- "$t"; return 1
+  fi
+  if [ -z "$R" ] && command -v restorecon >/dev/null; then restorecon -- "$p" 2>/dev/null; fi
+  flush "$d"
+}
+w_directory() { at "$1" || return 1; if [ ! -d "$p" ]; then mkdir -p -- "$p" || return 1; fi; chmod -- "$2" "$p" && own "$3" "$p" && flush "$p"; }
+w_remove() { below "$1" || return 1; rm -f -- "$p" || return 1; if [ -d "\${p%/*}" ]; then flush "\${p%/*}"; fi; }
+w_empty() {
+  at "$1" || return 1; if [ ! -d "$p" ]; then return 0; fi
+  find "$p" -mindepth 1 -xdev ! -type d -exec rm -f -- {} + && find "$p" -mindepth 1 -xdev -depth -type d -exec rmdir -- {} +
+}
+w_unmount() {
+  at "$1" || return 1; d=$(cd -- "$p" 2>/dev/null && pwd -P) || return 0
+  D=$(printf '%s/' "$d" | sed 's/\\\\/\\\\134/g; s/ /\\\\040/g') awk 'index($2, ENVIRON["D"]) == 1 { print $2 }' /proc/self/mounts | sort -r | while IFS= read -r m; do
+    umount $2 -- "$(printf '%b' "$m")" || return 1
+  done
+}
+`.trimStart();

@@ -1,0 +1,51 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { renderRemoteCommand } from '../../../../src/core/ssh/remote-command.ts';
+
+const LOGIN_SHELLS = ['/bin/sh', '/bin/bash', '/bin/zsh', '/bin/ksh', '/bin/tcsh', '/usr/bin/fish'].filter((path) => existsSync(path));
+
+function runIn(shell: string, argv: readonly string[]): { status: number | null; stdout: Buffer; stderr: string } {
+  const { command, stdinPrefix } = renderRemoteCommand(argv, 'mark');
+  const { status, stdout, stderr } = spawnSync(shell, ['-c', command], { input: stdinPrefix });
+  return { status, stdout, stderr: stderr.toString() };
+}
+
+const word = fc
+  .array(
+    fc.oneof(
+      fc.constantFrom("'", '"', '\\', '!', '\n', '$', '`', '{a,b}', '*', '~', ' ', '#', '%', '\r', '^x^y', "\\'", '-n'),
+      fc.string({ unit: 'binary' }),
+    ),
+    { maxLength: 8 },
+  )
+  .map((parts) => parts.join('').replaceAll('\0', ''));
+
+describe.each(LOGIN_SHELLS)('renderRemoteCommand in %s', (shell) => {
+  it('starts the very argv, after the mark', () => {
+    fc.assert(
+      fc.property(fc.array(word, { maxLength: 4 }), (words) => {
+        const { stdout } = runIn(shell, ['printf', '%s\\0', ...words, 'end']);
+        expect(stdout.equals(Buffer.from(`mark\n${[...words, 'end'].map((each) => `${each}\0`).join('')}`))).toBe(true);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('takes what is too long for one argument of the login shell', () => {
+    const long = "it's\n\\!".repeat(18_000);
+    expect(runIn(shell, ['printf', '%s', long]).stdout.toString()).toBe(`mark\n${long}`);
+  });
+
+  it.each([[['/nonexistent/x y']], [['/etc/passwd']], [['/etc']], [['nosuch']], [['-x']]])('tells that %j cannot be started', (argv) => {
+    expect(runIn(shell, argv)).toMatchObject({ status: 127, stderr: 'mark missing\n' });
+  });
+
+  it('tells its process id, which stays that of the program', () => {
+    const { stdout, stderr } = runIn(shell, ['/bin/sh', '-c', 'echo $$']);
+    expect(`mark ${stdout.toString().split('\n')[1]}\n`).toBe(stderr);
+  });
+
+  it('hands exit codes through', () => expect(runIn(shell, ['/bin/sh', '-c', 'exit 42']).status).toBe(42));
+});
