@@ -1,0 +1,74 @@
+import type { Problem } from '../errors.ts';
+import { type FieldPlace, fieldOfOtherMinor, unknownField } from '../problems/config.ts';
+import { closestName } from '../text/closest-name.ts';
+import type { Catalogue, Minor } from './catalogue.ts';
+import type { ObjectNode } from './type.ts';
+
+/** Beyond this many, unknown fields are reported without a guess: the file is something else, and guessing takes time. */
+const MAX_GUESSES = 100;
+
+export interface UnknownFieldContext {
+  readonly catalogue: Catalogue;
+  readonly minor: Minor;
+  readonly lenient: boolean;
+}
+
+/** Makes the problems of unknown fields of one document. */
+export interface UnknownFieldReporter {
+  /**
+   * @param parent the object it stands in, and its path in the catalogue (`''` for the document)
+   * @param name the key as written
+   */
+  report(place: FieldPlace, parent: { readonly type: ObjectNode; readonly path: string }, name: string): Problem;
+}
+
+/**
+ * Says of unknown fields what they may be: a field of another minor, another letter case, a slip of the pen, or a field that belongs elsewhere.
+ * The number of guesses is limited.
+ */
+export function unknownFieldReporter(context: UnknownFieldContext): UnknownFieldReporter {
+  let guesses = 0;
+  return {
+    report: (place, parent, name) => {
+      const entry = context.catalogue.fields.get(parent.path === '' ? name : `${parent.path}.${name}`);
+      if (entry) return fieldOfOtherMinor(place, context.lenient, { used: context.minor, range: entry.minors });
+      return unknownField(place, context.lenient, guesses++ < MAX_GUESSES ? guess(context, parent.type, name) : undefined);
+    },
+  };
+}
+
+function guess(context: UnknownFieldContext, parent: ObjectNode, name: string): string | undefined {
+  if (/^(?:metadata|spec|status)$/.test(name)) return 'A KubeletConfiguration has none: its fields stand at the top level';
+  const otherCase = [...parent.fields.keys()].find((known) => known.toLowerCase() === name.toLowerCase());
+  if (otherCase) return `Did you mean ${otherCase}?`;
+  const places = placesOf(context.catalogue, context.minor).get(name.toLowerCase());
+  if (places) return elsewhere(places);
+  const closest = closestName(name, parent.fields.keys());
+  return closest ? `Did you mean ${closest}?` : undefined;
+}
+
+function elsewhere(paths: readonly string[]): string {
+  const [first = ''] = paths;
+  const name = first.slice(first.lastIndexOf('.') + 1);
+  if (!first.includes('.')) return `${name} is a top-level field`;
+  const parents = paths.map((path) => path.slice(0, path.lastIndexOf('.')));
+  return `${name} is a field of ${parents.join(' or ')}`;
+}
+
+const placesByMinor = new WeakMap<Catalogue, Map<Minor, ReadonlyMap<string, readonly string[]>>>();
+
+/** Field names in lower case to the paths they stand at, the shallowest first. */
+function placesOf(catalogue: Catalogue, minor: Minor): ReadonlyMap<string, readonly string[]> {
+  const byMinor = placesByMinor.get(catalogue) ?? new Map<Minor, ReadonlyMap<string, readonly string[]>>();
+  placesByMinor.set(catalogue, byMinor);
+  const known = byMinor.get(minor);
+  if (known) return known;
+  const places = new Map<string, string[]>();
+  const paths = [...catalogue.fields.keys()].filter((path) => catalogue.field(path, minor) !== null);
+  for (const path of paths.sort((a, b) => a.split('.').length - b.split('.').length)) {
+    const name = path.slice(path.lastIndexOf('.') + 1).toLowerCase();
+    places.set(name, [...(places.get(name) ?? []), path]);
+  }
+  byMinor.set(minor, places);
+  return places;
+}

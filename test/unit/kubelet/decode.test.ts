@@ -1,0 +1,301 @@
+import { describe, expect, it } from 'vitest';
+import { parseSource } from '../../../src/core/config/source.ts';
+import { formatProblem, type Problem } from '../../../src/core/errors.ts';
+import { loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
+import {
+  checkJsonSyntax,
+  type DecodedKubeletConfiguration,
+  type DecodeOptions,
+  decodeKubeletConfiguration,
+  syntaxOf,
+} from '../../../src/core/kubelet/decode.ts';
+import { DECODE_CASES } from './decode-cases.ts';
+
+const catalogue = await loadCatalogue();
+const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
+const HEADER_VALUE = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration' };
+
+function decodeText(text: string, options: Partial<DecodeOptions> = {}): DecodedKubeletConfiguration {
+  const source = parseSource(text, 'k.yaml');
+  expect(source.problems).toEqual([]);
+  const document = source.documents[0] ?? {
+    file: 'k.yaml',
+    index: 0,
+    root: null,
+    positionAt: () => ({ file: 'k.yaml', line: 1, column: 1 }),
+  };
+  return decodeKubeletConfiguration(document, { minor: 36, catalogue, ...options });
+}
+
+function decodeFields(yaml: string, options: Partial<DecodeOptions> = {}): DecodedKubeletConfiguration {
+  return decodeText(`${HEADER}${yaml}\n`, options);
+}
+
+function messagesOf(problems: readonly Problem[]): string[] {
+  return problems.map(formatProblem);
+}
+
+describe('decodeKubeletConfiguration', () => {
+  const rows = DECODE_CASES.flatMap((row) => row.minors.map((minor) => ({ ...row, minor })));
+
+  it.each(rows)('$rule (1.$minor): $yaml', ({ yaml, minor, value = {}, problems = [] }) => {
+    const decoded = decodeFields(yaml, { minor });
+    expect(decoded.problems.map(({ path, code }) => `${path} ${code}`)).toEqual(problems);
+    const refused = problems.map((problem) => problem.split(/[ .[]/)[0]);
+    const kept = Object.fromEntries(Object.entries(decoded.value).filter(([key]) => key in value || !refused.includes(key)));
+    expect(kept).toEqual({ ...HEADER_VALUE, ...value });
+  });
+
+  it('gives objects without prototype, whatever the keys', () => {
+    const { value } = decodeFields('kubeReserved: {__proto__: "1", constructor: "2"}\nauthentication: {x509: {}}');
+    expect(Object.getPrototypeOf(value)).toBeNull();
+    expect(Object.getPrototypeOf(value.kubeReserved)).toBeNull();
+    expect(Object.entries(value.kubeReserved ?? {})).toEqual([
+      ['__proto__', '1'],
+      ['constructor', '2'],
+    ]);
+    expect(({} as Record<string, unknown>).cpu).toBeUndefined();
+  });
+
+  it('knows where each field was written', () => {
+    const { fields } = decodeFields(
+      'authentication:\n  x509:\n    clientCAFile: /ca\nclusterDNS:\n- a\nevictionHard: {memory.available: 5%}\nmaxPods: null\nport: x',
+    );
+    const places = [...fields].map(([path, { line, column }]) => `${path} ${line}:${column}`);
+    expect(places.sort()).toEqual([
+      'apiVersion 1:1',
+      'authentication 3:1',
+      'authentication.x509 4:3',
+      'authentication.x509.clientCAFile 5:5',
+      'clusterDNS 6:1',
+      'clusterDNS[0] 7:3',
+      'evictionHard 8:1',
+      'evictionHard[memory.available] 8:16',
+      'kind 2:1',
+    ]);
+  });
+
+  it('reports in order of position', () => {
+    const { problems } = decodeFields('b: 1\nmaxPods: x\na: 1\nport: 5\nport: 6');
+    expect(problems.map(({ position, code }) => `${position?.line} ${code}`)).toEqual([
+      '3 CONFIG_UNKNOWN_FIELD',
+      '4 CONFIG_WRONG_TYPE',
+      '5 CONFIG_UNKNOWN_FIELD',
+      '7 CONFIG_DUPLICATE_FIELD',
+    ]);
+  });
+
+  it('makes unknown and duplicate fields warnings when lenient, and nothing else', () => {
+    const { problems } = decodeFields('foo: 1\nport: 5\nport: 6\nmaxPods: x', { lenient: true });
+    expect(problems.map(({ code, severity }) => `${code} ${severity ?? 'error'}`)).toEqual([
+      'CONFIG_UNKNOWN_FIELD warning',
+      'CONFIG_DUPLICATE_FIELD warning',
+      'CONFIG_WRONG_TYPE error',
+    ]);
+  });
+});
+
+describe('header', () => {
+  const API = 'apiVersion: kubelet.config.k8s.io/v1beta1\n';
+  const KIND = 'kind: KubeletConfiguration\n';
+  const NO_KIND = 'k.yaml:1:1 kind: there is no kind. Begin the document with kind: KubeletConfiguration. [CONFIG_MISSING_HEADER]';
+  const NO_API =
+    'k.yaml:1:1 apiVersion: there is no apiVersion. Begin the document with apiVersion: kubelet.config.k8s.io/v1beta1. [CONFIG_MISSING_HEADER]';
+
+  it.each<[string, string[]]>([
+    [API + KIND, []],
+    [API, [NO_KIND]],
+    [KIND, [NO_API]],
+    ['', [NO_API, NO_KIND]],
+    ['# only a comment\n', [NO_API, NO_KIND]],
+    [`apiVersion: null\n${KIND}`, [NO_API]],
+    [`${API}kind: ""\n`, [NO_KIND]],
+    [
+      `apiVersion: kubelet.config.k8s.io/v1\n${KIND}`,
+      ['k.yaml:1:13 apiVersion: is "kubelet.config.k8s.io/v1", not kubelet.config.k8s.io/v1beta1 [CONFIG_WRONG_KIND]'],
+    ],
+    [
+      `${API}kind: kubeletconfiguration\nfoo: 1\n`,
+      ['k.yaml:2:7 kind: is "kubeletconfiguration", not KubeletConfiguration [CONFIG_WRONG_KIND]'],
+    ],
+    [`${API}kind: 5\n`, ['k.yaml:2:7 kind: must be a text, not the number 5. Write "5", in quotes. [CONFIG_WRONG_TYPE]']],
+    [`${API}kind: [a]\n`, ['k.yaml:2:7 kind: must be a text, not a list [CONFIG_WRONG_TYPE]']],
+    ['- a\n', ['k.yaml:1:1: must be a mapping of fields, not a list [CONFIG_WRONG_TYPE]']],
+    ['hello\n', ['k.yaml:1:1: must be a mapping of fields, not a single value [CONFIG_WRONG_TYPE]']],
+    ['maxPods: 5\n', [NO_API, NO_KIND]],
+    [
+      `${API}KIND: 5\n${KIND}`,
+      [
+        'k.yaml:2:1 KIND: unknown field. Did you mean kind? [CONFIG_UNKNOWN_FIELD]',
+        'k.yaml:2:7 KIND: must be a text, not a single value [CONFIG_WRONG_TYPE]',
+      ],
+    ],
+  ])('%j', (text, expected) => {
+    expect(messagesOf(decodeText(text).problems)).toEqual(expected);
+  });
+
+  it('takes another letter case as header, as Go does, with a warning about the field', () => {
+    const { problems } = decodeText(`${API}Kind: KubeletConfiguration\n`, { lenient: true });
+    expect(messagesOf(problems)).toEqual(['k.yaml:2:1 Kind: unknown field. Did you mean kind? [CONFIG_UNKNOWN_FIELD]']);
+    expect(problems[0]?.severity).toBe('warning');
+  });
+
+  it('still reads the fields of a document without header', () => {
+    expect(decodeText('maxPods: x\n').problems.map(({ code }) => code)).toEqual([
+      'CONFIG_MISSING_HEADER',
+      'CONFIG_MISSING_HEADER',
+      'CONFIG_WRONG_TYPE',
+    ]);
+  });
+});
+
+describe('messages', () => {
+  it.each<[string, number, string]>([
+    ['MaxPods: 5', 36, 'k.yaml:3:1 MaxPods: unknown field. Did you mean maxPods? [CONFIG_UNKNOWN_FIELD]'],
+    ['maxPdos: 5', 36, 'k.yaml:3:1 maxPdos: unknown field. Did you mean maxPods? [CONFIG_UNKNOWN_FIELD]'],
+    ['podManifestPath: /x', 36, 'k.yaml:3:1 podManifestPath: unknown field [CONFIG_UNKNOWN_FIELD]'],
+    [
+      'authentication: {evictionHard: {}}',
+      36,
+      'k.yaml:3:18 authentication.evictionHard: unknown field. evictionHard is a top-level field. [CONFIG_UNKNOWN_FIELD]',
+    ],
+    [
+      'clientCAFile: /x',
+      36,
+      'k.yaml:3:1 clientCAFile: unknown field. clientCAFile is a field of authentication.x509. [CONFIG_UNKNOWN_FIELD]',
+    ],
+    [
+      'enabled: true',
+      36,
+      'k.yaml:3:1 enabled: unknown field. enabled is a field of authentication.webhook or authentication.anonymous. [CONFIG_UNKNOWN_FIELD]',
+    ],
+    [
+      'metadata: {name: x}',
+      36,
+      'k.yaml:3:1 metadata: unknown field. A KubeletConfiguration has none: its fields stand at the top level. [CONFIG_UNKNOWN_FIELD]',
+    ],
+    [
+      'crashLoopBackOff: {}',
+      30,
+      'k.yaml:3:1 crashLoopBackOff: not known to a 1.30 kubelet: it came with 1.32. Remove it, or use a kubelet of at least 1.32. [CONFIG_UNKNOWN_FIELD]',
+    ],
+    [
+      'logging: {sanitization: true}',
+      36,
+      'k.yaml:3:11 logging.sanitization: not known to a 1.36 kubelet: it was removed in 1.24. Remove it. [CONFIG_UNKNOWN_FIELD]',
+    ],
+    [
+      'logging: {vmodule: [{filePatern: x}]}',
+      36,
+      'k.yaml:3:22 logging.vmodule[0].filePatern: unknown field. Did you mean filePattern? [CONFIG_UNKNOWN_FIELD]',
+    ],
+    [
+      'port: 5\nport: 6',
+      36,
+      'k.yaml:4:1 port: given twice, first in line 3. Remove one of them: the last one counts. [CONFIG_DUPLICATE_FIELD]',
+    ],
+    ['maxPods: "50"', 36, 'k.yaml:3:10 maxPods: must be a whole number, not the text "50". Write 50, without quotes. [CONFIG_WRONG_TYPE]'],
+    ['maxPods: 5.5', 36, 'k.yaml:3:10 maxPods: must be a whole number, not the number 5.5 [CONFIG_WRONG_TYPE]'],
+    [
+      'maxPods: 3000000000',
+      36,
+      'k.yaml:3:10 maxPods: must be a whole number from -2147483648 to 2147483647, not 3000000000 [CONFIG_OUT_OF_RANGE]',
+    ],
+    [
+      'kubeReserved: {cpu: 1}',
+      36,
+      'k.yaml:3:21 kubeReserved[cpu]: must be a text, not the number 1. Write "1", in quotes. [CONFIG_WRONG_TYPE]',
+    ],
+    [
+      'failSwapOn: "yes"',
+      36,
+      'k.yaml:3:13 failSwapOn: must be true or false, not the text "yes". Write true, without quotes. [CONFIG_WRONG_TYPE]',
+    ],
+    [
+      'syncFrequency: 10',
+      36,
+      'k.yaml:3:16 syncFrequency: must be a duration, not the number 10. Write it with a unit, for example 10s. [CONFIG_INVALID_DURATION]',
+    ],
+    [
+      'syncFrequency: 2d',
+      36,
+      'k.yaml:3:16 syncFrequency: the text "2d" is no duration. There is no unit for days: write 48h. [CONFIG_INVALID_DURATION]',
+    ],
+    [
+      'syncFrequency: " 1s"',
+      36,
+      'k.yaml:3:16 syncFrequency: the text " 1s" is no duration. Write it as 1h30m or 10s. [CONFIG_INVALID_DURATION]',
+    ],
+    [
+      'syncFrequency: null',
+      36,
+      'k.yaml:3:16 syncFrequency: must be a duration, not null. Leave the field out, or write 0s. [CONFIG_INVALID_DURATION]',
+    ],
+    [
+      'clusterDNS: 10.0.0.1',
+      36,
+      'k.yaml:3:13 clusterDNS: must be a list, not a single value. Write it in brackets or after a dash. [CONFIG_WRONG_TYPE]',
+    ],
+    [
+      'reservedMemory: [{limits: {memory: 1GB}}]',
+      36,
+      'k.yaml:3:36 reservedMemory[0].limits[memory]: the text "1GB" is no quantity. Write a number with a suffix such as Mi, Gi, M, G or m. [CONFIG_INVALID_QUANTITY]',
+    ],
+  ])('%s (1.%i)', (yaml, minor, expected) => {
+    expect(messagesOf(decodeFields(yaml, { minor }).problems)).toContain(expected);
+  });
+
+  it('never shows the value of a request header', () => {
+    const problems = messagesOf(decodeFields('staticPodURLHeader: {Authorization: [12345678]}').problems);
+    expect(problems).toEqual(['k.yaml:3:38 staticPodURLHeader[Authorization][0]: must be a text. Write it in quotes. [CONFIG_WRONG_TYPE]']);
+  });
+
+  it('cuts long values and escapes what a terminal would obey', () => {
+    const [problem] = decodeFields(`maxPods: "\\e[31m${'x'.repeat(200)}"`).problems;
+    expect(problem?.message).toBe(`must be a whole number, not the text "\\u001b[31m${'x'.repeat(55)}…"`);
+  });
+});
+
+describe('JSON files', () => {
+  const json = (text: string, minor = 36) =>
+    decodeText(`{"apiVersion":"kubelet.config.k8s.io/v1beta1","kind":"KubeletConfiguration",${text}}`, { minor, syntax: 'json' });
+
+  it('know fewer spellings of whole numbers', () => {
+    expect(json('"maxPods": 50').value.maxPods).toBe(50);
+    expect(json('"maxPods": 50.0').problems[0]?.code).toBe('CONFIG_WRONG_TYPE');
+    expect(json('"maxPods": 1e2').problems[0]?.code).toBe('CONFIG_WRONG_TYPE');
+  });
+
+  it('merge objects given twice, and look at each value', () => {
+    const merged = json(
+      '"authentication":{"x509":{"clientCAFile":"a"}},"authentication":{"webhook":{"enabled":true}},"address":"x","address":null',
+    );
+    expect(merged.value).toMatchObject({ authentication: { x509: { clientCAFile: 'a' }, webhook: { enabled: true } }, address: 'x' });
+    expect(json('"maxPods":"many","maxPods":6').problems.map(({ code }) => code)).toEqual(['CONFIG_WRONG_TYPE', 'CONFIG_DUPLICATE_FIELD']);
+  });
+
+  it('are told by their first character', () => {
+    expect(syntaxOf(' \n{"a": 1}')).toBe('json');
+    expect(syntaxOf('a: {}')).toBe('yaml');
+    expect(syntaxOf('\ufeff{}')).toBe('yaml');
+    expect(syntaxOf('')).toBe('yaml');
+  });
+
+  it('have to be JSON', () => {
+    expect(checkJsonSyntax('{"a": [1, 2]}\n', 'k.yaml')).toBeNull();
+    expect(checkJsonSyntax('{a: 1}', 'k.yaml')?.code).toBe('CONFIG_SYNTAX');
+    expect(checkJsonSyntax('{"a": 1} x', 'k.yaml')?.code).toBe('CONFIG_SYNTAX');
+  });
+});
+
+describe('hostile documents', () => {
+  it.each([
+    ['unknown fields', Array.from({ length: 5_000 }, (_, i) => `maxPdos${i}: 1`).join('\n')],
+    ['one field over and over', 'maxPods: 1\n'.repeat(5_000)],
+    ['a list of wrong items', `clusterDNS:\n${'- 1\n'.repeat(5_000)}`],
+    ['a very long number', `maxPods: ${'9'.repeat(100_000)}`],
+  ])('%s are read in reasonable time', (_, yaml) => {
+    const decoded = decodeFields(yaml);
+    expect(decoded.problems.length).toBeGreaterThan(0);
+  });
+});
