@@ -1,0 +1,49 @@
+import { z } from 'zod';
+
+/**
+ * What a schema knows about a document's fields: enough to read a document by it, and to say which field was meant.
+ * `map` has names that the user chooses (feature gates, arguments of v1beta3).
+ */
+export type FieldTree =
+  | { readonly kind: 'struct'; readonly fields: ReadonlyMap<string, FieldTree> }
+  | { readonly kind: 'list'; readonly item: FieldTree }
+  | { readonly kind: 'map'; readonly value: FieldTree }
+  | FieldLeaf;
+
+export interface FieldLeaf {
+  readonly kind: 'leaf';
+  /** An empty string counts as absent, as it does where Go has a plain string. */
+  readonly emptyIsAbsent: boolean;
+  /** What Go makes of a null where absence can't be told, as in the values of a map. */
+  readonly zero: string | boolean;
+  /** How to mend a value of the wrong type. */
+  readonly mend?: string;
+}
+
+const trees = new WeakMap<z.core.$ZodType, FieldTree>();
+
+/** The fields of a schema. Worked out once per schema. */
+export function fieldTreeOf(schema: z.core.$ZodType): FieldTree {
+  const known = trees.get(schema);
+  if (known) return known;
+  const tree = buildTree(schema);
+  trees.set(schema, tree);
+  return tree;
+}
+
+function buildTree(schema: z.core.$ZodType): FieldTree {
+  if (schema instanceof z.ZodExactOptional || schema instanceof z.ZodDefault) return fieldTreeOf(schema.def.innerType);
+  if (schema instanceof z.ZodObject) {
+    return { kind: 'struct', fields: new Map(Object.entries(schema.shape).map(([name, field]) => [name, fieldTreeOf(field)])) };
+  }
+  if (schema instanceof z.ZodArray) return { kind: 'list', item: fieldTreeOf(schema.element) };
+  if (schema instanceof z.ZodRecord) return { kind: 'map', value: fieldTreeOf(schema.valueType) };
+  const plainText = schema instanceof z.ZodString || schema instanceof z.ZodEnum;
+  const { emptyIsAbsent, mend } = (schema instanceof z.ZodType ? schema.meta() : undefined) ?? {};
+  return {
+    kind: 'leaf',
+    emptyIsAbsent: plainText || emptyIsAbsent === true,
+    zero: schema instanceof z.ZodBoolean ? false : '',
+    ...(typeof mend === 'string' && { mend }),
+  };
+}

@@ -1,0 +1,280 @@
+import type { z } from 'zod';
+import type { Problem } from '../errors.ts';
+import {
+  duplicateField,
+  expectedType,
+  invalidEnum,
+  missingField,
+  nullItem,
+  numberOutOfRange,
+  quoteValue,
+  unknownField,
+} from '../problems/config-documents.ts';
+import { printable } from '../text/printable.ts';
+import { formatFieldPath, type Step, showFieldPath } from './field-path.ts';
+import type { FieldTree } from './field-tree.ts';
+import { fieldTreeOf } from './field-tree.ts';
+import type { ModelKind } from './model.ts';
+import type { WrittenOrigin } from './origins.ts';
+import type { IssueParams } from './schema-parts.ts';
+import type { SourceDocument, SourceEntry, SourceMap, SourceNode } from './source.ts';
+import { sourceToJson } from './source.ts';
+import type { SchemaVersion } from './suggest-field.ts';
+import { closestName, suggestField } from './suggest-field.ts';
+
+/** What a document says. `value` lacks what is wrong; `origins` are by path inside the document. */
+export interface ReadDocument<T> {
+  readonly value: T;
+  readonly problems: readonly Problem[];
+  readonly origins: ReadonlyMap<string, WrittenOrigin>;
+}
+
+/**
+ * Reads a document by its schema, as strictly as `kubeadm config validate`: unknown, doubled and wrongly cased fields and wrong types are
+ * errors. Null counts as absent, and so does an empty string where Go has a plain string.
+ * @param document its root must be a mapping
+ */
+export function readDocument<T>(
+  document: SourceDocument,
+  schema: z.ZodType<T>,
+  context: { readonly kind: ModelKind; readonly version: SchemaVersion },
+): ReadDocument<T> {
+  const reader = new Reader(document, context);
+  const json = reader.read(document.root as SourceNode, fieldTreeOf(schema), []);
+  const { value, issues } = parsePruned(schema, json ?? {});
+  for (const issue of issues) reader.report(issue);
+  return { value, problems: reader.problems, origins: reader.origins };
+}
+
+type Issue = z.core.$ZodIssue;
+
+class Reader {
+  readonly problems: Problem[] = [];
+  readonly origins = new Map<string, WrittenOrigin>();
+  readonly #document: SourceDocument;
+  readonly #context: { readonly kind: ModelKind; readonly version: SchemaVersion };
+  readonly #nodes = new Map<string, SourceNode>();
+  readonly #mends = new Map<string, string>();
+  readonly #nullItems = new Set<string>();
+
+  constructor(document: SourceDocument, context: { readonly kind: ModelKind; readonly version: SchemaVersion }) {
+    this.#document = document;
+    this.#context = context;
+  }
+
+  /** The node as the schema should see it; undefined when it counts as absent. */
+  read(node: SourceNode, tree: FieldTree, steps: readonly Step[]): unknown {
+    const value = this.#readNode(node, tree, steps);
+    if (value === undefined) return undefined;
+    this.#nodes.set(formatFieldPath(steps), node);
+    if (tree.kind === 'leaf' && tree.mend !== undefined) this.#mends.set(formatFieldPath(steps), tree.mend);
+    return value;
+  }
+
+  #readNode(node: SourceNode, tree: FieldTree, steps: readonly Step[]): unknown {
+    if (node.kind === 'map' && (tree.kind === 'struct' || tree.kind === 'map')) return this.#readMap(node, tree, steps);
+    if (node.kind === 'list' && tree.kind === 'list') return node.items.map((item, i) => this.#readItem(item, tree.item, [...steps, i]));
+    if (isNull(node)) return undefined;
+    if (tree.kind === 'leaf' && tree.emptyIsAbsent && node.kind === 'scalar' && node.scalar.value === '') return undefined;
+    return sourceToJson(node);
+  }
+
+  /** Turns what a schema complains of into a problem with its place. */
+  report(issue: Issue): void {
+    const steps = issue.path as readonly Step[];
+    if (steps.some((_, i) => this.#nullItems.has(formatFieldPath(steps.slice(0, i + 1))))) return;
+    const path = formatFieldPath(steps);
+    const problem = problemOf(issue, this.#nodes.get(path) ?? null, this.#context.version);
+    const mend = this.#mends.get(path);
+    this.#problem(steps, mend === undefined ? problem : { ...problem, mend });
+  }
+
+  #readMap(node: SourceMap, tree: FieldTree & { readonly kind: 'struct' | 'map' }, steps: readonly Step[]): unknown {
+    const json: { [key: string]: unknown } = Object.create(null);
+    for (const entry of lastOfEach(node, (earlier, later) => this.#doubled(earlier, later, steps))) {
+      if (steps.length === 0 && (entry.key === 'apiVersion' || entry.key === 'kind')) continue;
+      const field = tree.kind === 'map' ? tree.value : tree.fields.get(entry.key);
+      this.#placeEntry(entry, steps);
+      if (!field || entry.key === '__proto__') this.#unknown(entry, steps);
+      else {
+        const absent = tree.kind === 'map' && field.kind === 'leaf' ? field.zero : undefined;
+        const value = this.read(entry.value, field, [...steps, entry.key]) ?? absent;
+        if (value !== undefined) json[entry.key] = value;
+      }
+    }
+    return json;
+  }
+
+  #readItem(item: SourceNode, tree: FieldTree, steps: readonly Step[]): unknown {
+    this.#place(steps, item.offset);
+    if (isNull(item)) {
+      this.#problem(steps, nullItem());
+      this.#nullItems.add(formatFieldPath(steps));
+      return tree.kind === 'leaf' ? tree.zero : undefined;
+    }
+    const value = this.read(item, tree, steps);
+    return value === undefined && tree.kind === 'leaf' ? tree.zero : value;
+  }
+
+  #unknown(entry: SourceEntry, steps: readonly Step[]): void {
+    const parents = steps.filter((step) => typeof step === 'string');
+    const position = this.#document.positionAt(entry.keyOffset);
+    const mend = suggestField({ ...this.#context, parents, name: entry.key });
+    this.problems.push({ ...unknownField(mend), position, path: showFieldPath(formatFieldPath([...steps, entry.key])) });
+  }
+
+  #doubled(earlier: SourceEntry, later: SourceEntry, steps: readonly Step[]): void {
+    const problem = duplicateField(this.#document.positionAt(earlier.keyOffset).line);
+    const path = showFieldPath(formatFieldPath([...steps, later.key]));
+    this.problems.push({ ...problem, position: this.#document.positionAt(later.keyOffset), path });
+  }
+
+  /** A scalar is where it is written, a mapping or list where its key is. */
+  #placeEntry(entry: SourceEntry, steps: readonly Step[]): void {
+    const written = entry.value.kind === 'scalar' && entry.value.text !== '' ? entry.value.offset : entry.keyOffset;
+    this.#place([...steps, entry.key], written);
+  }
+
+  #place(steps: readonly Step[], offset: number): void {
+    const path = formatFieldPath(steps);
+    this.origins.set(path, { position: this.#document.positionAt(offset), path });
+  }
+
+  /** Puts a problem where the value stands, or the nearest thing around it. */
+  #problem(steps: readonly Step[], problem: Problem): void {
+    let position = this.#document.positionAt(this.#document.root?.offset ?? 0);
+    for (let end = steps.length; end > 0; end--) {
+      const origin = this.origins.get(formatFieldPath(steps.slice(0, end)));
+      if (!origin) continue;
+      position = origin.position;
+      break;
+    }
+    this.problems.push({ ...problem, position, path: showFieldPath(formatFieldPath(steps)) });
+  }
+}
+
+/** One entry for each key, the last one; `onDouble` hears of the others. */
+function lastOfEach(node: SourceMap, onDouble: (earlier: SourceEntry, later: SourceEntry) => void): Iterable<SourceEntry> {
+  const entries = new Map<string, SourceEntry>();
+  for (const entry of node.entries) {
+    const earlier = entries.get(entry.key);
+    if (earlier) onDouble(earlier, entry);
+    entries.set(entry.key, entry);
+  }
+  return entries.values();
+}
+
+function isNull(node: SourceNode): boolean {
+  return node.kind === 'scalar' && node.scalar.type === 'null';
+}
+
+/** Parses, and where that fails leaves the wrong parts out and parses again, so that the rest can be judged too. */
+function parsePruned<T>(schema: z.ZodType<T>, json: unknown): { readonly value: T; readonly issues: readonly Issue[] } {
+  const all: Issue[] = [];
+  for (;;) {
+    const result = schema.safeParse(json);
+    if (result.success) return { value: result.data, issues: all };
+    const gone = new Set<string>();
+    for (const issue of result.error.issues) {
+      all.push(issue);
+      const steps = issue.path as readonly Step[];
+      if (!steps.some((_, i) => gone.has(formatFieldPath(steps.slice(0, i + 1))))) gone.add(formatFieldPath(prune(json, steps)));
+    }
+  }
+}
+
+/**
+ * Removes the nearest field at or above the path and tells which. A list keeps its places: it goes as a whole when one of its items is
+ * no mapping.
+ */
+function prune(json: unknown, path: readonly Step[]): readonly Step[] {
+  for (let end = path.length; end > 0; end--) {
+    const last = path[end - 1];
+    if (typeof last !== 'string') continue;
+    let parent: unknown = json;
+    for (const step of path.slice(0, end - 1)) parent = (parent as { [key: Step]: unknown } | undefined)?.[step];
+    if (typeof parent !== 'object' || parent === null || Array.isArray(parent) || !Object.hasOwn(parent, last)) continue;
+    delete (parent as { [key: string]: unknown })[last];
+    return path.slice(0, end);
+  }
+  throw new Error(`cannot leave out ${formatFieldPath(path)}`);
+}
+
+function problemOf(issue: Issue, found: SourceNode | null, version: SchemaVersion): Problem {
+  if (issue.code === 'custom') {
+    const params = issue.params as IssueParams;
+    return { code: params.code, message: issue.message, ...(params.mend === undefined ? {} : { mend: params.mend }) };
+  }
+  const values = issue.code === 'invalid_value' ? issue.values.map(String) : undefined;
+  if (found === null) return missingField(values);
+  const described = describeNode(found, SECRET_FIELDS.has(String(issue.path.at(-1))));
+  if (values) {
+    if (found.kind !== 'scalar' || found.scalar.type !== 'string') return expectedType('a string', described);
+    const { text } = found;
+    const otherCase = values.find((value) => value.toLowerCase() === text.toLowerCase());
+    return invalidEnum(text, values, otherCase ?? closestName(text, values));
+  }
+  if (issue.code === 'too_big' || issue.code === 'too_small') return numberOutOfRange(found.kind === 'scalar' ? found.text : '');
+  if (issue.code !== 'invalid_type') return expectedType('a quantity such as 1 or 100m', described);
+  return expectedType(wanted(issue.expected), described, typeMend(issue.expected, found, version));
+}
+
+/** Their values never stand in a message, not even when they have the wrong type. */
+const SECRET_FIELDS: ReadonlySet<string> = new Set(['token', 'tlsBootstrapToken', 'certificateKey']);
+
+function wanted(expected: string): string {
+  switch (expected) {
+    case 'string':
+      return 'a string';
+    case 'boolean':
+      return 'true or false';
+    case 'int':
+    case 'number':
+      return 'a whole number';
+    case 'array':
+      return 'a list';
+    default:
+      return 'a mapping';
+  }
+}
+
+/** How a wrong type usually comes about. */
+function typeMend(expected: string, found: SourceNode, version: SchemaVersion): string | undefined {
+  const isText = found.kind === 'scalar' && found.scalar.type === 'string';
+  const written = found.kind === 'scalar' ? found.text : '';
+  switch (expected) {
+    case 'string':
+      return found.kind === 'scalar' ? 'Write it in quotes' : undefined;
+    case 'array':
+      return version === 'v1beta4' ? (argumentMend(found) ?? LIST_MEND) : LIST_MEND;
+    case 'record':
+      return found.kind === 'list' ? 'In v1beta3 arguments are a mapping of names to values' : undefined;
+    case 'boolean':
+      return isText && /^(?:true|false)$/i.test(written) ? 'Leave the quotes away' : undefined;
+    case 'int':
+    case 'number':
+      return isText && /^[0-9]+$/.test(written) ? 'Leave the quotes away' : undefined;
+    default:
+      return undefined;
+  }
+}
+
+const LIST_MEND = 'Put a dash before each item';
+
+/** Arguments as v1beta3 wrote them: the slip everyone makes who comes from there. */
+function argumentMend(found: SourceNode): string | undefined {
+  if (found.kind !== 'map' || !found.entries.every(({ value }) => value.kind === 'scalar')) return undefined;
+  const first = found.entries.find(({ key }) => /^[a-z][-a-z0-9]*$/.test(key));
+  return first && `In v1beta4 this is a list of names and values: - {name: ${first.key}, value: …}`;
+}
+
+/** A value in words. */
+function describeNode(node: SourceNode, secret: boolean): string {
+  if (node.kind !== 'scalar') return node.kind === 'list' ? 'a list' : 'a mapping';
+  const { scalar } = node;
+  if (scalar.type === 'null') return 'nothing';
+  if (scalar.type === 'bool') return `the boolean ${node.text}`;
+  const isNumber = scalar.type === 'int' || scalar.type === 'float';
+  if (secret) return isNumber ? 'a number' : 'a string';
+  return isNumber ? `the number ${printable(node.text, 40)}` : `the string ${quoteValue(node.text)}`;
+}

@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest';
+import { parseKubeconfig, resolveContext } from '../../../src/core/config/kubeconfig.ts';
+import {
+  bootstrapKubeconfig,
+  clientCertificateFileKubeconfig,
+  clientCertificateKubeconfig,
+  clusterInfoKubeconfig,
+  tokenKubeconfig,
+} from '../../../src/core/config/kubeconfig-render.ts';
+import { Secret } from '../../../src/core/text/secret.ts';
+
+const caPem = '-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n';
+const CA = Buffer.from(caPem).toString('base64');
+const keyPem = '-----BEGIN PRIVATE KEY-----\nBB==\n-----END PRIVATE KEY-----\n';
+const cluster = { clusterName: 'kubernetes', server: 'https://10.0.0.1:6443', caPem };
+
+// As recorded from kubeadm 1.36.2 join.
+const BOOTSTRAP = (token: string) => `apiVersion: v1
+clusters:
+- cluster:
+    certificate-authority-data: ${CA}
+    server: https://10.0.0.1:6443
+  name: kubernetes
+contexts:
+- context:
+    cluster: kubernetes
+    user: tls-bootstrap-token-user
+  name: tls-bootstrap-token-user@kubernetes
+current-context: tls-bootstrap-token-user@kubernetes
+kind: Config
+users:
+- name: tls-bootstrap-token-user
+  user:
+    token: ${token}
+`;
+
+describe('bootstrapKubeconfig', () => {
+  it.each([
+    ['fedcba.fedcba9876543210', 'fedcba.fedcba9876543210'],
+    // Would be read as numbers.
+    ['123456.1234567890123456', '"123456.1234567890123456"'],
+    ['12345e.1234567890123456', '12345e.1234567890123456'],
+  ])('is what kubeadm writes, with the token %s', (token, written) => {
+    const text = bootstrapKubeconfig({ ...cluster, token: new Secret(token) });
+    expect(text.reveal()).toBe(BOOTSTRAP(written));
+    expect(resolveContext(parseKubeconfig(text.reveal(), 'x')).user?.token?.reveal()).toBe(token);
+  });
+
+  it('shows everything but the token', () => {
+    const text = bootstrapKubeconfig({ ...cluster, token: new Secret('fedcba.fedcba9876543210') });
+    expect(String(text)).toBe(BOOTSTRAP('[secret]'));
+    expect(JSON.stringify(text)).not.toContain('fedcba9876543210');
+  });
+
+  it('masks the right place when the token stands elsewhere, too', () => {
+    const text = tokenKubeconfig({ ...cluster, clusterName: 'token: x', user: 'x', token: new Secret('x') });
+    expect(String(text).split('[secret]')).toHaveLength(2);
+    expect(String(text)).toMatch(/ {4}token: \[secret\]\n$/);
+  });
+});
+
+describe('clientCertificateKubeconfig', () => {
+  const text = clientCertificateKubeconfig({ ...cluster, user: 'kubernetes-admin', certificatePem: caPem, keyPem: new Secret(keyPem) });
+
+  it('embeds certificate and key', () => {
+    const { user, context } = resolveContext(parseKubeconfig(text.reveal(), 'x'));
+    expect(context).toBe('kubernetes-admin@kubernetes');
+    expect(user).toMatchObject({ name: 'kubernetes-admin', certData: CA });
+    expect(user?.keyData?.reveal()).toBe(Buffer.from(keyPem).toString('base64'));
+  });
+
+  it('shows the certificate and not the key', () => {
+    expect(String(text)).toContain(`    client-certificate-data: ${CA}\n    client-key-data: [secret]\n`);
+    expect(String(text)).not.toContain(Buffer.from(keyPem).toString('base64'));
+  });
+});
+
+it('clientCertificateFileKubeconfig names files', () => {
+  const pem = '/var/lib/kubelet/pki/kubelet-client-current.pem';
+  const text = clientCertificateFileKubeconfig({ ...cluster, user: 'system:node:w1', certificateFile: pem, keyFile: pem });
+  expect(resolveContext(parseKubeconfig(text, 'x')).user).toMatchObject({ name: 'system:node:w1', certFile: pem, keyFile: pem });
+});
+
+it('clusterInfoKubeconfig has one cluster without a name and nothing else', () => {
+  expect(clusterInfoKubeconfig({ server: 'https://10.0.0.1:6443', caPem })).toBe(`apiVersion: v1
+clusters:
+- cluster:
+    certificate-authority-data: ${CA}
+    server: https://10.0.0.1:6443
+  name: ""
+contexts: null
+current-context: ""
+kind: Config
+users: null
+`);
+});

@@ -1,0 +1,474 @@
+import { describe, expect, it } from 'vitest';
+import { DISCOVERY, type DocumentName, documentOf, linesOf, load } from './support.ts';
+
+type Case = readonly [name: string, document: DocumentName, body: string, expected: readonly string[]];
+
+function expectLines([, document, body, expected]: Case): void {
+  expect(linesOf(load(documentOf(document, body)))).toEqual(expected);
+}
+
+describe('unknown fields', () => {
+  it.each<Case>([
+    [
+      'misspelt',
+      'init',
+      'nodeRegistration:\n  criSockt: x',
+      ['f.yaml:4:3 nodeRegistration.criSockt: unknown field. Did you mean criSocket? [CONFIG_UNKNOWN_FIELD]'],
+    ],
+    [
+      'two letters swapped',
+      'cluster',
+      'cluserName: x',
+      ['f.yaml:3:1 cluserName: unknown field. Did you mean clusterName? [CONFIG_UNKNOWN_FIELD]'],
+    ],
+    [
+      'another case',
+      'cluster',
+      'ControlPlaneEndpoint: test1',
+      ['f.yaml:3:1 ControlPlaneEndpoint: unknown field. Did you mean controlPlaneEndpoint? [CONFIG_UNKNOWN_FIELD]'],
+    ],
+    ['nothing near', 'cluster', 'unknownField: test', ['f.yaml:3:1 unknownField: unknown field [CONFIG_UNKNOWN_FIELD]']],
+    ['nothing near in init', 'init', 'unknownField: test', ['f.yaml:3:1 unknownField: unknown field [CONFIG_UNKNOWN_FIELD]']],
+    ['nothing near in join', 'join', `${DISCOVERY}unknownField: test`, ['f.yaml:4:1 unknownField: unknown field [CONFIG_UNKNOWN_FIELD]']],
+    ['nothing near in reset', 'reset', 'foo: bar', ['f.yaml:3:1 foo: unknown field [CONFIG_UNKNOWN_FIELD]']],
+    [
+      'deeper in the same kind',
+      'cluster',
+      'podSubnet: 10.0.0.0/16',
+      ['f.yaml:3:1 podSubnet: unknown field. Did you mean networking.podSubnet? [CONFIG_UNKNOWN_FIELD]'],
+    ],
+    [
+      'in another kind',
+      'init',
+      'podSubnet: 10.0.0.0/16',
+      ['f.yaml:3:1 podSubnet: unknown field. It belongs in ClusterConfiguration, as networking.podSubnet [CONFIG_UNKNOWN_FIELD]'],
+    ],
+    [
+      'in another kind, misplaced deep down',
+      'join',
+      `${DISCOVERY}nodeRegistration:\n  serviceSubnet: x`,
+      [
+        'f.yaml:5:3 nodeRegistration.serviceSubnet: unknown field. It belongs in ClusterConfiguration, as networking.serviceSubnet [CONFIG_UNKNOWN_FIELD]',
+      ],
+    ],
+    [
+      'the shallowest place wins',
+      'init',
+      'name: cp-1',
+      ['f.yaml:3:1 name: unknown field. Did you mean nodeRegistration.name? [CONFIG_UNKNOWN_FIELD]'],
+    ],
+    [
+      'in a list',
+      'init',
+      'bootstrapTokens:\n- tokn: x',
+      ['f.yaml:4:3 bootstrapTokens[0].tokn: unknown field. Did you mean token? [CONFIG_UNKNOWN_FIELD]'],
+    ],
+    [
+      'v1beta3 only',
+      'cluster',
+      'apiServer:\n  timeoutForControlPlane: 4m',
+      [
+        'f.yaml:4:3 apiServer.timeoutForControlPlane: unknown field. v1beta4 has timeouts.controlPlaneComponentHealthCheck in InitConfiguration and JoinConfiguration instead [CONFIG_UNKNOWN_FIELD]',
+      ],
+    ],
+    [
+      'v1beta3 only in join',
+      'join',
+      'discovery: {timeout: 5m, bootstrapToken: {}}',
+      ['f.yaml:3:13 discovery.timeout: unknown field. v1beta4 has timeouts.discovery instead [CONFIG_UNKNOWN_FIELD]'],
+    ],
+    [
+      'v1beta4 only',
+      'init3',
+      'dryRun: true',
+      [
+        'f.yaml:3:1 dryRun: unknown field. It came with kubeadm.k8s.io/v1beta4: write that apiVersion, or run config migrate [CONFIG_UNKNOWN_FIELD]',
+      ],
+    ],
+    [
+      'v1beta4 only, nested',
+      'join3',
+      `${DISCOVERY}nodeRegistration: {imagePullSerial: true}`,
+      [
+        'f.yaml:4:20 nodeRegistration.imagePullSerial: unknown field. It came with kubeadm.k8s.io/v1beta4: write that apiVersion, or run config migrate [CONFIG_UNKNOWN_FIELD]',
+      ],
+    ],
+    [
+      'metadata',
+      'init',
+      'metadata: {name: x}',
+      ['f.yaml:3:1 metadata: unknown field. Configuration documents have none: leave it out [CONFIG_UNKNOWN_FIELD]'],
+    ],
+    [
+      'of every object in JavaScript',
+      'reset',
+      'constructor: 1\ntoString: 2\nhasOwnProperty: 3',
+      [
+        'f.yaml:3:1 constructor: unknown field [CONFIG_UNKNOWN_FIELD]',
+        'f.yaml:4:1 toString: unknown field [CONFIG_UNKNOWN_FIELD]',
+        'f.yaml:5:1 hasOwnProperty: unknown field [CONFIG_UNKNOWN_FIELD]',
+      ],
+    ],
+    ['__proto__', 'reset', '__proto__: {force: true}', ['f.yaml:3:1 __proto__: unknown field [CONFIG_UNKNOWN_FIELD]']],
+    [
+      '__proto__ among names the user chooses',
+      'cluster',
+      'featureGates: {__proto__: true}',
+      ['f.yaml:3:16 featureGates.__proto__: unknown field [CONFIG_UNKNOWN_FIELD]'],
+    ],
+    ['a name that is no word', 'reset', '"a.b c": 1', ['f.yaml:3:1 ["a.b c"]: unknown field [CONFIG_UNKNOWN_FIELD]']],
+  ])('%s', (...args) => {
+    const [name, document, body, expected] = args;
+    expectLines([name, document, body, expected.map(withStop)]);
+  });
+});
+
+/** Sentences get their stop when they are printed. */
+function withStop(line: string): string {
+  return line.replace(/([^?.]) \[(\w+)\]$/, (whole, end: string, code: string) =>
+    /unknown field\. /.test(line) ? `${end}. [${code}]` : whole,
+  );
+}
+
+describe('fields given twice', () => {
+  it.each<Case>([
+    [
+      'in cluster',
+      'cluster',
+      'controlPlaneEndpoint: test1\ncontrolPlaneEndpoint: test2',
+      ['f.yaml:4:1 controlPlaneEndpoint: given twice, first on line 3. Keep one of them. [CONFIG_DUPLICATE_FIELD]'],
+    ],
+    [
+      'in init',
+      'init',
+      'bootstrapTokens:\n- token: 9a08jv.c0izixklcxtmnze7\nbootstrapTokens:\n- token: 9a08jv.c0izixklcxtmnze7',
+      ['f.yaml:5:1 bootstrapTokens: given twice, first on line 3. Keep one of them. [CONFIG_DUPLICATE_FIELD]'],
+    ],
+    [
+      'in join, nested',
+      'join',
+      `${DISCOVERY}nodeRegistration:\n  name: a\n  name: a`,
+      ['f.yaml:6:3 nodeRegistration.name: given twice, first on line 5. Keep one of them. [CONFIG_DUPLICATE_FIELD]'],
+    ],
+    [
+      'the header',
+      'reset',
+      'kind: ResetConfiguration',
+      ['f.yaml:3:1 kind: given twice, first on line 2. Keep one of them. [CONFIG_DUPLICATE_FIELD]'],
+    ],
+    [
+      'three times',
+      'reset',
+      'force: true\nforce: true\nforce: false',
+      [
+        'f.yaml:4:1 force: given twice, first on line 3. Keep one of them. [CONFIG_DUPLICATE_FIELD]',
+        'f.yaml:5:1 force: given twice, first on line 4. Keep one of them. [CONFIG_DUPLICATE_FIELD]',
+      ],
+    ],
+    [
+      'a name the user chooses',
+      'cluster3',
+      'apiServer: {extraArgs: {a: b, a: c}}',
+      ['f.yaml:3:31 apiServer.extraArgs.a: given twice, first on line 3. Keep one of them. [CONFIG_DUPLICATE_FIELD]'],
+    ],
+  ])('%s', (...args) => expectLines(args));
+
+  it('is no complaint of merged mappings', () => {
+    const body = 'apiServer: &base\n  extraArgs: [{name: v, value: "4"}]\nscheduler:\n  <<: *base\n  extraArgs: []';
+    expectLines(['', 'cluster', body, []]);
+  });
+});
+
+describe('types', () => {
+  it.each<Case>([
+    [
+      'number for a string',
+      'cluster',
+      'kubernetesVersion: 1.36',
+      ['f.yaml:3:20 kubernetesVersion: expected a string, found the number 1.36. Write it in quotes. [CONFIG_WRONG_TYPE]'],
+    ],
+    [
+      'boolean word for a string',
+      'init',
+      'nodeRegistration: {name: on}',
+      ['f.yaml:3:26 nodeRegistration.name: expected a string, found the boolean on. Write it in quotes. [CONFIG_WRONG_TYPE]'],
+    ],
+    ['list for a string', 'cluster', 'clusterName: [a]', ['f.yaml:3:1 clusterName: expected a string, found a list [CONFIG_WRONG_TYPE]']],
+    [
+      'mapping for a string',
+      'cluster',
+      'clusterName: {a: b}',
+      ['f.yaml:3:1 clusterName: expected a string, found a mapping [CONFIG_WRONG_TYPE]'],
+    ],
+    [
+      'quoted boolean',
+      'init',
+      "dryRun: 'true'",
+      ['f.yaml:3:9 dryRun: expected true or false, found the string "true". Leave the quotes away. [CONFIG_WRONG_TYPE]'],
+    ],
+    ['number for a boolean', 'reset', 'force: 1', ['f.yaml:3:8 force: expected true or false, found the number 1 [CONFIG_WRONG_TYPE]']],
+    [
+      'quoted number',
+      'init',
+      'localAPIEndpoint: {bindPort: "6443"}',
+      [
+        'f.yaml:3:30 localAPIEndpoint.bindPort: expected a whole number, found the string "6443". Leave the quotes away. [CONFIG_WRONG_TYPE]',
+      ],
+    ],
+    [
+      'fraction',
+      'init',
+      'localAPIEndpoint: {bindPort: 6443.5}',
+      ['f.yaml:3:30 localAPIEndpoint.bindPort: expected a whole number, found the number 6443.5 [CONFIG_WRONG_TYPE]'],
+    ],
+    [
+      'beyond 32 bits',
+      'init',
+      'localAPIEndpoint: {bindPort: 4294967296}',
+      ['f.yaml:3:30 localAPIEndpoint.bindPort: "4294967296" does not fit a 32-bit integer [CONFIG_OUT_OF_RANGE]'],
+    ],
+    [
+      'beyond 64 bits',
+      'init',
+      'localAPIEndpoint: {bindPort: 18446744073709551615}',
+      ['f.yaml:3:30 localAPIEndpoint.bindPort: "18446744073709551615" does not fit a 32-bit integer [CONFIG_OUT_OF_RANGE]'],
+    ],
+    [
+      'string for a list',
+      'reset',
+      'skipPhases: preflight',
+      ['f.yaml:3:13 skipPhases: expected a list, found the string "preflight". Put a dash before each item. [CONFIG_WRONG_TYPE]'],
+    ],
+    [
+      'string for a mapping',
+      'init',
+      'nodeRegistration: cp-1',
+      ['f.yaml:3:19 nodeRegistration: expected a mapping, found the string "cp-1" [CONFIG_WRONG_TYPE]'],
+    ],
+    [
+      'list for a mapping',
+      'init',
+      'nodeRegistration: [a]',
+      ['f.yaml:3:1 nodeRegistration: expected a mapping, found a list [CONFIG_WRONG_TYPE]'],
+    ],
+    [
+      'number in a list of strings',
+      'reset',
+      'skipPhases: [a, 1]',
+      ['f.yaml:3:17 skipPhases[1]: expected a string, found the number 1. Write it in quotes. [CONFIG_WRONG_TYPE]'],
+    ],
+    [
+      'string in a list of mappings',
+      'init',
+      'nodeRegistration: {taints: [a]}',
+      ['f.yaml:3:29 nodeRegistration.taints[0]: expected a mapping, found the string "a" [CONFIG_WRONG_TYPE]'],
+    ],
+    [
+      'arguments of v1beta3 in v1beta4',
+      'init',
+      'nodeRegistration:\n  kubeletExtraArgs:\n    node-ip: 10.0.0.1',
+      [
+        'f.yaml:4:3 nodeRegistration.kubeletExtraArgs: expected a list, found a mapping. In v1beta4 this is a list of names and values: - {name: node-ip, value: …}. [CONFIG_WRONG_TYPE]',
+      ],
+    ],
+    [
+      'arguments of v1beta4 in v1beta3',
+      'init3',
+      'nodeRegistration:\n  kubeletExtraArgs:\n  - {name: a, value: b}',
+      [
+        'f.yaml:4:3 nodeRegistration.kubeletExtraArgs: expected a mapping, found a list. In v1beta3 arguments are a mapping of names to values. [CONFIG_WRONG_TYPE]',
+      ],
+    ],
+    [
+      'number as the value of an argument',
+      'cluster3',
+      'scheduler: {extraArgs: {v: 4}}',
+      ['f.yaml:3:28 scheduler.extraArgs.v: expected a string, found the number 4. Write it in quotes. [CONFIG_WRONG_TYPE]'],
+    ],
+    [
+      'string as a feature gate',
+      'cluster',
+      'featureGates: {RootlessControlPlane: "true"}',
+      [
+        'f.yaml:3:38 featureGates.RootlessControlPlane: expected true or false, found the string "true". Leave the quotes away. [CONFIG_WRONG_TYPE]',
+      ],
+    ],
+    [
+      'number for a duration',
+      'init',
+      'timeouts: {discovery: 5}',
+      [
+        'f.yaml:3:23 timeouts.discovery: expected a string, found the number 5. Write a number with a unit, such as 90s, 5m or 1h30m. [CONFIG_WRONG_TYPE]',
+      ],
+    ],
+    [
+      'no duration',
+      'init',
+      'timeouts: {discovery: 1d}',
+      [
+        'f.yaml:3:23 timeouts.discovery: "1d" is not a duration. Write a number with a unit, such as 90s, 5m or 1h30m. [CONFIG_INVALID_DURATION]',
+      ],
+    ],
+    [
+      'empty duration',
+      'init',
+      'timeouts: {discovery: ""}',
+      [
+        'f.yaml:3:12 timeouts.discovery: "" is not a duration. Write a number with a unit, such as 90s, 5m or 1h30m. [CONFIG_INVALID_DURATION]',
+      ],
+    ],
+    [
+      'no time',
+      'init',
+      'bootstrapTokens: [{expires: 2030-01-02}]',
+      [
+        'f.yaml:3:29 bootstrapTokens[0].expires: "2030-01-02" is not a time in RFC 3339 form. Write it like 2030-01-02T03:04:05Z. [CONFIG_INVALID_TIME]',
+      ],
+    ],
+    [
+      'no quantity',
+      'cluster',
+      'apiServer: {extraEnvs: [{name: A, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: x}}}]}',
+      [
+        'f.yaml:3:97 apiServer.extraEnvs[0].valueFrom.resourceFieldRef.divisor: "x" is not a quantity. Write a number with or without suffix, such as 1, 100m or 64Mi. [CONFIG_INVALID_QUANTITY]',
+      ],
+    ],
+    [
+      'a wrong choice',
+      'init',
+      'nodeRegistration: {imagePullPolicy: Sometimes}',
+      ['f.yaml:3:37 nodeRegistration.imagePullPolicy: "Sometimes" is not one of Always, IfNotPresent and Never [CONFIG_INVALID_VALUE]'],
+    ],
+    [
+      'a choice in another case',
+      'init',
+      'nodeRegistration: {imagePullPolicy: always}',
+      [
+        'f.yaml:3:37 nodeRegistration.imagePullPolicy: "always" is not one of Always, IfNotPresent and Never. Did you mean Always? [CONFIG_INVALID_VALUE]',
+      ],
+    ],
+    [
+      'a choice misspelt',
+      'cluster',
+      'encryptionAlgorithm: RSA2048',
+      [
+        'f.yaml:3:22 encryptionAlgorithm: "RSA2048" is not one of RSA-2048, RSA-3072, RSA-4096, ECDSA-P256 and ECDSA-P384. Did you mean RSA-2048? [CONFIG_INVALID_VALUE]',
+      ],
+    ],
+    [
+      'a number as choice',
+      'init',
+      'nodeRegistration: {imagePullPolicy: 1}',
+      ['f.yaml:3:37 nodeRegistration.imagePullPolicy: expected a string, found the number 1 [CONFIG_WRONG_TYPE]'],
+    ],
+    [
+      'an unmount flag that is none',
+      'reset',
+      'unmountFlags: [MNT_FORCE, foo]',
+      ['f.yaml:3:27 unmountFlags[1]: "foo" is not one of MNT_FORCE, MNT_DETACH, MNT_EXPIRE and UMOUNT_NOFOLLOW [CONFIG_INVALID_VALUE]'],
+    ],
+    [
+      'an argument without a name',
+      'init',
+      'nodeRegistration: {kubeletExtraArgs: [{value: a}, {name: "", value: b}]}',
+      [
+        'f.yaml:3:39 nodeRegistration.kubeletExtraArgs[0].name: this is required [CONFIG_MISSING_VALUE]',
+        'f.yaml:3:52 nodeRegistration.kubeletExtraArgs[1].name: this is required [CONFIG_MISSING_VALUE]',
+      ],
+    ],
+    [
+      'a taint without an effect',
+      'init',
+      'nodeRegistration: {taints: [{key: a}]}',
+      [
+        'f.yaml:3:29 nodeRegistration.taints[0].effect: this is required. Write NoSchedule, PreferNoSchedule or NoExecute. [CONFIG_MISSING_VALUE]',
+      ],
+    ],
+    [
+      'a volume without its paths',
+      'cluster',
+      'apiServer: {extraVolumes: [{name: a}]}',
+      [
+        'f.yaml:3:28 apiServer.extraVolumes[0].hostPath: this is required [CONFIG_MISSING_VALUE]',
+        'f.yaml:3:28 apiServer.extraVolumes[0].mountPath: this is required [CONFIG_MISSING_VALUE]',
+      ],
+    ],
+    [
+      'an empty item',
+      'init',
+      'skipPhases:\n- addon\n-\n',
+      ['f.yaml:5:2 skipPhases[1]: this item of the list is empty. Remove it, or write a value behind the dash. [CONFIG_NULL_ITEM]'],
+    ],
+    [
+      'an empty item among mappings',
+      'init',
+      'bootstrapTokens: [null]',
+      ['f.yaml:3:19 bootstrapTokens[0]: this item of the list is empty. Remove it, or write a value behind the dash. [CONFIG_NULL_ITEM]'],
+    ],
+    [
+      'a token that is none',
+      'init',
+      'bootstrapTokens: [{token: abc}]',
+      [
+        'f.yaml:3:27 bootstrapTokens[0].token: this is not a bootstrap token. A token is six and sixteen characters of a-z and 0-9 with a dot between: kubeadm token generate prints one. [CONFIG_INVALID_TOKEN]',
+      ],
+    ],
+    [
+      'a certificate key that is none',
+      'init',
+      'certificateKey: e6a2',
+      [
+        'f.yaml:3:17 certificateKey: this is not a certificate key. It is an AES key of 32 bytes: 64 hexadecimal digits. kubeadm certs certificate-key prints one. [CONFIG_INVALID_CERTIFICATE_KEY]',
+      ],
+    ],
+  ])('refuses: %s', (...args) => expectLines(args));
+
+  it.each<readonly [string, DocumentName, string]>([
+    ['whole numbers with a point', 'init', 'localAPIEndpoint: {bindPort: 6443.0}'],
+    ['hexadecimal', 'init', 'localAPIEndpoint: {bindPort: 0x192b}'],
+    ['an exponent', 'init', 'localAPIEndpoint: {bindPort: 1e3}'],
+    ['words for booleans', 'reset', 'force: yes\ndryRun: off'],
+    ['dates for strings', 'cluster', 'clusterName: 2030-01-02'],
+    [
+      'null everywhere',
+      'init',
+      'bootstrapTokens: null\nnodeRegistration: ~\nskipPhases:\ndryRun: null\ntimeouts: {discovery: null}\npatches: null',
+    ],
+    ['null as taints', 'init', 'nodeRegistration: {taints: null}'],
+    ['empty text where it means nothing', 'init', 'nodeRegistration: {name: "", criSocket: "", imagePullPolicy: ""}\ncertificateKey: ""'],
+    ['zero as a port', 'init', 'localAPIEndpoint: {bindPort: 0}'],
+    ['null among feature gates', 'cluster', 'featureGates: {RootlessControlPlane: null}'],
+    ['null and empty values of arguments', 'cluster3', 'scheduler: {extraArgs: {a: null, b: ""}}'],
+    ['an argument without value', 'cluster', 'scheduler: {extraArgs: [{name: profiling}]}'],
+    ['times with zone and fraction', 'init', 'bootstrapTokens: [{expires: "2030-02-28T03:04:05.5+02:00"}]'],
+    [
+      'quantities as number and text',
+      'cluster',
+      'apiServer: {extraEnvs: [{name: A, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: 1}}}, {name: B, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: 1m}}}]}',
+    ],
+    [
+      'every member of an upgrade',
+      'upgrade',
+      'apply: {kubernetesVersion: v1.36.2, allowExperimentalUpgrades: true, allowRCUpgrades: true, certificateRenewal: false, dryRun: true, etcdUpgrade: false, forceUpgrade: true, ignorePreflightErrors: [x], patches: {directory: /p}, printConfig: true, skipPhases: [a], imagePullPolicy: Always, imagePullSerial: true}\ndiff: {kubernetesVersion: v1.36.2, contextLines: 3}\nnode: {certificateRenewal: true, dryRun: true, etcdUpgrade: true, ignorePreflightErrors: [], skipPhases: [], patches: {directory: /p}, imagePullPolicy: Never, imagePullSerial: false}\nplan: {kubernetesVersion: v1.36.2, allowExperimentalUpgrades: false, allowRCUpgrades: false, dryRun: false, etcdUpgrade: true, ignorePreflightErrors: [a], printConfig: false}\ntimeouts: {upgradeManifests: 5m}',
+    ],
+  ])('accepts: %s', (_, document, body) => {
+    expect(linesOf(load(documentOf(document, body)))).toEqual([]);
+  });
+});
+
+describe('what is left of a document with errors', () => {
+  it('is still judged, but nothing is missed from it', () => {
+    const lines = linesOf(load(documentOf('join', 'discvery: {}\ncaCertPath: relativepath')));
+    expect(lines).toEqual([
+      'f.yaml:3:1 discvery: unknown field. Did you mean discovery? [CONFIG_UNKNOWN_FIELD]',
+      'f.yaml:4:13 caCertPath: "relativepath" is not an absolute path to a .crt file. It must begin with a slash. [CONFIG_INVALID_PATH]',
+    ]);
+  });
+
+  it('keeps what is right beside what is wrong', () => {
+    const { init } = load(
+      documentOf('init', 'nodeRegistration: {name: cp-1, taints: [{key: a}], imagePullSerial: "x"}\nskipPhases: [a, null]'),
+    );
+    expect(init).toEqual({ nodeRegistration: { name: 'cp-1' }, skipPhases: ['a', ''] });
+  });
+});

@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest';
+import { documentTexts } from '../../../src/core/config/document-text.ts';
+import { formatFieldPath, parentPath, showFieldPath } from '../../../src/core/config/field-path.ts';
+import { parseKubernetesVersion } from '../../../src/core/config/kubernetes-version.ts';
+import { joinHostPort, splitHostPort } from '../../../src/core/config/rules.ts';
+import { closestName } from '../../../src/core/config/suggest-field.ts';
+
+describe('field paths', () => {
+  it.each([
+    [[], ''],
+    [['a'], 'a'],
+    [['a', 'b', 0, 'c'], 'a.b[0].c'],
+    [['a', 'x.y', 'node-ip'], 'a["x.y"].node-ip'],
+    [['', '"'], '[""]["\\""]'],
+  ])('%j', (steps, expected) => {
+    expect(formatFieldPath(steps)).toBe(expected);
+  });
+
+  it.each([
+    ['a.b[0].c', 'a.b[0]'],
+    ['a.b[0]', 'a.b'],
+    ['a["x.y"]', 'a'],
+    ['a["x[\\"]"].b', 'a["x[\\"]"]'],
+    ['a', ''],
+    ['', ''],
+  ])('above %s is %s', (path, expected) => {
+    expect(parentPath(path)).toBe(expected);
+  });
+
+  it('shows no secret', () => {
+    expect(showFieldPath('a["abcdef.0123456789abcdef"]')).toBe('a["[secret]"]');
+  });
+});
+
+describe('parseKubernetesVersion', () => {
+  it.each([
+    ['v1.36.2', { kind: 'release', version: 'v1.36.2', ci: false }],
+    ['1.36.2', { kind: 'release', version: 'v1.36.2', ci: false }],
+    ['ci/v1.36.0-alpha.1+x', { kind: 'release', version: 'v1.36.0-alpha.1+x', ci: true }],
+    ['release/v1.36.0', { kind: 'release', version: 'v1.36.0', ci: false }],
+    ['stable-1', { kind: 'label', label: 'stable-1', ci: false }],
+    ['release/stable-1.36', { kind: 'label', label: 'stable-1.36', ci: false }],
+    ['ci/latest', { kind: 'label', label: 'latest', ci: true }],
+    ['', null],
+    ['v1.36', null],
+    ['stable-1.36.2', null],
+    ['ci/', null],
+  ])('%s', (text, expected) => {
+    expect(parseKubernetesVersion(text)).toEqual(expected);
+  });
+});
+
+describe('closestName', () => {
+  const FIELDS = ['name', 'criSocket', 'taints', 'token', 'ttl', 'kubeletExtraArgs'];
+  it.each([
+    ['criSockt', 'criSocket'],
+    ['crisokcet', 'criSocket'],
+    ['CRISOCKET', 'criSocket'],
+    ['nmae', 'name'],
+    ['nam', 'name'],
+    ['tll', 'ttl'],
+    ['xyz', null],
+    ['nxxe', null],
+    ['kubeletArgs', null],
+    ['x'.repeat(10_000), null],
+  ])('%s', (name, expected) => {
+    expect(closestName(name, FIELDS)).toBe(expected);
+  });
+});
+
+describe('hosts and ports', () => {
+  it.each([
+    ['a:1', { host: 'a', port: '1' }],
+    ['[::1]:6443', { host: '::1', port: '6443' }],
+    ['a:', { host: 'a', port: '' }],
+    [':1', { host: '', port: '1' }],
+    ['a', null],
+    ['::1', null],
+    ['[::1]', null],
+    ['[::1]1', null],
+    ['a:1:2', null],
+    ['a]:1', null],
+  ])('%s', (text, expected) => {
+    expect(splitHostPort(text)).toEqual(expected);
+  });
+
+  it('puts IPv6 in brackets', () => {
+    expect([joinHostPort('fd00::1', 1), joinHostPort('a', '2')]).toEqual(['[fd00::1]:1', 'a:2']);
+  });
+});
+
+describe('documentTexts', () => {
+  it.each([
+    ['one', 'a: 1\n', ['a: 1\n']],
+    ['comments', '# top\n---\n# c1\na: 1\n# after\n---\n# c2\nb: 2\n', ['# top\n# c1\na: 1\n# after\n', '# c2\nb: 2\n']],
+    ['dashes in text', '---\na: |\n  x\n  --- y\n...\n', ['a: |\n  x\n  --- y\n']],
+    ['text behind the marker', '--- # note\na: 1\n--- {b: 2}\n', ['# note\na: 1\n', '{b: 2}\n']],
+    ['empty ones', '---\n---\na: 1\n', ['', 'a: 1\n']],
+    ['a directive', '%YAML 1.1\n---\na: 1\n', ['a: 1\n']],
+    ['nothing', '', []],
+  ])('%s', (_, text, expected) => {
+    expect(documentTexts(text)).toEqual(expected);
+  });
+});
