@@ -1,0 +1,41 @@
+import { defineFact } from './fact.ts';
+
+/** The IP addresses of the host, loopback left out; null when they can't be known (an image). */
+export const localAddresses = defineFact(
+  { fib: { kind: 'file', path: '/proc/net/fib_trie' }, v6: { kind: 'file', path: '/proc/net/if_inet6' } },
+  ({ fib, v6 }): readonly string[] | null =>
+    fib === null && v6 === null ? null : [...parseFibTrie(fib?.content ?? ''), ...parseIfInet6(v6?.content ?? '')],
+);
+
+/** IPv4 addresses of /proc/net/fib_trie: those followed by `/32 host LOCAL`. */
+export function parseFibTrie(text: string): readonly string[] {
+  const found = new Set<string>();
+  let last = '';
+  for (const line of text.split('\n')) {
+    const address = /(?:\|--|\+--) ([0-9.]+)/.exec(line);
+    if (address) last = address[1] as string;
+    else if (/\/32 host LOCAL/.test(line) && !last.startsWith('127.')) found.add(last);
+  }
+  return [...found];
+}
+
+/** IPv6 addresses of /proc/net/if_inet6, in the short form of RFC 5952; loopback and link-local left out. */
+export function parseIfInet6(text: string): readonly string[] {
+  const addresses: string[] = [];
+  for (const line of text.split('\n')) {
+    const match = /^([0-9a-f]{32}) \S+ \S+ (\S+)/.exec(line);
+    if (match && match[2] !== '10' && match[2] !== '20') addresses.push(shortIpv6(match[1] as string));
+  }
+  return addresses;
+}
+
+function shortIpv6(hex: string): string {
+  const groups = (hex.match(/.{4}/g) ?? []).map((group) => group.replace(/^0{1,3}/, ''));
+  const runs = [...groups.join(':').matchAll(/(?:^|:)0(?::0)+(?=:|$)/g)].sort((a, b) => b[0].length - a[0].length || a.index - b.index);
+  const text = groups.join(':');
+  const run = runs[0];
+  if (run === undefined) return text;
+  const before = text.slice(0, run.index);
+  const after = text.slice(run.index + run[0].length);
+  return `${before}::${after.replace(/^:/, '')}`;
+}

@@ -1,0 +1,112 @@
+import { defineFact, type Fact } from './fact.ts';
+import type { CommandFact, Question } from './question.ts';
+
+export type CgroupDriver = 'systemd' | 'cgroupfs';
+
+/** What the container runtime says about its cgroup driver, and where to change it. */
+export interface RuntimeCgroupDriver {
+  readonly driver: CgroupDriver;
+  /** Which question gave it, e.g. `containerd config dump`. */
+  readonly source: string;
+  /** The line to change, e.g. `SystemdCgroup = true in /etc/containerd/config.toml`. */
+  readonly change: string;
+}
+
+type RuntimeName = 'containerd' | 'crio' | 'docker';
+type Asked = readonly [source: string, argv: readonly string[], parse: (output: string) => CgroupDriver | null];
+
+/** A daemon that hangs must not hold up everything else that is asked. */
+const LIMIT = ['timeout', '10'];
+
+/** What to ask each runtime by its own means, the best source first. */
+const TOOLS: Readonly<Record<RuntimeName, readonly Asked[]>> = {
+  containerd: [['containerd config dump', ['containerd', 'config', 'dump'], parseContainerdConfig]],
+  crio: [
+    ['crio status config', [...LIMIT, 'crio', 'status', 'config'], parseCrioConfig],
+    ['crio config', ['crio', 'config'], parseCrioConfig],
+  ],
+  docker: [['docker info', [...LIMIT, 'docker', 'info', '--format', '{{.CgroupDriver}}'], parseDriver]],
+};
+
+/**
+ * Asks the runtime behind a CRI socket for its cgroup driver: first over CRI (RuntimeConfig, through crictl), then its own tools.
+ * Null when nothing could tell.
+ */
+export function runtimeCgroupDriver(criSocket: string): Fact<RuntimeCgroupDriver | null> {
+  const runtime: RuntimeName = /crio/.test(criSocket) ? 'crio' : /docker/.test(criSocket) ? 'docker' : 'containerd';
+  // Without the socket crictl would wait for its time-out.
+  const script = '[ -S "${1#unix://}" ] && exec crictl --runtime-endpoint "$1" --timeout 5s runtime-config';
+  const asked: readonly Asked[] = [
+    ['crictl runtime-config', ['sh', '-c', script, 'sh', criSocket], parseCrictlRuntimeConfig],
+    ...TOOLS[runtime],
+  ];
+  const questions: Record<string, Question> = {};
+  for (const [source, argv] of asked) questions[source] = { kind: 'command', argv };
+  return defineFact(questions, (answers) => {
+    for (const [source, , parse] of asked) {
+      const { exitCode, stdout } = answers[source] as CommandFact;
+      const driver = exitCode === 0 ? parse(stdout) : null;
+      if (driver !== null) return { driver, source, change: changeLine(runtime, driver === 'systemd' ? 'cgroupfs' : 'systemd') };
+    }
+    return null;
+  });
+}
+
+/** `cgroup driver: SYSTEMD` of crictl 1.30 and later. */
+export function parseCrictlRuntimeConfig(output: string): CgroupDriver | null {
+  return parseDriver(/cgroup ?driver"?:\s*"?(\w+)/i.exec(output)?.[1] ?? '');
+}
+
+/**
+ * `SystemdCgroup` in the effective containerd configuration (versions 1, 2 and 3 of its format): that of the default runtime, or of the first other one
+ * by name when the default is none of runc's kind; absent means cgroupfs. Null when no runtime tells: the CRI plugin is disabled, the format is unknown,
+ * or containerd goes by whether systemd runs.
+ * @see containerd docs/cri/config.md, "Cgroup Driver"
+ */
+export function parseContainerdConfig(toml: string): CgroupDriver | null {
+  const runtimes = containerdRuntimes(toml);
+  const fallback = /^\s*default_runtime_name\s*=\s*["']([^"']+)["']/m.exec(toml)?.[1] ?? 'runc';
+  const names = [fallback, ...[...runtimes.keys()].filter((name) => name !== fallback).sort()];
+  const chosen = names.map((name) => runtimes.get(name)).find((text) => text !== undefined && isRunc(text));
+  if (chosen === undefined) return null;
+  const old = /^\s*systemd_cgroup\s*=\s*true/m.test(toml);
+  return /^\s*SystemdCgroup\s*=\s*true/m.test(chosen) || old ? 'systemd' : 'cgroupfs';
+}
+
+/** Of each runtime the lines of its section and of its options, whatever the plugin is called. */
+function containerdRuntimes(toml: string): ReadonlyMap<string, string> {
+  const runtimes = new Map<string, string>();
+  let name: string | null = null;
+  for (const line of toml.split('\n')) {
+    const heading = /^\s*\[(.+)\]\s*(?:#.*)?$/.exec(line)?.[1];
+    if (heading !== undefined) {
+      const match = /\.containerd\.runtimes\.(?:"([^"]+)"|'([^']+)'|([\w-]+))(\.options)?$/.exec(heading);
+      name = match ? (match[1] ?? match[2] ?? (match[3] as string)) : null;
+      if (name !== null) runtimes.set(name, runtimes.get(name) ?? '');
+    } else if (name !== null) runtimes.set(name, `${runtimes.get(name)}${line}\n`);
+  }
+  return runtimes;
+}
+
+/** A section that names no type takes runc's: containerd fills it in when it starts. */
+function isRunc(section: string): boolean {
+  const type = /^\s*runtime_type\s*=\s*["']([^"']*)["']/m.exec(section)?.[1] ?? '';
+  return type === '' || /^io\.containerd\.(?:runc\.v\d|runtime\.v1\.linux)$/.test(type);
+}
+
+/** `cgroup_manager` of CRI-O; systemd when unset, its default. */
+export function parseCrioConfig(toml: string): CgroupDriver | null {
+  const set = /^\s*cgroup_manager\s*=\s*["'](\w+)["']/m.exec(toml)?.[1];
+  return set === undefined ? (/^\s*\[crio\.runtime\]/m.test(toml) ? 'systemd' : null) : parseDriver(set);
+}
+
+function parseDriver(word: string): CgroupDriver | null {
+  const lower = word.trim().toLowerCase();
+  return lower === 'systemd' || lower === 'cgroupfs' ? lower : null;
+}
+
+function changeLine(runtime: string, to: CgroupDriver): string {
+  if (runtime === 'crio') return `cgroup_manager = "${to}" under [crio.runtime] in /etc/crio/crio.conf`;
+  if (runtime === 'docker') return `"exec-opts": ["native.cgroupdriver=${to}"] in /etc/docker/daemon.json`;
+  return `SystemdCgroup = ${to === 'systemd'} under the runc runtime's options in /etc/containerd/config.toml`;
+}

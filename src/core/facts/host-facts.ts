@@ -1,0 +1,53 @@
+import { UNIT_FILE_PATHS } from '../systemd/kubelet-unit-paths.ts';
+import { localAddresses } from './addresses.ts';
+import { type RuntimeCgroupDriver, runtimeCgroupDriver } from './cgroup-driver.ts';
+import { criSockets, KNOWN_CRI_SOCKETS } from './cri-socket.ts';
+import { combineFacts, type Fact } from './fact.ts';
+import { fileFacts } from './file-facts.ts';
+import { initSystem } from './init-system.ts';
+import { clientIdentity } from './kubelet-identity.ts';
+import { kubeletBinary } from './kubelet-version.ts';
+import { listeningPorts } from './listening-ports.ts';
+import { nodeChecks } from './node-checks.ts';
+import { operatingSystem } from './operating-system.ts';
+import { unitActive, unitState } from './unit.ts';
+
+/** What an earlier run, ours or kubeadm's, may have left. */
+const KUBERNETES_FILES = ['/etc/kubernetes/kubelet.conf', '/etc/kubernetes/bootstrap-kubelet.conf', '/etc/kubernetes/pki/ca.crt'];
+
+const BASE = combineFacts({
+  os: operatingSystem,
+  init: initSystem,
+  kubelet: kubeletBinary,
+  unit: unitState('kubelet'),
+  resolvedActive: unitActive('systemd-resolved'),
+  sockets: criSockets,
+  addresses: localAddresses,
+  ports: listeningPorts,
+  checks: nodeChecks,
+  unitFiles: fileFacts(UNIT_FILE_PATHS),
+  kubernetesFiles: fileFacts(KUBERNETES_FILES),
+  identity: clientIdentity,
+});
+
+type FactValue<F> = F extends Fact<infer T> ? T : never;
+
+/** Everything known about a host before anything is decided. `cgroupDrivers` is by CRI socket. */
+export type HostFacts = FactValue<typeof BASE> & { readonly cgroupDrivers: ReadonlyMap<string, RuntimeCgroupDriver | null> };
+
+/**
+ * All facts about a host in one round trip.
+ * @param criSocket the socket that was declared, when one was; else all that kubeadm knows are asked for their cgroup driver
+ */
+export function hostFacts(criSocket: string | null): Fact<HostFacts> {
+  const candidates = [...new Set([...(criSocket === null ? [] : [criSocket]), ...KNOWN_CRI_SOCKETS])];
+  const drivers = combineFacts(Object.fromEntries(candidates.map((socket) => [socket, runtimeCgroupDriver(socket)])));
+  const all = combineFacts({ base: BASE, drivers });
+  return {
+    questions: all.questions,
+    parse: (answers) => {
+      const { base, drivers: found } = all.parse(answers);
+      return { ...base, cgroupDrivers: new Map(Object.entries(found)) };
+    },
+  };
+}

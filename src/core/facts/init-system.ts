@@ -1,0 +1,12 @@
+import { defineFact } from './fact.ts';
+
+/** What starts services on the host: systemd, OpenRC, or nothing we know (a container, an image). */
+export const initSystem = defineFact(
+  {
+    systemd: { kind: 'list', path: '/run/systemd/system' },
+    systemctl: { kind: 'command', argv: ['sh', '-c', 'command -v systemctl'] },
+    openrc: { kind: 'command', argv: ['sh', '-c', 'command -v rc-service && command -v rc-update'] },
+  },
+  ({ systemd, systemctl, openrc }): 'systemd' | 'openrc' | null =>
+    systemd !== null && systemctl.exitCode === 0 ? 'systemd' : openrc.exitCode === 0 ? 'openrc' : null,
+);

@@ -1,0 +1,303 @@
+import type { UnitState } from './unit.ts';
+
+/** Why a kubelet does not run, in the words of a user, and what to do. `fatal` causes do not heal by waiting. */
+export interface KubeletFailure {
+  readonly cause: string;
+  readonly mend: string;
+  readonly fatal: boolean;
+}
+
+interface Pattern {
+  readonly pattern: RegExp;
+  /** Counts only when the same run of the kubelet said this too: the first alone did not stop it. */
+  readonly needs?: RegExp;
+  readonly cause: (match: RegExpExecArray) => string;
+  readonly mend: string;
+  readonly fatal: boolean;
+}
+
+/** The more telling before the more general: a run that dies often says several things. */
+const PATTERNS: readonly Pattern[] = [
+  {
+    pattern: /part of the existing bootstrap client certificate in (\S+) is expired: (\S+)/,
+    needs: /unable to load bootstrap kubeconfig/,
+    cause: (match) => `the kubelet's client certificate in ${match[1]} expired on ${match[2]}`,
+    mend: 'Join it again with a new token',
+    fatal: true,
+  },
+  {
+    pattern: /unable to read existing bootstrap client config from (\S+): (?:invalid configuration: )?(.+)$/,
+    needs: /unable to load bootstrap kubeconfig/,
+    cause: (match) => `the kubelet cannot use ${match[1]}: ${match[2]}`,
+    mend: 'Join it again',
+    fatal: true,
+  },
+  {
+    pattern: /unable to load bootstrap kubeconfig: (.+?)(?:; json parse error: .*)?$/,
+    cause: (match) => `the kubelet has no credentials: ${match[1]}`,
+    mend: 'Join it, or give it a kubelet.conf',
+    fatal: true,
+  },
+  {
+    pattern: /(?:invalid kubeconfig|unable to load kubeconfig): (?:invalid configuration: )?(.+?)(?:; json parse error: .*)?$/,
+    cause: (match) => `the kubelet has no usable kubeconfig: ${match[1]}`,
+    mend: 'Join it again',
+    fatal: true,
+  },
+  {
+    pattern: /no client provided, cannot use webhook/,
+    cause: () => 'the kubelet has no kubeconfig, and its authorization mode Webhook needs one',
+    mend: 'Join it, or give it a kubelet.conf',
+    fatal: true,
+  },
+  {
+    pattern: /failed to validate kubelet configuration, error: kubelet is configured to not run on a host using cgroup v1/,
+    cause: () => 'the host uses cgroup v1, which this kubelet refuses',
+    mend: 'Boot the host with cgroup v2, or set failCgroupV1: false',
+    fatal: true,
+  },
+  {
+    pattern: /failed to load kubelet config file.*?failed to decode: (.+?)(?: in scheme "[^"]*")?$/i,
+    cause: (match) => `the kubelet cannot read its configuration: ${match[1]}`,
+    mend: 'Mend that field',
+    fatal: true,
+  },
+  {
+    pattern: /failed to load kubelet config file.*open (\S+): no such file/i,
+    cause: (match) => `${match[1]} is missing`,
+    mend: 'Run the same command again',
+    fatal: true,
+  },
+  {
+    pattern: /kubelet config file "?([^"\s]+)"? was empty/,
+    cause: (match) => `${match[1]} is empty`,
+    mend: 'Run the same command again',
+    fatal: true,
+  },
+  {
+    pattern: /cannot set feature gate (\S+) to (\S+), feature is locked to (\S+)/,
+    cause: (match) => `feature gate ${match[1]} is locked to ${match[3]}`,
+    mend: 'Take it out of featureGates',
+    fatal: true,
+  },
+  {
+    pattern: /unrecognized feature gate: (\S+)/,
+    cause: (match) => `this kubelet does not know the feature gate ${match[1]}`,
+    mend: 'Take it out of featureGates',
+    fatal: true,
+  },
+  {
+    pattern: /unknown (?:shorthand )?flag: (.+)$/,
+    cause: (match) => `this kubelet does not know the flag ${match[1]}`,
+    mend: 'Take it out of kubeletExtraArgs or KUBELET_EXTRA_ARGS',
+    fatal: true,
+  },
+  {
+    pattern: /invalid argument (.+) for (.+) flag: (.+)$/,
+    cause: (match) => `flag ${match[2]} has the invalid value ${match[1]}: ${match[3]}`,
+    mend: 'Change it in kubeletExtraArgs or KUBELET_EXTRA_ARGS',
+    fatal: true,
+  },
+  {
+    pattern: /(\[?invalid configuration: .+?)(?:, path: &TypeMeta.*)?$/,
+    cause: (match) => `the kubelet refuses its configuration: ${listOf(match[1] as string)}`,
+    mend: 'Change what it names',
+    fatal: true,
+  },
+  {
+    pattern: /kubelet cgroup driver: "?(\w+)"? is different from (\w+) cgroup driver: "?(\w+)"?/,
+    cause: (match) => `cgroup driver mismatch: the kubelet uses ${match[1]}, ${match[2]} uses ${match[3]}`,
+    mend: 'Set cgroupDriver to what the runtime uses',
+    fatal: true,
+  },
+  {
+    pattern: /running with swap on is not supported/i,
+    cause: () => 'swap is on',
+    mend: 'Switch it off (swapoff -a, /etc/fstab), or set failSwapOn: false',
+    fatal: true,
+  },
+  {
+    pattern: /Cipher suite (\S+) not supported/,
+    cause: (match) => `tlsCipherSuites: ${match[1]} is not a cipher suite of this kubelet`,
+    mend: 'Change tlsCipherSuites',
+    fatal: true,
+  },
+  {
+    pattern: /unknown tls version "?([^"\s]+)/,
+    cause: (match) => `tlsMinVersion: ${match[1]} is not a TLS version of this kubelet`,
+    mend: 'Change tlsMinVersion',
+    fatal: true,
+  },
+  {
+    pattern: /failed to run Kubelet: ((?:--\S+ value )?failed to parse.*|quantities must match.*)$/,
+    cause: (match) => `the kubelet cannot read a quantity of its configuration: ${match[1]}`,
+    mend: 'Mend it in systemReserved, kubeReserved or the eviction thresholds',
+    fatal: true,
+  },
+  {
+    pattern: /initialize logging: (.+)$/,
+    cause: (match) => `the kubelet refuses its configuration: ${match[1]}`,
+    mend: 'Change the fields of logging',
+    fatal: true,
+  },
+  {
+    pattern: /listen tcp \S*?:(\d+): bind: address already in use/,
+    cause: (match) => `port ${match[1]} is taken by another process`,
+    mend: 'Stop that process (ss -ltnp shows it)',
+    fatal: true,
+  },
+  {
+    pattern: /validate CRI v1 (?:runtime|image) API for endpoint "([^"]+)".*(?:no such file|connection refused)/,
+    cause: (match) => `no container runtime answers at ${match[1]}`,
+    mend: 'Start it, or set criSocket',
+    fatal: false,
+  },
+  {
+    pattern: /unknown service runtime\.v1\.RuntimeService/,
+    cause: () => 'the container runtime has its CRI plugin switched off or is too old',
+    mend: 'Look at disabled_plugins in /etc/containerd/config.toml',
+    fatal: false,
+  },
+  {
+    pattern: /(?:failed to run Kubelet|Failed to listen and serve): open (\S+): no such file or directory/,
+    cause: (match) => `${match[1]} is missing`,
+    mend: 'Put the file there or change the field that names it',
+    fatal: true,
+  },
+  {
+    pattern: /Failed to start ContainerManager: (.+)$/,
+    cause: (match) => `the kubelet cannot set up its cgroups: ${match[1]}`,
+    mend: 'Check cgroupDriver and the cgroups of the host',
+    fatal: false,
+  },
+  { pattern: /no space left on device/i, cause: () => 'the disk is full', mend: 'Free some space', fatal: false },
+];
+
+/** What ended a run, when no pattern knows it. */
+const LAST_WORDS = /^(?:command failed|Failed to run kubelet|Failed to listen and serve|panic): (.+)$/;
+
+/**
+ * Finds the cause in a unit's state and its journal: in the kubelet's last run, else in the one before, and so on.
+ * @param journal the last lines of `journalctl -u kubelet -o cat`, oldest first; null when they can't be read
+ * @param options.lastRunOnly the kubelet of the last run still lives: what ended earlier runs says nothing about it
+ */
+export function explainKubeletFailure(
+  unit: UnitState | null,
+  journal: string | null,
+  options: { readonly lastRunOnly?: boolean } = {},
+): KubeletFailure {
+  const byUnit = unit === null ? null : explainUnit(unit);
+  if (byUnit !== null) return byUnit;
+  const all = splitRuns(journal ?? '').reverse();
+  const runs = options.lastRunOnly === true ? all.slice(0, 1) : all;
+  for (const run of runs) {
+    const found = findCause(run);
+    if (found !== null) return found;
+  }
+  const mend = 'See journalctl -u kubelet on the host';
+  const last = runs.flat().find((text) => LAST_WORDS.test(text));
+  if (last !== undefined) return { cause: LAST_WORDS.exec(last)?.[1] as string, mend, fatal: false };
+  const state =
+    unit === null
+      ? 'its unit is not known'
+      : `the unit is ${unit.activeState} (${unit.subState})${unit.execMainStatus === 0 ? '' : `, last exit code ${unit.execMainStatus}`}`;
+  return { cause: state, mend, fatal: false };
+}
+
+/** @param run what one run said, newest first */
+function findCause(run: readonly string[]): KubeletFailure | null {
+  for (const { pattern, needs, cause, mend, fatal } of PATTERNS) {
+    if (needs !== undefined && !run.some((text) => needs.test(text))) continue;
+    const match = run.map((text) => pattern.exec(text)).find((one) => one !== null);
+    if (match) return { cause: cause(match), mend, fatal };
+  }
+  return null;
+}
+
+function explainUnit(unit: UnitState): KubeletFailure | null {
+  if (unit.loadState === 'masked' || unit.unitFileState === 'masked')
+    return { cause: 'kubelet.service is masked', mend: 'Run systemctl unmask kubelet', fatal: true };
+  if (unit.loadState === 'not-found') return { cause: 'there is no kubelet.service', mend: 'Install the kubelet package', fatal: true };
+  if (unit.loadState === 'bad-setting' || unit.loadState === 'error')
+    return { cause: 'systemd cannot read kubelet.service or one of its drop-ins', mend: 'See systemctl status kubelet', fatal: true };
+  if (unit.execMainStatus === 203)
+    return {
+      cause: 'systemd cannot execute the kubelet binary named in ExecStart (203/EXEC)',
+      mend: 'Install it there, or correct ExecStart',
+      fatal: true,
+    };
+  return null;
+}
+
+/**
+ * The runs of the kubelet in a journal, oldest first; of each what it said as an error, newest first. A run begins where systemd says so or the process id
+ * changes.
+ */
+function splitRuns(journal: string): (readonly string[])[] {
+  const runs: string[][] = [[]];
+  let pid: string | null = null;
+  for (const entry of journalEntries(journal)) {
+    const own = /^[IWEF]\d{4} \S+\s+(\d+) /.exec(entry)?.[1] ?? null;
+    const started = /^Started .*kubelet/i.test(entry);
+    if (started || (own !== null && pid !== null && own !== pid)) runs.push([]);
+    pid = started ? null : (own ?? pid);
+    const text = errorText(entry);
+    if (text !== null) runs.at(-1)?.unshift(text);
+  }
+  return runs;
+}
+
+/** Lines, with those of klog's form for long values (`err=<` up to `>`) put together. */
+function journalEntries(journal: string): readonly string[] {
+  const entries: string[] = [];
+  let open = false;
+  for (const line of journal.split('\n')) {
+    if (open) entries.push(`${entries.pop()}\n${line}`);
+    else if (line.trim() !== '') entries.push(line);
+    open = open ? line.trim() !== '>' : /^[IWEF]\d{4} .*=<$/.test(line);
+  }
+  return entries;
+}
+
+/** `message: error` of a log entry in klog's format or in JSON; null for what is only information or a warning. Other lines as they are. */
+function errorText(entry: string): string | null {
+  const klog = /^([IWEF])\d{4} \S+\s+\d+ [^\]]+\] ([\s\S]*)$/.exec(entry);
+  if (klog) return klog[1] === 'I' || klog[1] === 'W' ? null : klogText(klog[2] as string);
+  return entry.startsWith('{') ? jsonText(entry) : entry.trim();
+}
+
+const QUOTED = '"((?:[^"\\\\]|\\\\.)*)"';
+
+function klogText(text: string): string {
+  const message = new RegExp(`^${QUOTED}`).exec(text)?.[1];
+  if (message === undefined) return oneLine(text);
+  const error = new RegExp(` err=(?:${QUOTED}|<\\n([\\s\\S]*?)\\n\\s*>)`).exec(text);
+  const said = error === null ? '' : `: ${error[1] === undefined ? error[2]?.trim() : unquote(error[1])}`;
+  return oneLine(unquote(message) + said);
+}
+
+function jsonText(entry: string): string | null {
+  try {
+    const { msg, err, v } = JSON.parse(entry) as { msg?: unknown; err?: unknown; v?: unknown };
+    if (v !== undefined) return null;
+    return oneLine(err === undefined ? String(msg) : `${String(msg)}: ${String(err)}`);
+  } catch {
+    return entry;
+  }
+}
+
+function unquote(text: string): string {
+  return text.replace(/\\(.)/g, (_, char: string) => ({ n: '\n', t: '\t' })[char] ?? char);
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s*\n\s*/g, ' ').trim();
+}
+
+/** `[invalid configuration: a, invalid configuration: b]` as `a; b`. */
+function listOf(text: string): string {
+  return text
+    .replace(/^\[(.*)\]$/, '$1')
+    .replace(/^invalid configuration: /, '')
+    .replace(/, (?:invalid configuration: |(?=kubelet is configured to not run on a host using cgroup v1))/g, '; ');
+}

@@ -1,0 +1,79 @@
+import { X509Certificate } from 'node:crypto';
+import { entryOf, parseSource, type SourceNode } from '../config/source.ts';
+import { defineFact } from './fact.ts';
+
+export const KUBELET_CONF = '/etc/kubernetes/kubelet.conf';
+const CURRENT_PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
+
+/** The credentials the kubelet has. `why` says what is wrong with them. */
+export type ClientIdentity =
+  | { readonly state: 'missing' }
+  | { readonly state: 'unusable'; readonly why: string }
+  | {
+      readonly state: 'usable';
+      /** Where the certificate is. */
+      readonly source: string;
+      /** `system:node:<name>`; null when the credentials are no certificate. */
+      readonly commonName: string | null;
+      readonly notAfter: string | null;
+      readonly server: string | null;
+    };
+
+/**
+ * Whether the kubelet holds credentials of its own: kubelet.conf and a certificate that can be loaded. kubelet.conf by itself is written before there is one.
+ * A certificate whose time is over counts as unusable; the host's own clock decides.
+ */
+export const clientIdentity = defineFact(
+  {
+    conf: { kind: 'file', path: KUBELET_CONF },
+    pem: { kind: 'file', path: CURRENT_PEM },
+    date: { kind: 'command', argv: ['date', '+%s'] },
+  },
+  ({ conf, pem, date }): ClientIdentity => {
+    if (conf?.content === undefined) return { state: 'missing' };
+    const now = date.exitCode === 0 ? new Date(Number(date.stdout.trim()) * 1000) : null;
+    return readIdentity(conf.content, pem?.content ?? null, now);
+  },
+);
+
+function readIdentity(kubeletConf: string, currentPem: string | null, now: Date | null): ClientIdentity {
+  const { documents, problems } = parseSource(kubeletConf, KUBELET_CONF);
+  const root = documents[0]?.root ?? null;
+  if (problems.length > 0 || root === null) return { state: 'unusable', why: `${KUBELET_CONF} is no kubeconfig` };
+  const user = firstMember(root, 'users', 'user');
+  const server = textOf(firstMember(root, 'clusters', 'cluster'), 'server');
+  const data = textOf(user, 'client-certificate-data');
+  const path = textOf(user, 'client-certificate');
+  if (data !== null) return judge(Buffer.from(data, 'base64').toString('utf8'), KUBELET_CONF, server, now);
+  if (path === CURRENT_PEM)
+    return currentPem === null
+      ? { state: 'unusable', why: `${CURRENT_PEM} is not there yet` }
+      : judge(currentPem, CURRENT_PEM, server, now);
+  if (path !== null || textOf(user, 'token') !== null || entryOf(user, 'exec') !== undefined)
+    return { state: 'usable', source: path ?? KUBELET_CONF, commonName: null, notAfter: null, server };
+  return { state: 'unusable', why: `${KUBELET_CONF} has no credentials` };
+}
+
+function judge(pem: string, source: string, server: string | null, now: Date | null): ClientIdentity {
+  try {
+    const certificate = new X509Certificate(pem);
+    const commonName = /^CN=(.+)$/m.exec(certificate.subject)?.[1] ?? null;
+    if (now !== null && new Date(certificate.validTo) < now)
+      return { state: 'unusable', why: `the client certificate in ${source} expired on ${certificate.validTo}` };
+    return { state: 'usable', source, commonName, notAfter: new Date(certificate.validTo).toISOString(), server };
+  } catch {
+    return { state: 'unusable', why: `${source} holds no certificate` };
+  }
+}
+
+/** The member of the first entry of a named list of a kubeconfig. */
+function firstMember(root: SourceNode, list: string, member: string): SourceNode | null {
+  const node = entryOf(root, list)?.value;
+  const first = node?.kind === 'list' ? (node.items[0] ?? null) : null;
+  return entryOf(first, member)?.value ?? null;
+}
+
+function textOf(node: SourceNode | null, key: string): string | null {
+  const value = entryOf(node, key)?.value;
+  return value?.kind === 'scalar' && typeof value.scalar.value === 'string' && value.scalar.value !== '' ? value.scalar.value : null;
+}

@@ -1,0 +1,41 @@
+/** What stands at a path. `mode` are the permission bits, `owner` is `user:group` by name (numbers where a name is missing). */
+export interface FileFact {
+  readonly type: 'file' | 'directory' | 'socket' | 'other';
+  readonly mode: number;
+  readonly owner: string;
+  /** Only for files, and only when asked for; bytes that are not UTF-8 are replaced. */
+  readonly content?: string;
+  /** Only for files: when the content was last written, in Unix seconds of the host's clock. */
+  readonly modifiedAt?: number;
+  /** Only for symbolic links: the path it finally leads to. Mode, owner and content are those of that path. */
+  readonly target?: string;
+}
+
+export interface CommandFact {
+  /** null when a signal ended it; 127 when there is no such command. */
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The answer of an HTTP GET made on the host itself, or why there was none. */
+export type HttpFact = { readonly status: number; readonly body: string } | { readonly error: string };
+
+/** A read-only question to a host. */
+export type Question =
+  | { readonly kind: 'file'; readonly path: string; readonly content?: boolean }
+  | { readonly kind: 'list'; readonly path: string }
+  | { readonly kind: 'command'; readonly argv: readonly string[] }
+  | { readonly kind: 'http'; readonly url: string; readonly timeoutSeconds: number };
+
+/** What is answered to each kind of question; null: there is nothing at that path. */
+export type Answer<Q extends Question> = Q extends { kind: 'file' }
+  ? FileFact | null
+  : Q extends { kind: 'list' }
+    ? readonly string[] | null
+    : Q extends { kind: 'command' }
+      ? CommandFact
+      : HttpFact;
+
+export type Questions = Readonly<Record<string, Question>>;
+export type Answers<Q extends Questions> = { readonly [K in keyof Q]: Answer<Q[K]> };

@@ -1,0 +1,88 @@
+import { defineFact, type Fact } from './fact.ts';
+
+/** State of a systemd unit, as `systemctl show` tells it. */
+export interface UnitState {
+  readonly loadState: string;
+  readonly activeState: string;
+  readonly subState: string;
+  /** `enabled`, `disabled`, `masked`, ...; empty when there is no such unit. */
+  readonly unitFileState: string;
+  readonly fragmentPath: string | null;
+  readonly dropInPaths: readonly string[];
+  readonly restartPolicy: string;
+  readonly result: string;
+  readonly execMainCode: number;
+  readonly execMainStatus: number;
+  /** Automatic restarts since the unit was last started by hand. */
+  readonly restarts: number;
+  /** When the process that runs now was started, in Unix seconds of the host's clock; null when none runs or it is not told. */
+  readonly startedAt: number | null;
+  /** True when the files changed after systemd read them. */
+  readonly needsReload: boolean;
+}
+
+const PROPERTIES = [
+  'LoadState',
+  'ActiveState',
+  'SubState',
+  'UnitFileState',
+  'FragmentPath',
+  'DropInPaths',
+  'Restart',
+  'Result',
+  'ExecMainCode',
+  'ExecMainStatus',
+  'ExecMainStartTimestamp',
+  'NRestarts',
+  'NeedDaemonReload',
+];
+
+/** The state of a unit; null where systemd does not run. */
+export function unitState(unit: string): Fact<UnitState | null> {
+  return defineFact({ show: { kind: 'command', argv: ['systemctl', 'show', unit, `--property=${PROPERTIES.join(',')}`] } }, ({ show }) =>
+    show.exitCode === 0 ? parseUnitState(show.stdout) : null,
+  );
+}
+
+/** Reads the `Name=value` lines of `systemctl show`; null when they are not there. */
+export function parseUnitState(output: string): UnitState | null {
+  const values = new Map(
+    output
+      .split('\n')
+      .flatMap((line) => (line.includes('=') ? [[line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]] : [])) as [
+      string,
+      string,
+    ][],
+  );
+  if (!values.has('ActiveState')) return null;
+  const text = (name: string): string => values.get(name) ?? '';
+  return {
+    loadState: text('LoadState'),
+    activeState: text('ActiveState'),
+    subState: text('SubState'),
+    unitFileState: text('UnitFileState'),
+    fragmentPath: text('FragmentPath') || null,
+    dropInPaths: text('DropInPaths').split(' ').filter(Boolean),
+    restartPolicy: text('Restart'),
+    result: text('Result'),
+    execMainCode: Number(text('ExecMainCode') || 0),
+    execMainStatus: Number(text('ExecMainStatus') || 0),
+    restarts: Number(text('NRestarts') || 0),
+    startedAt: text('ActiveState') === 'active' ? parseTimestamp(text('ExecMainStartTimestamp')) : null,
+    needsReload: text('NeedDaemonReload') === 'yes',
+  };
+}
+
+/** `Fri 2026-11-20 14:16:47 UTC`, as systemctl prints it where the time zone is UTC. */
+function parseTimestamp(text: string): number | null {
+  const match = /^\w{3} (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC$/.exec(text);
+  return match ? Date.parse(`${match[1]}T${match[2]}Z`) / 1000 : null;
+}
+
+/** Whether a service runs now. */
+export function unitActive(unit: string): Fact<boolean> {
+  return defineFact(
+    { active: { kind: 'command', argv: ['systemctl', 'is-active', unit] } },
+    ({ active }) => active.exitCode === 0 && active.stdout.trim() === 'active',
+  );
+}

@@ -1,0 +1,100 @@
+const BLANK = /[ \t\n\r]/;
+const LINE_END = /[\n\r]/;
+const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/**
+ * Reads a file for systemd's `EnvironmentFile=`: quotes, backslashes and continuation lines as systemd takes them; comments left out, the
+ * last assignment of a name wins; an assignment to what is no name is dropped.
+ * @see systemd.exec(5) EnvironmentFile=; the cases of the test were read back by systemd 252
+ */
+export function parseEnvironmentFile(text: string): ReadonlyMap<string, string> {
+  const values = new Map<string, string>();
+  for (let at = 0; at < text.length; ) {
+    const char = text.charAt(at);
+    if (BLANK.test(char)) {
+      at++;
+      continue;
+    }
+    const lineEnd = endOfLine(text, at);
+    const equals = text.indexOf('=', at);
+    if (char === '#' || char === ';' || equals < 0 || equals > lineEnd) {
+      at = lineEnd;
+      continue;
+    }
+    const { value, end } = readValue(text, equals + 1);
+    const name = text.slice(at, equals).trimEnd();
+    if (NAME.test(name)) values.set(name, value);
+    at = end;
+  }
+  return values;
+}
+
+function endOfLine(text: string, from: number): number {
+  const end = text.slice(from).search(LINE_END);
+  return end < 0 ? text.length : from + end;
+}
+
+/**
+ * A value up to the end of its line. Quotes count where a value begins or right after another quoted part, not inside plain text. In double quotes
+ * only `\"`, `\\`, `` \` ``, `\$` and an escaped newline are escapes; in single quotes nothing is; outside a backslash takes the next character.
+ */
+function readValue(text: string, from: number): { readonly value: string; readonly end: number } {
+  let value = '';
+  let solid = 0;
+  let state: 'start' | 'plain' | '"' | "'" = 'start';
+  for (let at = from; at < text.length; at++) {
+    const char = text.charAt(at);
+    if (state === '"' || state === "'") {
+      if (char === state) state = 'start';
+      else if (char === '\\' && state === '"') value += unescapeQuoted(text.charAt(++at));
+      else value += char;
+      solid = value.length;
+    } else if (LINE_END.test(char)) {
+      return { value: value.slice(0, solid), end: at };
+    } else if (state === 'start' && (char === '"' || char === "'")) {
+      state = char;
+    } else if (char === '\\') {
+      state = 'plain';
+      const next = text.charAt(++at);
+      if (!LINE_END.test(next)) value += next;
+      solid = value.length;
+    } else if (state === 'plain' || !BLANK.test(char)) {
+      state = 'plain';
+      value += char;
+      if (!BLANK.test(char)) solid = value.length;
+    }
+  }
+  return { value: value.slice(0, solid), end: text.length };
+}
+
+function unescapeQuoted(char: string): string {
+  if (char === '\n' || char === '') return '';
+  return '"\\`$'.includes(char) ? char : `\\${char}`;
+}
+
+/**
+ * Splits the value of a bare `$VARIABLE` word of ExecStart: at blanks, with quotes respected and taken off; a backslash takes the next character, in
+ * quotes of either kind too. An open quote ends with the text, a backslash at the very end is lost.
+ * @see systemd.service(5) COMMAND LINES; the cases of the test were passed on by systemd 252
+ */
+export function splitCommandWords(text: string): readonly string[] {
+  const words: string[] = [];
+  let word: string | null = null;
+  let quote = '';
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charAt(at);
+    if (char === '\\') {
+      word = (word ?? '') + text.charAt(++at);
+    } else if (quote !== '') {
+      if (char === quote) quote = '';
+      else word += char;
+    } else if (char === '"' || char === "'") {
+      quote = char;
+      word ??= '';
+    } else if (BLANK.test(char)) {
+      if (word !== null) words.push(word);
+      word = null;
+    } else word = (word ?? '') + char;
+  }
+  return word === null ? words : [...words, word];
+}

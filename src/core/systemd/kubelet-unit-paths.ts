@@ -1,0 +1,19 @@
+/** Where systemd looks for units, first wins: a drop-in hides those of the same name further down. */
+export const UNIT_DIRECTORIES = [
+  '/etc/systemd/system',
+  '/run/systemd/system',
+  '/usr/local/lib/systemd/system',
+  '/usr/lib/systemd/system',
+  '/lib/systemd/system',
+] as const;
+export const KUBELET_UNIT = 'kubelet.service';
+export const KUBELET_DROP_IN = 'kubelet.service.d/10-kubeadm.conf';
+
+/** The file of `KUBELET_EXTRA_ARGS` by kind of package. */
+export const EXTRA_ARGS_FILES = { deb: '/etc/default/kubelet', rpm: '/etc/sysconfig/kubelet' } as const;
+
+/** Every path that has to be looked at to know how systemd starts the kubelet. */
+export const UNIT_FILE_PATHS: readonly string[] = [
+  ...UNIT_DIRECTORIES.flatMap((directory) => [`${directory}/${KUBELET_UNIT}`, `${directory}/${KUBELET_DROP_IN}`]),
+  ...Object.values(EXTRA_ARGS_FILES),
+];
