@@ -1,0 +1,65 @@
+import type { JsonObject } from '../json.ts';
+import type { KubeObject, ObjectRef } from '../kubernetes/object.ts';
+import type { SensitiveText } from '../text/secret.ts';
+
+/** What stood at a path before a change; null: nothing. */
+export interface FileBefore {
+  readonly content: string;
+  readonly mode: number;
+  readonly owner: string;
+}
+
+/** A change of a host, as data: printed, saved, applied and undone from the same value. `because` is a clause for people. */
+export type HostChange =
+  | {
+      readonly kind: 'write-file';
+      readonly path: string;
+      readonly mode: number;
+      readonly owner: string;
+      readonly action: 'create' | 'update';
+      readonly content: string | SensitiveText;
+      readonly before: FileBefore | null;
+      readonly because: string;
+    }
+  | { readonly kind: 'make-directory'; readonly path: string; readonly mode: number; readonly owner: string; readonly because: string }
+  | { readonly kind: 'remove-file'; readonly path: string; readonly before: FileBefore | null; readonly because: string }
+  | { readonly kind: 'empty-directory'; readonly path: string; readonly because: string }
+  | { readonly kind: 'unmount-below'; readonly path: string; readonly flags: readonly string[]; readonly because: string }
+  | { readonly kind: 'remove-pods'; readonly criSocket: string; readonly because: string }
+  | { readonly kind: 'daemon-reload'; readonly because: string }
+  | { readonly kind: 'enable-unit'; readonly unit: string; readonly because: string }
+  | { readonly kind: 'restart-unit'; readonly unit: string; readonly because: string }
+  | { readonly kind: 'stop-unit'; readonly unit: string; readonly because: string };
+
+/** A change of the cluster. `before` is the object as it was read; its resourceVersion guards the update. */
+export type ClusterChange =
+  | { readonly kind: 'create-object'; readonly object: KubeObject; readonly because: string }
+  | { readonly kind: 'update-object'; readonly object: KubeObject; readonly before: KubeObject; readonly because: string }
+  | { readonly kind: 'patch-object'; readonly ref: ObjectRef; readonly patch: JsonObject; readonly because: string };
+
+export type Change = HostChange | ClusterChange;
+
+/** Advice that stops nothing. `field` is the KubeletConfiguration field or flag it is about. */
+export interface Warning {
+  readonly code: string;
+  readonly message: string;
+  readonly field?: string;
+}
+
+/**
+ * What a phase wants: changes; or nothing (`noop` says why); or nothing yet (`deferred` says what it waits for). Files staged into a directory
+ * are changes with a deferred restart, so both may be there.
+ */
+export interface PhasePlan {
+  readonly changes: readonly Change[];
+  readonly noop?: string;
+  readonly deferred?: string;
+  readonly warnings?: readonly Warning[];
+}
+
+const CLUSTER_KINDS = { 'create-object': true, 'update-object': true, 'patch-object': true } as const;
+
+/** Tells cluster changes from host changes. */
+export function isClusterChange(change: Change): change is ClusterChange {
+  return Object.hasOwn(CLUSTER_KINDS, change.kind);
+}

@@ -1,0 +1,138 @@
+import type { JsonObject } from '../json.ts';
+import { maskSecrets } from '../text/mask.ts';
+import { SensitiveText } from '../text/secret.ts';
+import type { ClusterChange, HostChange, PhasePlan, Warning } from './change.ts';
+import { isClusterChange } from './change.ts';
+import { formatMode } from './diff-file.ts';
+import { unifiedDiff } from './text-diff.ts';
+
+/** What one phase plans, with its name. */
+export interface NamedPhasePlan {
+  readonly phase: string;
+  readonly plan: PhasePlan;
+}
+
+export interface HostPlan {
+  readonly name: string;
+  readonly phases: readonly NamedPhasePlan[];
+  /** Where each field of a rendered file came from, by path; only when asked for. */
+  readonly origins?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+/** The plan as printed by `--dry-run -o json`: a stable interface. Secrets appear as `[secret]`. */
+export interface PlanDocument {
+  readonly apiVersion: 'kubeletadm.dev/v1alpha1';
+  readonly kind: 'Plan';
+  readonly hosts: readonly { readonly name: string; readonly changes: readonly JsonObject[]; readonly noops: readonly JsonObject[] }[];
+  readonly cluster: { readonly changes: readonly JsonObject[] };
+  readonly deferred: readonly JsonObject[];
+  readonly warnings: readonly JsonObject[];
+}
+
+/** Makes the plan document of one or several hosts. Cluster changes that several hosts' plans share appear once. */
+export function planDocument(hosts: readonly HostPlan[], warnings: readonly Warning[]): PlanDocument {
+  const all = hosts.flatMap((host) => host.phases);
+  return {
+    apiVersion: 'kubeletadm.dev/v1alpha1',
+    kind: 'Plan',
+    hosts: hosts.map(hostDocument),
+    cluster: {
+      changes: unique(
+        all.flatMap(({ phase, plan }) => plan.changes.filter(isClusterChange).map((change) => clusterChangeDocument(phase, change))),
+      ),
+    },
+    deferred: unique(all.flatMap(({ phase, plan }) => (plan.deferred === undefined ? [] : [{ phase, reason: plan.deferred }]))),
+    warnings: unique(
+      [...warnings, ...all.flatMap(({ plan }) => plan.warnings ?? [])].map(({ code, message, field }) => ({
+        code,
+        message,
+        ...(field === undefined ? {} : { field }),
+      })),
+    ),
+  };
+}
+
+/** True when nothing is to be done: no change of a host or the cluster. */
+export function planIsEmpty(document: PlanDocument): boolean {
+  return document.cluster.changes.length === 0 && document.hosts.every((host) => host.changes.length === 0);
+}
+
+function hostDocument(host: HostPlan): PlanDocument['hosts'][number] {
+  const changes = host.phases.flatMap(({ phase, plan }) =>
+    plan.changes.flatMap((change) => (isClusterChange(change) ? [] : [hostChangeDocument(phase, change, host.origins)])),
+  );
+  return {
+    name: host.name,
+    changes,
+    noops: host.phases.flatMap(({ phase, plan }) => (plan.noop === undefined ? [] : [{ phase, reason: plan.noop }])),
+  };
+}
+
+function hostChangeDocument(phase: string, change: HostChange, origins: HostPlan['origins']): JsonObject {
+  switch (change.kind) {
+    case 'write-file': {
+      const { path, owner, action, because } = change;
+      const origin = origins?.[path];
+      const content = change.content.toString();
+      return {
+        kind: change.kind,
+        phase,
+        path,
+        mode: formatMode(change.mode),
+        owner,
+        action,
+        content,
+        diff: fileDiff(change),
+        because,
+        ...(origin ? { origin } : {}),
+      };
+    }
+    case 'make-directory':
+      return { kind: change.kind, phase, path: change.path, mode: formatMode(change.mode), owner: change.owner, because: change.because };
+    case 'remove-file':
+      return { kind: change.kind, phase, path: change.path, because: change.because };
+    default: {
+      const { kind, ...rest } = change;
+      return { kind, phase, ...rest };
+    }
+  }
+}
+
+/** The unified diff of a file to be written, secrets masked on both sides. */
+export function fileDiff(change: Extract<HostChange, { kind: 'write-file' }>): string {
+  const sensitive = change.content instanceof SensitiveText;
+  const after = change.content.toString();
+  const before = change.before === null ? '' : sensitive ? maskSecrets(change.before.content) : change.before.content;
+  return unifiedDiff(before, after, { before: change.before === null ? '/dev/null' : change.path, after: change.path });
+}
+
+function clusterChangeDocument(phase: string, change: ClusterChange): JsonObject {
+  switch (change.kind) {
+    case 'create-object':
+      return { phase, action: 'create', object: maskObject(change.object), because: change.because };
+    case 'update-object':
+      return { phase, action: 'update', object: maskObject(change.object), because: change.because };
+    case 'patch-object': {
+      const { apiVersion, kind, name, namespace } = change.ref;
+      const object = { apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) }, ...change.patch };
+      return { phase, action: 'patch', object, because: change.because };
+    }
+  }
+}
+
+/** The object without the data of a Secret. */
+export function maskObject(object: JsonObject): JsonObject {
+  if (object.kind !== 'Secret') return object;
+  const mask = (data: unknown): JsonObject => Object.fromEntries(Object.keys(data as JsonObject).map((key) => [key, '[secret]']));
+  return Object.fromEntries(
+    Object.entries(object).map(([key, value]) => [key, key === 'data' || key === 'stringData' ? mask(value) : value]),
+  );
+}
+
+function unique(items: readonly JsonObject[]): readonly JsonObject[] {
+  const seen = new Set<string>();
+  return items.filter((item) => {
+    const key = JSON.stringify(item);
+    return seen.has(key) ? false : seen.add(key);
+  });
+}

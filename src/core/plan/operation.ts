@@ -1,0 +1,26 @@
+import type { SensitiveText } from '../text/secret.ts';
+
+/**
+ * One step that changes a host. `write-file` replaces atomically: temporary name in the same directory, mode and owner, fsync, rename, fsync of
+ * the directory; a symbolic link is followed, missing parents are made (0755).
+ */
+export type Operation =
+  | {
+      readonly kind: 'write-file';
+      readonly path: string;
+      readonly mode: number;
+      readonly owner: string;
+      readonly content: string | SensitiveText;
+    }
+  | { readonly kind: 'make-directory'; readonly path: string; readonly mode: number; readonly owner: string }
+  | { readonly kind: 'remove-file'; readonly path: string }
+  | { readonly kind: 'empty-directory'; readonly path: string }
+  | { readonly kind: 'unmount-below'; readonly path: string; readonly flags: readonly string[] }
+  | {
+      readonly kind: 'run';
+      readonly argv: readonly string[];
+      /** Default: 0 alone. */
+      readonly okExit?: readonly number[];
+      /** Names it in messages; default: the argv. */
+      readonly what?: string;
+    };

@@ -1,0 +1,141 @@
+import type { Arg, Taint } from '../config/model.ts';
+import type { HostFacts } from '../facts/host-facts.ts';
+import type { JsonObject } from '../json.ts';
+import type { Catalogue, Minor } from '../kubelet/catalogue.ts';
+import { buildKubeletFlags } from '../kubelet/flags-env.ts';
+import { type LayeredConfig, originTexts } from '../kubelet/layers.ts';
+import { shadowedFields } from '../kubelet/shadowed-fields.ts';
+import type { Warning } from '../plan/change.ts';
+import type { WantedFile } from '../plan/diff-file.ts';
+import { checkFlagsEnv, checkUnitFile, checkYaml } from './check.ts';
+import { layerNodeConfig, type NodeConfigInput } from './node-config.ts';
+import { renderTemplate, type Templates } from './template.ts';
+import { designUnitFiles, type UnitFilesDesign } from './unit-files.ts';
+
+const CONFIG_YAML = '/var/lib/kubelet/config.yaml';
+const INSTANCE_CONFIG = '/var/lib/kubelet/instance-config.yaml';
+const FLAGS_ENV = '/var/lib/kubelet/kubeadm-flags.env';
+
+export interface NodeDesignInput
+  extends Pick<
+    NodeConfigInput,
+    'cluster' | 'clusterIsDeclared' | 'criSocket' | 'criSocketSource' | 'overlays' | 'declared' | 'patches' | 'settings'
+  > {
+  readonly templates: Templates;
+  readonly catalogue: Catalogue;
+  readonly facts: HostFacts;
+  /** Minor of the kubelet that will read the files. */
+  readonly minor: Minor;
+  readonly nodeName: string;
+  readonly extraArgs: readonly Arg[];
+  readonly registerWithTaints: readonly Taint[];
+}
+
+/** Everything that is to be on a host for its kubelet, as text. */
+export interface NodeDesign {
+  readonly nodeName: string;
+  readonly criSocket: string;
+  readonly minor: Minor;
+  readonly layered: LayeredConfig;
+  readonly flags: readonly Arg[];
+  readonly files: { readonly configYaml: WantedFile; readonly instanceConfig: WantedFile; readonly flagsEnv: WantedFile };
+  readonly unit: UnitFilesDesign;
+  /** Where the kubelet answers `/healthz`; null when healthzPort is 0. */
+  readonly healthzUrl: string | null;
+  readonly warnings: readonly Warning[];
+  /** By path on the host, then field: where its value comes from. */
+  readonly origins: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+/**
+ * Works out all files of one node and re-reads each of them.
+ * @throws AppError: a flag that cannot be encoded, a patch that does not apply, RENDER_CHECK_FAILED
+ */
+export function designNode(input: NodeDesignInput): NodeDesign {
+  const { facts, minor, nodeName, criSocket } = input;
+  const { layered, warnings } = layerNodeConfig({
+    ...input,
+    resolvedActive: facts.resolvedActive,
+    runtimeCgroupDriver: facts.cgroupDrivers.get(criSocket) ?? null,
+  });
+  const flags = buildKubeletFlags({ ...input, hostname: facts.os.hostname, kubeletMinor: minor });
+  const unit = designUnits(input);
+  const commandLine = [...flags, ...unit.extraArgs.map(parseFlagWord)];
+  return {
+    nodeName,
+    criSocket,
+    minor,
+    layered,
+    flags,
+    files: renderKubeletFiles(input.templates, layered.config, criSocket, flags),
+    unit,
+    healthzUrl: healthzUrl(layered.config),
+    warnings: [...warnings, ...unit.warnings, ...shadowedFields(commandLine, layered, minor, input.catalogue)],
+    origins: {
+      [CONFIG_YAML]: originTexts(layered),
+      [INSTANCE_CONFIG]: { containerRuntimeEndpoint: input.criSocketSource },
+      [FLAGS_ENV]: Object.fromEntries(
+        flags.map(({ name }) => [name, input.extraArgs.some((arg) => arg.name === name) ? 'nodeRegistration.kubeletExtraArgs' : 'kubeadm']),
+      ),
+    },
+  };
+}
+
+function renderKubeletFiles(templates: Templates, config: JsonObject, criSocket: string, flags: readonly Arg[]): NodeDesign['files'] {
+  const sorted = Object.fromEntries(Object.entries(config).sort(([a], [b]) => (a < b ? -1 : 1)));
+  const configYaml = render(templates, CONFIG_YAML, { config: sorted });
+  checkYaml(CONFIG_YAML, configYaml.content as string, config);
+  const instanceConfig = render(templates, INSTANCE_CONFIG, { criSocket });
+  checkYaml(INSTANCE_CONFIG, instanceConfig.content as string, { containerRuntimeEndpoint: criSocket });
+  const flagsEnv = render(templates, FLAGS_ENV, { flags });
+  checkFlagsEnv(
+    FLAGS_ENV,
+    flagsEnv.content as string,
+    flags.map(({ name }) => name),
+  );
+  return { configYaml, instanceConfig, flagsEnv };
+}
+
+function render(templates: Templates, path: string, context: Readonly<Record<string, unknown>>): WantedFile {
+  return { path, content: renderTemplate(templates, path, context), mode: 0o644, owner: 'root:root' };
+}
+
+function designUnits({ templates, facts }: NodeDesignInput): UnitFilesDesign {
+  const kubeletPath = facts.kubelet !== null && 'path' in facts.kubelet ? facts.kubelet.path : '/usr/bin/kubelet';
+  const renderUnit = (): string => {
+    const path = '/etc/systemd/system/kubelet.service';
+    const text = String(renderTemplate(templates, path, { kubeletPath }));
+    checkUnitFile(path, text, [
+      { name: 'ExecStart', value: kubeletPath },
+      { name: 'Restart', value: 'always' },
+    ]);
+    return text;
+  };
+  const renderDropIn = (extraArgsFile: string): string => {
+    const path = '/etc/systemd/system/kubelet.service.d/10-kubeadm.conf';
+    const text = String(renderTemplate(templates, path, { kubeletPath, extraArgsFile }));
+    const command = `${kubeletPath} $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS`;
+    checkUnitFile(path, text, [
+      { name: 'EnvironmentFile', value: `-${FLAGS_ENV}` },
+      { name: 'EnvironmentFile', value: `-${extraArgsFile}` },
+      { name: 'ExecStart', value: '' },
+      { name: 'ExecStart', value: command },
+    ]);
+    return text;
+  };
+  return designUnitFiles({ found: facts.unitFiles, unit: facts.unit, packageFamily: facts.os.packageFamily, renderDropIn, renderUnit });
+}
+
+/** `--name=value` or `--name` (true) of a command line. */
+function parseFlagWord(word: string): Arg {
+  const match = /^--?([^=]+)(?:=([\s\S]*))?$/.exec(word);
+  return { name: match?.[1] ?? word, value: match?.[2] ?? 'true' };
+}
+
+function healthzUrl(config: JsonObject): string | null {
+  const port = typeof config.healthzPort === 'number' ? config.healthzPort : 10248;
+  if (port === 0) return null;
+  const bind = typeof config.healthzBindAddress === 'string' && config.healthzBindAddress !== '' ? config.healthzBindAddress : '127.0.0.1';
+  const address = bind === '0.0.0.0' ? '127.0.0.1' : bind === '::' ? '::1' : bind;
+  return `http://${address.includes(':') ? `[${address}]` : address}:${port}/healthz`;
+}

@@ -1,0 +1,22 @@
+import { createHmac } from 'node:crypto';
+import type { Secret } from '../text/secret.ts';
+
+/**
+ * Signs a text with a bootstrap token: the detached compact JWS (HS256) that stands under `jws-kubeconfig-<id>` in kube-public/cluster-info.
+ * @param tokenId the six characters before the dot
+ * @param tokenSecret the sixteen characters after the dot; their ASCII bytes are the key
+ * @param payload the exact text, e.g. the `kubeconfig` value; it is not part of the result
+ * @returns `<header>..<signature>`, both base64url without padding
+ * @see RFC 7515 appendix F; k8s.io/cluster-bootstrap token/jws (1.36)
+ */
+export function signDetached(tokenId: string, tokenSecret: Secret, payload: string): string {
+  const header = base64url(JSON.stringify({ alg: 'HS256', kid: tokenId }));
+  const signature = createHmac('sha256', tokenSecret.reveal())
+    .update(`${header}.${base64url(payload)}`)
+    .digest('base64url');
+  return `${header}..${signature}`;
+}
+
+function base64url(text: string): string {
+  return Buffer.from(text, 'utf8').toString('base64url');
+}
