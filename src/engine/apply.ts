@@ -1,0 +1,163 @@
+import { AppError, isAppError } from '../core/errors.ts';
+import type { ClusterChange, HostChange } from '../core/plan/change.ts';
+import type { Operation } from '../core/plan/operation.ts';
+import { revertChanges } from '../core/plan/revert.ts';
+import type { Cluster } from '../ports/cluster.ts';
+import type { Host } from '../ports/host.ts';
+import type { Reporter } from '../ports/reporter.ts';
+
+/** The one table that writes: what each kind of change does to a host. */
+const OPERATIONS: { readonly [K in HostChange['kind']]: (change: Extract<HostChange, { kind: K }>) => Operation } = {
+  'write-file': ({ path, mode, owner, content }) => ({ kind: 'write-file', path, mode, owner, content }),
+  'make-directory': ({ path, mode, owner }) => ({ kind: 'make-directory', path, mode, owner }),
+  'remove-file': ({ path }) => ({ kind: 'remove-file', path }),
+  'empty-directory': ({ path }) => ({ kind: 'empty-directory', path }),
+  'unmount-below': ({ path, flags }) => ({ kind: 'unmount-below', path, flags }),
+  'remove-pods': ({ criSocket }) => ({
+    kind: 'run',
+    argv: ['sh', '-c', REMOVE_PODS, 'sh', criSocket],
+    what: `removing the pods of ${criSocket}`,
+  }),
+  'daemon-reload': () => ({ kind: 'run', argv: ['systemctl', 'daemon-reload'] }),
+  'enable-unit': ({ unit }) => ({ kind: 'run', argv: ['systemctl', 'enable', '--quiet', unit] }),
+  'restart-unit': ({ unit }) => ({ kind: 'run', argv: ['systemctl', 'restart', unit] }),
+  'stop-unit': ({ unit }) => ({ kind: 'run', argv: ['systemctl', 'stop', unit] }),
+};
+
+const REMOVE_PODS = `for p in $(crictl --runtime-endpoint "$1" pods -q); do crictl --runtime-endpoint "$1" stopp "$p" && crictl --runtime-endpoint "$1" rmp -f "$p" || exit 1; done`;
+
+/** The operation a change stands for. */
+export function toOperation(change: HostChange): Operation {
+  return (OPERATIONS[change.kind] as (change: HostChange) => Operation)(change);
+}
+
+export interface ApplyContext {
+  readonly reporter: Reporter;
+  readonly phase: string;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Applies changes to a host, in order and in one remote program. When one fails, the files already changed are put back and the error says so.
+ * @throws what `host.perform` throws; the host is then as it was, unless the connection broke (HOST_CONNECTION_LOST and the like)
+ */
+export async function applyHostChanges(host: Host, changes: readonly HostChange[], context: ApplyContext): Promise<void> {
+  let done = 0;
+  try {
+    await performChanges(host, changes, context, (count) => {
+      done = count;
+    });
+  } catch (error) {
+    await putBack(host, changes, done, error, context);
+    throw error;
+  }
+}
+
+/**
+ * Performs changes that are themselves a way back: when one fails, nothing more is undone.
+ * @throws what `host.perform` throws
+ */
+export async function applyRevert(host: Host, changes: readonly HostChange[], context: ApplyContext): Promise<void> {
+  await performChanges(host, changes, context);
+}
+
+async function performChanges(
+  host: Host,
+  changes: readonly HostChange[],
+  context: ApplyContext,
+  onCount: (done: number) => void = () => {},
+): Promise<void> {
+  await host.perform(changes.map(toOperation), {
+    ...(context.signal === undefined ? {} : { signal: context.signal }),
+    onDone: (index) => {
+      onCount(index + 1);
+      const message = describeChange(changes[index] as HostChange);
+      context.reporter.report({ level: 'info', code: 'CHANGE_DONE', host: host.name, phase: context.phase, message });
+    },
+  });
+}
+
+/** Errors after which the host still does what it is told. */
+const ANSWERING = /^HOST_(NO_SPACE|READ_ONLY|PERMISSION_DENIED|OPERATION_FAILED)$/;
+
+async function putBack(host: Host, changes: readonly HostChange[], done: number, error: unknown, context: ApplyContext): Promise<void> {
+  if (!isAppError(error) || !ANSWERING.test(error.code)) return;
+  const undo = [...revertChanges(changes.slice(0, done)), ...restartsToRepeat(changes.slice(0, done + 1))];
+  if (undo.length === 0) return;
+  try {
+    await host.perform(undo.map(toOperation));
+    context.reporter.report({
+      level: 'warning',
+      code: 'CHANGES_REVERTED',
+      host: host.name,
+      phase: context.phase,
+      message: 'the files already changed were put back',
+    });
+  } catch (cause) {
+    const mend = 'Mend the cause, then run the same command again: it goes on from what is there';
+    const problem = {
+      host: host.name,
+      code: 'HOST_REVERT_FAILED',
+      message: 'a change failed, and what was changed before it could not be put back',
+      mend,
+    };
+    throw new AppError([...error.problems, problem], { cause, ...(error.detail === undefined ? {} : { detail: error.detail }) });
+  }
+}
+
+/**
+ * The reloads and restarts that were tried, to be made once more with the files from before. None where something was created: then there was no working
+ * unit to go back to.
+ */
+function restartsToRepeat(tried: readonly HostChange[]): readonly HostChange[] {
+  const writes = tried.filter((change) => change.kind === 'write-file');
+  if (writes.length === 0 || writes.some((change) => change.before === null)) return [];
+  return tried.filter(({ kind }) => kind === 'daemon-reload' || kind === 'restart-unit');
+}
+
+/** One change, said in a line. */
+export function describeChange(change: HostChange): string {
+  switch (change.kind) {
+    case 'write-file':
+      return `${change.action === 'create' ? 'created' : 'updated'} ${change.path}`;
+    case 'make-directory':
+      return `made directory ${change.path}`;
+    case 'remove-file':
+      return `removed ${change.path}`;
+    case 'empty-directory':
+      return `emptied ${change.path}`;
+    case 'unmount-below':
+      return `unmounted what was mounted below ${change.path}`;
+    case 'remove-pods':
+      return `removed the pods of ${change.criSocket}`;
+    case 'daemon-reload':
+      return 'systemd read its units again';
+    case 'enable-unit':
+      return `enabled ${change.unit}`;
+    case 'restart-unit':
+      return `restarted ${change.unit}`;
+    case 'stop-unit':
+      return `stopped ${change.unit}`;
+  }
+}
+
+/**
+ * Applies one change to the cluster. An object that appeared or changed in between is an error: nothing unseen is overwritten.
+ * @throws AppError CLUSTER_CONFLICT, CLUSTER_ALREADY_EXISTS and what else `Cluster` throws
+ */
+export async function applyClusterChange(cluster: Cluster, change: ClusterChange): Promise<void> {
+  switch (change.kind) {
+    case 'create-object':
+      await cluster.create(change.object);
+      return;
+    case 'update-object': {
+      const { resourceVersion } = change.before.metadata;
+      const metadata = { ...change.object.metadata, ...(resourceVersion === undefined ? {} : { resourceVersion }) };
+      await cluster.update({ ...change.object, metadata });
+      return;
+    }
+    case 'patch-object':
+      await cluster.patch(change.ref, 'strategic', change.patch);
+      return;
+  }
+}

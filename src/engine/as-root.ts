@@ -1,0 +1,159 @@
+import { untilAborted } from '../core/abort.ts';
+import { type AppError, isAppError } from '../core/errors.ts';
+import { hostCommandNotFound, hostConnectionLost, hostNoSudo, hostSudoPassword } from '../core/problems/host.ts';
+import type { Secret } from '../core/text/secret.ts';
+import type { RunOptions, RunResult, Transport } from '../ports/transport.ts';
+
+/** `auto`: sudo where the remote user is not root. `none`: commands run as they come. */
+export type Become = 'auto' | 'sudo' | 'none';
+
+export interface AsRootOptions {
+  readonly become: Become;
+  /** Of the remote user. Used only where sudo asks for one. */
+  readonly sudoPassword?: Secret;
+}
+
+/** How commands are to be started, found out once per transport. */
+type Way = { readonly kind: 'directly' } | { readonly kind: 'sudo' } | { readonly kind: 'password'; readonly password: Secret };
+
+/** Follows the password on stdin: what comes after it belongs to the command, whether or not sudo took the password. */
+const BEGIN = 'kubeletadm: standard input begins';
+
+/**
+ * Reads up to the line `$0`, then becomes the command. The shell's `read` takes a byte at a time and so no more than that. What it says of a
+ * missing command are sudo's own words.
+ */
+const SKIP_PASSWORD = [
+  'IFS= read -r l',
+  '[ "$l" = "$0" ]||IFS= read -r l',
+  'command -v "$1" >/dev/null 2>&1||{ echo "sudo: $1: command not found" >&2;exit 1;}',
+  'exec "$@"',
+].join(';');
+
+/**
+ * A Transport whose commands run as root. Whether sudo is needed, and whether it works, is asked before the first command, and once.
+ *
+ * With a password sudo gets it as the first line of stdin (`-S -k`: asked for each time, nothing cached on the host). A shell between sudo and
+ * the command takes the line where sudo did not (NOPASSWD), so that the password never reaches the command.
+ * @throws (its commands) AppError HOST_NO_SUDO, HOST_SUDO_PASSWORD, and what the transport throws
+ */
+export function asRoot(transport: Transport, options: AsRootOptions): Transport {
+  if (options.become === 'none') return transport;
+  let finding: Promise<Way> | null = null;
+  const findWay = (): Promise<Way> => {
+    const present = finding ?? observeWay(transport, options);
+    finding = present;
+    // A host that did not answer may answer next time; a wrong password stays wrong, and each attempt counts against the account.
+    present.catch((error: unknown) => {
+      if (finding === present && !isAppError(error, 'HOST_SUDO_PASSWORD')) finding = null;
+    });
+    return present;
+  };
+  return {
+    name: transport.name,
+    run: async (argv, runOptions = {}) => {
+      const way = await untilAborted(findWay(), runOptions.signal);
+      switch (way.kind) {
+        case 'directly':
+          return transport.run(argv, runOptions);
+        case 'sudo':
+          return checked(transport.name, argv, await transport.run(['sudo', '-n', '--', ...argv], runOptions));
+        case 'password':
+          return checked(transport.name, argv, await runWithPassword(transport, argv, way.password, runOptions));
+      }
+    },
+    close: () => transport.close(),
+  };
+}
+
+async function observeWay(transport: Transport, { become, sudoPassword }: AsRootOptions): Promise<Way> {
+  if (become === 'auto' && (await observeUserId(transport)) === 0) return { kind: 'directly' };
+  const free = await trySudo(transport, ['-n'], {});
+  if (free.exitCode === 0) return { kind: 'sudo' };
+  const why = sudoFailure(transport.name, free);
+  if (!isAppError(why, 'HOST_SUDO_PASSWORD') || sudoPassword === undefined) throw why;
+  // Nothing after the password: sudo asks again after a wrong one, finds the end of its input and gives up.
+  const paid = await trySudo(transport, PASSWORD_FLAGS, { stdin: `${sudoPassword.reveal()}\n` });
+  if (paid.exitCode === 0) return { kind: 'password', password: sudoPassword };
+  throw sudoFailure(transport.name, paid);
+}
+
+async function observeUserId(transport: Transport): Promise<number> {
+  const { exitCode, stdout } = await transport.run(['id', '-u']);
+  const text = decode(stdout).trim();
+  if (exitCode !== 0 || !/^[0-9]+$/.test(text))
+    throw hostConnectionLost({ host: transport.name, why: `id -u did not say who we are there, but "${text.slice(0, 80)}"` });
+  return Number(text);
+}
+
+const PASSWORD_FLAGS = ['-S', '-k', '-p', ''];
+
+/** Sudo's messages are read below, so they have to be in English. */
+async function trySudo(transport: Transport, flags: readonly string[], options: RunOptions): Promise<RunResult> {
+  try {
+    return await transport.run(['env', 'LC_ALL=C', 'sudo', ...flags, '--', 'true'], options);
+  } catch (error) {
+    throw isAppError(error, 'HOST_COMMAND_NOT_FOUND') ? noSudo(transport.name, error) : error;
+  }
+}
+
+function runWithPassword(transport: Transport, argv: readonly string[], password: Secret, options: RunOptions): Promise<RunResult> {
+  const stdin = `${password.reveal()}\n${BEGIN}\n${options.stdin ?? ''}`;
+  return transport.run(['sudo', ...PASSWORD_FLAGS, '--', '/bin/sh', '-c', SKIP_PASSWORD, BEGIN, ...argv], { ...options, stdin });
+}
+
+/** Tells sudo's refusal from a command that failed. The user's command has not run then. */
+function checked(host: string, argv: readonly string[], result: RunResult): RunResult {
+  const [command = ''] = argv;
+  if (result.exitCode !== 1 || result.stdout.byteLength > 0) return result;
+  const stderr = decode(result.stderr).trim();
+  if (stderr === `sudo: ${command}: command not found`) throw hostCommandNotFound({ host, command });
+  if (/^sudo: a password is required$/m.test(stderr)) throw sudoFailure(host, result);
+  return result;
+}
+
+interface Refusal {
+  readonly pattern: RegExp;
+  readonly error: (host: string, line: string) => AppError;
+}
+
+const REFUSALS: readonly Refusal[] = [
+  {
+    pattern: /incorrect password attempt|Sorry, try again|no password was provided/i,
+    error: (host) =>
+      hostSudoPassword({ host, why: 'sudo does not accept the password', mend: 'Give the password of the user you connect as' }),
+  },
+  {
+    pattern: /a password is required|a terminal is required/,
+    error: (host) =>
+      hostSudoPassword({
+        host,
+        why: 'sudo asks for a password',
+        mend: 'Give the sudo password, connect as root, or allow this user sudo without a password (NOPASSWD: ALL)',
+      }),
+  },
+  {
+    pattern: /must have a tty/,
+    error: (host) => hostNoSudo({ host, why: 'sudo wants a terminal', mend: 'Remove requiretty for this user from the sudoers file' }),
+  },
+  { pattern: /not in the sudoers file|not allowed to|may not run sudo/i, error: (host, line) => hostNoSudo({ host, why: line }) },
+];
+
+/** Exit code 127 is env's: there is no sudo. */
+function sudoFailure(host: string, result: RunResult): AppError {
+  const stderr = decode(result.stderr).trim();
+  if (result.exitCode === 127) return noSudo(host);
+  const refusal = REFUSALS.find(({ pattern }) => pattern.test(stderr));
+  const lines = stderr.split('\n').filter((line) => refusal === undefined || refusal.pattern.test(line));
+  const line = (lines.at(-1) ?? '').replace(/^sudo: /, '').slice(0, 200);
+  if (refusal !== undefined) return refusal.error(host, line);
+  return hostNoSudo({ host, why: `sudo failed${line === '' ? '' : `: ${line}`}` });
+}
+
+function noSudo(host: string, cause?: unknown): AppError {
+  return hostNoSudo({ host, why: 'there is no sudo', mend: 'Connect as root, or install sudo', cause });
+}
+
+function decode(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes);
+}

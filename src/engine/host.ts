@@ -1,0 +1,213 @@
+import { AppError, type Problem } from '../core/errors.ts';
+import type { Answer, Answers, CommandFact, FileFact, HttpFact, Question } from '../core/facts/question.ts';
+import type { Operation } from '../core/plan/operation.ts';
+import type { Host, PerformOptions } from '../ports/host.ts';
+import type { Transport } from '../ports/transport.ts';
+import { type Frame, INCOMPLETE_EXIT, renderOperations, renderQuestions, shellLoader, splitFrames } from './remote-program.ts';
+
+export interface HostOptions {
+  /** A directory that stands for `/` (`--rootfs`); commands are then not run, they would ask the wrong system. */
+  readonly rootDir?: string;
+  /** New for every program, unpredictable for the host: 16 hex digits or more. */
+  readonly nonce: () => string;
+}
+
+/**
+ * A Host over any Transport: questions and operations become one shell program each, sent on stdin, so that a round trip is all it takes and
+ * nothing secret is in an argv.
+ */
+export function hostOver(transport: Transport, options: HostOptions): Host {
+  const rootDir = options.rootDir ?? null;
+  return {
+    name: transport.name,
+    ask: async (questions, askOptions = {}) => {
+      const names = Object.keys(questions);
+      const asked = names.filter((name) => !(rootDir !== null && isAboutRunningSystem(questions[name] as Question)));
+      const nonce = options.nonce();
+      const stdin = renderQuestions(
+        asked.map((name) => questions[name] as Question),
+        { nonce, rootDir },
+      );
+      const result = await transport.run(shellLoader(nonce), { ...askOptions, stdin });
+      const frames = splitFrames(result.stdout, nonce);
+      const errors = splitFrames(result.stderr, nonce);
+      if (frames.length !== asked.length) throw brokenOff(transport.name, result.exitCode, unmarked(result.stderr, nonce));
+      const answers = new Map(
+        asked.map((name, i) => [name, readAnswer(questions[name] as Question, frames[i], errors[i], transport.name)]),
+      );
+      const answerOf = (name: string): Answer<Question> | null =>
+        answers.has(name) ? (answers.get(name) ?? null) : questions[name]?.kind === 'file' ? null : STAGED_ANSWER;
+      return Object.fromEntries(names.map((name) => [name, answerOf(name)])) as Answers<typeof questions>;
+    },
+    perform: (operations, performOptions) => perform(transport, operations, { nonce: options.nonce(), rootDir }, performOptions),
+    close: () => transport.close(),
+  };
+}
+
+const STAGED_ANSWER = { exitCode: 127, stdout: '', stderr: 'not asked: files are staged into a directory', error: 'not asked' };
+
+function isAboutRunningSystem(question: Question): boolean {
+  return question.kind === 'command' || question.kind === 'http' || (question.kind === 'file' && question.path.startsWith('/proc/'));
+}
+
+async function perform(
+  transport: Transport,
+  operations: readonly Operation[],
+  program: { nonce: string; rootDir: string | null },
+  options: PerformOptions = {},
+): Promise<void> {
+  if (operations.length === 0) return;
+  const { signal, timeoutMs = 120_000, onDone } = options;
+  const counter = onDone === undefined ? undefined : countFrames(program.nonce, operations.length, onDone);
+  const result = await transport.run(shellLoader(program.nonce), {
+    stdin: renderOperations(operations, program),
+    timeoutMs,
+    ...(signal === undefined ? {} : { signal }),
+    ...(counter === undefined ? {} : { onStdout: counter }),
+  });
+  const frames = splitFrames(result.stdout, program.nonce);
+  const errors = splitFrames(result.stderr, program.nonce);
+  const failed = frames.findIndex((frame) => frame.exitCode !== 0);
+  if (failed >= 0)
+    throw operationFailed(transport.name, operations[failed] as Operation, decode(errors[failed]?.body) || decode(frames[failed]?.body));
+  if (frames.length < operations.length) throw brokenOff(transport.name, result.exitCode, unmarked(result.stderr, program.nonce));
+}
+
+function countFrames(nonce: string, total: number, onDone: (index: number) => void): (chunk: Uint8Array) => void {
+  let tail = Buffer.alloc(0);
+  let done = 0;
+  return (chunk) => {
+    tail = Buffer.concat([tail, chunk]);
+    const frames = splitFrames(tail, nonce);
+    for (; done < frames.length && done < total && frames[done]?.exitCode === 0; done++) onDone(done);
+  };
+}
+
+function readAnswer(question: Question, frame: Frame | undefined, errors: Frame | undefined, host: string): Answer<Question> {
+  const stdout = decode(frame?.body);
+  const stderr = decode(errors?.body);
+  switch (question.kind) {
+    case 'command':
+      return { exitCode: frame?.exitCode ?? null, stdout, stderr } satisfies CommandFact;
+    case 'list':
+      if (frame?.exitCode !== 0) throw cannotRead(host, question.path, stderr);
+      return stdout.startsWith('directory\n') ? stdout.split('\n').slice(1).filter(Boolean) : null;
+    case 'http':
+      return readHttp(stdout);
+    case 'file':
+      if (frame?.exitCode !== 0) throw cannotRead(host, question.path, stderr);
+      return readFileFact(stdout, question.content !== false);
+  }
+}
+
+function readFileFact(text: string, wantContent: boolean): FileFact | null {
+  const [first = '', second = '-', ...rest] = splitLines(text, 2);
+  if (first === 'absent') return null;
+  const [type, mode = '0', modifiedAt = '0', uid = '', gid = '', ...names] = first.split(' ');
+  return {
+    type: type as FileFact['type'],
+    mode: Number.parseInt(mode, 8),
+    owner: ownerText(names.join(' '), uid, gid),
+    ...(type === 'file' ? { modifiedAt: Number(modifiedAt) } : {}),
+    ...(type === 'file' && wantContent ? { content: rest[0] ?? '' } : {}),
+    ...(second === '-' ? {} : { target: second }),
+  };
+}
+
+/** stat(1) prints UNKNOWN for an id without a name, which chown would not take back. */
+function ownerText(names: string, uid: string, gid: string): string {
+  const [user, group] = names.split(':');
+  return `${user === 'UNKNOWN' ? uid : user}:${group === 'UNKNOWN' ? gid : group}`;
+}
+
+function readHttp(text: string): HttpFact {
+  const [first = '', body = ''] = splitLines(text, 1);
+  const status = /^status (\d{3})$/.exec(first);
+  return status ? { status: Number(status[1]), body } : { error: first.replace(/^error /, '') || 'no answer' };
+}
+
+/** The first `count` lines, then all the rest as one. */
+function splitLines(text: string, count: number): string[] {
+  const parts: string[] = [];
+  let from = 0;
+  for (let i = 0; i < count; i++) {
+    const end = text.indexOf('\n', from);
+    if (end < 0) return [...parts, text.slice(from)];
+    parts.push(text.slice(from, end));
+    from = end + 1;
+  }
+  return [...parts, text.slice(from)];
+}
+
+function decode(bytes: Uint8Array | undefined): string {
+  return bytes === undefined ? '' : new TextDecoder().decode(bytes);
+}
+
+/** What a program said on stderr, without the marks. */
+function unmarked(stderr: Uint8Array, nonce: string): string {
+  return decode(stderr)
+    .split('\n')
+    .filter((line) => !line.startsWith(nonce))
+    .join('\n');
+}
+
+function lastLine(text: string): string {
+  return text.trim().split('\n').at(-1)?.trim() ?? '';
+}
+
+function brokenOff(host: string, exitCode: number | null, stderr: string): AppError {
+  const why = lastLine(stderr) || `it ended with ${exitCode === null ? 'a signal' : `exit code ${exitCode}`}`;
+  const mend =
+    exitCode === INCOMPLETE_EXIT ? 'None of it was run. Run the same command again' : 'The host needs /bin/sh and coreutils (or busybox)';
+  return new AppError({ host, code: 'HOST_PROGRAM_BROKEN', message: `the shell program broke off: ${why}`, mend }, { detail: stderr });
+}
+
+function cannotRead(host: string, path: string, stderr: string): AppError {
+  return failed(host, `cannot read ${path}`, stderr);
+}
+
+const FAILURES: readonly { pattern: RegExp; code: string; mend: string }[] = [
+  {
+    pattern: /No space left on device|Disk quota exceeded|bytes could be written/i,
+    code: 'HOST_NO_SPACE',
+    mend: 'Free some space, then run the same command again',
+  },
+  { pattern: /Read-only file system/i, code: 'HOST_READ_ONLY', mend: 'Remount it writable, then run the same command again' },
+  {
+    pattern: /Permission denied|Operation not permitted/i,
+    code: 'HOST_PERMISSION_DENIED',
+    mend: 'Run as root, or let the SSH user use sudo',
+  },
+];
+
+function operationFailed(host: string, operation: Operation, stderr: string): AppError {
+  return failed(host, describeOperation(operation), stderr);
+}
+
+function failed(host: string, what: string, stderr: string): AppError {
+  const known = FAILURES.find(({ pattern }) => pattern.test(stderr));
+  const problem: Problem = {
+    host,
+    code: known?.code ?? 'HOST_OPERATION_FAILED',
+    message: `${what}: ${lastLine(stderr) || 'failed without a message'}`,
+    mend: known?.mend ?? 'Mend the cause, then run the same command again',
+  };
+  return new AppError(problem, { detail: stderr });
+}
+
+function describeOperation(operation: Operation): string {
+  switch (operation.kind) {
+    case 'write-file':
+      return `cannot write ${operation.path}`;
+    case 'make-directory':
+      return `cannot make directory ${operation.path}`;
+    case 'remove-file':
+      return `cannot remove ${operation.path}`;
+    case 'empty-directory':
+      return `cannot empty ${operation.path}`;
+    case 'unmount-below':
+      return `cannot unmount what is mounted below ${operation.path}`;
+    case 'run':
+      return `${operation.what ?? operation.argv.join(' ')} failed`;
+  }
+}

@@ -1,0 +1,69 @@
+import type { Change, HostChange, PhasePlan } from '../core/plan/change.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Cluster } from '../ports/cluster.ts';
+import type { Host } from '../ports/host.ts';
+import type { Reporter } from '../ports/reporter.ts';
+
+/** What every phase may use. `cluster` is null when there is no API server to talk to. */
+export interface PhaseContext {
+  readonly host: Host;
+  readonly cluster: Cluster | null;
+  readonly clock: Clock;
+  readonly reporter: Reporter;
+  readonly signal?: AbortSignal;
+}
+
+/** A step of a workflow: observe only reads, plan is pure, applying is the engine's, verify proves that it worked. */
+export interface PhaseDefinition<Input, Facts> {
+  /** kubeadm's name where kubeadm has the phase; `parent/child` below one. */
+  readonly name: string;
+  readonly short: string;
+  /** Waits for what the phase needs from the ones before it; only when phases are applied, never when they are planned. */
+  ready?(context: PhaseContext, input: Input): Promise<void>;
+  /** The changes are made even when `ready` fails: they tidy up. The failure is thrown afterwards. */
+  readonly tidiesUp?: boolean;
+  observe(context: PhaseContext, input: Input): Promise<Facts>;
+  plan(facts: Facts, input: Input): PhasePlan;
+  /** Throws when what was applied does not work. Also called when there was nothing to do. */
+  verify?(context: PhaseContext, input: Input, facts: Facts, applied: readonly Change[]): Promise<void>;
+  /** What takes a failed verification back, or null when there is nothing good to go back to. */
+  undo?(facts: Facts, applied: readonly HostChange[]): readonly HostChange[] | null;
+  /** Proves that the way back worked. */
+  verifyUndone?(context: PhaseContext, input: Input, facts: Facts): Promise<void>;
+}
+
+/** One look at a phase: its plan, and what can be done with it. The facts stay inside. */
+export interface ObservedPhase {
+  readonly plan: PhasePlan;
+  verify(applied: readonly Change[]): Promise<void>;
+  undo(applied: readonly HostChange[]): readonly HostChange[] | null;
+  verifyUndone(): Promise<void>;
+}
+
+/** A phase without the type of its facts, so that phases of a workflow fit in one list. */
+export interface Phase<Input> {
+  readonly name: string;
+  readonly short: string;
+  readonly tidiesUp: boolean;
+  ready(context: PhaseContext, input: Input): Promise<void>;
+  look(context: PhaseContext, input: Input): Promise<ObservedPhase>;
+}
+
+/** Makes a phase of its definition: the facts of each look stay between its observe, plan, verify and undo. */
+export function definePhase<Input, Facts>(definition: PhaseDefinition<Input, Facts>): Phase<Input> {
+  return {
+    name: definition.name,
+    short: definition.short,
+    tidiesUp: definition.tidiesUp ?? false,
+    ready: async (context, input) => definition.ready?.(context, input),
+    look: async (context, input) => {
+      const facts = await definition.observe(context, input);
+      return {
+        plan: definition.plan(facts, input),
+        verify: async (applied) => definition.verify?.(context, input, facts, applied),
+        undo: (applied) => definition.undo?.(facts, applied) ?? null,
+        verifyUndone: async () => definition.verifyUndone?.(context, input, facts),
+      };
+    },
+  };
+}

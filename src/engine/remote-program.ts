@@ -1,0 +1,121 @@
+import type { Question } from '../core/facts/question.ts';
+import type { Operation } from '../core/plan/operation.ts';
+import { revealText } from '../core/text/secret.ts';
+import { SHELL_FUNCTIONS } from '../core/text/shell-program.ts';
+import { quoteShell } from '../core/text/shell-quote.ts';
+
+/** Exit code of a program that did not arrive whole. */
+export const INCOMPLETE_EXIT = 97;
+
+/** Reads the whole program before it runs any of it: what a broken connection cut off is never half executed. */
+export function shellLoader(nonce: string): readonly string[] {
+  return [
+    '/bin/sh',
+    '-c',
+    `p=$(cat); case $p in *"#end ${nonce}") eval "$p";; *) echo "the program arrived incomplete" >&2; exit ${INCOMPLETE_EXIT};; esac`,
+  ];
+}
+
+export interface ProgramOptions {
+  /** Unpredictable; marks the borders between answers. */
+  readonly nonce: string;
+  /** A directory that stands for `/`, or null: the host's own root. */
+  readonly rootDir: string | null;
+}
+
+/**
+ * The program that answers all questions in one round trip. Answers come framed: `\n<nonce> <index> <exit code>\n` ends each on stdout,
+ * `\n<nonce> <index>\n` on stderr.
+ */
+export function renderQuestions(questions: readonly Question[], options: ProgramOptions): string {
+  const lines = questions.map((question, index) => `${questionLine(question)}; mark ${index} $?`);
+  return renderProgram([...lines, 'exit 0'], options);
+}
+
+/** The program that runs operations in order and stops at the first that fails. Framed like answers. */
+export function renderOperations(operations: readonly Operation[], options: ProgramOptions): string {
+  const lines = operations.map((operation, index) => `${operationLine(operation)}\nr=$?; mark ${index} $r; [ $r = 0 ] || exit 1`);
+  return renderProgram([...lines, 'exit 0'], options);
+}
+
+function renderProgram(lines: readonly string[], { nonce, rootDir }: ProgramOptions): string {
+  // The environment variable lets a host that is only a directory (an image being built, the lab) say where its root is.
+  const root = rootDir === null ? `R=\${KUBELETADM_ROOT-}; R=\${R%/}` : `R=${quoteShell(rootDir.replace(/\/+$/, ''))}`;
+  return [`B=${nonce}`, root, SHELL_FUNCTIONS, 'mark start 0', ...lines, `#end ${nonce}`].join('\n');
+}
+
+function questionLine(question: Question): string {
+  switch (question.kind) {
+    case 'file':
+      return `q_file ${quoteShell(question.path)} ${question.content === false ? 0 : 1}`;
+    case 'list':
+      return `q_list ${quoteShell(question.path)}`;
+    case 'http':
+      return `q_http ${quoteShell(question.url)} ${question.timeoutSeconds}`;
+    case 'command':
+      return `( ${question.argv.map(quoteShell).join(' ')} ) </dev/null`;
+  }
+}
+
+function operationLine(operation: Operation): string {
+  switch (operation.kind) {
+    case 'write-file': {
+      const text = revealText(operation.content);
+      const { encoding, lines } = heredoc(text);
+      const head = `w_file ${quoteShell(operation.path)} ${octal(operation.mode)} ${quoteShell(operation.owner)} ${encoding} ${Buffer.byteLength(text)}`;
+      return `${head} <<'EOF_KUBELETADM'\n${lines}EOF_KUBELETADM`;
+    }
+    case 'make-directory':
+      return `w_directory ${quoteShell(operation.path)} ${octal(operation.mode)} ${quoteShell(operation.owner)}`;
+    case 'remove-file':
+      return `w_remove ${quoteShell(operation.path)}`;
+    case 'empty-directory':
+      return `w_empty ${quoteShell(operation.path)}`;
+    case 'unmount-below':
+      return `w_unmount ${quoteShell(operation.path)} ${quoteShell(operation.flags.join(' '))}`;
+    case 'run':
+      return `( ${operation.argv.map(quoteShell).join(' ')} ) </dev/null${okExits(operation.okExit)}`;
+  }
+}
+
+function okExits(okExit: readonly number[] | undefined): string {
+  if (okExit === undefined) return '';
+  return `; case $? in ${okExit.join('|')}) true;; *) false;; esac`;
+}
+
+/** Plain text goes as it is; anything a here-document would change goes in base64. */
+function heredoc(text: string): { encoding: 'plain' | 'base64'; lines: string } {
+  const plain = (text === '' || text.endsWith('\n')) && !/[\0\r]|^EOF_KUBELETADM$/m.test(text);
+  if (plain) return { encoding: 'plain', lines: text };
+  const wrapped = Buffer.from(text, 'utf8').toString('base64').replace(/.{76}/g, '$&\n');
+  return { encoding: 'base64', lines: `${wrapped}\n` };
+}
+
+/** Permission bits as chmod and people write them: `0644`. */
+function octal(mode: number): string {
+  return mode.toString(8).padStart(4, '0');
+}
+
+export interface Frame {
+  readonly body: Uint8Array;
+  readonly exitCode: number | null;
+}
+
+/**
+ * Cuts framed output into the answers' bodies, by index. What comes before the start mark (banners, motd) is dropped.
+ * @returns as many frames as ended; the program broke off after the last one
+ */
+export function splitFrames(output: Uint8Array, nonce: string): readonly Frame[] {
+  const buffer = Buffer.from(output.buffer, output.byteOffset, output.byteLength);
+  const frames: Frame[] = [];
+  let from = 0;
+  for (;;) {
+    const at = buffer.indexOf(`\n${nonce} `, from);
+    if (at < 0) return frames;
+    const lineEnd = buffer.indexOf(0x0a, at + 1);
+    if (lineEnd < 0) return frames;
+    const [, index, code] = buffer.toString('latin1', at + 1, lineEnd).split(' ');
+    if (index !== 'start') frames.push({ body: buffer.subarray(from, at), exitCode: code === undefined ? null : Number(code) });
+    from = lineEnd + 1;
+  }
+}

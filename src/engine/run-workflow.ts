@@ -1,0 +1,194 @@
+import { AppError, isAppError, type Problem, usageError } from '../core/errors.ts';
+import { type Change, type HostChange, isClusterChange, type PhasePlan, type Warning } from '../core/plan/change.ts';
+import type { HostPlan, NamedPhasePlan } from '../core/plan/document.ts';
+import type { Cluster } from '../ports/cluster.ts';
+import { applyClusterChange, applyHostChanges, applyRevert } from './apply.ts';
+import type { ObservedPhase, Phase, PhaseContext } from './phase.ts';
+
+/** Looks at every phase and gives their plans; changes nothing. */
+export async function planPhases<Input>(
+  phases: readonly Phase<Input>[],
+  context: PhaseContext,
+  input: Input,
+): Promise<readonly NamedPhasePlan[]> {
+  const plans: NamedPhasePlan[] = [];
+  for (const phase of phases) plans.push({ phase: phase.name, plan: (await phase.look(context, input)).plan });
+  return plans;
+}
+
+/**
+ * Runs the phases in order. Each is looked at again just before it is applied; when it then wants something else than what was planned and shown,
+ * that is said before it is done.
+ * @param planned what `planPhases` gave and the user saw
+ * @returns what was applied
+ * @throws AppError: of the phase that failed. With exit code 5 the host was brought back to what it ran before
+ */
+export async function applyPhases<Input>(
+  phases: readonly Phase<Input>[],
+  context: PhaseContext,
+  input: Input,
+  planned: readonly NamedPhasePlan[],
+): Promise<readonly NamedPhasePlan[]> {
+  const applied: NamedPhasePlan[] = [];
+  for (const phase of phases) {
+    const { host, reporter } = context;
+    reporter.report({ level: 'info', code: 'PHASE_STARTED', host: host.name, phase: phase.name, message: phase.short, verbosity: 1 });
+    const notReady = await phase.ready(context, input).then(
+      () => null,
+      (error: unknown) => ({ error }),
+    );
+    if (notReady !== null && !phase.tidiesUp) throw notReady.error;
+    const observed = await phase.look(context, input);
+    const before = planned.find((plan) => plan.phase === phase.name)?.plan;
+    if (before !== undefined && before.deferred === undefined && !samePlan(before, observed.plan)) {
+      const message = 'the host or the cluster changed since the plan was made: planned again';
+      reporter.report({ level: 'warning', code: 'PLAN_CHANGED', host: host.name, phase: phase.name, message });
+    }
+    await applyPhase(phase, observed, context);
+    if (notReady !== null) throw notReady.error;
+    applied.push({ phase: phase.name, plan: observed.plan });
+  }
+  return applied;
+}
+
+function samePlan(a: PhasePlan, b: PhasePlan): boolean {
+  return JSON.stringify(a.changes) === JSON.stringify(b.changes);
+}
+
+async function applyPhase<Input>(phase: Phase<Input>, observed: ObservedPhase, context: PhaseContext): Promise<void> {
+  const { plan } = observed;
+  const { host, reporter } = context;
+  for (const warning of plan.warnings ?? [])
+    reporter.report({ level: 'warning', code: warning.code, host: host.name, phase: phase.name, message: warning.message });
+  if (plan.deferred !== undefined)
+    reporter.report({ level: 'info', code: 'PHASE_DEFERRED', host: host.name, phase: phase.name, message: `deferred: ${plan.deferred}` });
+  if (plan.noop !== undefined)
+    reporter.report({ level: 'info', code: 'PHASE_NOOP', host: host.name, phase: phase.name, message: plan.noop });
+  await applyChanges(plan.changes, phase.name, context);
+  if (plan.deferred !== undefined) return;
+  try {
+    await observed.verify(plan.changes);
+  } catch (error) {
+    await takeBack(phase.name, observed, context, error);
+  }
+}
+
+async function applyChanges(changes: readonly Change[], phase: string, context: PhaseContext): Promise<void> {
+  const signal = context.signal === undefined ? {} : { signal: context.signal };
+  for (let i = 0; i < changes.length; ) {
+    const change = changes[i] as Change;
+    if (isClusterChange(change)) {
+      await applyClusterChange(context.cluster as Cluster, change);
+      const object = change.kind === 'patch-object' ? change.ref : { ...change.object, ...change.object.metadata };
+      const verb = { 'create-object': 'created', 'update-object': 'updated', 'patch-object': 'patched' }[change.kind];
+      const where = object.namespace === undefined ? object.name : `${object.namespace}/${object.name}`;
+      context.reporter.report({ level: 'info', code: 'CHANGE_DONE', phase, message: `${verb} ${object.kind} ${where}` });
+      i++;
+      continue;
+    }
+    const end = changes.findIndex((next, at) => at > i && isClusterChange(next));
+    const batch = changes.slice(i, end < 0 ? undefined : end) as HostChange[];
+    await applyHostChanges(context.host, batch, { reporter: context.reporter, phase, ...signal });
+    i += batch.length;
+  }
+}
+
+async function takeBack(phase: string, observed: ObservedPhase, context: PhaseContext, error: unknown): Promise<never> {
+  const applied = observed.plan.changes.filter((change): change is HostChange => !isClusterChange(change));
+  const undo = observed.undo(applied);
+  if (undo === null || undo.length === 0 || !isAppError(error)) throw error;
+  const { host, reporter } = context;
+  reporter.report({
+    level: 'warning',
+    code: 'ROLLBACK_STARTED',
+    host: host.name,
+    phase,
+    message: 'going back to the configuration that worked',
+  });
+  try {
+    await applyRevert(host, undo, { reporter, phase });
+    await observed.verifyUndone();
+  } catch (cause) {
+    const why = cause instanceof AppError ? cause.message : String(cause);
+    const problem = {
+      host: host.name,
+      code: 'ROLLBACK_FAILED',
+      message: `${phase}: and the old configuration does not work any more either: ${why}`,
+    };
+    throw new AppError([...error.problems, problem], { cause: error, ...(error.detail === undefined ? {} : { detail: error.detail }) });
+  }
+  const back = {
+    host: host.name,
+    code: 'ROLLED_BACK',
+    message: `${phase}: the files from before are back and the kubelet is healthy again`,
+  };
+  throw new AppError([...error.problems, back], {
+    exitCode: 5,
+    cause: error,
+    ...(error.detail === undefined ? {} : { detail: error.detail }),
+  });
+}
+
+/** What has to be known before any phase is planned. */
+export interface Prepared<Input> {
+  readonly input: Input;
+  readonly warnings: readonly Warning[];
+  /** Why nothing may be touched. With `--dry-run` the plan is shown all the same. */
+  readonly refusals: readonly Problem[];
+  readonly origins?: HostPlan['origins'];
+}
+
+/** An ordered list of phases and what they need to know. `preflight` stands in front: it is part of the preparation. */
+export interface Workflow<Options, Input> {
+  readonly name: string;
+  readonly phases: readonly Phase<Input>[];
+  prepare(context: PhaseContext, options: Options): Promise<Prepared<Input>>;
+}
+
+export interface WorkflowRun {
+  readonly dryRun: boolean;
+  /** Names as given by the user: a phase, or a parent whose children are all left out. */
+  readonly skipPhases: readonly string[];
+  /** Run this phase (or the children of this parent) alone. */
+  readonly onlyPhase?: string;
+}
+
+export interface WorkflowResult {
+  readonly host: HostPlan;
+  readonly warnings: readonly Warning[];
+  /** Only with `--dry-run`: a real run would be refused with these. */
+  readonly refusals: readonly Problem[];
+}
+
+/**
+ * Prepares, plans and, unless it is a dry run, applies a workflow on one host.
+ * @returns what is to be done (dry run) or what was done
+ * @throws AppError with exit code 3 when preflight refuses, 2 for an unknown phase, else what the phases throw
+ */
+export async function runWorkflow<Options, Input>(
+  workflow: Workflow<Options, Input>,
+  context: PhaseContext,
+  options: Options,
+  run: WorkflowRun,
+): Promise<WorkflowResult> {
+  const phases = selectPhases(workflow, run);
+  const prepared = await workflow.prepare(context, options);
+  if (!run.dryRun && prepared.refusals.length > 0) throw new AppError(prepared.refusals, { exitCode: 3 });
+  const { input, warnings, refusals, origins } = prepared;
+  const planned = await planPhases(phases, context, input);
+  const done = run.dryRun ? planned : await applyPhases(phases, context, input, planned);
+  return { host: { name: context.host.name, phases: done, ...(origins === undefined ? {} : { origins }) }, warnings, refusals };
+}
+
+function selectPhases<Options, Input>(workflow: Workflow<Options, Input>, run: WorkflowRun): readonly Phase<Input>[] {
+  const matches = (phase: string, name: string): boolean => phase === name || phase.startsWith(`${name}/`);
+  const names = ['preflight', ...workflow.phases.map((phase) => phase.name)];
+  for (const name of [...run.skipPhases, ...(run.onlyPhase === undefined ? [] : [run.onlyPhase])]) {
+    if (!names.some((phase) => matches(phase, name)))
+      throw usageError(`${workflow.name} has no phase ${name}`, `Its phases are ${names.join(', ')}`);
+  }
+  const only = run.onlyPhase;
+  return workflow.phases.filter(
+    ({ name }) => !run.skipPhases.some((skipped) => matches(name, skipped)) && (only === undefined || matches(name, only)),
+  );
+}

@@ -1,0 +1,38 @@
+import type { Question } from '../core/facts/question.ts';
+import type { Operation } from '../core/plan/operation.ts';
+import type { Host } from '../ports/host.ts';
+import type { Reporter } from '../ports/reporter.ts';
+
+/** A Host that tells with `-v 2` what it asks and does. Contents of files are never told. */
+export function tellingHost(host: Host, reporter: Reporter): Host {
+  const tell = (code: string, message: string): void => reporter.report({ level: 'debug', code, host: host.name, message, verbosity: 2 });
+  return {
+    name: host.name,
+    ask: (questions, options) => {
+      for (const question of Object.values(questions)) tell('HOST_ASKED', describeQuestion(question));
+      return host.ask(questions, options);
+    },
+    perform: (operations, options) => {
+      for (const operation of operations) tell('HOST_DOES', describeOperation(operation));
+      return host.perform(operations, options);
+    },
+    close: () => host.close(),
+  };
+}
+
+function describeQuestion(question: Question): string {
+  switch (question.kind) {
+    case 'file':
+      return `reads ${question.path}`;
+    case 'list':
+      return `lists ${question.path}`;
+    case 'http':
+      return `GET ${question.url}`;
+    case 'command':
+      return `runs ${question.argv.join(' ')}`;
+  }
+}
+
+function describeOperation(operation: Operation): string {
+  return operation.kind === 'run' ? `runs ${operation.argv.join(' ')}` : `${operation.kind} ${operation.path}`;
+}

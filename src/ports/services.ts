@@ -1,0 +1,113 @@
+import type { Secret } from '../core/text/secret.ts';
+import type { Clock } from './clock.ts';
+import type { Cluster } from './cluster.ts';
+import type { Host } from './host.ts';
+import type { Reporter } from './reporter.ts';
+
+/** Where results and progress go. Results (plans, rendered files, tables) on stdout, everything else on stderr. */
+export interface Output {
+  stdout(text: string): void;
+  stderr(text: string): void;
+  /** Colour is wanted: a terminal, and NO_COLOR is not set. */
+  readonly colour: boolean;
+}
+
+/** A file below a directory; `path` is relative to it, with `/`. */
+export interface TreeFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** The files a user names on the command line, on the machine the program runs on. Errors are AppError INPUT_* with the path and exit code 2. */
+export interface InputFiles {
+  /** The file's text; `-` is standard input. Not UTF-8 comes out with U+FFFD, which readers refuse. */
+  readText(path: string): Promise<string>;
+  /** All files below a directory, in lexical order of their paths. A symbolic link in place of the directory is refused, as kubeadm does. */
+  readTree(directory: string): Promise<readonly TreeFile[]>;
+  exists(path: string): Promise<boolean>;
+}
+
+/** Which host, and how to get there. Absent `address` is this machine. */
+export interface HostTarget {
+  /** `user@address[:port]`, `ssh://...` or an alias of the SSH configuration. */
+  readonly address?: string;
+  readonly rootDir?: string;
+  readonly ssh?: SshOptions;
+}
+
+export interface SshOptions {
+  readonly configFile?: string;
+  readonly identityFiles?: readonly string[];
+  readonly knownHostsFile?: string;
+  readonly acceptNewHostKeys?: boolean;
+  readonly connectTimeoutMs?: number;
+  readonly become?: 'auto' | 'sudo' | 'none';
+  readonly password?: Secret;
+  readonly sudoPassword?: Secret;
+  readonly passphrase?: Secret;
+}
+
+export interface ClusterTarget {
+  /** Text of a kubeconfig. */
+  readonly kubeconfig: string;
+  /** Where the text came from, for messages and for the files it names. */
+  readonly file: string;
+  readonly context?: string;
+}
+
+/** Everything that touches the world, handed to the commands by wiring.ts. Built on first use, so that `--help` loads none of it. */
+export interface Services {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly output: Output;
+  readonly input: InputFiles;
+  readonly clock: Clock;
+  readonly homeDirectory: string;
+  /** Name of this machine. */
+  readonly hostname: string;
+  /** Writes a file of this machine, atomically; a file that may hold secrets is for its owner alone. */
+  writeLocalFile(path: string, text: string): Promise<void>;
+  makeTemporaryDirectory(prefix: string): Promise<string>;
+  removeTemporaryDirectory(path: string): Promise<void>;
+  /** `mode path` of every file below these directories of a root. */
+  listFiles(root: string, directories: readonly string[]): Promise<readonly string[]>;
+  /** Asks on the terminal; null when there is none. */
+  confirm(question: string): Promise<boolean | null>;
+  /** Template texts by their path below `templates/`, without `.hbs`. */
+  templates(): Promise<ReadonlyMap<string, string>>;
+  reporter(options: { readonly verbosity: number; readonly format: 'text' | 'json' }): Reporter;
+  connectHost(target: HostTarget): Promise<Host>;
+  connectCluster(target: ClusterTarget): Promise<Cluster>;
+  /** Starts the embedded lab: an API server and hosts in this process. */
+  startLab(options: LabOptions): Promise<Lab>;
+  /** Aborted by the first Ctrl-C or SIGTERM. */
+  readonly signal: AbortSignal;
+}
+
+export interface LabOptions {
+  readonly directory: string;
+  readonly hosts: number;
+}
+
+/** A running lab. All its files are below its directory. */
+export interface Lab {
+  readonly directory: string;
+  readonly server: string;
+  /** Administrator's kubeconfig. */
+  readonly kubeconfig: string;
+  /** OpenSSH client configuration with an alias for each host. */
+  readonly sshConfig: string;
+  readonly caFile: string;
+  /** A bootstrap token the API server knows. */
+  readonly token: Secret;
+  readonly hosts: readonly LabHost[];
+  close(): Promise<void>;
+}
+
+export interface LabHost {
+  readonly name: string;
+  readonly port: number;
+  /** The directory that stands for its root. */
+  readonly rootDir: string;
+  /** How often its kubelet was started. */
+  readonly kubeletStarts: () => number;
+}

@@ -1,0 +1,30 @@
+import type { Fact } from '../../src/core/facts/fact.ts';
+import type { Answers, CommandFact, FileFact, Questions } from '../../src/core/facts/question.ts';
+
+/** What a command that went well wrote. */
+export function commandOutput(stdout: string): CommandFact {
+  return { exitCode: 0, stdout, stderr: '' };
+}
+
+/** A command that failed; 127 is one that is not there. */
+export function commandFailure(exitCode: number | null = 127, stderr = 'not found'): CommandFact {
+  return { exitCode, stdout: '', stderr };
+}
+
+/** A regular file of root, 0644. */
+export function textFile(content: string, change: Partial<FileFact> = {}): FileFact {
+  return { type: 'file', mode: 0o644, owner: 'root:root', content, ...change };
+}
+
+/** Parses a fact from given answers; those that are not given are what a host without anything answers. */
+export function parseFact<T>(fact: Fact<T>, given: Readonly<Record<string, unknown>>): T {
+  const unknown = Object.keys(given).filter((name) => !Object.hasOwn(fact.questions, name));
+  if (unknown.length > 0) throw new Error(`the fact does not ask: ${unknown.join(', ')}`);
+  const answers = Object.entries(fact.questions).map(([name, { kind }]) => [
+    name,
+    Object.hasOwn(given, name) ? given[name] : NOTHING[kind],
+  ]);
+  return fact.parse(Object.fromEntries(answers) as Answers<Questions>);
+}
+
+const NOTHING = { file: null, list: null, command: commandFailure(), http: { error: 'Connection refused' } } as const;

@@ -1,0 +1,235 @@
+import type { JsonObject } from '../../src/core/json.ts';
+import type { KubeObject, ObjectRef } from '../../src/core/kubernetes/object.ts';
+import { describeCollection, describeRef, refOf, removedObject } from '../../src/core/kubernetes/object-ref.ts';
+import { type ResourceType, resourceOf } from '../../src/core/kubernetes/resources.ts';
+import { clusterNoSuchKind, clusterRefused } from '../../src/core/problems/cluster.ts';
+import { type UserInfo, userOf } from '../../src/lab/api-server/authenticate.ts';
+import { authorize, refusal } from '../../src/lab/api-server/authorize.ts';
+import { BOOTSTRAP_OBJECTS } from '../../src/lab/api-server/bootstrap-objects.ts';
+import { createRegistry, type Registry } from '../../src/lab/api-server/registry.ts';
+import { StatusError } from '../../src/lab/api-server/status.ts';
+import { createStore, type Store } from '../../src/lab/api-server/store.ts';
+import { openWatch } from '../../src/lab/api-server/watch.ts';
+import type { Cluster, WatchEvent, WatchOptions } from '../../src/ports/cluster.ts';
+
+export interface FakeClusterOptions {
+  /** What exists besides the namespaces and roles of every cluster. */
+  readonly objects?: readonly KubeObject[];
+  /** Who the caller is; default an admin. */
+  readonly user?: { readonly name: string; readonly groups: readonly string[] };
+  readonly now?: () => Date;
+  readonly gitVersion?: string;
+  /** Another client of the same objects: its store is used. */
+  readonly sharedWith?: FakeCluster;
+}
+
+/** A Cluster in memory, without HTTP: the rules of the API server double applied directly. */
+export interface FakeCluster extends Cluster {
+  readonly store: Store;
+  /** What was called, as `get ConfigMap kube-system/x`. */
+  readonly calls: readonly string[];
+  /** Makes the next call whose text contains this fail with the error. */
+  failNext(call: string, error: Error): void;
+  /** Sends a bookmark to every watch. */
+  bookmark(): void;
+  /** Ends every watch, as a server that stops. */
+  endWatches(): void;
+}
+
+const SERVER = 'https://cluster.test:6443';
+const ADMIN = userOf('kubernetes-admin', ['system:masters']);
+
+/** A cluster with its system namespaces and roles, and nothing else. */
+export function fakeCluster(options: FakeClusterOptions = {}): FakeCluster {
+  const { now = () => new Date(), gitVersion = 'v1.36.2', sharedWith } = options;
+  const store = sharedWith?.store ?? createStore();
+  const registry = createRegistry({ store, now, gates: { dynamicKubeletConfig: false } });
+  const user = options.user ? userOf(options.user.name, options.user.groups) : ADMIN;
+  for (const object of [...(sharedWith ? [] : BOOTSTRAP_OBJECTS), ...(options.objects ?? [])]) createAsAdmin(registry, object);
+
+  const calls: string[] = [];
+  const failures: { call: string; error: Error }[] = [];
+  const watches = new Set<{ bookmark: () => void; end: () => void }>();
+  const enter = (call: string): void => {
+    calls.push(call);
+    const index = failures.findIndex((each) => call.includes(each.call));
+    const [failure] = index < 0 ? [] : failures.splice(index, 1);
+    if (failure) throw failure.error;
+  };
+  const attempt = async <T>(what: string, asked: Asked, work: (type: ResourceType) => T): Promise<T> => {
+    enter(what);
+    const type = typeOf(asked);
+    return translated(what, () => {
+      allow(store, user, type, asked);
+      return work(type);
+    });
+  };
+  return {
+    server: SERVER,
+    store,
+    calls,
+    failNext: (call, error) => failures.push({ call, error }),
+    bookmark: () => {
+      for (const { bookmark } of watches) bookmark();
+    },
+    endWatches: () => {
+      for (const { end } of [...watches]) end();
+    },
+    version: async () => {
+      enter('read the version');
+      return gitVersion;
+    },
+    get: (ref) => attempt(`get ${describeRef(ref)}`, { ...ref, verb: 'get' }, (type) => store.get(type, placeIn(type, ref), ref.name)),
+    list: (kind, listOptions = {}) =>
+      attempt(`list ${describeCollection(kind)}`, { ...kind, name: '', verb: 'list' }, (type) => {
+        const selector = registry.selector(type, listOptions);
+        const items = store.list(type, type.namespaced ? kind.namespace : undefined).filter(selector);
+        return { items, resourceVersion: String(store.revision()) };
+      }),
+    create: (object) =>
+      attempt(`create ${describeRef(refOf(object))}`, { ...refOf(object), name: '', verb: 'create' }, (type) =>
+        registry.create(type, placeIn(type, object.metadata), object, { user }),
+      ),
+    update: (object) => {
+      const ref = refOf(object);
+      return attempt(
+        `update ${describeRef(ref)}`,
+        { ...ref, verb: 'update' },
+        (type) => registry.update(type, atOf(type, ref), object, { user }).object,
+      );
+    },
+    patch: (ref, patchType, patch, { subresource = '' } = {}) =>
+      attempt(`patch ${describeRef(ref)}`, { ...ref, verb: 'patch', subresource }, (type) =>
+        registry.patch(type, atOf(type, ref), patchType, patch, { user, subresource }),
+      ),
+    delete: (ref) =>
+      attempt(`delete ${describeRef(ref)}`, { ...ref, verb: 'delete' }, (type) => {
+        const old = store.get(type, placeIn(type, ref), ref.name);
+        if (old === null) return null;
+        const answer = registry.delete(type, atOf(type, ref), {}, { user });
+        return answer.kind === 'Status' ? removedObject(ref, old.metadata.uid) : (answer as KubeObject);
+      }),
+    watch: (kind, watchOptions) => watchFake({ store, registry, user, enter, watches }, kind, watchOptions),
+    close: async () => {
+      for (const { end } of [...watches]) end();
+    },
+  };
+}
+
+interface Asked {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+  readonly verb: string;
+  readonly subresource?: string;
+}
+
+function createAsAdmin(registry: Registry, object: KubeObject): void {
+  const type = typeOf(object);
+  registry.create(type, placeIn(type, object.metadata), object, { user: ADMIN });
+}
+
+function allow(store: Store, user: UserInfo, type: ResourceType, { verb, subresource = '', name, namespace = '' }: Asked): void {
+  const { group, version, plural: resource } = type;
+  const query = new URLSearchParams();
+  const request = {
+    kind: 'resource',
+    path: '',
+    verb,
+    group,
+    version,
+    resource,
+    subresource,
+    namespace,
+    name,
+    named: name !== '',
+    query,
+  } as const;
+  const verdict = authorize(store, user, request);
+  if (!verdict.allowed) throw refusal(user, request, verdict.reason);
+}
+
+function translated<T>(what: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw error instanceof StatusError ? fromStatus(what, error.status) : error;
+  }
+}
+
+function fromStatus(what: string, status: JsonObject): Error {
+  return clusterRefused(what, { httpStatus: Number(status.code), reason: String(status.reason ?? ''), message: String(status.message) });
+}
+
+interface WatchContext {
+  readonly store: Store;
+  readonly registry: Registry;
+  readonly user: UserInfo;
+  readonly enter: (call: string) => void;
+  readonly watches: Set<{ bookmark: () => void; end: () => void }>;
+}
+
+async function* watchFake(
+  context: WatchContext,
+  kind: { apiVersion: string; kind: string; namespace?: string },
+  options: WatchOptions,
+): AsyncGenerator<WatchEvent> {
+  const { store, registry, user, enter, watches } = context;
+  const what = `watch ${describeCollection(kind)}`;
+  enter(what);
+  const type = typeOf(kind);
+  const queue: { type: string; object: JsonObject }[] = [];
+  let ended = false;
+  let wake = (): void => {};
+  const end = () => {
+    ended = true;
+    wake();
+  };
+  const watch = translated(what, () => {
+    allow(store, user, type, { ...kind, name: '', verb: 'watch' });
+    const selector = registry.selector(type, options);
+    const send = (event: string, object: JsonObject) => {
+      queue.push({ type: event, object });
+      wake();
+    };
+    return openWatch(
+      store,
+      { type, namespace: kind.namespace ?? '', selector, resourceVersion: options.resourceVersion ?? '' },
+      { send, end },
+    );
+  });
+  const entry = { bookmark: watch.bookmark, end };
+  watches.add(entry);
+  options.signal?.addEventListener('abort', end, { once: true });
+  try {
+    while (!options.signal?.aborted) {
+      const event = queue.shift();
+      if (event?.type === 'ERROR') throw fromStatus(what, event.object);
+      if (event) yield event as WatchEvent;
+      else if (ended) return;
+      else
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+    }
+  } finally {
+    watch.stop();
+    watches.delete(entry);
+    options.signal?.removeEventListener('abort', end);
+  }
+}
+
+function typeOf({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): ResourceType {
+  const type = resourceOf(apiVersion, kind);
+  if (!type) throw clusterNoSuchKind(SERVER, apiVersion, kind);
+  return type;
+}
+
+function placeIn(type: ResourceType, { namespace }: { readonly namespace?: string }): string {
+  return type.namespaced ? (namespace ?? '') : '';
+}
+
+function atOf(type: ResourceType, ref: ObjectRef): { readonly namespace: string; readonly name: string } {
+  return { namespace: placeIn(type, ref), name: ref.name };
+}

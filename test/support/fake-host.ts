@@ -1,0 +1,234 @@
+import { AppError } from '../../src/core/errors.ts';
+import type { Answer, Answers, CommandFact, FileFact, HttpFact, Question, Questions } from '../../src/core/facts/question.ts';
+import type { Operation } from '../../src/core/plan/operation.ts';
+import { revealText } from '../../src/core/text/secret.ts';
+import type { Host, PerformOptions } from '../../src/ports/host.ts';
+import { type FakeSystemd, type FakeUnit, fakeSystemd } from './fake-units.ts';
+
+/** A command's answer: given, or worked out from its words. */
+export type FakeCommand = Partial<CommandFact> | ((argv: readonly string[]) => Partial<CommandFact>);
+
+export interface FakeHostOptions {
+  readonly name?: string;
+  /** By path: text for a file of root with mode 0644, or anything else. */
+  readonly files?: Readonly<Record<string, string | FileFact>>;
+  /** By the words of the command with blanks between, or by its program alone. What is neither here nor systemd's makes the host fail loudly. */
+  readonly commands?: Readonly<Record<string, FakeCommand>>;
+  /** Units of systemd by name without `.service`; null for a host without systemd. */
+  readonly units?: Readonly<Record<string, FakeUnit>> | null;
+  /** The answer to a GET made on the host. Default: nobody listens. */
+  readonly http?: (url: string) => HttpFact;
+  /** What is mounted, by path. */
+  readonly mounts?: readonly string[];
+}
+
+/** A host in memory: it does what operations say and answers questions from what is there. */
+export interface FakeHost extends Host {
+  /** All that is on it, by path; directories that were made along the way too. */
+  readonly files: Map<string, FileFact>;
+  readonly units: Map<string, FakeUnit>;
+  readonly mounts: Set<string>;
+  /** Every operation that was done, in order, over all programs. */
+  readonly performed: readonly Operation[];
+  /** How many round trips were made: questions and programs. */
+  readonly roundTrips: number;
+  readonly isClosed: boolean;
+  /** What a GET on the host gives from now on. */
+  http: (url: string) => HttpFact;
+  /** The text of a file; an error when there is none. */
+  text(path: string): string;
+  /** All regular files by path, as text: what a run leaves behind. */
+  texts(): Readonly<Record<string, string>>;
+  /** Makes the n-th operation from now (0 is the next; those that fail count) fail before it has an effect. Default: HOST_OPERATION_FAILED. */
+  failAt(n: number, error?: AppError): void;
+  /** Breaks the connection right after the n-th operation from now was done: it had its effect, nobody heard of it. */
+  loseConnectionAfter(n: number): void;
+}
+
+/** A host for tests, without processes and disks. */
+export function fakeHost(options: FakeHostOptions = {}): FakeHost {
+  const { name = 'node1', commands = {} } = options;
+  // Each thing that happens takes a second.
+  const state = { roundTrips: 0, isClosed: false, seconds: 0 };
+  const files = new Map<string, FileFact>();
+  const units = new Map(Object.entries(options.units ?? {}));
+  const systemd =
+    options.units === null
+      ? null
+      : fakeSystemd(
+          units,
+          (path) => files.has(path),
+          () => ++state.seconds,
+        );
+  const mounts = new Set(options.mounts);
+  for (const [path, file] of Object.entries(options.files ?? {})) put(files, path, typeof file === 'string' ? regular(file) : file);
+  if (systemd !== null) put(files, '/run/systemd/system', directory());
+
+  const performed: Operation[] = [];
+  let faults: { at: number; readonly error: AppError; readonly after: boolean }[] = [];
+  const run = (argv: readonly string[]): CommandFact => runCommand(name, argv, commands, systemd);
+
+  const host: FakeHost = {
+    name,
+    files,
+    units,
+    mounts,
+    performed,
+    get roundTrips() {
+      return state.roundTrips;
+    },
+    get isClosed() {
+      return state.isClosed;
+    },
+    http: options.http ?? (() => ({ error: 'connection refused' })),
+    text: (path) => {
+      const content = files.get(path)?.content;
+      if (content === undefined) throw new Error(`the fake host ${name} has no file ${path}`);
+      return content;
+    },
+    texts: () => Object.fromEntries([...files].flatMap(([path, { content }]) => (content === undefined ? [] : [[path, content]]))),
+    failAt: (n, error = operationFailed(name)) => {
+      faults.push({ at: n, error, after: false });
+    },
+    loseConnectionAfter: (n) => {
+      faults.push({ at: n, error: connectionLost(name), after: true });
+    },
+    ask: async <Q extends Questions>(questions: Q, askOptions: { readonly signal?: AbortSignal } = {}) => {
+      state.roundTrips++;
+      askOptions.signal?.throwIfAborted();
+      const answers = Object.entries(questions).map(([key, question]) => [key, answer(question)]);
+      return Object.fromEntries(answers) as Answers<Q>;
+    },
+    perform: async (operations, performOptions: PerformOptions = {}) => {
+      if (operations.length > 0) state.roundTrips++;
+      for (const [index, operation] of operations.entries()) {
+        performOptions.signal?.throwIfAborted();
+        const fault = faults.find(({ at }) => at === 0);
+        faults = faults.filter((one) => one !== fault).map((one) => ({ ...one, at: one.at - 1 }));
+        if (fault !== undefined && !fault.after) throw fault.error;
+        carryOut(operation);
+        performed.push(operation);
+        if (fault !== undefined) throw fault.error;
+        performOptions.onDone?.(index);
+      }
+    },
+    close: async () => {
+      state.isClosed = true;
+    },
+  };
+
+  function answer(question: Question): Answer<Question> {
+    switch (question.kind) {
+      case 'file':
+        return readFile(files, question.path, question.content !== false);
+      case 'list':
+        return files.get(question.path)?.type === 'directory' ? namesIn(files, question.path) : null;
+      case 'command':
+        return run(question.argv);
+      case 'http':
+        return host.http(question.url);
+    }
+  }
+
+  function carryOut(operation: Operation): void {
+    switch (operation.kind) {
+      case 'write-file': {
+        const { path, mode, owner, content } = operation;
+        const found = files.get(path);
+        if (found !== undefined && found.type !== 'file') throw operationFailed(name, `cannot write ${path}: ${path}: not a regular file`);
+        put(files, path, { type: 'file', mode, owner, content: revealText(content), modifiedAt: ++state.seconds });
+        systemd?.fileChanged(path);
+        return;
+      }
+      case 'make-directory':
+        if ((files.get(operation.path)?.type ?? 'directory') !== 'directory')
+          throw operationFailed(name, `cannot make directory ${operation.path}: File exists`);
+        put(files, operation.path, { type: 'directory', mode: operation.mode, owner: operation.owner });
+        return;
+      case 'remove-file':
+        files.delete(operation.path);
+        systemd?.fileChanged(operation.path);
+        return;
+      case 'empty-directory':
+        for (const path of [...files.keys()]) if (path.startsWith(`${operation.path}/`)) files.delete(path);
+        return;
+      case 'unmount-below':
+        for (const path of [...mounts]) if (path.startsWith(`${operation.path}/`)) mounts.delete(path);
+        return;
+      case 'run': {
+        const { exitCode, stderr } = run(operation.argv);
+        if ((operation.okExit ?? [0]).includes(exitCode ?? -1)) return;
+        throw operationFailed(name, `${operation.what ?? operation.argv.join(' ')} failed: ${stderr.trim()}`, stderr);
+      }
+    }
+  }
+  return host;
+}
+
+function runCommand(
+  host: string,
+  argv: readonly string[],
+  commands: NonNullable<FakeHostOptions['commands']>,
+  systemd: FakeSystemd | null,
+): CommandFact {
+  const given = commands[argv.join(' ')] ?? commands[argv[0] ?? ''];
+  if (given !== undefined) return { exitCode: 0, stdout: '', stderr: '', ...(typeof given === 'function' ? given(argv) : given) };
+  const builtIn = lookUp(argv, systemd) ?? systemd?.run(argv) ?? null;
+  if (builtIn !== null) return builtIn;
+  if (systemd === null && (argv[0] === 'systemctl' || argv[0] === 'journalctl'))
+    return { exitCode: 127, stdout: '', stderr: `${argv[0]}: not found\n` };
+  throw new Error(`the fake host ${host} knows no command ${JSON.stringify(argv)}`);
+}
+
+/** What tells systemd, OpenRC and neither apart. */
+function lookUp(argv: readonly string[], systemd: FakeSystemd | null): CommandFact | null {
+  if (argv[0] !== 'sh' || argv[1] !== '-c' || argv.length !== 3) return null;
+  if (argv[2] === 'command -v systemctl') return systemd === null ? missing() : { exitCode: 0, stdout: '/usr/bin/systemctl\n', stderr: '' };
+  return argv[2] === 'command -v rc-service && command -v rc-update' ? missing() : null;
+}
+
+function missing(): CommandFact {
+  return { exitCode: 127, stdout: '', stderr: '' };
+}
+
+function regular(content: string): FileFact {
+  return { type: 'file', mode: 0o644, owner: 'root:root', content };
+}
+
+function directory(): FileFact {
+  return { type: 'directory', mode: 0o755, owner: 'root:root' };
+}
+
+function put(files: Map<string, FileFact>, path: string, file: FileFact): void {
+  const steps = path.split('/').slice(1, -1);
+  for (const [i] of steps.entries()) {
+    const parent = `/${steps.slice(0, i + 1).join('/')}`;
+    if (!files.has(parent)) files.set(parent, directory());
+  }
+  files.set(path, file);
+}
+
+function readFile(files: ReadonlyMap<string, FileFact>, path: string, wantContent: boolean): FileFact | null {
+  const found = files.get(path);
+  if (found === undefined) return null;
+  const { content, ...rest } = found;
+  return wantContent && content !== undefined ? { ...rest, content } : rest;
+}
+
+function namesIn(files: ReadonlyMap<string, FileFact>, path: string): readonly string[] {
+  const start = `${path}/`;
+  return [...files.keys()]
+    .filter((other) => other.startsWith(start) && !other.slice(start.length).includes('/'))
+    .map((other) => other.slice(start.length));
+}
+
+function operationFailed(host: string, message = 'an operation failed', detail = ''): AppError {
+  return new AppError(
+    { host, code: 'HOST_OPERATION_FAILED', message, mend: 'Mend the cause, then run the same command again' },
+    { detail },
+  );
+}
+
+function connectionLost(host: string): AppError {
+  return new AppError({ host, code: 'HOST_CONNECTION_LOST', message: 'the connection was lost', mend: 'Run the same command again' });
+}

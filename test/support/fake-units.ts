@@ -1,0 +1,160 @@
+import type { CommandFact } from '../../src/core/facts/question.ts';
+import type { UnitState } from '../../src/core/facts/unit.ts';
+import { UNIT_DIRECTORIES } from '../../src/core/systemd/kubelet-unit-paths.ts';
+
+/** A unit of a fake host, with what happens when it is started. */
+export interface FakeUnit {
+  /** What systemd would show; tests may change it at any time. */
+  state: UnitState;
+  /** Lines of its journal. */
+  journal: string;
+  /** How often it was started or restarted. */
+  starts: number;
+  /** What a start leads to. Default: it runs. */
+  onStart: (unit: FakeUnit) => void;
+}
+
+const LOADED: UnitState = {
+  loadState: 'loaded',
+  activeState: 'inactive',
+  subState: 'dead',
+  unitFileState: 'disabled',
+  fragmentPath: null,
+  dropInPaths: [],
+  restartPolicy: 'always',
+  result: 'success',
+  execMainCode: 0,
+  execMainStatus: 0,
+  restarts: 0,
+  startedAt: null,
+  needsReload: false,
+};
+
+/** A unit that is loaded and does not run; starting it makes it run. */
+export function fakeUnit(change: Partial<UnitState> = {}): FakeUnit {
+  const startedAt = change.activeState === 'active' ? 0 : null;
+  return { state: { ...LOADED, startedAt, ...change }, journal: '', starts: 0, onStart: runs };
+}
+
+/** The unit runs. */
+export function runs(unit: FakeUnit): void {
+  unit.state = { ...unit.state, activeState: 'active', subState: 'running', execMainStatus: 0 };
+}
+
+/** The unit died again: one restart more, and waiting for the next. */
+export function crashes(unit: FakeUnit, journalLine: string, exitCode = 1): void {
+  const { restarts } = unit.state;
+  unit.state = {
+    ...unit.state,
+    activeState: 'activating',
+    subState: 'auto-restart',
+    execMainCode: 1,
+    execMainStatus: exitCode,
+    restarts: restarts + 1,
+  };
+  unit.journal += `Started kubelet.service - kubelet: The Kubernetes Node Agent.\n${journalLine}\nkubelet.service: Failed with result 'exit-code'.\n`;
+}
+
+/** A systemd that knows these units, over the files of a host. */
+export interface FakeSystemd {
+  readonly units: Map<string, FakeUnit>;
+  /** The answer to a command of systemd's, or null when it is none. */
+  run(argv: readonly string[]): CommandFact | null;
+  /** A file changed: units may need a reload. */
+  fileChanged(path: string): void;
+}
+
+const OK: CommandFact = { exitCode: 0, stdout: '', stderr: '' };
+
+/**
+ * @param exists whether there is a file at a path: a unit that nobody defined is loaded from its file on daemon-reload
+ * @param now Unix seconds of the host's clock
+ */
+export function fakeSystemd(units: Map<string, FakeUnit>, exists: (path: string) => boolean, now: () => number): FakeSystemd {
+  const unitPath = (name: string): string | undefined => UNIT_DIRECTORIES.map((directory) => `${directory}/${name}.service`).find(exists);
+  const verbs: Readonly<Record<string, (name: string) => CommandFact>> = {
+    show: (name) => ({ ...OK, stdout: showUnit(units.get(name)?.state ?? { ...LOADED, loadState: 'not-found', unitFileState: '' }) }),
+    'is-active': (name) => {
+      const state = units.get(name)?.state.activeState ?? 'inactive';
+      return { ...OK, exitCode: state === 'active' ? 0 : 3, stdout: `${state}\n` };
+    },
+    enable: (name) => change(name, 'enable', (unit) => ({ ...unit.state, unitFileState: 'enabled' })),
+    disable: (name) => change(name, 'disable', (unit) => ({ ...unit.state, unitFileState: 'disabled' })),
+    stop: (name) => change(name, 'stop', (unit) => ({ ...unit.state, activeState: 'inactive', subState: 'dead' })),
+    start: (name) => start(name, 'start'),
+    restart: (name) => start(name, 'restart'),
+  };
+  const failed = (verb: string, name: string, why: string): CommandFact => ({
+    exitCode: 5,
+    stdout: '',
+    stderr: `Failed to ${verb} ${name}.service: Unit ${name}.service ${why}.\n`,
+  });
+  function change(name: string, verb: string, next: (unit: FakeUnit) => UnitState): CommandFact {
+    const unit = units.get(name);
+    if (unit === undefined || unit.state.loadState === 'not-found') return failed(verb, name, 'not found');
+    unit.state = next(unit);
+    return OK;
+  }
+  function start(name: string, verb: string): CommandFact {
+    const unit = units.get(name);
+    if (unit === undefined || unit.state.loadState === 'not-found') return failed(verb, name, 'not found');
+    if (unit.state.loadState === 'masked') return failed(verb, name, 'is masked');
+    if (unit.state.loadState !== 'loaded') return failed(verb, name, 'has a bad unit file setting');
+    unit.starts++;
+    unit.state = { ...unit.state, startedAt: now() };
+    unit.onStart(unit);
+    return OK;
+  }
+  return {
+    units,
+    run: (argv) => {
+      const [program, verb = '', ...rest] = argv;
+      if (program === 'journalctl') {
+        const name = argv.find((word) => word.startsWith('--unit='))?.slice('--unit='.length) ?? '';
+        return { ...OK, stdout: units.get(name)?.journal ?? '' };
+      }
+      if (program !== 'systemctl') return null;
+      if (verb === 'daemon-reload') {
+        if (!units.has('kubelet') && unitPath('kubelet') !== undefined) units.set('kubelet', fakeUnit());
+        for (const unit of units.values()) unit.state = { ...unit.state, needsReload: false };
+        return OK;
+      }
+      const name = rest.find((word) => !word.startsWith('-'));
+      return name === undefined ? null : (verbs[verb]?.(name.replace(/\.service$/, '')) ?? null);
+    },
+    fileChanged: (path) => {
+      for (const [name, unit] of units) {
+        if (UNIT_DIRECTORIES.some((directory) => path.startsWith(`${directory}/${name}.service`)))
+          unit.state = { ...unit.state, needsReload: true };
+      }
+    },
+  };
+}
+
+/** As systemctl prints it in UTC. */
+function systemdTime(seconds: number): string {
+  const date = new Date(seconds * 1000);
+  const [day, time] = date.toISOString().split(/[T.]/);
+  return `${['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'][date.getUTCDay()]} ${day} ${time} UTC`;
+}
+
+function showUnit(state: UnitState): string {
+  const values: Readonly<Record<string, string | number>> = {
+    LoadState: state.loadState,
+    ActiveState: state.activeState,
+    SubState: state.subState,
+    UnitFileState: state.unitFileState,
+    FragmentPath: state.fragmentPath ?? '',
+    DropInPaths: state.dropInPaths.join(' '),
+    Restart: state.restartPolicy,
+    Result: state.result,
+    ExecMainCode: state.execMainCode,
+    ExecMainStatus: state.execMainStatus,
+    ExecMainStartTimestamp: state.startedAt === null ? '' : systemdTime(state.startedAt),
+    NRestarts: state.restarts,
+    NeedDaemonReload: state.needsReload ? 'yes' : 'no',
+  };
+  return Object.entries(values)
+    .map(([name, value]) => `${name}=${value}\n`)
+    .join('');
+}

@@ -1,0 +1,39 @@
+import { Readable, Writable } from 'node:stream';
+import { runCli } from '../../src/cli/run.ts';
+import { createServices } from '../../src/wiring.ts';
+
+export interface CliResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface CliOptions {
+  readonly stdin?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+/** Runs a command line in this process, with the real adapters, and gives what it printed. */
+export async function runCommand(argv: readonly string[], options: CliOptions = {}): Promise<CliResult> {
+  const stdout = new Sink();
+  const stderr = new Sink();
+  const services = createServices({
+    env: { PATH: process.env.PATH ?? '', ...options.env },
+    stdin: Readable.from([options.stdin ?? '']),
+    stdout,
+    stderr,
+    signal: options.signal ?? new AbortController().signal,
+  });
+  const code = await runCli(argv, services, '0.0.0-test');
+  return { code, stdout: stdout.text, stderr: stderr.text };
+}
+
+class Sink extends Writable {
+  text = '';
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.text += chunk.toString('utf8');
+    done();
+  }
+}

@@ -1,0 +1,149 @@
+/** A TypeScript source, read without a compiler: enough to know its imports and its exported functions. */
+export interface ScannedSource {
+  /** The text with comments and the insides of strings, templates and regular expressions blanked; places stay the same. */
+  readonly code: string;
+  readonly imports: readonly SourceImport[];
+  readonly functions: readonly ExportedFunction[];
+  lineOf(offset: number): number;
+}
+
+export interface SourceImport {
+  readonly specifier: string;
+  readonly line: number;
+  /** `import type` and `export type`: gone when the program runs. */
+  readonly typeOnly: boolean;
+  /** What stands between the keyword and `from`: `{ a, b }`. Empty for `import()` and `import 'x'`. */
+  readonly clause: string;
+}
+
+export interface ExportedFunction {
+  readonly name: string;
+  readonly line: number;
+  readonly hasDocstring: boolean;
+}
+
+/** Scans a source file. */
+export function scanSource(text: string): ScannedSource {
+  const code = blankOut(text);
+  const starts = [0, ...[...text.matchAll(/\n/g)].map(({ index }) => index + 1)];
+  const lineOf = (offset: number): number => starts.findLastIndex((start) => start <= offset) + 1;
+  return { code, imports: findImports(text, code, lineOf), functions: findFunctions(text, code, lineOf), lineOf };
+}
+
+function findImports(text: string, code: string, lineOf: (offset: number) => number): readonly SourceImport[] {
+  const found: SourceImport[] = [];
+  const pattern = /\b(import|export)(\s+type\b)?([^;'"`()]*?)\bfrom\s*(['"])|\bimport\s*(['"])|\bimport\s*\(\s*(['"`])/g;
+  for (const match of code.matchAll(pattern)) {
+    const open = match.index + match[0].length;
+    const quote = match[4] ?? match[5] ?? (match[6] as string);
+    const specifier = text.slice(open, text.indexOf(quote, open));
+    found.push({ specifier, line: lineOf(match.index), typeOnly: match[2] !== undefined, clause: (match[3] ?? '').trim() });
+  }
+  return found;
+}
+
+function findFunctions(text: string, code: string, lineOf: (offset: number) => number): readonly ExportedFunction[] {
+  const found: ExportedFunction[] = [];
+  for (const match of code.matchAll(/^export (?:async )?function\*? ?(\w+)/gm)) found.push(describe(match));
+  for (const match of code.matchAll(/^export const (\w+)[^=;]*=\s*(?:async\s*)?(?:<[^=]*>\s*)?\(/gm)) {
+    if (isArrow(code, match.index + match[0].length)) found.push(describe(match));
+  }
+  return found;
+
+  function describe(match: RegExpMatchArray): ExportedFunction {
+    const at = match.index as number;
+    const name = match[1] as string;
+    const overloadOf = new RegExp(`export (?:async )?function ${name}\\b[^{}]*;\\s*$`).test(code.slice(0, at));
+    return { name, line: lineOf(at), hasDocstring: overloadOf || /\/\*\*(?:(?!\*\/)[\s\S])*\*\/\s*$/.test(text.slice(0, at)) };
+  }
+}
+
+/** Whether what begins behind this bracket are the parameters of an arrow function. */
+function isArrow(code: string, from: number): boolean {
+  let depth = 1;
+  let at = from;
+  for (; at < code.length && depth > 0; at++) {
+    if (code[at] === '(') depth++;
+    else if (code[at] === ')') depth--;
+  }
+  return /^\s*(?::[^=;]*)?=>/.test(code.slice(at));
+}
+
+/** Characters after which a slash begins a regular expression, and words that do the same. */
+const BEFORE_REGEX = /(?:^|[(,=:[!&|?{};+\-*%<>~^]|\b(?:return|typeof|case|in|of|void|delete|await|yield))$/;
+
+function blankOut(text: string): string {
+  const out = text.split('');
+  const templates: number[] = [];
+  let depth = 0;
+  const blank = (from: number, to: number): void => {
+    for (let i = from; i < to; i++) if (out[i] !== '\n') out[i] = ' ';
+  };
+  for (let at = 0; at < text.length; ) {
+    const char = text[at];
+    let end = at + 1;
+    if (char === '/' && text[at + 1] === '/') {
+      end = indexOrEnd(text, '\n', at);
+      blank(at, end);
+    } else if (char === '/' && text[at + 1] === '*') {
+      end = indexOrEnd(text, '*/', at + 2) + 2;
+      blank(at, end);
+    } else if (char === "'" || char === '"') {
+      end = endOfString(text, at + 1, char);
+      blank(at + 1, end - 1);
+    } else if (char === '`' || (char === '}' && templates.at(-1) === depth)) {
+      if (char === '}') templates.pop();
+      const { end: to, opens } = endOfTemplatePart(text, at + 1);
+      blank(at + 1, opens ? to - 2 : to - 1);
+      if (opens) templates.push(depth);
+      end = to;
+    } else if (
+      char === '/' &&
+      BEFORE_REGEX.test(
+        out
+          .slice(Math.max(0, at - 40), at)
+          .join('')
+          .trimEnd(),
+      )
+    ) {
+      end = endOfRegex(text, at + 1);
+      blank(at + 1, end - 1);
+    } else if (char === '{') depth++;
+    else if (char === '}') depth--;
+    at = end;
+  }
+  return out.join('');
+}
+
+function indexOrEnd(text: string, what: string, from: number): number {
+  const index = text.indexOf(what, from);
+  return index < 0 ? text.length : index;
+}
+
+function endOfString(text: string, from: number, quote: string): number {
+  let at = from;
+  while (at < text.length && text[at] !== quote && text[at] !== '\n') at += text[at] === '\\' ? 2 : 1;
+  return at + 1;
+}
+
+/** Up to the closing backquote, or up to and with `${`. */
+function endOfTemplatePart(text: string, from: number): { readonly end: number; readonly opens: boolean } {
+  for (let at = from; at < text.length; at++) {
+    if (text[at] === '\\') at++;
+    else if (text[at] === '`') return { end: at + 1, opens: false };
+    else if (text[at] === '$' && text[at + 1] === '{') return { end: at + 2, opens: true };
+  }
+  return { end: text.length, opens: false };
+}
+
+function endOfRegex(text: string, from: number): number {
+  let inClass = false;
+  let at = from;
+  for (; at < text.length && text[at] !== '\n'; at++) {
+    if (text[at] === '\\') at++;
+    else if (text[at] === '[') inClass = true;
+    else if (text[at] === ']') inClass = false;
+    else if (text[at] === '/' && !inClass) break;
+  }
+  return at + 1;
+}

@@ -1,0 +1,54 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ShellOptions } from './shell-transport.ts';
+
+/** A POSIX shell of this machine; `missing` says why it cannot be tried. */
+export interface Shell {
+  readonly name: string;
+  readonly missing: string | null;
+  /** @param directory a directory for what the shell needs */
+  options(directory: string): ShellOptions;
+}
+
+/** The shells a host may have as `/bin/sh`: dash (Debian), bash (RHEL), busybox with nothing but its own tools (Alpine, small images). */
+export const SHELLS: readonly Shell[] = [
+  { name: 'dash', missing: missing('/bin/dash'), options: () => ({ shell: ['/bin/dash'] }) },
+  { name: 'bash as sh', missing: missing('/bin/bash'), options: () => ({ shell: ['/bin/bash'], argv0: 'sh' }) },
+  {
+    name: 'busybox',
+    missing: missing(busyboxPath()),
+    options: (directory) => {
+      const path = join(directory, 'busybox');
+      if (!existsSync(path)) {
+        mkdirSync(path);
+        execFileSync(busyboxPath(), ['--install', '-s', path]);
+      }
+      return { shell: [busyboxPath(), 'sh'], env: { PATH: path } };
+    },
+  },
+];
+
+function busyboxPath(): string {
+  return ['/bin/busybox', '/usr/bin/busybox'].find((path) => existsSync(path)) ?? '/bin/busybox';
+}
+
+function missing(path: string): string | null {
+  return existsSync(path) ? null : `there is no ${path}`;
+}
+
+/** A directory for PATH with these programs of this machine and no others; those that are not there are left out. */
+export function onlyPrograms(directory: string, names: readonly string[]): string {
+  mkdirSync(directory, { recursive: true });
+  for (const name of names) {
+    const path = findProgram(name);
+    if (path !== null) symlinkSync(path, join(directory, name));
+  }
+  return directory;
+}
+
+/** Where a program is; null when this machine does not have it. */
+export function findProgram(name: string): string | null {
+  const found = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'].map((folder) => join(folder, name));
+  return found.find((path) => existsSync(path)) ?? null;
+}

@@ -1,0 +1,107 @@
+import { spawn } from 'node:child_process';
+import { createServer, type Socket } from 'node:net';
+import ssh2 from 'ssh2';
+import { newSshKey } from '../../src/lab/hosts/ssh-key.ts';
+import { listenOnLoopback } from './loopback.ts';
+
+export interface SshServerOptions {
+  /** Password that lets anyone in. */
+  readonly password?: string;
+  readonly methods?: readonly ('password' | 'keyboard-interactive')[];
+  /** Asked one after the other; the first hidden one wants the password. Default: one hidden question. */
+  readonly questions?: readonly { readonly prompt: string; readonly echo: boolean }[];
+  /** Wants a new password in place of an answer. */
+  readonly passwordExpired?: boolean;
+  /** Program and arguments before the command. Default `/bin/sh -c`. */
+  readonly loginShell?: readonly [string, ...string[]];
+  /** Sessions at a time on a connection. */
+  readonly maxSessions?: number;
+}
+
+export interface SshServer {
+  readonly port: number;
+  /** Type and key, as known_hosts has it. */
+  readonly hostKey: string;
+  /** The answers to keyboard-interactive questions, in order. */
+  readonly answers: readonly string[];
+  dropConnections(): void;
+  stop(): Promise<void>;
+}
+
+/** An SSH server inside the test: logs in by password, runs commands with the local shell as the user of the test. */
+export async function startSshServer(options: SshServerOptions = {}): Promise<SshServer> {
+  const { password = 'secret' } = options;
+  const keys = newSshKey('test');
+  const answers: string[] = [];
+  const sockets = new Set<Socket>();
+  const ssh = new ssh2.Server({ hostKeys: [keys.private] }, (client) => {
+    client.on('authentication', (context) => authenticate(context, { ...options, password }, answers));
+    client.on('error', () => undefined);
+    client.on('session', serveSessions(options));
+  });
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    ssh.injectSocket(socket);
+  });
+  const port = await listenOnLoopback(server);
+  const dropConnections = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    port,
+    hostKey: keys.public.split(' ').slice(0, 2).join(' '),
+    answers,
+    dropConnections,
+    stop: () => {
+      dropConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+function authenticate(context: ssh2.AuthContext, options: SshServerOptions & { readonly password: string }, answers: string[]): void {
+  const methods = [...(options.methods ?? ['password'])];
+  const decide = (isRight: boolean): void => (isRight ? context.accept() : context.reject(methods));
+  if (context.method === 'password' && methods.includes('password')) {
+    if (options.passwordExpired) context.requestChange('Change it', () => context.reject());
+    else decide(context.password === options.password);
+  } else if (context.method === 'keyboard-interactive' && methods.includes('keyboard-interactive')) {
+    const questions = options.questions ?? [{ prompt: 'Password: ', echo: false }];
+    context.prompt([...questions], (given) => {
+      answers.push(...given);
+      decide(given[questions.findIndex(({ echo }) => !echo)] === options.password);
+    });
+  } else decide(false);
+}
+
+function serveSessions({ loginShell = ['/bin/sh', '-c'], maxSessions = 100 }: SshServerOptions) {
+  let open = 0;
+  return (accept: () => ssh2.Session, reject: () => void): void => {
+    if (open >= maxSessions) {
+      reject();
+      return;
+    }
+    open++;
+    const session = accept();
+    session.on('close', () => open--);
+    session.on('exec', (acceptExec: () => ssh2.ServerChannel, _: unknown, { command }: ssh2.ExecInfo) => {
+      serveCommand(acceptExec(), [...loginShell, command]);
+    });
+  };
+}
+
+function serveCommand(channel: ssh2.ServerChannel, [program = '', ...args]: readonly string[]): void {
+  // A process group of its own, as every SSH server gives it.
+  const child = spawn(program, args, { detached: true });
+  channel.pipe(child.stdin);
+  child.stdout.pipe(channel, { end: false });
+  child.stderr.pipe(channel.stderr, { end: false });
+  for (const stream of [child.stdin, child.stdout, child.stderr, channel]) stream.on('error', () => undefined);
+  child.on('close', (code, signal) => {
+    if (signal === null) channel.exit(code ?? 0);
+    else channel.exit(signal.replace(/^SIG/, ''), false, '');
+    channel.end();
+    channel.close();
+  });
+}

@@ -1,0 +1,126 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { freePort } from './loopback.ts';
+
+const SSHD = '/usr/sbin/sshd';
+
+/** Why tests with a real OpenSSH server cannot run here; null where they can. */
+export const sshdMissing: string | null = existsSync(SSHD) ? null : `${SSHD} is not installed (package openssh-server)`;
+
+export interface Sshd {
+  readonly port: number;
+  readonly user: string;
+  /** Holds the client's keys; gone after `stop`. */
+  readonly directory: string;
+  /** A private key the server accepts. */
+  readonly identityFile: string;
+  /** The server's public key of a type, as known_hosts has it: type and key. */
+  hostKey(type: HostKeyType): string;
+  /** Ends all connections the hard way and goes on listening. */
+  dropConnections(): void;
+  /** Everything it logged so far. */
+  log(): string;
+  stop(): Promise<void>;
+}
+
+export type HostKeyType = 'ed25519' | 'ecdsa' | 'rsa';
+
+/**
+ * Starts an OpenSSH server of its own on a free port of the loopback: own host keys, own configuration, no PAM, log-in as the user of the test.
+ * @param options.config lines that go before the others, so that they win
+ */
+export async function startSshd(
+  options: { readonly hostKeys?: readonly HostKeyType[]; readonly config?: readonly string[] } = {},
+): Promise<Sshd> {
+  const { hostKeys = ['ed25519'], config = [] } = options;
+  const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-sshd-'));
+  const user = userInfo().username;
+  const identityFile = join(directory, 'id_ed25519');
+  // Compiled into sshd; distributions make it when the service starts.
+  if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
+  for (const type of hostKeys) generateKey(join(directory, `host_${type}`), type);
+  generateKey(identityFile, 'ed25519');
+  const port = await freePort();
+  const lines = [
+    ...config,
+    `Port ${port}`,
+    'ListenAddress 127.0.0.1',
+    ...hostKeys.map((type) => `HostKey ${join(directory, `host_${type}`)}`),
+    `AuthorizedKeysFile ${identityFile}.pub`,
+    'StrictModes no',
+    'UsePAM no',
+    'PidFile none',
+    'PermitRootLogin yes',
+    'PasswordAuthentication no',
+    'KbdInteractiveAuthentication no',
+  ];
+  writeFileSync(join(directory, 'sshd_config'), `${lines.join('\n')}\n`);
+  const child = spawn(SSHD, ['-D', '-e', '-f', join(directory, 'sshd_config')], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const log = await untilListening(child);
+  return {
+    port,
+    user,
+    directory,
+    identityFile,
+    hostKey: (type) =>
+      readFileSync(join(directory, `host_${type}.pub`), 'utf8')
+        .trim()
+        .split(' ')
+        .slice(0, 2)
+        .join(' '),
+    dropConnections: () => {
+      for (const pid of descendants(child.pid ?? 0)) killQuietly(pid);
+    },
+    log,
+    stop: async () => {
+      const ended = new Promise((resolve) => child.once('exit', resolve));
+      for (const pid of descendants(child.pid ?? 0)) killQuietly(pid);
+      child.kill('SIGKILL');
+      await ended;
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Makes a key pair with ssh-keygen: `path` and `path.pub`. */
+export function generateKey(path: string, type: HostKeyType, passphrase = ''): void {
+  execFileSync('ssh-keygen', ['-q', '-t', type, '-N', passphrase, '-C', 'test', '-f', path]);
+}
+
+function untilListening(child: ChildProcess): Promise<() => string> {
+  let text = '';
+  return new Promise((resolve, reject) => {
+    child.stderr?.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+      if (text.includes('Server listening')) resolve(() => text);
+    });
+    child.once('exit', () => reject(new Error(`sshd did not start: ${text}`)));
+  });
+}
+
+/** All processes below one, by /proc: sshd gives each connection one or two of its own. */
+function descendants(root: number): number[] {
+  const children = readdirSync('/proc')
+    .filter((name) => /^[0-9]+$/.test(name))
+    .filter((pid) => parentOf(pid) === root)
+    .map(Number);
+  return children.flatMap((pid) => [...descendants(pid), pid]);
+}
+
+function parentOf(pid: string): number | null {
+  try {
+    return Number(/\) \S (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'latin1'))?.[1]);
+  } catch {
+    return null;
+  }
+}
+
+function killQuietly(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // Gone in the meantime.
+  }
+}
