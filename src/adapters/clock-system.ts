@@ -1,0 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../ports/clock.ts';
+
+/** The real clock. */
+export const systemClock: Clock = {
+  now: () => new Date(),
+  sleep: async (ms, signal) => {
+    await sleep(ms, undefined, signal === undefined ? {} : { signal });
+  },
+};

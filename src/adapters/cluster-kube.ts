@@ -1,0 +1,262 @@
+import type { IncomingMessage } from 'node:http';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type KubeconfigTarget, parseKubeconfig, resolveContext } from '../core/config/kubeconfig.ts';
+import { isAppError } from '../core/errors.ts';
+import { isJsonObject, type JsonObject } from '../core/json.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import { describeCollection, describeRef, refOf, removedObject } from '../core/kubernetes/object-ref.ts';
+import { apiVersionOf, parseApiVersion, type ResourceType, resourceOf, resourcePath } from '../core/kubernetes/resources.ts';
+import { createWatchLines, type RawWatchEvent } from '../core/kubernetes/watch-lines.ts';
+import { clusterBadStream, clusterNoSuchKind, clusterNotAnApi, clusterRefused } from '../core/problems/cluster.ts';
+import { kubeconfigUnreadable } from '../core/problems/kubeconfig.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Cluster, ListOptions, ListResult, PatchType, WatchEvent, WatchOptions } from '../ports/cluster.ts';
+import { createConnection } from './kube/connection.ts';
+import { readTextFile } from './kube/read-text-file.ts';
+import { type ApiRequest, createSender, refusalOf, type Sender } from './kube/send-request.ts';
+
+export interface KubeClusterOptions {
+  /** A path, or the text of a file that is already read; relative paths in it count from the folder of that file. */
+  readonly kubeconfig: { readonly path: string } | { readonly text: string; readonly file: string };
+  /** Default: the kubeconfig's current-context. */
+  readonly context?: string;
+  /** Replaces the address in the kubeconfig, e.g. by that of the local API server. */
+  readonly server?: string;
+  /** For one call, retries included; default 10,000. */
+  readonly requestTimeoutMs?: number;
+  /** How long a credential plugin may take; default 30,000. */
+  readonly credentialTimeoutMs?: number;
+  readonly clock?: Clock;
+}
+
+type Kind = { readonly apiVersion: string; readonly kind: string; readonly namespace?: string };
+
+const SYSTEM_CLOCK: Clock = { now: () => new Date(), sleep: (ms, signal) => sleep(ms, undefined, signal ? { signal } : {}) };
+const PAGE_SIZE = 500;
+/** The server ends a watch after this time; a client that hears nothing for longer has lost the connection. */
+const WATCH_SECONDS = 300;
+const WATCH_GRACE_MS = 30_000;
+const CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  json: 'application/json-patch+json',
+};
+
+/**
+ * The Kubernetes API server of a kubeconfig, over HTTPS. Nothing is asked before the first call.
+ *
+ * `delete` gives the object where the server answers with it, else one with its name and uid only. A watch whose connection breaks ends as
+ * if the server had ended it: watch again from the last version seen.
+ * @throws AppError, exit code 2: KUBECONFIG_FILE_UNREADABLE, KUBECONFIG_INVALID, KUBECONFIG_NO_CONTEXT, CONFIG_SYNTAX
+ */
+export function kubeCluster(options: KubeClusterOptions): Cluster {
+  const { clock = SYSTEM_CLOCK, requestTimeoutMs = 10_000, credentialTimeoutMs = 30_000 } = options;
+  const { target, file, folder } = loadTarget(options);
+  const { server } = target.cluster;
+  const connection = createConnection({ target, file, folder, clock, credentialTimeoutMs });
+  const sender = createSender({ server, connection, clock, requestTimeoutMs });
+  const closing = new AbortController();
+  const typeOf = createTypeLookup(server, sender);
+  const call = async (request: ApiRequest): Promise<KubeObject> => asObject((await sender.send(request)).body);
+
+  return {
+    server,
+    version: async () => {
+      const { body, status } = await sender.send({ what: 'read the version', method: 'GET', path: '/version' });
+      if (typeof body.gitVersion !== 'string') throw clusterNotAnApi(server, 'read the version', status, 'JSON of another kind');
+      return body.gitVersion;
+    },
+    get: async (ref) => {
+      const type = await typeOf(ref);
+      const { status, body } = await sender.send({
+        what: `get ${describeRef(ref)}`,
+        method: 'GET',
+        path: resourcePath(type, ref),
+        absent: ref.name,
+      });
+      return status === 404 ? null : asObject(body);
+    },
+    list: async (kind, listOptions) => listAll(sender, await typeOf(kind), kind, listOptions ?? {}),
+    create: async (object) => {
+      const type = await typeOf(object);
+      const ref = refOf(object);
+      const path = resourcePath(type, inNamespaceOf(type, object));
+      return call({ what: `create ${describeRef(ref)}`, method: 'POST', path, body: object });
+    },
+    update: async (object) => {
+      const type = await typeOf(object);
+      const ref = refOf(object);
+      return call({ what: `update ${describeRef(ref)}`, method: 'PUT', path: resourcePath(type, ref), body: object });
+    },
+    patch: async (ref, patchType, patch, { subresource } = {}) => {
+      const type = await typeOf(ref);
+      const path = resourcePath(type, { ...ref, ...(subresource === undefined ? {} : { subresource }) });
+      return call({ what: `patch ${describeRef(ref)}`, method: 'PATCH', path, body: patch, contentType: CONTENT_TYPES[patchType] });
+    },
+    delete: async (ref) => {
+      const type = await typeOf(ref);
+      const request = { what: `delete ${describeRef(ref)}`, method: 'DELETE', path: resourcePath(type, ref), absent: ref.name } as const;
+      const { status, body } = await sender.send(request);
+      if (status === 404) return null;
+      return body.kind === 'Status' ? removedObject(ref, uidOf(body)) : asObject(body);
+    },
+    watch: (kind, watchOptions) => watchKind({ sender, typeOf, closed: closing.signal }, kind, watchOptions),
+    close: async () => {
+      closing.abort();
+      connection.close();
+    },
+  };
+}
+
+function loadTarget({ kubeconfig, context, server }: KubeClusterOptions): { target: KubeconfigTarget; file: string; folder: string } {
+  const file = 'path' in kubeconfig ? kubeconfig.path : kubeconfig.file;
+  const text = 'path' in kubeconfig ? readTextFile(file, (why, cause) => kubeconfigUnreadable(file, why, { cause })) : kubeconfig.text;
+  const target = resolveContext(parseKubeconfig(text, file), context);
+  const cluster = server === undefined ? target.cluster : { ...target.cluster, server: server.replace(/\/+$/, '') };
+  return { target: { ...target, cluster }, file, folder: dirname(file) };
+}
+
+type TypeLookup = (kind: { readonly apiVersion: string; readonly kind: string }) => Promise<ResourceType>;
+
+/** Kinds the program does not know beforehand are looked up in the server's discovery, once. */
+function createTypeLookup(server: string, sender: Sender): TypeLookup {
+  const found = new Map<string, ResourceType>();
+  return async ({ apiVersion, kind }) => {
+    const known = resourceOf(apiVersion, kind) ?? found.get(`${apiVersion} ${kind}`);
+    if (known) return known;
+    const type = await discover(sender, server, apiVersion, kind);
+    found.set(`${apiVersion} ${kind}`, type);
+    return type;
+  };
+}
+
+async function discover(sender: Sender, server: string, apiVersion: string, kind: string): Promise<ResourceType> {
+  const { group, version } = parseApiVersion(apiVersion);
+  const path = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+  const noSuchKind = () => clusterNoSuchKind(server, apiVersion, kind);
+  const { body } = await sender.send({ what: `find out about ${kind} in ${apiVersion}`, method: 'GET', path }).catch((error: unknown) => {
+    // An unknown group is answered with plain text.
+    if (isAppError(error, 'CLUSTER_NOT_FOUND') || (isAppError(error, 'CLUSTER_ERROR') && / answered 404 /.test(error.message)))
+      throw noSuchKind();
+    throw error;
+  });
+  const resources = Array.isArray(body.resources) ? body.resources.filter(isJsonObject) : [];
+  const resource = resources.find((each) => each.kind === kind && typeof each.name === 'string' && !each.name.includes('/'));
+  if (!resource) throw noSuchKind();
+  return {
+    group,
+    version,
+    kind,
+    plural: String(resource.name),
+    namespaced: resource.namespaced === true,
+    shortNames: [],
+    subresources: [],
+  };
+}
+
+async function listAll(sender: Sender, type: ResourceType, kind: Kind, options: ListOptions): Promise<ListResult> {
+  const what = `list ${describeCollection(kind)}`;
+  const path = resourcePath(type, kind);
+  const pages = async (): Promise<ListResult> => {
+    const items: KubeObject[] = [];
+    let next: string | undefined;
+    let resourceVersion = '';
+    do {
+      const query = { ...options, limit: String(PAGE_SIZE), continue: next };
+      const { body } = await sender.send({ what, method: 'GET', path, query });
+      const metadata = isJsonObject(body.metadata) ? body.metadata : {};
+      const page = Array.isArray(body.items) ? body.items.filter(isJsonObject) : [];
+      for (const item of page) items.push(asObject({ apiVersion: apiVersionOf(type), kind: type.kind, ...item }));
+      resourceVersion = String(metadata.resourceVersion ?? '');
+      next = typeof metadata.continue === 'string' && metadata.continue !== '' ? metadata.continue : undefined;
+    } while (next !== undefined);
+    return { items, resourceVersion };
+  };
+  // The pages of one list are of one version, which may be forgotten while they are read.
+  return pages().catch((error: unknown) => {
+    if (isAppError(error, 'CLUSTER_GONE')) return pages();
+    throw error;
+  });
+}
+
+interface WatchContext {
+  readonly sender: Sender;
+  readonly typeOf: TypeLookup;
+  readonly closed: AbortSignal;
+}
+
+async function* watchKind({ sender, typeOf, closed }: WatchContext, kind: Kind, options: WatchOptions): AsyncGenerator<WatchEvent> {
+  const { signal, resourceVersion, fieldSelector, labelSelector } = options;
+  const type = await typeOf(kind);
+  const stop = new AbortController();
+  const unlink = [signal, closed].map((each) => forwardAbort(each, stop));
+  const watchdog = setTimeout(() => stop.abort(), WATCH_SECONDS * 1000 + WATCH_GRACE_MS);
+  const what = `watch ${describeCollection(kind)}`;
+  const query = {
+    watch: 'true',
+    allowWatchBookmarks: 'true',
+    timeoutSeconds: String(WATCH_SECONDS),
+    resourceVersion,
+    fieldSelector,
+    labelSelector,
+  };
+  let response: IncomingMessage | undefined;
+  try {
+    if (stop.signal.aborted) return;
+    response = await sender.stream({ what, method: 'GET', path: resourcePath(type, kind), query }, stop.signal);
+    for await (const event of eventsOf(response, what)) yield readEvent(what, event);
+  } catch (error) {
+    if (isAppError(error) && !stop.signal.aborted) throw error;
+    if (!stop.signal.aborted && response === undefined) throw error;
+  } finally {
+    clearTimeout(watchdog);
+    for (const each of unlink) each();
+    response?.destroy();
+  }
+}
+
+/** The events of a stream until it ends or breaks. */
+async function* eventsOf(response: IncomingMessage, what: string): AsyncGenerator<RawWatchEvent> {
+  const lines = createWatchLines();
+  const read = (chunk: Uint8Array) => {
+    try {
+      return lines.push(chunk);
+    } catch (error) {
+      throw clusterBadStream(what, (error as Error).message);
+    }
+  };
+  for await (const chunk of response as AsyncIterable<Uint8Array>) yield* read(chunk);
+}
+
+function readEvent(what: string, { type, object }: RawWatchEvent): WatchEvent {
+  switch (type) {
+    case 'ADDED':
+    case 'MODIFIED':
+    case 'DELETED':
+    case 'BOOKMARK':
+      return { type, object: asObject(object) };
+    default:
+      throw clusterRefused(what, { ...refusalOf(object), httpStatus: Number(object.code ?? 0) });
+  }
+}
+
+function forwardAbort(signal: AbortSignal | undefined, to: AbortController): () => void {
+  const abort = () => to.abort();
+  if (signal?.aborted) abort();
+  signal?.addEventListener('abort', abort, { once: true });
+  return () => signal?.removeEventListener('abort', abort);
+}
+
+function inNamespaceOf(type: ResourceType, { metadata }: KubeObject): { readonly namespace?: string } {
+  return type.namespaced && metadata.namespace !== undefined ? { namespace: metadata.namespace } : {};
+}
+
+function uidOf({ details }: JsonObject): string | undefined {
+  return isJsonObject(details) && typeof details.uid === 'string' ? details.uid : undefined;
+}
+
+/** Everything the API answers with has metadata. */
+function asObject(body: JsonObject): KubeObject {
+  return body as KubeObject;
+}

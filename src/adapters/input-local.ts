@@ -1,0 +1,102 @@
+import { lstat, mkdtemp, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, relative, sep } from 'node:path';
+import { AppError } from '../core/errors.ts';
+import type { InputFiles, TreeFile } from '../ports/services.ts';
+
+/** Files of this machine; `-` is standard input. */
+export function localInput(stdin: NodeJS.ReadableStream): InputFiles {
+  return {
+    readText: (path) => (path === '-' ? readStream(stdin) : readFileText(path)),
+    readTree: async (directory) => {
+      const info = await lstat(directory).catch((cause: unknown) => refuse(directory, cause));
+      if (!info.isDirectory())
+        throw new AppError(
+          {
+            code: 'INPUT_NOT_A_DIRECTORY',
+            message: `${directory} is not a directory`,
+            mend: 'Give the directory itself, not a link to it',
+          },
+          { exitCode: 2 },
+        );
+      const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+      const paths = entries.filter((entry) => !entry.isDirectory()).map((entry) => join(entry.parentPath, entry.name));
+      const named = paths
+        .map((path) => ({ path, name: relative(directory, path).split(sep).join('/') }))
+        .sort((a, b) => compareBytes(a.name, b.name));
+      return Promise.all(named.map(async ({ path, name }): Promise<TreeFile> => ({ path: name, text: await readFileText(path) })));
+    },
+    exists: async (path) => (await stat(path).catch(() => null)) !== null,
+  };
+}
+
+async function readFileText(path: string): Promise<string> {
+  const bytes = await readFile(path).catch((cause: unknown) => refuse(path, cause));
+  return new TextDecoder('utf-8', { ignoreBOM: false }).decode(bytes);
+}
+
+async function readStream(stream: NodeJS.ReadableStream): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(Buffer.from(chunk));
+  return new TextDecoder().decode(Buffer.concat(chunks));
+}
+
+function refuse(path: string, cause: unknown): never {
+  const code = (cause as NodeJS.ErrnoException).code;
+  const why =
+    code === 'ENOENT'
+      ? 'there is no such file'
+      : code === 'EACCES'
+        ? 'permission denied'
+        : code === 'EISDIR'
+          ? 'it is a directory'
+          : String((cause as Error).message);
+  throw new AppError({ code: 'INPUT_UNREADABLE', message: `cannot read ${path}: ${why}`, mend: 'Check the path' }, { exitCode: 2, cause });
+}
+
+function compareBytes(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/**
+ * Writes a file in place of what is there: temporary name, fsync, rename. A new file is for its owner alone.
+ * @throws AppError INPUT_UNWRITABLE, exit code 2
+ */
+export async function writeLocalFile(path: string, text: string): Promise<void> {
+  const temporary = join(dirname(path), `.${basename(path)}.kubeletadm.${process.pid}`);
+  try {
+    const mode = (await stat(path).catch(() => null))?.mode ?? 0o600;
+    const file = await open(temporary, 'w', mode & 0o777);
+    await file.writeFile(text);
+    await file.sync();
+    await file.close();
+    await rename(temporary, path);
+  } catch (cause) {
+    await rm(temporary, { force: true });
+    throw new AppError({ code: 'INPUT_UNWRITABLE', message: `cannot write ${path}: ${(cause as Error).message}` }, { exitCode: 2, cause });
+  }
+}
+
+/** A new directory below the system's temporary one, for this user alone. */
+export function makeTemporaryDirectory(prefix: string): Promise<string> {
+  return mkdtemp(join(tmpdir(), prefix));
+}
+
+/** Removes what `makeTemporaryDirectory` made, with all that is in it. */
+export async function removeTemporaryDirectory(path: string): Promise<void> {
+  await rm(path, { recursive: true, force: true });
+}
+
+/** `mode path` of every file below some directories of a root, in lexical order. */
+export async function listFiles(root: string, directories: readonly string[]): Promise<readonly string[]> {
+  const lines: string[] = [];
+  for (const directory of directories) {
+    const entries = await readdir(join(root, directory), { recursive: true, withFileTypes: true }).catch(() => []);
+    for (const entry of entries.filter((each) => each.isFile())) {
+      const path = join(entry.parentPath, entry.name);
+      const mode = (await stat(path)).mode & 0o777;
+      lines.push(`${mode.toString(8).padStart(4, '0')} /${relative(root, path).split(sep).join('/')}`);
+    }
+  }
+  return lines.sort((a, b) => compareBytes(a.slice(5), b.slice(5)));
+}

@@ -1,0 +1,204 @@
+import { createHash, X509Certificate } from 'node:crypto';
+import { type Agent, Agent as HttpAgent, type OutgoingHttpHeaders } from 'node:http';
+import { Agent as HttpsAgent, type RequestOptions } from 'node:https';
+import { isAbsolute, join } from 'node:path';
+import { decodeDataField, type KubeconfigTarget, type KubeconfigUser } from '../../core/config/kubeconfig.ts';
+import { clusterCredentials } from '../../core/problems/cluster.ts';
+import { kubeconfigReferenceUnreadable } from '../../core/problems/kubeconfig.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { PrepareOptions } from './client-node-options.ts';
+import { readTextFile } from './read-text-file.ts';
+
+/** What a request needs besides its own content. */
+export interface OpenConnection {
+  /** Keeps connections alive, so that there is one TLS handshake for many requests. */
+  readonly agent: Agent;
+  /** Authorization and impersonation. */
+  readonly headers: OutgoingHttpHeaders;
+}
+
+/** The way to one API server with the credentials of one kubeconfig context. */
+export interface Connection {
+  /**
+   * The current agent and headers: files and credential plugins are asked again from time to time.
+   * @throws AppError KUBECONFIG_FILE_UNREADABLE, CLUSTER_UNAUTHORIZED when a plugin gives no credentials
+   */
+  open(): Promise<OpenConnection>;
+  /** Forgets credentials the server refused. False when there is nothing that could give others. */
+  renew(): boolean;
+  /** Why the server may not accept the credentials: a client certificate that has expired. */
+  credentialTrouble(): string | undefined;
+  close(): void;
+}
+
+export interface ConnectionOptions {
+  readonly target: KubeconfigTarget;
+  /** The kubeconfig in messages. */
+  readonly file: string;
+  /** Relative paths in the kubeconfig count from here. */
+  readonly folder: string;
+  readonly clock: Clock;
+  /** How long a credential plugin may take. */
+  readonly credentialTimeoutMs: number;
+}
+
+/** What a kubeconfig holds or names, read from its files; certificates and key are base64 of PEM. */
+export interface CredentialMaterial {
+  readonly caData?: string;
+  readonly certData?: string;
+  readonly keyData?: string;
+  readonly token?: string;
+}
+
+interface Current extends OpenConnection {
+  readonly identity: string;
+  readonly since: number;
+  readonly certificate: X509Certificate | null;
+}
+
+/** Plugins, token files and certificate files are looked at again after this time. */
+const REFRESH_MS = 30_000;
+
+/** A connection that is made with the first request. */
+export function createConnection(options: ConnectionOptions): Connection {
+  const { target, clock, file, folder } = options;
+  const dynamic = isDynamic(target);
+  let prepare: PrepareOptions | null = null;
+  let current: Current | null = null;
+  const refresh = async (): Promise<Current> => {
+    const material = readMaterial(options);
+    prepare ??= needsClientNode(target) ? await loadClientNode(target, folder) : plainOptions(target);
+    const prepared = await withinTime(prepare(material), options);
+    const identity = identityOf(prepared);
+    if (current !== null && current.identity !== identity) retire(current.agent);
+    const agent = current?.identity === identity ? current.agent : keepAlive(prepared.agent as Agent);
+    const headers = { ...(prepared.headers as OutgoingHttpHeaders | undefined), ...basicAuth(target.user), ...impersonation(target.user) };
+    current = { agent, headers, identity, since: clock.now().getTime(), certificate: certificateOf(prepared) };
+    return current;
+  };
+  return {
+    open: async () => (current !== null && (!dynamic || clock.now().getTime() - current.since < REFRESH_MS) ? current : refresh()),
+    renew: () => {
+      if (!dynamic) return false;
+      prepare = null;
+      current = current && { ...current, since: Number.NEGATIVE_INFINITY };
+      return true;
+    },
+    credentialTrouble: () => {
+      const expires = current?.certificate ? new Date(current.certificate.validTo) : null;
+      if (expires === null || expires > clock.now()) return undefined;
+      return `The client certificate in ${file} expired on ${expires.toISOString().slice(0, 10)}: get a new kubeconfig or renew it`;
+    },
+    close: () => current?.agent.destroy(),
+  };
+}
+
+function readMaterial({ target: { cluster, user }, file, folder }: ConnectionOptions): CredentialMaterial {
+  const read = (path: string, field: string) => {
+    const full = isAbsolute(path) ? path : join(folder, path);
+    return readTextFile(full, (why, cause) => kubeconfigReferenceUnreadable({ file, field, path: full, why }, { cause }));
+  };
+  const base64 = (path: string | undefined, field: string) =>
+    path === undefined ? undefined : Buffer.from(read(path, field), 'utf8').toString('base64');
+  const found = {
+    caData: base64(cluster.caFile, 'certificate-authority') ?? cluster.caData,
+    certData: base64(user?.certFile, 'client-certificate') ?? user?.certData,
+    keyData: base64(user?.keyFile, 'client-key') ?? user?.keyData?.reveal(),
+    token: user?.tokenFile === undefined ? user?.token?.reveal() : read(user.tokenFile, 'tokenFile').trim(),
+  };
+  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
+}
+
+/** Certificates and tokens alone need no library, whose loading takes longer than a request. */
+function needsClientNode({ cluster, user }: KubeconfigTarget): boolean {
+  return cluster.proxyUrl !== undefined || user?.exec !== undefined || user?.authProvider !== undefined;
+}
+
+async function loadClientNode(target: KubeconfigTarget, folder: string): Promise<PrepareOptions> {
+  const { clientNodeOptions } = await import('./client-node-options.ts');
+  return clientNodeOptions(target, folder);
+}
+
+function plainOptions({ cluster }: KubeconfigTarget): PrepareOptions {
+  return async ({ caData, certData, keyData, token }) => {
+    const pem = (name: 'ca' | 'cert' | 'key', data: string | undefined) => (data === undefined ? {} : { [name]: decodeDataField(data) });
+    const tls = {
+      ...pem('ca', caData),
+      ...pem('cert', certData),
+      ...pem('key', keyData),
+      ...(cluster.tlsServerName === undefined ? {} : { servername: cluster.tlsServerName }),
+      ...(cluster.insecureSkipTlsVerify ? { rejectUnauthorized: false } : {}),
+    };
+    const agent = cluster.server.startsWith('http:') ? new HttpAgent() : new HttpsAgent(tls);
+    return { ...tls, agent, ...(token === undefined ? {} : { headers: { Authorization: `Bearer ${token}` } }) };
+  };
+}
+
+async function withinTime(
+  prepared: Promise<RequestOptions>,
+  { target, credentialTimeoutMs, clock }: ConnectionOptions,
+): Promise<RequestOptions> {
+  const stop = new AbortController();
+  const tooSlow = `no answer within ${credentialTimeoutMs / 1000} s`;
+  const timeout = clock.sleep(credentialTimeoutMs, stop.signal).then(() => {
+    throw new Error(tooSlow);
+  });
+  try {
+    return await Promise.race([prepared, timeout]);
+  } catch (error) {
+    const { exec } = target.user ?? {};
+    const who = exec ? `the credential plugin ${JSON.stringify(exec.command ?? '')}` : 'the auth-provider';
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+      const mend = 'Install it, or check users[].user.exec.command in the kubeconfig';
+      throw clusterCredentials(target.cluster.server, `${who}: there is no such program`, mend, { cause: error });
+    }
+    const why = error instanceof Error && error.message === tooSlow ? tooSlow : 'it failed';
+    const mend = exec
+      ? 'Run it by hand: it must print an ExecCredential'
+      : 'Log in again, or check users[].user.auth-provider in the kubeconfig';
+    throw clusterCredentials(target.cluster.server, `${who}: ${why}`, mend, { cause: error });
+  } finally {
+    stop.abort();
+  }
+}
+
+function keepAlive(agent: Agent): Agent {
+  return Object.assign(agent, { keepAlive: true });
+}
+
+/** Requests under way finish, then its connections are closed. */
+function retire(agent: Agent): void {
+  Object.assign(agent, { keepAlive: false });
+  for (const socket of Object.values(agent.freeSockets).flat()) socket?.destroy();
+}
+
+/** Connections made with other keys are not used again. */
+function identityOf({ ca, cert, key, servername, rejectUnauthorized }: RequestOptions): string {
+  const parts = [ca, cert, key, servername, rejectUnauthorized].map((part) => String(part ?? ''));
+  return createHash('sha256').update(parts.join('\0')).digest('hex');
+}
+
+function certificateOf({ cert }: RequestOptions): X509Certificate | null {
+  try {
+    return cert === undefined ? null : new X509Certificate(cert as string | Buffer);
+  } catch {
+    return null;
+  }
+}
+
+function isDynamic({ cluster, user }: KubeconfigTarget): boolean {
+  const files = [cluster.caFile, user?.certFile, user?.keyFile, user?.tokenFile];
+  return files.some((path) => path !== undefined) || user?.exec !== undefined || user?.authProvider !== undefined;
+}
+
+function basicAuth(user: KubeconfigUser | null): OutgoingHttpHeaders {
+  if (user?.username === undefined) return {};
+  return { Authorization: `Basic ${Buffer.from(`${user.username}:${user.password?.reveal() ?? ''}`, 'utf8').toString('base64')}` };
+}
+
+function impersonation(user: KubeconfigUser | null): OutgoingHttpHeaders {
+  const as = user?.impersonate;
+  if (!as) return {};
+  const groups = as.groups.length > 0 ? { 'Impersonate-Group': [...as.groups] } : {};
+  return { 'Impersonate-User': as.user, ...groups, ...(as.uid === undefined ? {} : { 'Impersonate-Uid': as.uid }) };
+}

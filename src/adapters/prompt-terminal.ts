@@ -1,0 +1,16 @@
+import { createInterface } from 'node:readline/promises';
+
+/** Asks a yes-or-no question on a terminal; null when there is none to ask on. Anything but `y` or `yes` is no. */
+export async function confirmOnTerminal(
+  question: string,
+  stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean },
+  stderr: NodeJS.WritableStream & { readonly isTTY?: boolean },
+): Promise<boolean | null> {
+  if (stdin.isTTY !== true || stderr.isTTY !== true) return null;
+  const terminal = createInterface({ input: stdin, output: stderr });
+  try {
+    return /^y(es)?$/i.test((await terminal.question(question)).trim());
+  } finally {
+    terminal.close();
+  }
+}

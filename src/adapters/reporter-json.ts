@@ -1,0 +1,13 @@
+import type { Clock } from '../ports/clock.ts';
+import type { Reporter } from '../ports/reporter.ts';
+import type { Output } from '../ports/services.ts';
+
+/** One JSON object a line, on stderr: `{ time, level, code, host?, phase?, message, data? }`. */
+export function jsonReporter(output: Pick<Output, 'stderr'>, clock: Clock, verbosity: number): Reporter {
+  return {
+    report: ({ verbosity: wanted, ...event }) => {
+      if ((wanted ?? (event.level === 'debug' ? 2 : 0)) > verbosity) return;
+      output.stderr(`${JSON.stringify({ time: clock.now().toISOString(), ...event })}\n`);
+    },
+  };
+}

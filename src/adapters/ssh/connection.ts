@@ -1,0 +1,233 @@
+import type { Duplex } from 'node:stream';
+import { NodeSSH } from 'node-ssh';
+import type ssh2 from 'ssh2';
+import { onAbort } from '../../core/abort.ts';
+import type { AppError } from '../../core/errors.ts';
+import { hostConnectionLost, hostTimeout, hostUnreachable } from '../../core/problems/host.ts';
+import { type HostKey, hostKeyFromBytes, knownHostsNames, orderHostKeyAlgorithms } from '../../core/ssh/known-hosts.ts';
+import type { SshTarget } from '../../core/ssh/target.ts';
+import { printable } from '../../core/text/printable.ts';
+import type { Secret } from '../../core/text/secret.ts';
+import { type Authentication, authentication } from './authentication.ts';
+import { type Deadline, startDeadline } from './deadline.ts';
+import { type HostKeyPolicy, hostKeyCheck } from './host-key-check.ts';
+import type { AskPassphrase, Identities } from './identities.ts';
+import { addressOf, openForward, openSocket, socketFailure } from './stream.ts';
+
+export interface ConnectOptions extends HostKeyPolicy {
+  readonly identities: Identities;
+  readonly password?: Secret | undefined;
+  readonly askPassphrase?: AskPassphrase | undefined;
+}
+
+/** An authenticated connection. */
+export interface SshConnection {
+  readonly client: ssh2.Client;
+  /** Why it is no more; null while it is. */
+  readonly lost: AppError | null;
+  /** Calls back once, when the connection is lost or ended. Returns how to stop listening. */
+  onLost(listener: (error: AppError) => void): () => void;
+  /** Ends it; resolves when the socket is closed. */
+  end(): Promise<void>;
+}
+
+const KEEPALIVE_INTERVAL_MS = 15_000;
+const KEEPALIVE_COUNT = 3;
+const END_TIMEOUT_MS = 1000;
+
+/**
+ * Connects to one host: TCP or a channel of the jump host, key exchange, host key, authentication; all within the target's time-out.
+ * @param via the jump host to go through
+ * @param signal ends the attempt
+ * @throws AppError HOST_UNREACHABLE, HOST_TIMEOUT, HOST_KEY_UNKNOWN, HOST_KEY_MISMATCH, HOST_AUTH_FAILED; the signal's reason
+ */
+export async function openConnection(
+  target: SshTarget,
+  options: ConnectOptions,
+  { via = null, signal }: { readonly via?: SshConnection | null; readonly signal?: AbortSignal } = {},
+): Promise<SshConnection> {
+  const address = addressOf(target);
+  const { connectTimeoutMs: timeoutMs } = target;
+  const mend = 'Check address, port, network and firewall, and that an SSH server answers there';
+  const deadline = startDeadline(timeoutMs, (stage) => hostTimeout({ host: target.name, what: `${address}: ${stage}`, timeoutMs, mend }));
+  const forget = onAbort(signal, deadline.abort);
+  try {
+    const [known, keys] = await Promise.all([
+      options.hostKeys.knownHosts(target),
+      options.identities.candidates(target, options.askPassphrase),
+    ]);
+    deadline.enter(via === null ? 'no TCP connection' : 'no connection through the jump host');
+    const socket = via === null ? await openSocket(target, deadline.signal) : await openForward(target, via, deadline.signal);
+    deadline.enter('no SSH handshake');
+    return await handshake({
+      target,
+      socket,
+      deadline,
+      auth: authentication(target, keys, { password: options.password, address, deadline }),
+      check: hostKeyCheck(target, known, options),
+      algorithms: [...orderHostKeyAlgorithms(known, knownHostsNames(target))],
+    });
+  } finally {
+    forget();
+    deadline.stop();
+  }
+}
+
+interface Handshake {
+  readonly target: SshTarget;
+  readonly socket: Duplex;
+  readonly deadline: Deadline;
+  readonly auth: Authentication;
+  readonly check: (key: HostKey) => Promise<void>;
+  readonly algorithms: ssh2.ServerHostKeyAlgorithm[];
+}
+
+function handshake({ target, socket, deadline, auth, check, algorithms }: Handshake): Promise<SshConnection> {
+  const progress: Progress = { target, auth, received: '', isEncrypted: false, lastError: null };
+  let isSettled = false;
+  let forget = (): void => undefined;
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown): void => {
+      if (isSettled) return;
+      isSettled = true;
+      forget();
+      socket.destroy();
+      reject(error);
+    };
+    forget = onAbort(deadline.signal, fail);
+    if (isSettled) return;
+
+    const ssh = new NodeSSH();
+    // Its promise rejects at any error, also at those that do not end the connection. The client's own events tell them apart.
+    const connecting = ssh.connect({
+      sock: socket,
+      username: target.user,
+      readyTimeout: 0,
+      keepaliveInterval: KEEPALIVE_INTERVAL_MS,
+      keepaliveCountMax: KEEPALIVE_COUNT,
+      algorithms: { serverHostKey: algorithms, compress: ['none'] },
+      hostVerifier: verifier(check, fail, () => deadline.enter('no end of the authentication')),
+      // The types do not know that the first call comes with nulls.
+      authHandler: auth.handler as unknown as ssh2.AuthHandlerMiddleware,
+    });
+    const client = ssh.connection;
+    connecting.catch((error: unknown) => client === null && fail(error));
+    if (client === null) return;
+
+    socket.on('data', function listen(chunk: Buffer) {
+      progress.received += chunk.toString('latin1', 0, 300);
+      if (progress.received.length > 300 || /^SSH-/m.test(progress.received)) socket.off('data', listen);
+    });
+    client.on('handshake', () => {
+      progress.isEncrypted = true;
+    });
+    client.on('change password', () => fail(auth.failure('the password has expired and has to be changed on the host', undefined)));
+    client.on('error', (error: ClientError) => {
+      if (isPassedOver(error)) return;
+      progress.lastError = error;
+      fail(handshakeFailure(progress, error));
+    });
+    client.on('close', () => fail(handshakeFailure(progress, null)));
+    client.once('ready', () => {
+      if (isSettled) return void client.end();
+      isSettled = true;
+      forget();
+      resolve(establish(client, socket, progress));
+    });
+  });
+}
+
+/** A key or an agent that cannot sign: ssh2 goes on to the next method. */
+function isPassedOver({ level, message }: ClientError): boolean {
+  return level === 'agent' || (level === 'client-authentication' && /signing/.test(message));
+}
+
+type ClientError = Error & { readonly level?: string; readonly code?: string | number };
+
+interface Progress {
+  readonly target: SshTarget;
+  readonly auth: Authentication;
+  /** The first bytes the other side sent, up to its identification. */
+  received: string;
+  isEncrypted: boolean;
+  lastError: ClientError | null;
+}
+
+/** The key is checked at each key exchange; a host that was accepted may not change its key on the way. */
+function verifier(check: (key: HostKey) => Promise<void>, fail: (error: unknown) => void, onAccepted: () => void): ssh2.HostVerifier {
+  let accepted: string | undefined;
+  return (bytes, verify) => {
+    const key = hostKeyFromBytes(bytes);
+    if (accepted !== undefined) return verify(accepted === key.blob);
+    check(key).then(
+      () => {
+        accepted = key.blob;
+        onAccepted();
+        verify(true);
+      },
+      (error: unknown) => {
+        fail(error);
+        verify(false);
+      },
+    );
+  };
+}
+
+function handshakeFailure({ target, auth, received, isEncrypted }: Progress, error: ClientError | null): AppError {
+  const address = addressOf(target);
+  const unreachable = (why: string, mend?: string): AppError =>
+    hostUnreachable({ host: target.name, address, why, ...(mend === undefined ? {} : { mend }), cause: error ?? undefined });
+  if (error?.level === 'client-authentication') return auth.failure(undefined, error);
+  if (error?.level === 'client-socket') return unreachable(`${socketFailure(error)} before the login was done`);
+  if (isEncrypted) return auth.failure(error === null ? 'the host closed the connection' : printable(error.message), error ?? undefined);
+  const isSsh = /^SSH-/m.test(received);
+  const said = printable(received.split(/^SSH-/m, 1)[0] ?? '', 80);
+  if (isSsh) return unreachable(`the key exchange failed: ${error === null ? 'the host closed the connection' : printable(error.message)}`);
+  if (said === '')
+    return unreachable(
+      'it accepts connections and closes them at once',
+      'Check that this is an SSH server, that it allows us (MaxStartups, hosts.deny), and its journal',
+    );
+  return unreachable(`it says "${said}", which is not SSH`, 'Check address and port. "Exceeded MaxStartups": too many logins at a time');
+}
+
+function establish(client: ssh2.Client, socket: Duplex, progress: Progress): SshConnection {
+  const { target } = progress;
+  const listeners = new Set<(error: AppError) => void>();
+  let lost: AppError | null = null;
+  let isEnding = false;
+  client.on('close', () => {
+    const { lastError } = progress;
+    const why = isEnding ? 'it was closed' : lastError === null ? 'the host closed it' : lossReason(lastError);
+    lost ??= hostConnectionLost({ host: target.name, why, cause: lastError ?? undefined });
+    for (const listener of listeners) listener(lost);
+    listeners.clear();
+  });
+  return {
+    client,
+    get lost() {
+      return lost;
+    },
+    onLost: (listener) => {
+      if (lost !== null) listener(lost);
+      else listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    end: () =>
+      new Promise((resolve) => {
+        if (lost !== null) return resolve();
+        isEnding = true;
+        const timer = setTimeout(() => socket.destroy(), END_TIMEOUT_MS);
+        client.once('close', () => {
+          clearTimeout(timer);
+          resolve();
+        });
+        client.end();
+      }),
+  };
+}
+
+function lossReason(error: ClientError): string {
+  if (error.level === 'client-timeout') return `no sign of life for ${(KEEPALIVE_INTERVAL_MS * (KEEPALIVE_COUNT + 1)) / 1000}s`;
+  return error.level === 'client-socket' ? socketFailure(error) : printable(error.message);
+}

@@ -1,0 +1,47 @@
+/** Hands out the places for commands on one connection. */
+export interface Sessions {
+  /** Resolves when there is a place; rejects with the signal's reason. */
+  acquire(signal: AbortSignal | undefined): Promise<void>;
+  release(): void;
+  /** The host opened no session for the holder of a place: fewer from now on. False when it was the only one: waiting would not help. */
+  shrink(): boolean;
+}
+
+/** @param max commands at a time */
+export function sessions(max: number): Sessions {
+  let limit = max;
+  let active = 0;
+  const waiting: (() => void)[] = [];
+  const grant = (): void => {
+    while (active < limit && waiting.length > 0) {
+      active++;
+      waiting.shift()?.();
+    }
+  };
+  return {
+    acquire: (signal) =>
+      new Promise((resolve, reject) => {
+        const onAbort = (): void => {
+          waiting.splice(waiting.indexOf(take), 1);
+          reject(signal?.reason);
+        };
+        const take = (): void => {
+          signal?.removeEventListener('abort', onAbort);
+          resolve();
+        };
+        if (signal?.aborted) return reject(signal.reason);
+        signal?.addEventListener('abort', onAbort, { once: true });
+        waiting.push(take);
+        grant();
+      }),
+    release: () => {
+      active--;
+      grant();
+    },
+    shrink: () => {
+      if (active <= 1) return false;
+      limit = Math.max(1, Math.min(limit, active - 1));
+      return true;
+    },
+  };
+}

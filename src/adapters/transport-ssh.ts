@@ -1,0 +1,116 @@
+import { setMaxListeners } from 'node:events';
+import { untilAborted } from '../core/abort.ts';
+import { hostConnectionLost, hostUnreachable } from '../core/problems/host.ts';
+import type { SshTarget } from '../core/ssh/target.ts';
+import { checkArgv } from '../core/text/argv.ts';
+import { printable } from '../core/text/printable.ts';
+import type { Secret } from '../core/text/secret.ts';
+import type { RunOptions, RunResult, Transport } from '../ports/transport.ts';
+import { type ConnectOptions, openConnection, type SshConnection } from './ssh/connection.ts';
+import type { HostKeyPolicy } from './ssh/host-key-check.ts';
+import { type AskPassphrase, type Identities, identities } from './ssh/identities.ts';
+import { type JumpHosts, jumpHosts } from './ssh/jump-hosts.ts';
+import { type RemoteRun, runRemote } from './ssh/remote-process.ts';
+import { sessions } from './ssh/sessions.ts';
+
+export interface SshTransportOptions extends HostKeyPolicy {
+  /** What all hosts share; one for the process. Default: one of its own. */
+  readonly shared?: SshShared;
+  /** Of the user on the host, not of jump hosts. Tried after all keys. */
+  readonly password?: Secret;
+  readonly askPassphrase?: AskPassphrase;
+  /** Commands at a time on the connection; the host may make it fewer. Default 8: OpenSSH's MaxSessions is 10, and stopping a command needs one. */
+  readonly maxSessions?: number;
+}
+
+/** Private keys, agents and connections to jump hosts: read, asked for and made once for all hosts. */
+export interface SshShared {
+  readonly identities: Identities;
+  readonly jumpHosts: JumpHosts;
+}
+
+/** Makes what the transports of a process share. */
+export function sshShared(): SshShared {
+  return { identities: identities(), jumpHosts: jumpHosts() };
+}
+
+const DEFAULT_MAX_SESSIONS = 8;
+
+/**
+ * Runs commands on a host over SSH. It connects at the first command and again after the connection was lost; all commands use the one
+ * connection. The time-out of a command begins when it starts, that of connecting is the target's `connectTimeoutMs`.
+ *
+ * Output of the login shell (motd, profile) before the command is dropped; what a logout script would add can't come, as the shell is replaced.
+ */
+export function sshTransport(target: SshTarget, options: SshTransportOptions): Transport {
+  const shared = options.shared ?? sshShared();
+  const connectOptions: ConnectOptions = { ...options, identities: shared.identities };
+  const places = sessions(options.maxSessions ?? DEFAULT_MAX_SESSIONS);
+  let opening: Promise<SshConnection> | null = null;
+  const closing = new AbortController();
+
+  const connect = (): Promise<SshConnection> => {
+    if (opening !== null) return opening;
+    const mine = open(target, connectOptions, shared.jumpHosts, closing.signal);
+    const forget = (): void => {
+      if (opening === mine) opening = null;
+    };
+    opening = mine;
+    mine.then((connection) => connection.onLost(forget), forget);
+    return mine;
+  };
+
+  const runInPlace = async (run: RemoteRun): Promise<RunResult> => {
+    for (;;) {
+      const connection = await untilAborted(connect(), run.options.signal);
+      await places.acquire(run.options.signal);
+      try {
+        closing.signal.throwIfAborted();
+        // Lost while it waited for its place: nothing ran yet, so a new connection will do.
+        if (connection.lost !== null) continue;
+        const outcome = await runRemote(connection, run);
+        if (outcome.kind === 'ended') return outcome.result;
+        if (!places.shrink()) throw noSession(target, outcome.cause);
+      } finally {
+        places.release();
+      }
+    }
+  };
+
+  return {
+    name: target.name,
+    run: async (argv, runOptions: RunOptions = {}) => {
+      const checked = checkArgv(argv, target.name);
+      runOptions.signal?.throwIfAborted();
+      // One signal stops commands on many hosts, and that is no leak.
+      if (runOptions.signal) setMaxListeners(0, runOptions.signal);
+      closing.signal.throwIfAborted();
+      return runInPlace({ target, argv: checked, options: runOptions });
+    },
+    close: async () => {
+      closing.abort(hostConnectionLost({ host: target.name, why: 'it was closed' }));
+      const connection = await opening?.catch(() => null);
+      await connection?.end();
+    },
+  };
+}
+
+async function open(target: SshTarget, options: ConnectOptions, jumps: JumpHosts, signal: AbortSignal): Promise<SshConnection> {
+  if (target.proxyJump.length === 0) return openConnection(target, options, { signal });
+  const lease = jumps.lease(target.proxyJump, options, target.name);
+  try {
+    const via = await untilAborted(lease.connection, signal);
+    const connection = await openConnection(target, options, { via, signal });
+    connection.onLost(lease.release);
+    return connection;
+  } catch (error) {
+    lease.release();
+    throw error;
+  }
+}
+
+function noSession(target: SshTarget, cause: Error): Error {
+  const why = `the SSH server opens no session: ${printable(cause.message)}`;
+  const mend = 'Check MaxSessions and ForceCommand in its sshd_config, and its journal';
+  return hostUnreachable({ host: target.name, address: target.hostName, why, mend, cause });
+}
