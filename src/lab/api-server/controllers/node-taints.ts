@@ -1,0 +1,22 @@
+import { itemsOf, memberOf } from '../members.ts';
+import { CONTROLLER, type ControllerContext, forEachWritten, typeOf } from './controller.ts';
+
+const NODES = typeOf('v1', 'Node');
+const NOT_READY = 'node.kubernetes.io/not-ready';
+
+/**
+ * Takes the taint that every new Node gets away when the Node is ready, and puts it back when it is not.
+ * @see kubernetes/kubernetes pkg/controller/nodelifecycle (1.36)
+ */
+export function startNodeTaints(context: ControllerContext): void {
+  forEachWritten(context, NODES, (node) => {
+    const ready = itemsOf(memberOf(node, 'status'), 'conditions').find((condition) => condition.type === 'Ready')?.status;
+    const taints = itemsOf(memberOf(node, 'spec'), 'taints');
+    const tainted = taints.some((taint) => taint.key === NOT_READY && taint.effect === 'NoSchedule');
+    if (ready === undefined || tainted === (ready !== 'True')) return;
+    const others = taints.filter((taint) => taint.key !== NOT_READY || taint.effect !== 'NoSchedule');
+    const wanted = ready === 'True' ? others : [...others, { key: NOT_READY, effect: 'NoSchedule' }];
+    const at = { namespace: '', name: node.metadata.name };
+    context.registry.update(NODES, at, { ...node, spec: { ...memberOf(node, 'spec'), taints: wanted } }, { user: CONTROLLER });
+  });
+}

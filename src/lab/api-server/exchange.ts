@@ -1,0 +1,108 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { parseSource, sourceToJson } from '../../core/config/source.ts';
+import type { Json, JsonObject } from '../../core/json.ts';
+import { decodeProtobuf } from './protobuf/decode-protobuf.ts';
+import { badRequest, StatusError, unsupportedMediaType } from './status.ts';
+
+const MAX_BODY_BYTES = 3 * 1024 * 1024;
+
+/**
+ * Reads the body of a request to its end.
+ * @throws StatusError 413
+ */
+export async function readBody(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MAX_BODY_BYTES)
+      throw new StatusError(413, `Request entity too large: limit is ${MAX_BODY_BYTES}`, { reason: 'RequestEntityTooLarge' });
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** The media type of a header, without parameters, in lower case. */
+export function mediaType(header: string | undefined): string {
+  return (header ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+}
+
+const PROTOBUF = 'application/vnd.kubernetes.protobuf';
+const UNKNOWN_FORMAT = `the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, ${PROTOBUF}`;
+
+/**
+ * The value in a body of JSON, YAML or Kubernetes' protobuf.
+ * @param what begins the message when it can't be read
+ * @throws StatusError 400, 415
+ */
+export function parseBody(body: Buffer, type: string, what: string): Json {
+  switch (type) {
+    case '':
+    case 'application/json':
+      return parseJson(body.toString('utf8'), what);
+    case 'application/yaml':
+      return parseYaml(body.toString('utf8'), what);
+    case PROTOBUF:
+      return parseProtobuf(body, what);
+    default:
+      throw unsupportedMediaType(UNKNOWN_FORMAT);
+  }
+}
+
+function parseYaml(text: string, what: string): Json {
+  const { documents, problems } = parseSource(text, 'body');
+  const root = documents.find((document) => document.root !== null)?.root;
+  if (problems[0] || !root) throw badRequest(`${what}: error converting YAML to JSON: ${problems[0]?.message ?? 'empty'}`);
+  return sourceToJson(root);
+}
+
+function parseProtobuf(body: Buffer, what: string): Json {
+  try {
+    return decodeProtobuf(body);
+  } catch (error) {
+    throw badRequest(`${what}: ${(error as Error).message}`);
+  }
+}
+
+function parseJson(text: string, what: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    const shown = text.length > 30 ? `${text.slice(0, 30)} ...` : text || '<empty>';
+    throw badRequest(`${what}: couldn't get version/kind; json parse error: unexpected end of JSON input (${shown})`);
+  }
+}
+
+/** What a request is answered with. `streamed`: whoever took it over answers. */
+export type Answer =
+  | { readonly status: number; readonly body: JsonObject }
+  | { readonly status: number; readonly text: string }
+  | 'streamed';
+
+/** A path that is nothing to this server. */
+export const PAGE_NOT_FOUND: Answer = { status: 404, text: '404 page not found\n' };
+
+/** Sends an answer; one that is streamed is somebody else's. */
+export function sendAnswer(response: ServerResponse, answer: Answer, headers: Readonly<Record<string, string>> = {}): void {
+  if (answer === 'streamed') return;
+  const [type, text] =
+    'text' in answer ? ['text/plain; charset=utf-8', answer.text] : ['application/json', `${JSON.stringify(answer.body)}\n`];
+  const length = Buffer.byteLength(text);
+  response.writeHead(answer.status, { 'Cache-Control': 'no-cache, private', 'Content-Type': type, 'Content-Length': length, ...headers });
+  response.end(text);
+}
+
+/** Sends what a StatusError says; anything else is a bug and says so. */
+export function sendError(response: ServerResponse, error: unknown): void {
+  if (!(error instanceof StatusError)) {
+    const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    sendAnswer(response, {
+      status: 500,
+      body: new StatusError(500, `Internal error occurred: ${why}`, { reason: 'InternalError' }).status,
+    });
+    return;
+  }
+  const details = error.status.details;
+  const seconds = typeof details === 'object' && details !== null && 'retryAfterSeconds' in details ? details.retryAfterSeconds : undefined;
+  sendAnswer(response, { status: error.httpStatus, body: error.status }, seconds === undefined ? {} : { 'Retry-After': String(seconds) });
+}

@@ -1,0 +1,79 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../../ports/clock.ts';
+import { answerPath } from './answer-path.ts';
+import { answerResource } from './answer-resource.ts';
+import { type Authenticator, type Credentials, type UserInfo, userOf } from './authenticate.ts';
+import { authorize, refusal } from './authorize.ts';
+import { isServedGroup, servedType } from './discovery.ts';
+import { type Answer, PAGE_NOT_FOUND } from './exchange.ts';
+import type { Registry } from './registry.ts';
+import type { RequestInfo } from './request-info.ts';
+import { noSuchResource } from './status.ts';
+import type { Store } from './store.ts';
+import type { WatchStreams } from './watch-streams.ts';
+
+/** All that answering a request needs. */
+export interface HandlerContext {
+  readonly store: Store;
+  readonly registry: Registry;
+  readonly authenticator: Authenticator;
+  readonly clock: Clock;
+  /** `gitVersion`, e.g. `v1.36.2`. */
+  readonly gitVersion: string;
+  /** `host:port` as told in discovery. */
+  readonly address: () => string;
+  readonly watches: WatchStreams;
+}
+
+/**
+ * Answers a request, if the user may make it.
+ * @throws StatusError with the answer, when it is no object
+ */
+export async function handleRequest(
+  context: HandlerContext,
+  user: UserInfo,
+  info: RequestInfo,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<Answer> {
+  const verdict = authorize(context.store, user, info);
+  if (!verdict.allowed) throw refusal(user, info, verdict.reason);
+  if (info.kind === 'path') return answerPath(info, context.gitVersion, context.address());
+  const type = servedType(info.group, info.version, info.resource);
+  if (type !== null) return answerResource({ context, user, info, type, request, response });
+  if (isServedGroup(info.path)) throw noSuchResource();
+  return PAGE_NOT_FOUND;
+}
+
+/**
+ * Who makes a request, impersonation included.
+ * @throws StatusError 401, 403
+ */
+export function requesterOf(
+  { authenticator, store }: HandlerContext,
+  credentials: Credentials,
+  headers: IncomingMessage['headers'],
+): UserInfo {
+  const user = authenticator.authenticate(credentials);
+  const name = headers['impersonate-user'];
+  if (typeof name !== 'string' || name === '') return user;
+  const groups = [headers['impersonate-group'] ?? []].flat().flatMap((value) => value.split(', '));
+  const query = new URLSearchParams();
+  const asked = {
+    kind: 'resource',
+    path: '',
+    verb: 'impersonate',
+    group: '',
+    version: 'v1',
+    subresource: '',
+    namespace: '',
+    named: true,
+    query,
+  } as const;
+  for (const [resource, wanted] of [['users', name], ...groups.map((group) => ['groups', group])] as const) {
+    const request = { ...asked, resource: resource ?? '', name: wanted ?? '' };
+    const verdict = authorize(store, user, request);
+    if (!verdict.allowed) throw refusal(user, request, verdict.reason);
+  }
+  return name === 'system:anonymous' ? { name, groups: ['system:unauthenticated'], extra: {} } : userOf(name, groups);
+}

@@ -1,0 +1,52 @@
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { qualifiedResource, type ResourceType } from '../../core/kubernetes/resources.ts';
+import { certificateSigningRequests } from './kinds/certificate-signing-request.ts';
+import { configMaps } from './kinds/config-map.ts';
+import { events } from './kinds/event.ts';
+import type { KindRules } from './kinds/kind.ts';
+import { namespaces } from './kinds/namespace.ts';
+import { nodes } from './kinds/node.ts';
+import { clusterRoleBindings, roleBindings, roles } from './kinds/rbac.ts';
+import { secrets } from './kinds/secret.ts';
+import { memberOf, textOf } from './members.ts';
+import { type NameRule, subdomain } from './names.ts';
+
+const RULES: Readonly<Record<string, KindRules>> = {
+  configmaps: configMaps,
+  events,
+  namespaces,
+  nodes,
+  pods: {
+    returnsDeleted: true,
+    fields: (pod) => ({
+      'spec.nodeName': textOf(memberOf(pod, 'spec'), 'nodeName'),
+      'status.phase': textOf(memberOf(pod, 'status'), 'phase'),
+    }),
+  },
+  secrets,
+  serviceaccounts: { returnsDeleted: true, members: ['automountServiceAccountToken', 'imagePullSecrets', 'secrets'] },
+  services: { returnsDeleted: true, createOnUpdate: true },
+  'daemonsets.apps': { generation: true },
+  'deployments.apps': { generation: true },
+  'certificatesigningrequests.certificates.k8s.io': certificateSigningRequests,
+  'leases.coordination.k8s.io': { needsVersion: true, createOnUpdate: true },
+  'clusterrolebindings.rbac.authorization.k8s.io': clusterRoleBindings,
+  'clusterroles.rbac.authorization.k8s.io': roles,
+  'rolebindings.rbac.authorization.k8s.io': roleBindings,
+  'roles.rbac.authorization.k8s.io': roles,
+};
+
+/** The rules of a kind. @see the strategies in kubernetes/kubernetes pkg/registry (1.36) */
+export function rulesOf(type: ResourceType): KindRules & { readonly name: NameRule; readonly members: readonly string[] } {
+  return { name: subdomain, members: ['spec', 'status'], ...RULES[qualifiedResource(type)] };
+}
+
+/** What a field selector may ask an object of this kind for. */
+export function selectableFields(type: ResourceType): (object: KubeObject) => Readonly<Record<string, string>> {
+  const more = rulesOf(type).fields ?? (() => ({}));
+  return (object) => ({
+    'metadata.name': object.metadata.name,
+    ...(type.namespaced ? { 'metadata.namespace': object.metadata.namespace ?? '' } : {}),
+    ...more(object),
+  });
+}

@@ -1,0 +1,15 @@
+import { memberOf, textOf, withMetadata } from '../members.ts';
+import { label } from '../names.ts';
+import type { KindRules } from './kind.ts';
+
+/** Every Namespace carries its own name as a label. */
+export const namespaces: KindRules = {
+  name: label,
+  returnsDeleted: true,
+  fields: (namespace) => ({ 'status.phase': textOf(memberOf(namespace, 'status'), 'phase') }),
+  prepareCreate: (namespace) => ({
+    ...withMetadata(namespace, { labels: { ...namespace.metadata.labels, 'kubernetes.io/metadata.name': namespace.metadata.name } }),
+    spec: { finalizers: ['kubernetes'] },
+    status: { phase: 'Active' },
+  }),
+};

@@ -1,0 +1,122 @@
+import { type Cause, invalidValue } from './status.ts';
+
+/**
+ * What is wrong with a text, in the words of the API server; empty when nothing is.
+ * @see k8s.io/apimachinery pkg/util/validation and pkg/api/validate/content (1.36)
+ */
+export type NameRule = (text: string) => readonly string[];
+
+const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
+const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;
+const KEY = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
+const KEY_TEXT = sayPattern(
+  "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+  KEY,
+  'MyName',
+  'my.name',
+  '123-abc',
+);
+const LABEL_TEXT = sayPattern(
+  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
+  LABEL,
+  'my-name',
+  '123-abc',
+);
+const plainLabel: NameRule = ruleOf(LABEL, 63, LABEL_TEXT);
+const CONFIG_KEY = '[-._a-zA-Z0-9]+';
+
+/** DNS-1123 subdomain: most object names. */
+export const subdomain: NameRule = ruleOf(
+  SUBDOMAIN,
+  253,
+  sayPattern(
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
+    SUBDOMAIN,
+    'example.com',
+  ),
+);
+
+/** DNS-1123 label: namespaces. */
+export const label: NameRule = (text) => {
+  const wrong = plainLabel(text);
+  const onlyDots = wrong.includes(LABEL_TEXT) && subdomain(text).length === 0;
+  return wrong.map((why) => (onlyDots && why === LABEL_TEXT ? 'must not contain dots' : why));
+};
+
+/** The value of a label; may be empty. */
+export const labelValue: NameRule = ruleOf(
+  `(${KEY})?`,
+  63,
+  sayPattern(
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+    `(${KEY})?`,
+    'MyValue',
+    'my_value',
+    '12345',
+  ),
+  'bytes',
+);
+
+/** Anything that fits a path: RBAC objects. */
+export const pathSegment: NameRule = (text) => {
+  if (text === '.' || text === '..') return [`may not be '${text}'`];
+  return ['/', '%'].filter((illegal) => text.includes(illegal)).map((illegal) => `may not contain '${illegal}'`);
+};
+
+/** No rule at all: certificate signing requests. */
+export const anyName: NameRule = () => [];
+
+/** `example.com/name` or `name`: keys of labels, annotations and taints. */
+export const labelKey: NameRule = (text) => {
+  const parts = text.split('/');
+  const name = parts.at(-1) ?? '';
+  if (parts.length > 2) {
+    return [`a valid label key ${KEY_TEXT} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`];
+  }
+  const prefix = parts.length === 2 ? parts[0] : undefined;
+  return [
+    ...(prefix === '' ? ['prefix part must be non-empty'] : []),
+    ...(prefix ? subdomain(prefix).map((why) => `prefix part ${why}`) : []),
+    ...(name === '' ? ['name part must be non-empty'] : []),
+    ...keyName(name).map((why) => `name part ${why}`),
+  ];
+};
+
+/** A key of a ConfigMap or Secret. */
+export const configKey: NameRule = (text) => {
+  const wrong = plainConfigKey(text);
+  if (text === '.' || text === '..') return [...wrong, `must not be '${text}'`];
+  return text.startsWith('..') ? [...wrong, "must not start with '..'"] : wrong;
+};
+
+/** The causes a rule finds in a field. */
+export function nameCauses(rule: NameRule, field: string, text: string): readonly Cause[] {
+  return rule(text).map((why) => invalidValue(field, text, why));
+}
+
+function keyName(text: string): readonly string[] {
+  return ruleOf(KEY, 63, KEY_TEXT, 'bytes')(text);
+}
+
+function plainConfigKey(text: string): readonly string[] {
+  const said = sayPattern(
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
+    CONFIG_KEY,
+    'key.name',
+    'KEY_NAME',
+    'key-name',
+  );
+  return ruleOf(CONFIG_KEY, 253, said)(text);
+}
+
+function ruleOf(pattern: string, maxLength: number, said: string, unit: 'characters' | 'bytes' = 'characters'): NameRule {
+  const matcher = new RegExp(`^(?:${pattern})$`);
+  return (text) => [
+    ...(text.length > maxLength ? [`must be no more than ${maxLength} ${unit}`] : []),
+    ...(matcher.test(text) ? [] : [said]),
+  ];
+}
+
+function sayPattern(what: string, pattern: string, ...examples: readonly string[]): string {
+  return `${what} (e.g. ${examples.map((example) => `'${example}', `).join(' or ')}regex used for validation is '${pattern}')`;
+}

@@ -1,0 +1,90 @@
+import type { JsonObject } from '../../core/json.ts';
+import { resourceOf } from '../../core/kubernetes/resources.ts';
+import type { UserInfo } from './authenticate.ts';
+import { memberOf, textOf } from './members.ts';
+import { ruleAllows, type Verdict } from './rbac.ts';
+import type { RequestInfo, ResourceRequest } from './request-info.ts';
+import type { Store } from './store.ts';
+
+const READ = ['get', 'list', 'watch'];
+const NODE_RULES: readonly JsonObject[] = [
+  { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
+  { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews', 'localsubjectaccessreviews'], verbs: ['create'] },
+  { apiGroups: [''], resources: ['services'], verbs: READ },
+  { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'update', 'patch'] },
+  { apiGroups: [''], resources: ['pods'], verbs: ['create', 'delete', ...READ] },
+  { apiGroups: [''], resources: ['pods/status'], verbs: ['update', 'patch'] },
+  { apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests'], verbs: ['create', ...READ] },
+  { apiGroups: ['storage.k8s.io'], resources: ['csidrivers'], verbs: READ },
+  { apiGroups: ['storage.k8s.io'], resources: ['csinodes'], verbs: ['get', 'create', 'update', 'patch', 'delete'] },
+  { apiGroups: ['node.k8s.io'], resources: ['runtimeclasses'], verbs: READ },
+];
+
+const PREFIX = 'system:node:';
+
+/** The node a user is: null for someone else, empty for one whose name says none. */
+export function nodeNameOf(user: UserInfo): string | null {
+  return user.name.startsWith(PREFIX) && user.groups.includes('system:nodes') ? user.name.slice(PREFIX.length) : null;
+}
+
+/**
+ * What a kubelet may do as a node, besides RBAC. Access to a ConfigMap comes only from the Node's dynamic configuration: pods are not looked at.
+ * @returns null when the user is no node
+ * @see kubernetes/kubernetes plugin/pkg/auth/authorizer/node (1.36)
+ */
+export function nodeAllows(store: Store, user: UserInfo, request: RequestInfo): Verdict | null {
+  const node = nodeNameOf(user);
+  if (node === null) return null;
+  if (node === '') return refuse(`unknown node for user ${JSON.stringify(user.name)}`);
+  if (request.kind === 'path') return refuse('');
+  switch (request.group === '' ? request.resource : `${request.resource}.${request.group}`) {
+    case 'nodes':
+      return onNodes(node, request);
+    case 'leases.coordination.k8s.io':
+      return onLeases(node, request);
+    case 'configmaps':
+      return onConfigMaps(store, node, request);
+    case 'secrets':
+    case 'serviceaccounts':
+      return refuse(`no relationship found between node '${node}' and this object`);
+    default:
+      return NODE_RULES.some((rule) => ruleAllows(rule, request)) ? { allowed: true } : refuse('');
+  }
+}
+
+function onNodes(node: string, { verb, name, subresource }: ResourceRequest): Verdict {
+  const writes = subresource === 'status' ? ['update', 'patch'] : subresource === '' ? ['create', 'update', 'patch'] : [];
+  if (writes.includes(verb)) return { allowed: true };
+  if (subresource !== '' || !READ.includes(verb)) return refuse('');
+  if (name === node) return { allowed: true };
+  return refuse(
+    name === ''
+      ? `node '${node}' cannot read all nodes, only its own Node object`
+      : `node '${node}' cannot read '${name}', only its own Node object`,
+  );
+}
+
+function onLeases(node: string, { verb, name, namespace }: ResourceRequest): Verdict {
+  if (!['get', 'create', 'update', 'patch', 'delete'].includes(verb)) {
+    return refuse('can only get, create, update, patch, or delete a node lease');
+  }
+  if (namespace !== 'kube-node-lease') return refuse('can only access leases in the "kube-node-lease" system namespace');
+  if (verb !== 'create' && name !== node) return refuse('can only access node lease with the same name as the requesting node');
+  return { allowed: true };
+}
+
+function onConfigMaps(store: Store, node: string, { verb, name, namespace, subresource }: ResourceRequest): Verdict {
+  if (!READ.includes(verb)) return refuse('can only read resources of this type');
+  if (subresource !== '') return refuse('cannot read subresource');
+  if (namespace === '') return refuse('can only read namespaced object of this type');
+  if (name === '') return refuse('No Object name found');
+  const nodes = resourceOf('v1', 'Node');
+  const spec = memberOf((nodes && store.get(nodes, '', node)) ?? undefined, 'spec');
+  const source = memberOf(memberOf(spec, 'configSource'), 'configMap');
+  const referred = textOf(source, 'namespace') === namespace && textOf(source, 'name') === name;
+  return referred ? { allowed: true } : refuse(`no relationship found between node '${node}' and this object`);
+}
+
+function refuse(reason: string): Verdict {
+  return { allowed: false, reason };
+}

@@ -1,0 +1,65 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { dirname, join } from 'node:path';
+
+export interface RootTreeOptions {
+  readonly hostname: string;
+  /** The host's address inside the lab, e.g. `10.99.0.11`. */
+  readonly address: string;
+  /** Systemd-resolved runs: the kubelet must then read another resolv.conf. */
+  readonly resolved: boolean;
+}
+
+/**
+ * A directory that stands for the root of a Linux host with a kubelet package, a container runtime and nothing configured.
+ * @returns the server behind the runtime's socket, to be closed at the end
+ */
+export async function createRootTree(directory: string, options: RootTreeOptions): Promise<Server> {
+  const files = { ...FILES, '/etc/hostname': `${options.hostname}\n`, '/proc/net/fib_trie': fibTrie(options.address) };
+  for (const path of DIRECTORIES) await mkdir(join(directory, path), { recursive: true });
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(dirname(join(directory, path)), { recursive: true });
+    await writeFile(join(directory, path), content);
+  }
+  return listenOn(join(directory, 'var/run/containerd/containerd.sock'));
+}
+
+/** The kubelet package as Debian's pkgs.k8s.io ships it, without kubeadm's drop-in: that one is ours to bring. */
+const FILES: Readonly<Record<string, string>> = {
+  '/etc/os-release': 'PRETTY_NAME="Lab Linux 1"\nID=lab\nID_LIKE=debian\n',
+  '/etc/default/kubelet': 'KUBELET_EXTRA_ARGS=\n',
+  '/usr/lib/systemd/system/kubelet.service': `[Unit]
+Description=kubelet: The Kubernetes Node Agent
+Documentation=https://kubernetes.io/docs/
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+ExecStart=/usr/bin/kubelet
+Restart=always
+StartLimitInterval=0
+RestartSec=10
+
+[Install]
+WantedBy=multi-user.target
+`,
+  '/usr/bin/kubelet': 'a stand-in\n',
+  '/proc/swaps': 'Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n',
+  '/proc/sys/net/ipv4/ip_forward': '1\n',
+  '/proc/sys/net/ipv6/conf/default/forwarding': '1\n',
+  '/proc/net/tcp': '  sl  local_address rem_address   st\n',
+};
+
+const DIRECTORIES = ['run/systemd/system', 'var/lib/kubelet', 'etc/kubernetes', 'var/run/containerd', 'etc/systemd/system'];
+
+function fibTrie(address: string): string {
+  return `Main:\n  +-- 0.0.0.0/0 3 0 5\n     |-- ${address}\n        /32 host LOCAL\n     |-- 127.0.0.1\n        /32 host LOCAL\n`;
+}
+
+function listenOn(path: string): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer((socket) => socket.end());
+    server.unref();
+    server.once('error', reject).listen(path, () => resolve(server));
+  });
+}

@@ -1,0 +1,242 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseSource, sourceToJson } from '../../core/config/source.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { encodeYaml } from '../../core/text/yaml-encode.ts';
+import type { CommandAnswer } from './stand-in-commands.ts';
+
+export interface StandInHostOptions {
+  readonly rootDir: string;
+  readonly hostname: string;
+  /** What `kubelet --version` says, e.g. `v1.36.2`. */
+  readonly kubeletVersion: string;
+  readonly resolved: boolean;
+  readonly now: () => Date;
+  /** Certificate and key (PEM) of a client of the cluster: what TLS bootstrap gives a kubelet. */
+  readonly issueClient: (commonName: string) => Promise<string>;
+}
+
+interface KubeletProcess {
+  readonly active: boolean;
+  readonly exitStatus: number;
+  readonly config: Readonly<Record<string, unknown>>;
+}
+
+const KUBELET_CONF = '/etc/kubernetes/kubelet.conf';
+const BOOTSTRAP_CONF = '/etc/kubernetes/bootstrap-kubelet.conf';
+const FLAGS_ENV = '/var/lib/kubelet/kubeadm-flags.env';
+const CLIENT_PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
+const UNIT_PLACES = ['etc/systemd/system/kubelet.service', 'usr/lib/systemd/system/kubelet.service'];
+const DROP_IN_PLACES = ['etc/systemd/system/kubelet.service.d/10-kubeadm.conf', 'usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf'];
+
+/**
+ * The running side of a lab host: a service manager with one unit, and a kubelet that reads its files as the real one would, starts or dies of them and
+ * answers healthz.
+ */
+export class StandInHost {
+  readonly #options: StandInHostOptions;
+  #kubelet: KubeletProcess = { active: false, exitStatus: 0, config: {} };
+  #enabled = false;
+  #starts = 0;
+  #restarts = 0;
+  #startedAt: Date | null = null;
+  #journal: readonly string[] = [];
+
+  constructor(options: StandInHostOptions) {
+    this.#options = options;
+  }
+
+  /** How often the kubelet was started: what a second run must not raise. */
+  get starts(): number {
+    return this.#starts;
+  }
+
+  /** Answers one command line of the stand-in commands. */
+  answer(commandLine: string): CommandAnswer {
+    const [name = '', ...args] = commandLine.split(' ');
+    switch (name) {
+      case 'systemctl':
+        return this.#systemctl(args);
+      case 'journalctl':
+        return say(...this.#journal);
+      case 'kubelet':
+        return say(`Kubernetes ${this.#options.kubeletVersion}`);
+      case 'crictl':
+        return args.includes('runtime-config') ? say('cgroup driver: SYSTEMD') : fail(1);
+      case 'curl':
+        return this.#curl(args.find((arg) => arg.startsWith('http://')) ?? '');
+      case 'uname':
+        return say(args.includes('-n') ? this.#options.hostname : args.includes('-r') ? '6.12.0-lab' : 'x86_64');
+      case 'getent':
+        return fail(2);
+      default:
+        return fail(127);
+    }
+  }
+
+  #systemctl(args: readonly string[]): CommandAnswer {
+    const [verb, unit = ''] = args.filter((arg) => !arg.startsWith('-'));
+    if (verb === 'is-active') {
+      const active = unit === 'kubelet' ? this.#kubelet.active : unit === 'systemd-resolved' && this.#options.resolved;
+      return { exitCode: active ? 0 : 3, lines: [active ? 'active' : 'inactive'] };
+    }
+    if (verb === 'show') {
+      this.#restartWhatCrashed();
+      return say(...this.#show());
+    }
+    if (verb === 'enable') this.#enabled = true;
+    if (verb === 'stop') this.#kubelet = { active: false, exitStatus: 0, config: {} };
+    if (verb === 'restart') {
+      this.#restarts = 0;
+      this.#start();
+    }
+    return say();
+  }
+
+  #show(): readonly string[] {
+    const fragment = UNIT_PLACES.find((path) => this.#has(path));
+    const dropIns = DROP_IN_PLACES.filter((path) => this.#has(path)).map((path) => `/${path}`);
+    const { active, exitStatus } = this.#kubelet;
+    const crashing = !active && exitStatus !== 0;
+    return [
+      `LoadState=${fragment === undefined ? 'not-found' : 'loaded'}`,
+      `ActiveState=${active ? 'active' : crashing ? 'activating' : 'inactive'}`,
+      `SubState=${active ? 'running' : crashing ? 'auto-restart' : 'dead'}`,
+      `UnitFileState=${this.#enabled ? 'enabled' : 'disabled'}`,
+      `FragmentPath=${fragment === undefined ? '' : `/${fragment}`}`,
+      `DropInPaths=${dropIns.join(' ')}`,
+      'Restart=always',
+      `Result=${crashing ? 'exit-code' : 'success'}`,
+      `ExecMainCode=${crashing ? 1 : 0}`,
+      `ExecMainStatus=${exitStatus}`,
+      `NRestarts=${this.#restarts}`,
+      `ExecMainStartTimestamp=${this.#startedAt === null ? '' : formatTimestamp(this.#startedAt)}`,
+      'NeedDaemonReload=no',
+    ];
+  }
+
+  /** Restart=always: whoever looks finds that another attempt was made since. */
+  #restartWhatCrashed(): void {
+    if (this.#kubelet.active || this.#kubelet.exitStatus === 0) return;
+    this.#restarts++;
+    this.#start();
+  }
+
+  #start(): void {
+    this.#starts++;
+    this.#startedAt = this.#options.now();
+    const failure = this.#whyItDies();
+    if (failure === null) {
+      this.#kubelet = { active: true, exitStatus: 0, config: this.#readConfig() };
+      void this.#bootstrap();
+      this.#log('I', 'server.go:72] "Kubelet version" kubeletVersion="%s"'.replace('%s', this.#options.kubeletVersion));
+      return;
+    }
+    this.#kubelet = { active: false, exitStatus: 1, config: {} };
+    this.#log('E', `run.go:72] "command failed" err=${JSON.stringify(failure)}`);
+  }
+
+  /** As the kubelet does with a bootstrap kubeconfig: gets a client certificate and writes a kubeconfig that names it. */
+  async #bootstrap(): Promise<void> {
+    if (this.#has(KUBELET_CONF) || !this.#has(BOOTSTRAP_CONF)) return;
+    const { rootDir, hostname } = this.#options;
+    const flags = this.#has(FLAGS_ENV) ? readFileSync(join(rootDir, FLAGS_ENV), 'utf8') : '';
+    const nodeName = /--hostname-override=([^\s"]+)/.exec(flags)?.[1] ?? hostname;
+    const bootstrap = readYaml(join(rootDir, BOOTSTRAP_CONF)) as unknown as {
+      readonly clusters: readonly [{ readonly cluster: object }];
+    };
+    const pem = await this.#options.issueClient(`system:node:${nodeName}`);
+    mkdirSync(join(rootDir, 'var/lib/kubelet/pki'), { recursive: true });
+    writeFileSync(join(rootDir, CLIENT_PEM), pem, { mode: 0o600 });
+    const user = { 'client-certificate': CLIENT_PEM, 'client-key': CLIENT_PEM };
+    const kubeconfig = {
+      apiVersion: 'v1',
+      clusters: [{ cluster: bootstrap.clusters[0].cluster, name: 'default-cluster' }],
+      contexts: [{ context: { cluster: 'default-cluster', namespace: 'default', user: 'default-auth' }, name: 'default-context' }],
+      'current-context': 'default-context',
+      kind: 'Config',
+      users: [{ name: 'default-auth', user }],
+    };
+    writeFileSync(join(rootDir, KUBELET_CONF), encodeYaml(kubeconfig as unknown as JsonObject), { mode: 0o600 });
+  }
+
+  #whyItDies(): string | null {
+    const path = '/var/lib/kubelet/config.yaml';
+    if (!DROP_IN_PLACES.some((place) => this.#has(place)))
+      return 'failed to run Kubelet: no client provided, cannot use webhook authentication';
+    if (!this.#has(path)) {
+      return `failed to load kubelet config file, path: ${path}, error: failed to load Kubelet config file ${path}, error failed to read kubelet config file "${path}", error: open ${path}: no such file or directory`;
+    }
+    let config: Readonly<Record<string, unknown>>;
+    try {
+      config = this.#readConfig();
+    } catch (error) {
+      return `failed to load kubelet config file, path: ${path}, error: failed to load Kubelet config file ${path}, error failed to decode: ${String(error)}`;
+    }
+    if (typeof config.maxPods === 'number' && config.maxPods < 0) {
+      return `failed to validate kubelet configuration, error: invalid configuration: maxPods (--max-pods) ${config.maxPods} must not be a negative number, path: &TypeMeta{Kind:,APIVersion:,}`;
+    }
+    const evictionHard = (config.evictionHard ?? {}) as Readonly<Record<string, unknown>>;
+    const unknown = Object.keys(evictionHard).find(
+      (signal) => !/^(memory|nodefs|imagefs|containerfs|pid|allocatableMemory)\./.test(signal),
+    );
+    if (unknown !== undefined) return `failed to run Kubelet: failed to create kubelet: unknown eviction signal "${unknown}"`;
+    const ca = ((config.authentication as { x509?: { clientCAFile?: string } } | undefined)?.x509?.clientCAFile ?? '') || null;
+    if (ca !== null && !this.#has(ca)) return `failed to run Kubelet: open ${ca}: no such file or directory`;
+    if (!this.#has(KUBELET_CONF) && !this.#has(BOOTSTRAP_CONF)) {
+      return 'failed to run Kubelet: unable to load bootstrap kubeconfig: stat /etc/kubernetes/bootstrap-kubelet.conf: no such file or directory';
+    }
+    return null;
+  }
+
+  #curl(url: string): CommandAnswer {
+    const { active, config } = this.#kubelet;
+    const address = `${String(config.healthzBindAddress ?? '127.0.0.1')}:${String(config.healthzPort ?? 10248)}`;
+    if (active && url === `http://${address}/healthz`) return say('ok', '200');
+    return {
+      exitCode: 7,
+      lines: [
+        `curl: (7) Failed to connect to ${url.replace(/^http:\/\/|\/.*$/g, '').replace(':', ' port ')} after 0 ms: Couldn't connect to server`,
+        '000',
+      ],
+    };
+  }
+
+  #readConfig(): Readonly<Record<string, unknown>> {
+    return readYaml(join(this.#options.rootDir, 'var/lib/kubelet/config.yaml'));
+  }
+
+  #has(path: string): boolean {
+    return existsSync(join(this.#options.rootDir, path));
+  }
+
+  #log(level: string, text: string): void {
+    const time = this.#options.now().toISOString();
+    this.#journal = [
+      ...this.#journal.slice(-99),
+      `${level}${time.slice(5, 7)}${time.slice(8, 10)} ${time.slice(11, 23)}000       1 ${text}`,
+    ];
+  }
+}
+
+/** Throws what is wrong with the file, in words. */
+function readYaml(path: string): JsonObject {
+  const { documents, problems } = parseSource(readFileSync(path, 'utf8'), path);
+  const root = documents[0]?.root ?? null;
+  if (problems[0] !== undefined || root === null) throw new Error(problems[0]?.message ?? 'it is empty');
+  return sourceToJson(root) as JsonObject;
+}
+
+/** As systemctl shows it: `Fri 2026-11-20 14:12:50 UTC`. */
+function formatTimestamp(date: Date): string {
+  const iso = date.toISOString();
+  return `${date.toUTCString().slice(0, 3)} ${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
+}
+
+function say(...lines: readonly string[]): CommandAnswer {
+  return { exitCode: 0, lines };
+}
+
+function fail(exitCode: number): CommandAnswer {
+  return { exitCode, lines: [] };
+}

@@ -1,0 +1,115 @@
+import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
+import type { Server } from 'node:net';
+import { join } from 'node:path';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import { Secret } from '../core/text/secret.ts';
+import type { Lab, LabHost, LabOptions } from '../ports/services.ts';
+import { type ApiServer, startApiServer } from './api-server/server.ts';
+import { createRootTree } from './hosts/root-tree.ts';
+import { newSshKey } from './hosts/ssh-key.ts';
+import { type SshServer, startSshServer } from './hosts/ssh-server.ts';
+import { writeStandInCommands } from './hosts/stand-in-commands.ts';
+import { StandInHost } from './hosts/stand-in-host.ts';
+
+const KUBELET_VERSION = 'v1.36.2';
+const TOKEN = { id: 'abcdef', secret: '0123456789abcdef' } as const;
+
+/**
+ * Starts an API server and hosts in this process: nothing is installed, no root is needed. Each host is a directory that stands for its root, behind an SSH
+ * server of its own, with a stand-in service manager and kubelet.
+ */
+export async function startLab({ directory, hosts: count }: LabOptions): Promise<Lab> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const api = await startApiServer({ controllers: ['bootstrap-signer', 'token-cleaner', 'csr-approver', 'csr-signer'] });
+  api.put(bootstrapTokenSecret());
+  const files = { kubeconfig: join(directory, 'admin.conf'), sshConfig: join(directory, 'ssh_config'), caFile: join(directory, 'ca.crt') };
+  await writeFile(files.kubeconfig, api.adminKubeconfig(), { mode: 0o600 });
+  await writeFile(files.caFile, api.caPem);
+  const bin = join(directory, 'bin');
+  await writeStandInCommands(bin);
+  const user = newSshKey('kubeletadm lab');
+  await writePrivate(join(directory, 'id_ed25519'), user.private);
+  const names = Array.from({ length: count }, (_, i) => `node${i + 1}`);
+  const started = await Promise.all(names.map((name, i) => startHost({ name, index: i, directory, bin, authorizedKey: user.public, api })));
+  await writeFile(files.sshConfig, sshConfig(directory, started));
+  await writeFile(join(directory, 'known_hosts'), started.map(({ host, hostKey }) => `[127.0.0.1]:${host.port} ${hostKey}\n`).join(''));
+  return {
+    directory,
+    server: api.url,
+    ...files,
+    token: new Secret(`${TOKEN.id}.${TOKEN.secret}`),
+    hosts: started.map(({ host }) => host),
+    close: async () => {
+      await Promise.all(started.flatMap(({ ssh, socket }) => [ssh.close(), new Promise((resolve) => socket.close(resolve))]));
+      await api.close();
+    },
+  };
+}
+
+interface StartedHost {
+  readonly host: LabHost;
+  readonly ssh: SshServer;
+  readonly socket: Server;
+  /** As in known_hosts. */
+  readonly hostKey: string;
+}
+
+async function startHost(options: {
+  readonly name: string;
+  readonly index: number;
+  readonly directory: string;
+  readonly bin: string;
+  readonly authorizedKey: string;
+  readonly api: ApiServer;
+}): Promise<StartedHost> {
+  const { name, index, directory, bin, authorizedKey, api } = options;
+  const rootDir = join(directory, name);
+  await rm(rootDir, { recursive: true, force: true });
+  // The second host shows that detection is per host: its systemd-resolved runs.
+  const resolved = index === 1;
+  const socket = await createRootTree(rootDir, { hostname: name, address: `10.99.0.${11 + index}`, resolved });
+  const issueClient = async (commonName: string): Promise<string> => {
+    const { certPem, keyPem } = await api.authority.issueClient({ commonName, organizations: ['system:nodes'] });
+    return certPem + keyPem;
+  };
+  const standIn = new StandInHost({
+    rootDir,
+    hostname: name,
+    kubeletVersion: KUBELET_VERSION,
+    resolved,
+    now: () => new Date(),
+    issueClient,
+  });
+  const key = newSshKey(name);
+  const env = { PATH: `${bin}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`, HOME: rootDir, KUBELETADM_ROOT: rootDir };
+  const ssh = await startSshServer({ hostKey: key.private, authorizedKey, env, answer: (line) => standIn.answer(line) });
+  const host: LabHost = { name, port: ssh.port, rootDir, kubeletStarts: () => standIn.starts };
+  return { host, ssh, socket, hostKey: key.public.split(' ').slice(0, 2).join(' ') };
+}
+
+function sshConfig(directory: string, hosts: readonly StartedHost[]): string {
+  const aliases = hosts.map(({ host }) => `Host ${host.name}\n  HostName 127.0.0.1\n  Port ${host.port}\n`);
+  const common = `Host *\n  User root\n  IdentityFile ${directory}/id_ed25519\n  IdentitiesOnly yes\n  UserKnownHostsFile ${directory}/known_hosts\n  StrictHostKeyChecking yes\n`;
+  return [...aliases, common].join('\n');
+}
+
+async function writePrivate(path: string, text: string): Promise<void> {
+  await writeFile(path, text, { mode: 0o600 });
+  await chmod(path, 0o600);
+}
+
+function bootstrapTokenSecret(): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: `bootstrap-token-${TOKEN.id}`, namespace: 'kube-system' },
+    type: 'bootstrap.kubernetes.io/token',
+    stringData: {
+      'token-id': TOKEN.id,
+      'token-secret': TOKEN.secret,
+      'usage-bootstrap-authentication': 'true',
+      'usage-bootstrap-signing': 'true',
+      'auth-extra-groups': 'system:bootstrappers:kubeadm:default-node-token',
+    },
+  };
+}
