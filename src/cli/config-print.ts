@@ -1,0 +1,30 @@
+import { applyClusterDefaults } from '../core/config/defaults.ts';
+import { dnsIp } from '../core/config/dns-ip.ts';
+import { type DefaultsAction, printDefaults } from '../core/config/print.ts';
+import type { ExitCode } from '../core/errors.ts';
+import { loadCatalogue, NEWEST_MINOR } from '../core/kubelet/catalogue.ts';
+import { encodeClusterConfig, layerClusterConfig } from '../core/render/cluster-config.ts';
+import { encodeYaml } from '../core/text/yaml-encode.ts';
+import type { Services } from '../ports/services.ts';
+import type { CommandOptions } from './program.ts';
+import { flagList } from './read-options.ts';
+
+/** `config print init-defaults` and its like. */
+export async function runPrintDefaults(services: Services, action: DefaultsAction, options: CommandOptions): Promise<ExitCode> {
+  const componentConfigs = flagList(options, 'componentConfigs');
+  const { networking, certificatesDir } = applyClusterDefaults({});
+  const layered = layerClusterConfig(
+    { clusterDNS: dnsIp(networking.serviceSubnet), dnsDomain: networking.dnsDomain, certificatesDir },
+    null,
+  );
+  const kubeletConfiguration = encodeYaml(encodeClusterConfig(layered, NEWEST_MINOR, await loadCatalogue()));
+  services.output.stdout(
+    printDefaults(action, {
+      hostname: services.hostname,
+      kubernetesVersion: `1.${NEWEST_MINOR}.0`,
+      kubeletConfiguration,
+      ...(componentConfigs.length === 0 ? {} : { componentConfigs }),
+    }),
+  );
+  return 0;
+}

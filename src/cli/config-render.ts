@@ -1,0 +1,75 @@
+import { stringify } from 'yaml';
+import { mergeInitFlags } from '../core/config/flags.ts';
+import type { ExitCode } from '../core/errors.ts';
+import type { WantedFile } from '../core/plan/diff-file.ts';
+import type { Services } from '../ports/services.ts';
+import { initWorkflow } from '../workflows/init.ts';
+import { loadConfigFile, requireValid } from './load-config-file.ts';
+import { readNodeOptions } from './node-options.ts';
+import { openCluster } from './open-cluster.ts';
+import type { CommandOptions } from './program.ts';
+import { flagText, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
+
+/** `config render`: the files a node would get from init, as text. Nothing is compared with what is there, nothing is written. */
+export async function runRender(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  const config = mergeInitFlags(
+    await loadConfigFile(services, options, ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration']),
+    kubeadmFlags(options),
+  );
+  const warnings = requireValid(config);
+  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
+  const node = { ...(await readNodeOptions(services, { config, kind: 'init', options, reporter })), dryRun: true };
+  const opened = await openCluster(services, options, { dryRun: true, staged: node.staged });
+  try {
+    for (const target of await readHostTargets(services, options)) {
+      const host = await services.connectHost(target);
+      const context = { host, cluster: opened.cluster, clock: services.clock, reporter, signal: services.signal };
+      const prepared = await initWorkflow
+        .prepare(context, {
+          ...node,
+          cluster: config.cluster ?? {},
+          kubelet: config.kubelet ?? null,
+          bootstrapTokens: [],
+          apiServer: null,
+          forceUpload: false,
+          tlsBootstrapMs: 0,
+        })
+        .finally(() => host.close());
+      for (const { code, message } of [...warnings, ...opened.warnings, ...prepared.warnings])
+        reporter.report({ level: 'warning', code, message });
+      const { files, unitFiles } = prepared.input.kubeletStart;
+      const chosen = [...unitFiles, ...files].filter(({ path }) => args.length === 0 || args.includes(path));
+      services.output.stdout(
+        renderFiles(chosen, flagText(options, 'output') ?? 'text', options.showOrigin === true ? (prepared.origins ?? {}) : {}, host.name),
+      );
+    }
+    return 0;
+  } finally {
+    await opened.cluster?.close();
+  }
+}
+
+function renderFiles(
+  files: readonly WantedFile[],
+  format: string,
+  origins: Readonly<Record<string, Readonly<Record<string, string>>>>,
+  host: string,
+): string {
+  if (format !== 'text') {
+    const list = files.map(({ path, content, mode, owner }) => ({
+      path,
+      mode: mode.toString(8).padStart(4, '0'),
+      owner,
+      content: content.toString(),
+      ...(origins[path] ? { origin: origins[path] } : {}),
+    }));
+    const document = { host, files: list };
+    return format === 'json' ? `${JSON.stringify(document, null, 2)}\n` : `---\n${stringify(document, { lineWidth: 0 })}`;
+  }
+  return files
+    .map(({ path, content }) => {
+      const notes = Object.entries(origins[path] ?? {}).map(([field, origin]) => `#   ${field}: ${origin}\n`);
+      return `# ${path}\n${notes.join('')}${content.toString()}`;
+    })
+    .join('\n');
+}

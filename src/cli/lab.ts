@@ -1,0 +1,45 @@
+import type { ExitCode } from '../core/errors.ts';
+import type { Lab } from '../ports/services.ts';
+import { runLabDemo } from './lab-demo.ts';
+import type { CommandOptions, CommandServices } from './program.ts';
+import { flagText } from './read-options.ts';
+
+/** `lab`: keeps a lab up until it is interrupted, or shows what can be done in it (`--demo`). */
+export async function runLab(services: CommandServices, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  const given = flagText(options, 'dir');
+  const directory = given ?? (await services.makeTemporaryDirectory('kubeletadm-lab-'));
+  const lab = await services.startLab({ directory, hosts: typeof options.hosts === 'number' ? options.hosts : 3 });
+  try {
+    if (options.demo === true) return await runLabDemo(services, lab);
+    services.output.stdout(describeLab(lab));
+    await untilInterrupted(services.signal);
+    return 0;
+  } finally {
+    await lab.close();
+    if (given === undefined) await services.removeTemporaryDirectory(directory);
+  }
+}
+
+function describeLab(lab: Lab): string {
+  const flags = `--ssh-config ${lab.sshConfig}`;
+  const hosts = lab.hosts.map(({ name, port, rootDir }) => `  ${name}   127.0.0.1:${port}   ${rootDir}\n`).join('');
+  const endpoint = lab.server.replace(/^https:\/\//, '');
+  return `API server ${lab.server}
+Hosts (each a directory behind an SSH server):
+${hosts}
+Try, in another terminal:
+  kubeletadm init --kubeconfig ${lab.kubeconfig} ${flags} --host node1 --token ${lab.token.reveal()} --dry-run
+  kubeletadm join ${endpoint} --token ${lab.token.reveal()} --ca-cert ${lab.caFile} ${flags} --host node2
+  kubectl --kubeconfig ${lab.kubeconfig} -n kube-system get configmap kubelet-config -o yaml
+  ssh -F ${lab.sshConfig} node1 ls
+
+Ctrl-C ends it.
+`;
+}
+
+function untilInterrupted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,27 @@
+import { emptyConfig, type LoadedConfig, loadConfig } from '../core/config/load.ts';
+import type { ConfigKind } from '../core/config/model.ts';
+import { AppError } from '../core/errors.ts';
+import type { Warning } from '../core/plan/change.ts';
+import type { Services } from '../ports/services.ts';
+import type { CommandOptions } from './program.ts';
+import { flagText } from './read-options.ts';
+
+/** The `--config` file as it is written; values are judged once flags have been laid over it. */
+export async function loadConfigFile(services: Services, options: CommandOptions, kinds: readonly ConfigKind[]): Promise<LoadedConfig> {
+  const file = flagText(options, 'config');
+  if (file === undefined) return emptyConfig();
+  return loadConfig(await services.input.readText(file), file, { kinds, check: 'structure' });
+}
+
+/**
+ * Throws the errors of a configuration, all at once, with exit code 2.
+ * @returns its warnings
+ */
+export function requireValid({ problems }: LoadedConfig): readonly Warning[] {
+  const errors = problems.filter(({ severity }) => severity !== 'warning');
+  if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
+  return problems.map(({ code, message, path, position }) => {
+    const place = position === undefined ? '' : `${position.file}:${position.line}:${position.column}: `;
+    return { code, message: `${place}${path === undefined ? '' : `${path}: `}${message}`, ...(path === undefined ? {} : { field: path }) };
+  });
+}

@@ -1,0 +1,105 @@
+import type { LoadedConfig } from '../core/config/load.ts';
+import type { Arg } from '../core/config/model.ts';
+import { parseSource, type SourceDocument } from '../core/config/source.ts';
+import { AppError, usageError } from '../core/errors.ts';
+import { loadCatalogue } from '../core/kubelet/catalogue.ts';
+import { planPatches } from '../core/kubelet/patch-files.ts';
+import type { FieldSetting } from '../core/kubelet/setting.ts';
+import { parseGoDuration } from '../core/text/go-duration.ts';
+import type { Reporter } from '../ports/reporter.ts';
+import type { Services } from '../ports/services.ts';
+import type { NodeOptions } from '../workflows/prepare-node.ts';
+import type { CommandOptions } from './program.ts';
+import { flagList, flagText } from './read-options.ts';
+
+export interface NodeOptionsInput {
+  readonly config: LoadedConfig;
+  readonly kind: 'init' | 'join';
+  readonly options: CommandOptions;
+  readonly reporter: Reporter;
+}
+
+/** What init and join share: everything declared for the node, read from files and flags. */
+export async function readNodeOptions(services: Services, { config, kind, options, reporter }: NodeOptionsInput): Promise<NodeOptions> {
+  const document = kind === 'init' ? config.init : config.join;
+  const registration = document?.nodeRegistration ?? {};
+  const overlayFile = flagText(options, 'overlay');
+  const overlays = [
+    ...(kind === 'join' && config.kubelet ? [config.kubelet] : []),
+    ...(overlayFile === undefined ? [] : await readOverlay(services, overlayFile)),
+  ];
+  const directory = document?.patches?.directory;
+  const dryRun = options.dryRun === true || document?.dryRun === true;
+  return {
+    templates: await services.templates(),
+    catalogue: await loadCatalogue(),
+    nodeRegistration: { ...registration, kubeletExtraArgs: [...(registration.kubeletExtraArgs ?? []), ...extraArgsOf(options)] },
+    overlays,
+    declared: declaredFields(options),
+    settings: flagList(options, 'set'),
+    patches: directory === undefined ? [] : await readPatches(services, directory, reporter),
+    ignorePreflightErrors: flagList(options, 'ignorePreflightErrors'),
+    skipPreflight: [...flagList(options, 'skipPhases'), ...(document?.skipPhases ?? [])].includes('preflight'),
+    dryRun,
+    staged: flagText(options, 'rootfs') !== undefined,
+    kubeletHealthCheckMs: durationMs(document?.timeouts?.kubeletHealthCheck, 240_000),
+  };
+}
+
+/** A duration of the configuration in milliseconds; the default where it is absent. */
+export function durationMs(text: string | undefined, defaultMs: number): number {
+  const nanoseconds = text === undefined ? null : parseGoDuration(text);
+  return nanoseconds === null ? defaultMs : Number(nanoseconds / 1_000_000n);
+}
+
+async function readOverlay(services: Services, file: string): Promise<readonly SourceDocument[]> {
+  const { documents, problems } = parseSource(await services.input.readText(file), file);
+  if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });
+  const found = documents.filter(({ root }) => root !== null);
+  if (found.length === 1) return found;
+  throw new AppError(
+    {
+      code: 'CONFIG_WRONG_KIND',
+      message: `${file}: ${found.length === 0 ? 'there is no document' : 'there are several documents'}`,
+      mend: 'An overlay is one KubeletConfiguration',
+    },
+    { exitCode: 2 },
+  );
+}
+
+async function readPatches(services: Services, directory: string, reporter: Reporter): Promise<NodeOptions['patches']> {
+  const files = await services.input.readTree(directory);
+  const { patches, ignored } = planPatches(files.map(({ path, text }) => ({ path: `${directory}/${path}`, text })));
+  for (const { path, reason } of ignored)
+    reporter.report({ level: 'warning', code: 'PATCH_IGNORED', message: `${path} is not used: ${reason}` });
+  return patches.filter(({ target }) => target === 'kubeletconfiguration');
+}
+
+function declaredFields(options: CommandOptions): readonly FieldSetting[] {
+  const fields = [
+    ['resolvConf', 'resolv-conf'],
+    ['cgroupDriver', 'cgroup-driver'],
+  ] as const;
+  return fields.flatMap(([field, flag]): FieldSetting[] => {
+    const value = flagText(options, field);
+    return value === undefined ? [] : [{ path: [field], value, source: `--${flag}` }];
+  });
+}
+
+function extraArgsOf(options: CommandOptions): readonly Arg[] {
+  const one = (name: string, value: string | undefined): readonly Arg[] => (value === undefined ? [] : [{ name, value }]);
+  const labels = flagList(options, 'nodeLabels');
+  return [
+    ...one('node-ip', flagText(options, 'nodeIp')),
+    ...one('node-labels', labels.length === 0 ? undefined : labels.join(',')),
+    ...one('cloud-provider', flagText(options, 'cloudProvider')),
+    ...one('cloud-config', flagText(options, 'cloudConfig')),
+    ...flagList(options, 'kubeletExtraArgs').map(parseExtraArg),
+  ];
+}
+
+function parseExtraArg(text: string): Arg {
+  const match = /^-{0,2}([^=]+)=([\s\S]*)$/.exec(text);
+  if (match) return { name: match[1] as string, value: match[2] as string };
+  throw usageError(`--kubelet-extra-args ${text}: no name=value`, 'Write it like --kubelet-extra-args v=4');
+}

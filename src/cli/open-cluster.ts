@@ -1,0 +1,83 @@
+import { type Kubeconfig, type KubeconfigCluster, parseKubeconfig, resolveContext } from '../core/config/kubeconfig.ts';
+import { AppError, usageError } from '../core/errors.ts';
+import type { Warning } from '../core/plan/change.ts';
+import type { Cluster } from '../ports/cluster.ts';
+import type { Services } from '../ports/services.ts';
+import type { CommandOptions } from './program.ts';
+import { flagText } from './read-options.ts';
+
+/** Address and authority of an API server. */
+export interface ApiServerAddress {
+  readonly server: string;
+  readonly caPem: string;
+}
+
+export interface OpenedCluster {
+  /** Null: there is no API server to talk to. */
+  readonly cluster: Cluster | null;
+  readonly apiServer: ApiServerAddress | null;
+  readonly warnings: readonly Warning[];
+}
+
+const NO_CLUSTER: OpenedCluster = { cluster: null, apiServer: null, warnings: [] };
+
+/**
+ * Connects with an administrator's kubeconfig: `--kubeconfig`, then KUBECONFIG, `~/.kube/config`, `/etc/kubernetes/admin.conf`. Files staged into a directory
+ * belong to no cluster unless one is named.
+ * @throws AppError NO_API_SERVER (exit code 2) when a real run finds none; what the kubeconfig and the server say
+ */
+export async function openCluster(
+  services: Services,
+  options: CommandOptions,
+  run: { readonly dryRun: boolean; readonly staged: boolean },
+): Promise<OpenedCluster> {
+  const file = await kubeconfigFile(services, options, run.staged);
+  if (file === null) {
+    if (run.dryRun || run.staged) return NO_CLUSTER;
+    throw new AppError(
+      {
+        code: 'NO_API_SERVER',
+        message: 'no API server was given',
+        mend: "Give an administrator's kubeconfig with --kubeconfig or KUBECONFIG",
+      },
+      { exitCode: 2 },
+    );
+  }
+  const text = await services.input.readText(file);
+  const kubeconfig = parseKubeconfig(text, file);
+  const context = flagText(options, 'context');
+  const target = resolveContext(kubeconfig, context);
+  const cluster = await services.connectCluster({ kubeconfig: text, file, ...(context === undefined ? {} : { context }) });
+  const apiServer = await addressOf(services, target.cluster, kubeconfig);
+  if (!run.dryRun) return { cluster, apiServer, warnings: [] };
+  return cluster.version().then(
+    () => ({ cluster, apiServer, warnings: [] }),
+    async (error: unknown) => {
+      if (!(error instanceof AppError) || error.code !== 'CLUSTER_UNREACHABLE') throw error;
+      await cluster.close();
+      const message = `${error.problems[0]?.message ?? ''}: the cluster counts as empty`;
+      return { cluster: null, apiServer, warnings: [{ code: 'CLUSTER_UNREACHABLE', message }] };
+    },
+  );
+}
+
+async function kubeconfigFile(services: Services, options: CommandOptions, staged: boolean): Promise<string | null> {
+  const given = flagText(options, 'kubeconfig');
+  if (given !== undefined) return given;
+  if (staged) return null;
+  const fromEnv = services.env.KUBECONFIG?.split(':').filter(Boolean) ?? [];
+  if (fromEnv.length > 1) throw usageError('KUBECONFIG names several files', 'Give one with --kubeconfig');
+  const candidates = fromEnv.length === 1 ? fromEnv : [`${services.homeDirectory}/.kube/config`, '/etc/kubernetes/admin.conf'];
+  for (const candidate of candidates) if (await services.input.exists(candidate)) return candidate;
+  if (fromEnv[0] !== undefined)
+    throw new AppError({ code: 'INPUT_UNREADABLE', message: `KUBECONFIG names ${fromEnv[0]}, and there is no such file` }, { exitCode: 2 });
+  return null;
+}
+
+/** The authority as PEM, wherever the kubeconfig has it. Null when it has none (public CAs, or no verification). */
+export async function addressOf(services: Services, cluster: KubeconfigCluster, { file }: Kubeconfig): Promise<ApiServerAddress | null> {
+  if (cluster.caData !== undefined) return { server: cluster.server, caPem: Buffer.from(cluster.caData, 'base64').toString('utf8') };
+  if (cluster.caFile === undefined) return null;
+  const path = cluster.caFile.startsWith('/') ? cluster.caFile : `${file.replace(/[^/]*$/, '')}${cluster.caFile}`;
+  return { server: cluster.server, caPem: await services.input.readText(path) };
+}

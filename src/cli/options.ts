@@ -1,0 +1,66 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+
+/** A repeatable option whose values may also be separated by commas, as kubeadm's lists are. */
+export function collectList(value: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), ...value.split(',').filter((item) => item !== '')];
+}
+
+/** A repeatable option whose values may hold commas. */
+export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), value];
+}
+
+/** A whole number. Throws commander's error for anything else. */
+export function parseCount(value: string): number {
+  if (!/^\d+$/.test(value)) throw new InvalidArgumentError('a whole number is wanted');
+  return Number(value);
+}
+
+/** `-v`, which every command has. */
+export function addVerbosity(command: Command): Command {
+  return command.option('-v, --v <level>', 'how much to tell: 1 facts, 2 commands, 5 stack traces', parseCount, 0);
+}
+
+/** `--dry-run`, `-o`, `--exit-code`, `--show-origin`: for commands that make a plan. */
+export function addPlanOptions(command: Command): Command {
+  return command
+    .option('--dry-run', 'print the plan with a diff and change nothing')
+    .addOption(new Option('-o, --output <format>', 'how the plan is printed').choices(['text', 'json', 'yaml']).default('text'))
+    .option('--exit-code', 'with --dry-run: exit with 6 when changes are pending')
+    .option('--show-origin', 'say of each field which layer it comes from')
+    .option('--skip-phases <phases>', 'phases to leave out, by name or parent/child', collectList)
+    .option('--ignore-preflight-errors <checks>', "preflight checks whose errors become warnings; 'all' ignores all", collectList);
+}
+
+/** Which host to work on. */
+export function addHostOptions(command: Command): Command {
+  return command
+    .option('--host <[user@]address[:port]>', 'work on this host over SSH (repeatable); default: this machine', collect)
+    .option('--rootfs <dir>', 'stage all files into this directory in place of /; nothing is started')
+    .option('--ssh-config <file>', 'OpenSSH client configuration (default: ~/.ssh/config and /etc/ssh/ssh_config)')
+    .option('-i, --ssh-identity <file>', 'private key (repeatable)', collect)
+    .option('--ssh-known-hosts <file>', 'known_hosts file to judge host keys by')
+    .option('--ssh-accept-new', 'accept and record the key of a host that is not known yet; a changed key is always refused')
+    .option('--ssh-password-stdin', 'read the SSH password from the first line of standard input (or KUBELETADM_SSH_PASSWORD)')
+    .addOption(new Option('--become <how>', 'how to be root on the host').choices(['auto', 'sudo', 'none']).default('auto'))
+    .option('--sudo-password-stdin', 'read the sudo password from the next line of standard input (or KUBELETADM_SUDO_PASSWORD)')
+    .option('--connect-timeout <seconds>', 'how long to try to reach a host', parseCount, 10);
+}
+
+/** What is declared for one node, in place of what is detected. */
+export function addNodeOptions(command: Command): Command {
+  return command
+    .option('--config <file>', "kubeadm configuration documents; '-' is standard input")
+    .option('--node-name <name>', 'name of the node (default: the host name)')
+    .option('--cri-socket <socket>', 'socket of the container runtime (default: detected)')
+    .option('--patches <dir>', 'directory of patches: target[suffix][+patchtype].{yaml,json}')
+    .option('--overlay <file>', 'KubeletConfiguration for this node, merged over the one of the cluster')
+    .option('--set <field=value>', 'set one KubeletConfiguration field of this node, e.g. --set maxPods=50 (repeatable)', collect)
+    .option('--resolv-conf <file>', 'resolvConf of this node (default: detected from systemd-resolved)')
+    .option('--cgroup-driver <driver>', 'cgroupDriver of this node (default: asked of the container runtime)')
+    .option('--node-ip <address>', 'IP address of the node, or one IPv4 and one IPv6 with a comma between')
+    .option('--node-labels <key=value>', 'labels the node registers with', collectList)
+    .option('--cloud-provider <name>', "'external', or an in-tree provider where this kubelet still has it")
+    .option('--cloud-config <file>', 'configuration of an in-tree cloud provider, on the host')
+    .option('--kubelet-extra-args <name=value>', 'flag for the kubelet (repeatable); of a name given twice the last wins', collect);
+}

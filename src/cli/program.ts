@@ -1,0 +1,194 @@
+import { Command, type CommanderError, Option } from 'commander';
+import { type ExitCode, usageError } from '../core/errors.ts';
+import type { Services } from '../ports/services.ts';
+import { INIT_PHASES, JOIN_PHASES, type PhaseHelp } from '../workflows/phase-lists.ts';
+import { addHostOptions, addNodeOptions, addPlanOptions, addVerbosity, collect, collectList, parseCount } from './options.ts';
+
+/** Runs a command and gives the exit code. Loaded on use, so that help is quick. */
+type Run = (services: CommandServices, args: readonly string[], options: CommandOptions) => Promise<ExitCode>;
+export type CommandOptions = Readonly<Record<string, unknown>>;
+
+/** What commands get: the services, and other command lines to run. */
+export interface CommandServices extends Services {
+  runCommand(argv: readonly string[]): Promise<ExitCode>;
+}
+
+/**
+ * The command tree. `exit` gets the code of the command that ran.
+ * @param load gives the function that runs a command
+ */
+export function buildProgram(services: CommandServices, exit: (code: ExitCode) => void, version: string): Command {
+  const on = (command: Command, load: () => Promise<Run>): Command =>
+    command.action(async (...args: unknown[]) => {
+      const own = args.at(-1) as Command;
+      const options = own.optsWithGlobals() as CommandOptions;
+      exit(await (await load())(services, own.args, options));
+    });
+  const program = new Command('kubeletadm')
+    .description('Bootstrap, provision and reconfigure kubelets like kubeadm does, on this machine or over SSH')
+    .version(version, '--version', 'print the version')
+    .helpCommand(false)
+    .showHelpAfterError('(--help shows what there is)')
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => services.output.stdout(text), writeErr: (text) => services.output.stderr(text) });
+  addVerbosity(program);
+  initCommand(program, on);
+  joinCommand(program, on);
+  resetCommand(program, on);
+  configCommand(program, on);
+  labCommand(program, on);
+  on(
+    program
+      .command('version')
+      .description('Print the version')
+      .addOption(outputOption(['text', 'json', 'yaml'])),
+    async () => (await import('./version.ts')).runVersion,
+  );
+  return program;
+}
+
+type On = (command: Command, load: () => Promise<Run>) => Command;
+
+function initCommand(program: Command, on: On): void {
+  const load = async (): Promise<Run> => (await import('./init.ts')).runInit;
+  const options = (command: Command): Command => addInitOptions(addHostOptions(addNodeOptions(addPlanOptions(command))));
+  const init = on(
+    options(program.command('init').description('Bring up the kubelet of the first node and upload its configuration for all others')),
+    load,
+  );
+  init.addHelpText('after', () => `\nPhases:\n${phaseLines(INIT_PHASES)}\n\n${INIT_EXAMPLES}`);
+  const phase = options(
+    init.command('phase').description('Run one phase of init').argument('<name...>', 'a phase, e.g. upload-config kubelet'),
+  );
+  on(phase, load).addHelpText('after', () => `\nPhases:\n${phaseLines(INIT_PHASES)}`);
+}
+
+function joinCommand(program: Command, on: On): void {
+  const load = async (): Promise<Run> => (await import('./join.ts')).runJoin;
+  const options = (command: Command): Command => addJoinOptions(addHostOptions(addNodeOptions(addPlanOptions(command))));
+  const join = on(
+    options(program.command('join').description('Join a node to a cluster').argument('[address:port]', 'the API server')),
+    load,
+  );
+  join.addHelpText('after', () => `\nPhases:\n${phaseLines(JOIN_PHASES)}\n\n${JOIN_EXAMPLES}`);
+}
+
+function resetCommand(program: Command, on: On): void {
+  const reset = addHostOptions(addPlanOptions(program.command('reset').description('Take off a host what init or join put there')))
+    .option('--config <file>', "a ResetConfiguration document; '-' is standard input")
+    .option('--cri-socket <socket>', 'socket of the container runtime (default: detected)')
+    .option('--cert-dir <dir>', 'directory of the certificates (default: /etc/kubernetes/pki)')
+    .option('--cleanup-tmp-dir', 'empty /etc/kubernetes/tmp as well')
+    .option('-f, --force', 'do not ask');
+  on(reset, async () => (await import('./reset.ts')).runReset);
+}
+
+function configCommand(program: Command, on: On): void {
+  const config = program.command('config').description('Look at, check and convert configuration files');
+  const print = config.command('print').description('Print default configurations');
+  for (const action of ['init', 'join', 'reset', 'upgrade'] as const) {
+    const command = print.command(`${action}-defaults`).description(`Print the defaults of ${action}`);
+    if (action === 'init') command.option('--component-configs <kinds>', 'also KubeletConfiguration, KubeProxyConfiguration', collectList);
+    on(command, async () => {
+      const { runPrintDefaults } = await import('./config-print.ts');
+      return (services, _args, options) => runPrintDefaults(services, action, options);
+    });
+  }
+  const validate = config
+    .command('validate')
+    .description('Check configuration files; exit code 2 when one is not right')
+    .argument('[file...]', "files; '-' is standard input");
+  validate
+    .option('--config <file>', 'a file, as kubeadm names it (repeatable)', collect)
+    .option('--allow-deprecated-api', 'no warning about API versions that will go');
+  validate
+    .option('--kubernetes-version <version>', 'the kubelet to judge KubeletConfigurations by, e.g. 1.34')
+    .option('--lenient', 'unknown and duplicate fields of a KubeletConfiguration are warnings');
+  on(validate.addOption(outputOption(['text', 'json'])), async () => (await import('./config-validate.ts')).runValidate);
+  const migrate = config
+    .command('migrate')
+    .description('Convert older kubeadm documents to v1beta4; KubeletConfiguration documents stay as they are');
+  migrate
+    .requiredOption('--old-config <file>', "the file to convert; '-' is standard input")
+    .option('--new-config <file>', 'where to write the result (default: standard output)');
+  on(migrate, async () => (await import('./config-migrate.ts')).runMigrate);
+  const render = addInitOptions(addHostOptions(addNodeOptions(config.command('render').description('Print the files a node would get'))));
+  render.option('--show-origin', 'say of each field which layer it comes from').addOption(outputOption(['text', 'json', 'yaml']));
+  on(render.argument('[path...]', 'only these files'), async () => (await import('./config-render.ts')).runRender);
+}
+
+function labCommand(program: Command, on: On): void {
+  const lab = program
+    .command('lab')
+    .description('Start a lab in this process: an API server and three hosts to try everything on; no root needed');
+  lab
+    .option('--demo', 'run init on one host and join on the others, show the results and end')
+    .option('--hosts <count>', 'how many hosts', parseCount, 3)
+    .option('--dir <dir>', 'where to keep it (default: a new directory below the temporary one)');
+  on(lab, async () => (await import('./lab.ts')).runLab);
+}
+
+function addInitOptions(command: Command): Command {
+  return command
+    .option('--kubeconfig <file>', 'credentials of an administrator (default: KUBECONFIG, ~/.kube/config, /etc/kubernetes/admin.conf)')
+    .option('--context <name>', 'context of the kubeconfig')
+    .option('--kubernetes-version <version>', 'version of the control plane (default: asked of the API server)')
+    .option('--service-cidr <cidr>', 'addresses of services; the tenth is the clusterDNS of all nodes (default: 10.96.0.0/12)')
+    .option('--service-dns-domain <domain>', 'domain of services (default: cluster.local)')
+    .option('--pod-network-cidr <cidr>', 'addresses of pods')
+    .option('--control-plane-endpoint <host:port>', 'address of all control planes together')
+    .option('--cert-dir <dir>', 'directory of the certificates (default: /etc/kubernetes/pki)')
+    .option('--image-repository <repository>', 'where control plane images come from')
+    .option('--feature-gates <name=bool>', "kubeadm's feature gates")
+    .option('--token <token>', 'bootstrap token')
+    .option('--token-ttl <duration>', 'how long it lives (default: 24h0m0s; 0 is for ever)')
+    .option('--apiserver-advertise-address <address>', 'address the API server tells others')
+    .option('--apiserver-bind-port <port>', 'port of the API server')
+    .option('--apiserver-cert-extra-sans <names>', 'more names for the certificate of the API server', collectList)
+    .option('--force-upload', 'replace a kubelet-config that was edited by hand');
+}
+
+function addJoinOptions(command: Command): Command {
+  return command
+    .option('--token <token>', 'both --discovery-token and --tls-bootstrap-token')
+    .option('--discovery-token <token>', 'token to find the cluster with')
+    .option('--discovery-token-ca-cert-hash <type:value>', "pin of the cluster's CA (repeatable)", collect)
+    .option('--discovery-token-unsafe-skip-ca-verification', 'trust the token alone')
+    .option('--discovery-file <file>', 'kubeconfig to find the cluster with')
+    .option('--tls-bootstrap-token <token>', 'token the kubelet bootstraps itself with')
+    .option('--ca-cert <file>', 'CA certificate of the cluster, in place of discovering it')
+    .option('--control-plane', 'make the node a control plane')
+    .option('--certificate-key <key>', 'key of the uploaded control plane certificates')
+    .option('--apiserver-advertise-address <address>', 'with --control-plane: address its API server tells others')
+    .option('--apiserver-bind-port <port>', 'with --control-plane: port of its API server');
+}
+
+function outputOption(choices: readonly string[]): Option {
+  return new Option('-o, --output <format>', 'how it is printed').choices(choices).default('text');
+}
+
+function phaseLines(phases: readonly PhaseHelp[]): string {
+  const width = Math.max(...phases.map(({ name }) => name.length));
+  return phases.map(({ name, short }) => `  ${name.padEnd(width)}  ${short}`).join('\n');
+}
+
+const INIT_EXAMPLES = `Examples:
+  # what would change on this machine, and why each field is what it is
+  kubeletadm init --kubeconfig admin.conf --dry-run --show-origin
+  # a host over SSH, with its own address and a smaller pod limit
+  kubeletadm init --kubeconfig admin.conf --host root@10.0.0.11 --node-ip 10.0.0.11 --set maxPods=50
+  # only the files, into a directory (for an image)
+  kubeletadm init --config init.yaml --rootfs ./image
+  # one phase
+  kubeletadm init phase upload-config kubelet --kubeconfig admin.conf`;
+
+const JOIN_EXAMPLES = `Examples:
+  kubeletadm join 10.0.0.10:6443 --token abcdef.0123456789abcdef --ca-cert ca.crt --host root@10.0.0.12
+  kubeletadm join --discovery-file cluster.conf --host node2 --host node3 --dry-run
+  kubeletadm join --config join.yaml --overlay node2-kubelet.yaml --host node2`;
+
+/** Turns what commander throws into ours; null: help or version was printed, all is well. */
+export function usageOf(error: CommanderError): ReturnType<typeof usageError> | null {
+  if (error.exitCode === 0) return null;
+  return usageError(error.message.replace(/^error: /, ''), 'kubeletadm --help shows what there is');
+}

@@ -1,0 +1,61 @@
+import type { Flags } from '../core/config/flags.ts';
+import { Secret } from '../core/text/secret.ts';
+import type { HostTarget, Services, SshOptions } from '../ports/services.ts';
+import type { CommandOptions } from './program.ts';
+
+/** The text of an option; undefined when it was not given. */
+export function flagText(options: CommandOptions, name: string): string | undefined {
+  const value = options[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** The items of a repeatable option. */
+export function flagList(options: CommandOptions, name: string): readonly string[] {
+  const value = options[name];
+  return Array.isArray(value) ? (value as readonly string[]) : [];
+}
+
+/** The options under the names kubeadm gives them on the command line: `podNetworkCidr` is `pod-network-cidr`. */
+export function kubeadmFlags(options: CommandOptions): Flags {
+  const entries = Object.entries(options).flatMap(([name, value]) => {
+    const kept = typeof value === 'string' || typeof value === 'boolean' || Array.isArray(value);
+    return kept ? [[name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`), value]] : [];
+  });
+  return Object.fromEntries(entries) as Flags;
+}
+
+/** The hosts to work on: those of `--host`, else this machine. Passwords come from standard input or the environment, never from an option. */
+export async function readHostTargets(services: Services, options: CommandOptions): Promise<readonly HostTarget[]> {
+  const rootDir = flagText(options, 'rootfs');
+  const staged = rootDir === undefined ? {} : { rootDir };
+  const addresses = flagList(options, 'host');
+  if (addresses.length === 0) return [staged];
+  const ssh = await readSshOptions(services, options);
+  return addresses.map((address) => ({ address, ssh, ...staged }));
+}
+
+async function readSshOptions(services: Services, options: CommandOptions): Promise<SshOptions> {
+  const fromStdin =
+    options.sshPasswordStdin === true || options.sudoPasswordStdin === true ? (await services.input.readText('-')).split('\n') : [];
+  const password = options.sshPasswordStdin === true ? fromStdin.shift() : services.env.KUBELETADM_SSH_PASSWORD;
+  const sudoPassword = options.sudoPasswordStdin === true ? fromStdin.shift() : services.env.KUBELETADM_SUDO_PASSWORD;
+  const passphrase = services.env.KUBELETADM_SSH_PASSPHRASE;
+  const [configFile, knownHostsFile] = [flagText(options, 'sshConfig'), flagText(options, 'sshKnownHosts')];
+  const secret = (name: string, value: string | undefined) => (value === undefined || value === '' ? {} : { [name]: new Secret(value) });
+  return {
+    ...(configFile === undefined ? {} : { configFile }),
+    ...(knownHostsFile === undefined ? {} : { knownHostsFile }),
+    identityFiles: flagList(options, 'sshIdentity'),
+    acceptNewHostKeys: options.sshAcceptNew === true,
+    connectTimeoutMs: (typeof options.connectTimeout === 'number' ? options.connectTimeout : 10) * 1000,
+    become: (flagText(options, 'become') ?? 'auto') as 'auto' | 'sudo' | 'none',
+    ...secret('password', password),
+    ...secret('sudoPassword', sudoPassword),
+    ...secret('passphrase', passphrase),
+  };
+}
+
+/** How much to tell. */
+export function verbosityOf(options: CommandOptions): number {
+  return typeof options.v === 'number' ? options.v : 0;
+}

@@ -1,0 +1,47 @@
+import { mergeResetFlags } from '../core/config/flags.ts';
+import { type ExitCode, usageError } from '../core/errors.ts';
+import type { Services } from '../ports/services.ts';
+import { RESET_LEAVES, resetWorkflow } from '../workflows/reset.ts';
+import { loadConfigFile, requireValid } from './load-config-file.ts';
+import type { CommandOptions } from './program.ts';
+import { flagList, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
+import { runOnHosts } from './run-on-hosts.ts';
+
+/** `reset`. */
+export async function runReset(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  const config = mergeResetFlags(await loadConfigFile(services, options, ['ResetConfiguration']), kubeadmFlags(options));
+  const warnings = requireValid(config);
+  const reset = config.reset ?? {};
+  const dryRun = options.dryRun === true || reset.dryRun === true;
+  const targets = await readHostTargets(services, options);
+  if (!dryRun && options.force !== true && reset.force !== true)
+    await confirmReset(
+      services,
+      targets.map(({ address, rootDir }) => address ?? rootDir ?? 'this machine'),
+    );
+  const skipPhases = reset.skipPhases ?? [];
+  const code = await runOnHosts(services, {
+    workflow: resetWorkflow,
+    targets,
+    cluster: null,
+    workflowOptions: {
+      reset,
+      ignorePreflightErrors: flagList(options, 'ignorePreflightErrors'),
+      skipPreflight: [...flagList(options, 'skipPhases'), ...skipPhases].includes('preflight'),
+      dryRun,
+    },
+    options,
+    reporter: services.reporter({ verbosity: verbosityOf(options), format: 'text' }),
+    warnings,
+    dryRun,
+    skipPhases,
+  });
+  if (!dryRun) services.output.stderr(`Left as it is:\n${RESET_LEAVES.map((item) => `  ${item}\n`).join('')}`);
+  return code;
+}
+
+async function confirmReset(services: Services, hosts: readonly string[]): Promise<void> {
+  const answer = await services.confirm(`Reset ${hosts.join(', ')}? Everything init or join put there is removed. [y/N] `);
+  if (answer === null) throw usageError('reset asks before it removes anything, and there is no terminal to ask on', 'Add --force');
+  if (!answer) throw usageError('reset was not confirmed', 'Nothing was changed');
+}

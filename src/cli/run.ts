@@ -1,0 +1,38 @@
+import { CommanderError } from 'commander';
+import type { ExitCode } from '../core/errors.ts';
+import type { Services } from '../ports/services.ts';
+import { buildProgram } from './program.ts';
+import { showProblem } from './show-problem.ts';
+
+/**
+ * Runs one command line.
+ * @param argv without the interpreter and the script
+ * @returns the exit code; errors have been said on stderr
+ */
+export async function runCli(argv: readonly string[], services: Services, version: string): Promise<ExitCode> {
+  let code: ExitCode = 0;
+  const commands = { ...services, runCommand: (line: readonly string[]) => runCli(line, services, version) };
+  const program = buildProgram(
+    commands,
+    (result) => {
+      code = result;
+    },
+    version,
+  );
+  try {
+    await program.parseAsync([...argv], { from: 'user' });
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    return showProblem(error, services.output, verbosityOf(argv));
+  }
+}
+
+/** `-v 5`, `-v5`, `--v=5`: needed before and after commander reads it. */
+function verbosityOf(argv: readonly string[]): number {
+  for (const [i, arg] of argv.entries()) {
+    const match = /^(?:-v|--v)(?:=?(\d+))?$/.exec(arg);
+    if (match) return Number(match[1] ?? argv[i + 1] ?? 0) || 0;
+  }
+  return 0;
+}

@@ -1,0 +1,105 @@
+import { combineFacts, defineFact } from '../core/facts/fact.ts';
+import { fileFacts } from '../core/facts/file-facts.ts';
+import { initSystem } from '../core/facts/init-system.ts';
+import type { FileFact, Question } from '../core/facts/question.ts';
+import { type UnitState, unitState } from '../core/facts/unit.ts';
+import type { HostChange, PhasePlan } from '../core/plan/change.ts';
+import { observe } from '../engine/observe.ts';
+import { definePhase } from '../engine/phase.ts';
+
+export interface CleanupNodeInput {
+  readonly certificatesDir: string;
+  readonly criSocket: string;
+  readonly cleanupTmpDir: boolean;
+  /** Of ResetConfiguration: `MNT_FORCE` and the like. */
+  readonly unmountFlags: readonly string[];
+}
+
+interface CleanupFacts {
+  readonly unit: UnitState | null;
+  readonly init: 'systemd' | 'openrc' | null;
+  readonly files: ReadonlyMap<string, FileFact | null>;
+  readonly directories: ReadonlyMap<string, readonly string[] | null>;
+  readonly mountsBelowKubelet: boolean;
+  readonly pods: readonly string[];
+}
+
+const KUBELET_DIR = '/var/lib/kubelet';
+const MANIFESTS = '/etc/kubernetes/manifests';
+const TMP = '/etc/kubernetes/tmp';
+const KUBECONFIGS = ['admin', 'super-admin', 'kubelet', 'bootstrap-kubelet', 'controller-manager', 'scheduler'].map(
+  (name) => `/etc/kubernetes/${name}.conf`,
+);
+
+/** umount(8) options for the flags of umount(2) that ResetConfiguration names. */
+const UMOUNT_OPTIONS: Readonly<Record<string, string>> = { MNT_FORCE: '-f', MNT_DETACH: '-l', UMOUNT_NOFOLLOW: '--no-canonicalize' };
+
+/**
+ * Stops the kubelet and takes off the host what init and join put there.
+ * @see kubeadm 1.36 reset phase cleanup-node
+ */
+export const cleanupNode = definePhase<CleanupNodeInput, CleanupFacts>({
+  name: 'cleanup-node',
+  short: 'Stop the kubelet and remove what init or join wrote',
+  observe: async ({ host, signal }, input) => {
+    const socket = input.criSocket.replace(/^unix:\/\//, '');
+    const facts = combineFacts({
+      unit: unitState('kubelet'),
+      init: initSystem,
+      files: fileFacts(KUBECONFIGS),
+      directories: directoryLists([MANIFESTS, KUBELET_DIR, input.certificatesDir, TMP]),
+      mounts: fileFacts(['/proc/self/mounts']),
+      pods: defineFact(
+        {
+          list: {
+            kind: 'command',
+            argv: ['sh', '-c', `[ -S "$1" ] && crictl --runtime-endpoint "unix://$1" --timeout 10s pods -q`, 'sh', socket],
+          },
+        },
+        ({ list }) => (list.exitCode === 0 ? list.stdout.split('\n').filter(Boolean) : []),
+      ),
+    });
+    const { mounts, ...found } = await observe(host, facts, signal);
+    const table = mounts.get('/proc/self/mounts')?.content ?? '';
+    return { ...found, mountsBelowKubelet: table.split('\n').some((line) => (line.split(' ')[1] ?? '').startsWith(`${KUBELET_DIR}/`)) };
+  },
+  plan: planCleanup,
+});
+
+function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
+  const because = 'reset';
+  const isFull = (path: string): boolean => (facts.directories.get(path) ?? []).length > 0;
+  const emptied = [MANIFESTS, KUBELET_DIR, input.certificatesDir, ...(input.cleanupTmpDir ? [TMP] : [])].filter(isFull);
+  const changes: readonly HostChange[] = [
+    ...(facts.unit !== null && facts.unit.activeState !== 'inactive' && facts.unit.loadState !== 'not-found'
+      ? [{ kind: 'stop-unit', unit: 'kubelet', because } as const]
+      : []),
+    ...(facts.mountsBelowKubelet
+      ? [{ kind: 'unmount-below', path: KUBELET_DIR, flags: umountOptions(input.unmountFlags), because } as const]
+      : []),
+    ...(facts.pods.length > 0
+      ? [{ kind: 'remove-pods', criSocket: input.criSocket, because: `${facts.pods.length} pods of the node are there` } as const]
+      : []),
+    ...emptied.map((path) => ({ kind: 'empty-directory', path, because }) as const),
+    ...KUBECONFIGS.flatMap((path): readonly HostChange[] => {
+      const found = facts.files.get(path) ?? null;
+      return found === null
+        ? []
+        : [{ kind: 'remove-file', path, before: { content: found.content ?? '', mode: found.mode, owner: found.owner }, because }];
+    }),
+  ];
+  return changes.length === 0 ? { changes, noop: 'nothing of init or join is on the host' } : { changes };
+}
+
+function umountOptions(flags: readonly string[]): readonly string[] {
+  return flags.flatMap((flag) => UMOUNT_OPTIONS[flag] ?? []);
+}
+
+function directoryLists(paths: readonly string[]) {
+  const questions: Record<string, Question> = {};
+  for (const path of paths) questions[path] = { kind: 'list', path };
+  return defineFact(
+    questions,
+    (answers) => new Map(paths.map((path) => [path, (answers as Readonly<Record<string, readonly string[] | null>>)[path] ?? null])),
+  );
+}

@@ -1,0 +1,121 @@
+import { parseSource, sourceToJson } from '../core/config/source.ts';
+import { type Json, jsonEqual } from '../core/json.ts';
+import {
+  isGenerated,
+  KUBELET_CONFIG_KEY,
+  kubeletConfigMap,
+  kubeletConfigMapName,
+  kubeletConfigRbac,
+} from '../core/kubernetes/kubelet-config-map.ts';
+import type { KubeObject, ObjectRef } from '../core/kubernetes/object.ts';
+import { diffRbac } from '../core/kubernetes/rbac-diff.ts';
+import type { ClusterChange, PhasePlan, Warning } from '../core/plan/change.ts';
+import { unifiedDiff } from '../core/plan/text-diff.ts';
+import { definePhase } from '../engine/phase.ts';
+import type { Cluster } from '../ports/cluster.ts';
+
+export interface UploadKubeletConfigInput {
+  /** Minor version of the control plane; it names the ConfigMap. */
+  readonly controlPlaneMinor: number;
+  /** The KubeletConfiguration for all nodes, as YAML. */
+  readonly yaml: string;
+  /** The user gave no KubeletConfiguration: the ConfigMap may be made anew at any time. */
+  readonly generated: boolean;
+  /** Replace a ConfigMap that was edited by hand. */
+  readonly forceUpload: boolean;
+  /** Plan as if the cluster were empty when there is none (`--dry-run`). */
+  readonly assumeEmptyCluster: boolean;
+}
+
+type Found = { readonly configMap: KubeObject | null; readonly role: KubeObject | null; readonly binding: KubeObject | null } | null;
+
+/**
+ * Uploads the KubeletConfiguration of all nodes with the RBAC that lets nodes read it. A ConfigMap that was edited by hand is shown as a diff and kept.
+ * kubeadm 1.36: init phase upload-config/kubelet (which overwrites it).
+ */
+export const uploadConfigKubelet = definePhase<UploadKubeletConfigInput, Found>({
+  name: 'upload-config/kubelet',
+  short: 'Upload the kubelet configuration to a ConfigMap',
+  observe: async ({ cluster }, input) => {
+    if (cluster === null) return input.assumeEmptyCluster ? { configMap: null, role: null, binding: null } : null;
+    const name = kubeletConfigMapName(input.controlPlaneMinor);
+    const [role, binding] = kubeletConfigRbac(name);
+    const [foundMap, foundRole, foundBinding] = await Promise.all([
+      getLike(cluster, kubeletConfigMap(name, '', false)),
+      getLike(cluster, role),
+      getLike(cluster, binding),
+    ]);
+    return { configMap: foundMap, role: foundRole, binding: foundBinding };
+  },
+  plan: (found, input) => {
+    if (found === null) return { changes: [], deferred: 'needs the API server, and none was given (--kubeconfig)' };
+    return planUpload(found, input);
+  },
+});
+
+function getLike(cluster: Cluster, object: KubeObject): Promise<KubeObject | null> {
+  const { name, namespace } = object.metadata;
+  const ref: ObjectRef = { apiVersion: object.apiVersion, kind: object.kind, name, ...(namespace === undefined ? {} : { namespace }) };
+  return cluster.get(ref);
+}
+
+function planUpload(found: NonNullable<Found>, input: UploadKubeletConfigInput): PhasePlan {
+  const name = kubeletConfigMapName(input.controlPlaneMinor);
+  const [role, binding] = kubeletConfigRbac(name);
+  const { change, warnings } = planConfigMap(found.configMap, kubeletConfigMap(name, input.yaml, input.generated), input.forceUpload);
+  const changes = [change, diffRbac(found.role, role), diffRbac(found.binding, binding)].filter((one) => one !== null);
+  const noop =
+    changes.length > 0
+      ? {}
+      : {
+          noop:
+            warnings.length > 0
+              ? `ConfigMap kube-system/${name} is kept as it is`
+              : `ConfigMap kube-system/${name} and its RBAC are current`,
+        };
+  return { changes, warnings, ...noop };
+}
+
+function planConfigMap(
+  found: KubeObject | null,
+  wanted: KubeObject,
+  force: boolean,
+): { change: ClusterChange | null; warnings: readonly Warning[] } {
+  if (found === null) return { change: { kind: 'create-object', object: wanted, because: 'it is missing' }, warnings: [] };
+  const [before, after] = [textOf(found), textOf(wanted)];
+  if (sameYaml(before, after)) return { change: null, warnings: [] };
+  const { name } = found.metadata;
+  const diff = unifiedDiff(before, after, {
+    before: `kube-system/${name} in the cluster`,
+    after: `kube-system/${name} as it would be uploaded`,
+  });
+  if (!isGenerated(found) && !force) {
+    const message = `ConfigMap kube-system/${name} was not generated or was edited by hand: it is kept. Replace it with --force-upload; the difference:\n${diff}`;
+    return { change: null, warnings: [{ code: 'KUBELET_CONFIG_KEPT', message }] };
+  }
+  const because = isGenerated(found) ? 'it was generated from other settings' : 'it differs, and --force-upload was given';
+  return { change: { kind: 'update-object', object: replaceData(found, wanted), before: found, because }, warnings: [] };
+}
+
+/** The wanted data in the object that is there: labels and annotations of others stay. */
+function replaceData(found: KubeObject, wanted: KubeObject): KubeObject {
+  const { 'kubeadm.kubernetes.io/component-config.hash': _, ...others } = found.metadata.annotations ?? {};
+  const annotations = { ...others, ...wanted.metadata.annotations };
+  const data = { ...((found.data as Record<string, string> | undefined) ?? {}), [KUBELET_CONFIG_KEY]: textOf(wanted) };
+  return { ...found, metadata: { ...found.metadata, annotations }, data };
+}
+
+function textOf(configMap: KubeObject): string {
+  const data = configMap.data as Readonly<Record<string, string>> | undefined;
+  return data?.[KUBELET_CONFIG_KEY] ?? '';
+}
+
+function sameYaml(a: string, b: string): boolean {
+  return jsonEqual(readYaml(a), readYaml(b));
+}
+
+function readYaml(text: string): Json {
+  const { documents, problems } = parseSource(text, 'kubelet-config');
+  const root = documents[0]?.root ?? null;
+  return problems.length > 0 || root === null ? text : sourceToJson(root);
+}

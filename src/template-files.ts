@@ -1,0 +1,23 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../templates', import.meta.url));
+
+/**
+ * The templates as text, by the path their file has on the host (without the first slash). `npm run build` puts their texts in place of this module.
+ */
+export async function loadTemplates(): Promise<ReadonlyMap<string, string>> {
+  const entries = await readdir(ROOT, { recursive: true, withFileTypes: true });
+  const paths = entries.filter((entry) => entry.isFile() && entry.name.endsWith('.hbs')).map((entry) => join(entry.parentPath, entry.name));
+  const texts = await Promise.all(paths.map((path) => readFile(path, 'utf8')));
+  return new Map(
+    paths.map((path, i) => [
+      relative(ROOT, path)
+        .split(sep)
+        .join('/')
+        .replace(/\.hbs$/, ''),
+      texts[i] as string,
+    ]),
+  );
+}

@@ -1,0 +1,38 @@
+import type { HostFacts } from '../core/facts/host-facts.ts';
+import type { WantedFile } from '../core/plan/diff-file.ts';
+import { renderTemplate, type Templates } from '../core/render/template.ts';
+import type { Secret } from '../core/text/secret.ts';
+
+const BOOTSTRAP_CONF = '/etc/kubernetes/bootstrap-kubelet.conf';
+const CLUSTER_NAME = 'kubernetes';
+
+export interface BootstrapTarget {
+  readonly server: string;
+  readonly caPem: string;
+  /** Where the kubelet finds the authority that clients must be signed by. */
+  readonly caPath: string;
+  /** Null: the kubelet has an identity, no bootstrap credentials are needed. */
+  readonly token: Secret | null;
+}
+
+/**
+ * The CA certificate and, for a kubelet without an identity, the bootstrap kubeconfig.
+ * @see kubeadm 1.36 join kubelet-start: bootstrap-kubelet.conf 0600, then caCertPath 0644
+ */
+export function bootstrapFiles(templates: Templates, { server, caPem, caPath, token }: BootstrapTarget): readonly WantedFile[] {
+  const ca: WantedFile = { path: caPath, content: caPem, mode: 0o644, owner: 'root:root', onlyIfAbsent: true };
+  if (token === null) return [ca];
+  const content = renderTemplate(templates, BOOTSTRAP_CONF, {
+    caData: Buffer.from(caPem, 'utf8').toString('base64'),
+    server,
+    clusterName: CLUSTER_NAME,
+    contextName: `tls-bootstrap-token-user@${CLUSTER_NAME}`,
+    token,
+  });
+  return [{ path: BOOTSTRAP_CONF, content, mode: 0o600, owner: 'root:root' }, ca];
+}
+
+/** Whether the host has a kubelet identity already: then no bootstrap credentials are written. */
+export function hasIdentity(facts: HostFacts): boolean {
+  return facts.identity.state === 'usable';
+}

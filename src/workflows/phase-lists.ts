@@ -1,0 +1,26 @@
+/** A phase as help shows it. Kept apart from the phases themselves, so that help loads none of them. */
+export interface PhaseHelp {
+  readonly name: string;
+  readonly short: string;
+}
+
+const PREFLIGHT: PhaseHelp = { name: 'preflight', short: 'Run the checks before anything is touched' };
+const KUBELET_START: PhaseHelp = { name: 'kubelet-start', short: 'Write the kubelet configuration and (re)start the kubelet' };
+const WAIT_BOOTSTRAP: PhaseHelp = { name: 'kubelet-wait-bootstrap', short: 'Wait for the kubelet to bootstrap itself' };
+
+/** The phases of init, in order. */
+export const INIT_PHASES: readonly PhaseHelp[] = [
+  PREFLIGHT,
+  KUBELET_START,
+  WAIT_BOOTSTRAP,
+  { name: 'upload-config/kubelet', short: 'Upload the kubelet configuration to a ConfigMap' },
+];
+
+/** The phases of join, in order. */
+export const JOIN_PHASES: readonly PhaseHelp[] = [PREFLIGHT, KUBELET_START, WAIT_BOOTSTRAP];
+
+/** The phases of reset, in order. */
+export const RESET_PHASES: readonly PhaseHelp[] = [
+  PREFLIGHT,
+  { name: 'cleanup-node', short: 'Stop the kubelet and remove what init or join wrote' },
+];

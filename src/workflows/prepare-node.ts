@@ -1,0 +1,219 @@
+import { applyNodeDefaults, type DefaultedNodeRegistration } from '../core/config/defaults.ts';
+import type { NodeRegistration, Taint } from '../core/config/model.ts';
+import type { SourceDocument } from '../core/config/source.ts';
+import { AppError, type Problem } from '../core/errors.ts';
+import { type HostFacts, hostFacts } from '../core/facts/host-facts.ts';
+import {
+  type Catalogue,
+  formatMinor,
+  isSupportedMinor,
+  type Minor,
+  NEWEST_MINOR,
+  OLDEST_MINOR,
+  parseMinor,
+} from '../core/kubelet/catalogue.ts';
+import { checkExtraArgs } from '../core/kubelet/check-extra-args.ts';
+import { checkNodeFields } from '../core/kubelet/check-node-fields.ts';
+import { decodeKubeletConfiguration } from '../core/kubelet/decode.ts';
+import type { LayeredConfig } from '../core/kubelet/layers.ts';
+import type { KubeletPatch } from '../core/kubelet/patch-files.ts';
+import { type FieldSetting, parseSetting } from '../core/kubelet/setting.ts';
+import type { Warning } from '../core/plan/change.ts';
+import { type Finding, judgeFindings } from '../core/preflight/check.ts';
+import { runNodeChecks } from '../core/preflight/node-checks.ts';
+import type { WrittenConfig } from '../core/render/cluster-config.ts';
+import { designNode, type NodeDesign } from '../core/render/node-design.ts';
+import type { Templates } from '../core/render/template.ts';
+import { observe } from '../engine/observe.ts';
+import type { PhaseContext } from '../engine/phase.ts';
+import type { KubeletStartInput } from '../phases/kubelet-start.ts';
+
+/** What is declared for a node, by file and by flag, and how strictly to take what is found. */
+export interface NodeOptions {
+  readonly templates: Templates;
+  readonly catalogue: Catalogue;
+  readonly nodeRegistration: NodeRegistration;
+  /** KubeletConfigurations for this node alone. */
+  readonly overlays: readonly SourceDocument[];
+  /** Per-host flags such as `--resolv-conf`. */
+  readonly declared: readonly FieldSetting[];
+  /** `--set`, as given. */
+  readonly settings: readonly string[];
+  readonly patches: readonly KubeletPatch[];
+  readonly ignorePreflightErrors: readonly string[];
+  readonly skipPreflight: boolean;
+  /** What is not there (kubelet, runtime, API server) is a warning. */
+  readonly dryRun: boolean;
+  /** Files go into a directory: nothing runs there. */
+  readonly staged: boolean;
+  readonly kubeletHealthCheckMs: number;
+}
+
+/** The host and what follows from it alone. */
+export interface ObservedNode {
+  readonly facts: HostFacts;
+  readonly registration: DefaultedNodeRegistration;
+  readonly criSocketSource: string;
+  /** Of the kubelet found; null when there is none. */
+  readonly kubeletMinor: Minor | null;
+}
+
+/**
+ * Looks at a host and settles its node's name and runtime.
+ * @throws AppError CONFIG_SEVERAL_RUNTIMES, CONFIG_INVALID_NAME, KUBELET_VERSION_UNSUPPORTED; what `host.ask` throws
+ */
+export async function observeNode(context: PhaseContext, options: NodeOptions): Promise<ObservedNode> {
+  const declared = options.nodeRegistration.criSocket ?? null;
+  const facts = await observe(context.host, hostFacts(declared), context.signal);
+  reportFacts(context, facts);
+  const registration = applyNodeDefaults(options.nodeRegistration, { hostname: facts.os.hostname ?? '', criSockets: facts.sockets });
+  const criSocketSource =
+    declared !== null
+      ? 'nodeRegistration.criSocket'
+      : facts.sockets.length > 0
+        ? 'detected on the host'
+        : "kubeadm's default, no runtime found";
+  return { facts, registration, criSocketSource, kubeletMinor: kubeletMinorOf(facts, context.host.name) };
+}
+
+function reportFacts({ host, reporter }: PhaseContext, facts: HostFacts): void {
+  const kubelet =
+    facts.kubelet === null ? 'no kubelet' : 'version' in facts.kubelet ? `kubelet ${facts.kubelet.version}` : facts.kubelet.error;
+  const runtimes = facts.sockets.length === 0 ? 'no container runtime' : facts.sockets.join(', ');
+  const message = `${facts.os.prettyName ?? 'unknown system'}, ${kubelet}, ${runtimes}${facts.resolvedActive ? ', systemd-resolved' : ''}`;
+  reporter.report({ level: 'info', code: 'HOST_FACTS', host: host.name, message, verbosity: 1 });
+}
+
+function kubeletMinorOf(facts: HostFacts, host: string): Minor | null {
+  if (facts.kubelet === null || !('version' in facts.kubelet)) return null;
+  const minor = parseMinor(facts.kubelet.version);
+  if (minor !== null && minor >= OLDEST_MINOR) return minor;
+  const message = `kubelet ${facts.kubelet.version} is older than ${formatMinor(OLDEST_MINOR)}, the oldest this program configures`;
+  throw new AppError({ host, code: 'KUBELET_VERSION_UNSUPPORTED', message, mend: 'Install a newer kubelet' }, { exitCode: 3 });
+}
+
+export interface DesignOptions {
+  readonly node: ObservedNode;
+  readonly cluster: LayeredConfig;
+  /** The user wrote the cluster's KubeletConfiguration for this run. */
+  readonly clusterIsDeclared: boolean;
+  readonly controlPlaneMinor: Minor;
+  readonly registerWithTaints: readonly Taint[];
+  readonly serviceSubnets: string | null;
+}
+
+export interface DesignedNode {
+  readonly design: NodeDesign;
+  readonly warnings: readonly Warning[];
+  readonly refusals: readonly Problem[];
+}
+
+/**
+ * Works out the files of a node and asks preflight whether they may be written.
+ * @throws AppError with exit code 2: wrong fields in overlays, settings or patches, flags the kubelet does not have, a name that contradicts itself
+ */
+export function designObservedNode(context: PhaseContext, options: NodeOptions, { node, ...cluster }: DesignOptions): DesignedNode {
+  const { catalogue } = options;
+  const { facts, registration } = node;
+  const minor = catalogueMinor(node.kubeletMinor ?? cluster.controlPlaneMinor);
+  const overlays = options.overlays.map((document) => readWritten(document, minor, catalogue));
+  checkExtraArgs(registration, minor, catalogue);
+  const design = designNode({
+    ...options,
+    ...cluster,
+    facts,
+    minor,
+    nodeName: registration.name,
+    criSocket: registration.criSocket,
+    criSocketSource: node.criSocketSource,
+    extraArgs: registration.kubeletExtraArgs,
+    overlays,
+    settings: options.settings.map((setting) => parseSetting(setting, minor, catalogue)),
+  });
+  checkNodeFields(design.layered, minor, catalogue);
+  const verdict = options.skipPreflight ? { errors: [], warnings: [] } : preflight(context, options, node, design, cluster);
+  const versions = versionWarnings(node.kubeletMinor, cluster.controlPlaneMinor);
+  return { design, warnings: [...versions, ...verdict.warnings.map(toWarning), ...design.warnings], refusals: verdict.errors };
+}
+
+/** Beyond the newest minor we know, that one's fields are taken. */
+function catalogueMinor(minor: Minor): Minor {
+  return Math.min(Math.max(minor, OLDEST_MINOR), NEWEST_MINOR);
+}
+
+function versionWarnings(kubeletMinor: Minor | null, controlPlaneMinor: Minor): readonly Warning[] {
+  if (kubeletMinor === null) {
+    return [
+      {
+        code: 'KUBELET_MISSING',
+        message: `there is no kubelet: files are made for ${formatMinor(controlPlaneMinor)}, the version of the cluster`,
+      },
+    ];
+  }
+  if (isSupportedMinor(kubeletMinor)) return [];
+  return [
+    {
+      code: 'KUBELET_VERSION_UNKNOWN',
+      message: `kubelet ${formatMinor(kubeletMinor)} is newer than this program: it is treated as ${formatMinor(NEWEST_MINOR)}`,
+    },
+  ];
+}
+
+/** Decodes a KubeletConfiguration document. Throws all its problems at once, with exit code 2. */
+export function readWritten(document: SourceDocument, minor: Minor, catalogue: Catalogue): WrittenConfig {
+  const { value, fields, problems } = decodeKubeletConfiguration(document, { minor, catalogue });
+  const errors = problems.filter(({ severity }) => severity !== 'warning');
+  if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
+  return { value, fields, source: document.file };
+}
+
+/** What a dry run can do without. */
+const ABSENT_IS_FINE = new Set(['IsPrivilegedUser', 'KubeletVersion', 'CRI']);
+
+function preflight(
+  context: PhaseContext,
+  options: NodeOptions,
+  { facts, kubeletMinor, registration }: ObservedNode,
+  design: NodeDesign,
+  { controlPlaneMinor, serviceSubnets }: Omit<DesignOptions, 'node'>,
+) {
+  const nodeIPs = (registration.kubeletExtraArgs.findLast(({ name }) => name === 'node-ip')?.value ?? '').split(',').filter(Boolean);
+  const addresses = [...nodeIPs, ...(serviceSubnets ?? '').split(',').filter(Boolean)];
+  const findings = runNodeChecks({
+    facts,
+    nodeName: registration.name,
+    nodeIPs,
+    criSocket: registration.criSocket,
+    config: design.layered.config,
+    kubeletMinor,
+    controlPlaneMinor,
+    ipv4: addresses.length === 0 || addresses.some((address) => !address.includes(':')),
+    ipv6: addresses.some((address) => address.includes(':')),
+    unitRefusal: design.unit.refusal,
+  });
+  const applicable = options.staged ? findings.filter(({ id }) => id !== 'IsPrivilegedUser') : findings;
+  const softened = applicable.map(
+    (finding): Finding => (options.dryRun && softens(finding, facts) ? { ...finding, severity: 'warning' } : finding),
+  );
+  return judgeFindings(softened, [...options.ignorePreflightErrors, ...registration.ignorePreflightErrors], context.host.name);
+}
+
+function softens({ id }: Finding, facts: HostFacts): boolean {
+  return ABSENT_IS_FINE.has(id) && (id !== 'KubeletVersion' || facts.kubelet === null);
+}
+
+function toWarning({ id, message }: Finding): Warning {
+  return { code: id, message };
+}
+
+/** The part of the input of kubelet-start that a design settles. */
+export function kubeletStartInput(design: NodeDesign, options: NodeOptions): KubeletStartInput {
+  const { instanceConfig, configYaml, flagsEnv } = design.files;
+  return {
+    files: [instanceConfig, configYaml, flagsEnv],
+    unitFiles: design.unit.files,
+    directories: [{ path: '/var/lib/kubelet', mode: 0o700 }],
+    health: { url: design.healthzUrl, timeoutMs: options.kubeletHealthCheckMs },
+    mayChown: !options.staged,
+  };
+}

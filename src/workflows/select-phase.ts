@@ -1,0 +1,12 @@
+import type { Phase } from '../engine/phase.ts';
+
+/** The phase as part of a workflow: it takes its input out of the workflow's. */
+export function selectPhase<Whole, Part>(phase: Phase<Part>, select: (input: Whole) => Part): Phase<Whole> {
+  return {
+    name: phase.name,
+    short: phase.short,
+    tidiesUp: phase.tidiesUp,
+    ready: (context, input) => phase.ready(context, select(input)),
+    look: (context, input) => phase.look(context, select(input)),
+  };
+}
