@@ -1,0 +1,45 @@
+import { describe, it } from 'vitest';
+import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
+import { startApiServer } from '../../src/lab/api-server/server.ts';
+import { findRealBinaries, startRealApiServer } from '../support/real-apiserver.ts';
+import { requirement } from '../support/requirement.ts';
+import { controllersContract } from './controllers.ts';
+
+const withKubeconfig = (text: string) => kubeCluster({ kubeconfig: { text, file: 'test.conf' } });
+
+controllersContract('the controllers of the API server double', async () => {
+  const server = await startApiServer({ controllers: ['bootstrap-signer', 'token-cleaner', 'csr-approver', 'csr-signer', 'node-taints'] });
+  const cluster = withKubeconfig(server.adminKubeconfig());
+  return {
+    cluster,
+    caPem: server.caPem,
+    withToken: (token) => withKubeconfig(server.kubeconfigWithToken(token)),
+    close: async () => {
+      await cluster.close();
+      await server.close();
+    },
+  };
+});
+
+const binaries = findRealBinaries();
+const missing =
+  typeof binaries === 'string' ? binaries : binaries.controllerManager === null ? 'there is no kube-controller-manager' : null;
+if (typeof binaries === 'string' || missing !== null) {
+  describe.skipIf(requirement('the controllers of a real control plane', missing))('the controllers of a real control plane', () => {
+    it('is not tested', () => undefined);
+  });
+} else {
+  controllersContract('the controllers of a real control plane', async () => {
+    const server = await startRealApiServer(binaries, { withControllerManager: true });
+    const cluster = withKubeconfig(server.adminKubeconfig());
+    return {
+      cluster,
+      caPem: server.authority.certPem,
+      withToken: (token) => withKubeconfig(server.kubeconfigWithToken(token)),
+      close: async () => {
+        await cluster.close();
+        await server.close();
+      },
+    };
+  });
+}

@@ -1,0 +1,16 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
+import { localTransport } from '../../src/adapters/transport-local.ts';
+import { hostOver } from '../../src/engine/host.ts';
+import { fakeHost } from '../support/fake-host.ts';
+import { describeHost } from './host.ts';
+
+const top = mkdtempSync(join(tmpdir(), 'host-contract-'));
+afterAll(() => rmSync(top, { recursive: true, force: true }));
+
+describeHost('the fake host', () => fakeHost());
+describeHost('this machine, in a directory', () =>
+  hostOver(localTransport(), { rootDir: mkdtempSync(join(top, 'root-')), nonce: () => 'd1b2a3f4c5e60718' }),
+);

@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+import type { FileFact } from '../../src/core/facts/question.ts';
+import type { Operation } from '../../src/core/plan/operation.ts';
+import { Secret, SensitiveText } from '../../src/core/text/secret.ts';
+import type { Host } from '../../src/ports/host.ts';
+
+/** A host with nothing on it that may be written to; called once a test. */
+export type HostFactory = () => Host;
+
+/** What every Host does, whatever it is made of. */
+export function describeHost(name: string, makeHost: HostFactory): void {
+  const write = (path: string, content: string | SensitiveText = `${path}\n`, mode = 0o644): Operation => ({
+    kind: 'write-file',
+    path,
+    content,
+    mode,
+    owner: 'root:root',
+  });
+  const read = async (host: Host, path: string): Promise<FileFact | null> => (await host.ask({ it: { kind: 'file', path } })).it;
+  const list = async (host: Host, path: string): Promise<readonly string[] | null> => (await host.ask({ it: { kind: 'list', path } })).it;
+
+  describe(name, () => {
+    it('gives back what was written', async () => {
+      const host = makeHost();
+      await host.perform([write('/etc/kubernetes/a', 'one\n', 0o600), write('/b', '')]);
+      expect(await read(host, '/etc/kubernetes/a')).toMatchObject({ type: 'file', mode: 0o600, content: 'one\n' });
+      expect(await read(host, '/b')).toMatchObject({ content: '' });
+    });
+
+    it('replaces content and mode', async () => {
+      const host = makeHost();
+      await host.perform([write('/a', 'one', 0o600)]);
+      await host.perform([write('/a', 'two', 0o644)]);
+      expect(await read(host, '/a')).toMatchObject({ mode: 0o644, content: 'two' });
+    });
+
+    it('writes what a secret reveals', async () => {
+      const host = makeHost();
+      await host.perform([write('/a', new SensitiveText(['x', new Secret('y')]))]);
+      expect((await read(host, '/a'))?.content).toBe('xy');
+    });
+
+    it('answers null for what is not there', async () => {
+      const host = makeHost();
+      expect([await read(host, '/none'), await list(host, '/none'), await read(host, '/none/below')]).toEqual([null, null, null]);
+    });
+
+    it('answers each question under its own name', async () => {
+      const host = makeHost();
+      await host.perform([write('/d/a'), write('/d/b')]);
+      const answers = await host.ask({
+        one: { kind: 'file', path: '/d/a' },
+        names: { kind: 'list', path: '/d' },
+        none: { kind: 'file', path: '/x' },
+      });
+      expect(answers).toMatchObject({ one: { content: '/d/a\n' }, names: ['a', 'b'], none: null });
+    });
+
+    it('gives no content that was not asked for', async () => {
+      const host = makeHost();
+      await host.perform([write('/a', 'x', 0o640)]);
+      const { it: fact } = await host.ask({ it: { kind: 'file', path: '/a', content: false } });
+      expect(fact).toMatchObject({ type: 'file', mode: 0o640 });
+      expect(fact).not.toHaveProperty('content');
+    });
+
+    it('makes directories, and knows them from files', async () => {
+      const host = makeHost();
+      await host.perform([{ kind: 'make-directory', path: '/d/e', mode: 0o700, owner: 'root:root' }, write('/d/f')]);
+      expect(await read(host, '/d/e')).toMatchObject({ type: 'directory', mode: 0o700 });
+      expect(await read(host, '/d')).toMatchObject({ type: 'directory', mode: 0o755 });
+      expect(await list(host, '/d')).toEqual(['e', 'f']);
+      expect([await list(host, '/d/e'), await list(host, '/d/f')]).toEqual([[], null]);
+    });
+
+    it('removes files, also those that are not there', async () => {
+      const host = makeHost();
+      await host.perform([write('/a'), { kind: 'remove-file', path: '/a' }, { kind: 'remove-file', path: '/never' }]);
+      expect(await read(host, '/a')).toBeNull();
+    });
+
+    it('empties directories and keeps them', async () => {
+      const host = makeHost();
+      await host.perform([
+        write('/d/a/b'),
+        write('/d/.c'),
+        write('/other'),
+        { kind: 'empty-directory', path: '/d' },
+        { kind: 'empty-directory', path: '/none' },
+      ]);
+      expect([await list(host, '/d'), (await read(host, '/other'))?.type]).toEqual([[], 'file']);
+    });
+
+    it('does nothing after an operation that failed, and tells in order what was done', async () => {
+      const host = makeHost();
+      const done: number[] = [];
+      const operations = [
+        write('/1'),
+        { kind: 'make-directory', path: '/d', mode: 0o755, owner: 'root:root' } as const,
+        write('/d'),
+        write('/4'),
+      ];
+      await expect(host.perform(operations, { onDone: (index) => done.push(index) })).rejects.toMatchObject({
+        code: 'HOST_OPERATION_FAILED',
+        exitCode: 1,
+        message: expect.stringContaining(`${host.name}: cannot write /d: `),
+      });
+      expect(done).toEqual([0, 1]);
+      expect([(await read(host, '/1'))?.type, await read(host, '/4')]).toEqual(['file', null]);
+    });
+
+    it('asks and does nothing when it is given nothing', async () => {
+      const host = makeHost();
+      expect(await host.ask({})).toEqual({});
+      await expect(host.perform([])).resolves.toBeUndefined();
+      await expect(host.close()).resolves.toBeUndefined();
+    });
+
+    it('obeys a signal that was given before', async () => {
+      const host = makeHost();
+      const signal = AbortSignal.abort(new Error('stopped by the user'));
+      await expect(host.perform([write('/a')], { signal })).rejects.toThrow('stopped by the user');
+      await expect(host.ask({ it: { kind: 'file', path: '/a' } }, { signal })).rejects.toThrow('stopped by the user');
+      expect(await read(host, '/a')).toBeNull();
+    });
+  });
+}

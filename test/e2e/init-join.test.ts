@@ -1,0 +1,241 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
+import { requirement } from '../support/requirement.ts';
+import { type CliResult, runCommand } from '../support/run-cli.ts';
+
+const TOKEN = 'abcdef.0123456789abcdef';
+const KUBELET_FILES = '/var/lib/kubelet/config.yaml /var/lib/kubelet/instance-config.yaml /var/lib/kubelet/kubeadm-flags.env';
+
+describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on real hosts over SSH', () => {
+  let api: ApiServer;
+  let lab: LabHosts;
+  const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-e2e-'));
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(directory, name), text);
+    return join(directory, name);
+  };
+
+  beforeAll(async () => {
+    api = await startApiServer({});
+    api.put({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'bootstrap-token-abcdef', namespace: 'kube-system' },
+      type: 'bootstrap.kubernetes.io/token',
+      stringData: {
+        'token-id': 'abcdef',
+        'token-secret': '0123456789abcdef',
+        'usage-bootstrap-authentication': 'true',
+        'auth-extra-groups': 'system:bootstrappers:kubeadm:default-node-token',
+      },
+    });
+    file('admin.conf', api.adminKubeconfig());
+    file('ca.crt', api.caPem);
+    lab = startLabHosts(2);
+  }, 900_000);
+  afterAll(async () => {
+    await api.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  const ssh = (host: string): readonly string[] => ['--ssh-config', lab.sshConfig, '--host', host];
+  const init = (...more: string[]): Promise<CliResult> =>
+    runCommand([
+      'init',
+      '--config',
+      join(directory, 'init.yaml'),
+      '--kubeconfig',
+      join(directory, 'admin.conf'),
+      ...ssh('node1'),
+      '--token',
+      TOKEN,
+      ...more,
+    ]);
+  const join2 = (...more: string[]): Promise<CliResult> =>
+    runCommand([
+      'join',
+      api.url.replace('https://', ''),
+      '--token',
+      TOKEN,
+      '--ca-cert',
+      join(directory, 'ca.crt'),
+      ...ssh('node2'),
+      ...more,
+    ]);
+  const sums = (host: string): string => lab.run(host, `sha256sum ${KUBELET_FILES}`);
+
+  it('init leaves the files of kubeadm and a healthy kubelet', async () => {
+    file('init.yaml', `${CLUSTER}---\n${KUBELET}failCgroupV1: false\nmaxPods: 42\n`);
+    const { code, stderr } = await init();
+    expect(code, stderr).toBe(0);
+    const golden = parse(readFileSync(new URL('./golden/init-config.yaml', import.meta.url), 'utf8')) as unknown;
+    expect(parse(lab.run('node1', 'cat /var/lib/kubelet/config.yaml'))).toEqual(golden);
+    expect(lab.run('node1', 'cat /var/lib/kubelet/instance-config.yaml')).toBe(
+      'containerRuntimeEndpoint: "unix:///var/run/containerd/containerd.sock"\n',
+    );
+    expect(lab.run('node1', 'cat /var/lib/kubelet/kubeadm-flags.env')).toBe('KUBELET_KUBEADM_ARGS=""\n');
+    expect(lab.run('node1', `stat -c '%a %U:%G' ${KUBELET_FILES} /etc/kubernetes/pki/ca.crt /etc/kubernetes/kubelet.conf`)).toBe(
+      '644 root:root\n644 root:root\n644 root:root\n644 root:root\n600 root:root\n',
+    );
+    expect(lab.run('node1', 'systemctl cat kubelet')).toContain('# /etc/systemd/system/kubelet.service.d/10-kubeadm.conf');
+    expect(lab.run('node1', 'systemctl is-active kubelet && systemctl is-enabled kubelet && curl -s http://127.0.0.1:10248/healthz')).toBe(
+      'active\nenabled\nok',
+    );
+    expect(lab.run('node1', 'ls -A /etc/kubernetes /var/lib/kubelet /etc/systemd/system/kubelet.service.d')).not.toMatch(
+      /kubeletadm|bootstrap/,
+    );
+    expect(api.get('v1', 'ConfigMap', 'kubelet-config', 'kube-system')).not.toBeNull();
+  });
+
+  it('a second run plans nothing and restarts nothing', async () => {
+    const pid = lab.run('node1', 'systemctl show kubelet -p MainPID');
+    const { code, stdout } = await init('--dry-run', '--exit-code');
+    expect(stdout).toMatch(/Nothing to do\.\n$/);
+    expect(code).toBe(0);
+    expect((await init()).code).toBe(0);
+    expect(lab.run('node1', 'systemctl show kubelet -p MainPID')).toBe(pid);
+  });
+
+  it('join takes the configuration of the cluster, and what is declared for the node', async () => {
+    const overlay = file('overlay.yaml', `${KUBELET}evictionHard: {memory.available: 150Mi}\n`);
+    const { code, stderr } = await join2(
+      '--overlay',
+      overlay,
+      '--node-ip',
+      lab.run('node2', "ip -4 -o addr show eth0 | awk '{print $4}' | cut -d/ -f1").trim(),
+      '--set',
+      'podPidsLimit=512',
+      '--node-labels',
+      'pool=edge',
+    );
+    expect(code, stderr).toBe(0);
+    const config = parse(lab.run('node2', 'cat /var/lib/kubelet/config.yaml')) as Record<string, unknown>;
+    expect(config).toMatchObject({ maxPods: 42, failCgroupV1: false, podPidsLimit: 512, evictionHard: { 'memory.available': '150Mi' } });
+    expect(lab.run('node2', 'cat /var/lib/kubelet/kubeadm-flags.env')).toBe(
+      'KUBELET_KUBEADM_ARGS="--node-ip=10.77.0.12 --node-labels=pool=edge"\n',
+    );
+    expect(lab.run('node2', "tr '\\0' ' ' < /proc/$(systemctl show kubelet -p MainPID --value)/cmdline")).toContain(
+      '--config=/var/lib/kubelet/config.yaml --node-ip=10.77.0.12 --node-labels=pool=edge',
+    );
+    expect(lab.run('node2', 'ls /etc/kubernetes')).toBe('kubelet.conf\npki\n');
+  });
+
+  it('a file keeps a mode that is stricter than ours', async () => {
+    lab.run('node1', 'chmod 600 /var/lib/kubelet/config.yaml');
+    file('init.yaml', `${CLUSTER}---\n${KUBELET}failCgroupV1: false\nmaxPods: 43\n`);
+    const { code, stderr } = await init('--force-upload');
+    expect(code, stderr).toBe(0);
+    expect(lab.run('node1', 'stat -c %a /var/lib/kubelet/config.yaml; grep maxPods /var/lib/kubelet/config.yaml')).toBe(
+      '600\nmaxPods: 43\n',
+    );
+  });
+
+  it('a wrong cgroupDriver is refused before anything is touched', async () => {
+    const before = sums('node1');
+    file('init.yaml', `${CLUSTER}---\n${KUBELET}failCgroupV1: false\ncgroupDriver: nonsense\n`);
+    const { code, stderr } = await init();
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/cgroupDriver: must be systemd or cgroupfs, not "nonsense".*init\.yaml:\d+:1.*\[CONFIG_INVALID_VALUE\]\n$/);
+    expect(sums('node1')).toBe(before);
+  });
+
+  it('a configuration the kubelet dies of is rolled back, with its cause from the journal in one line', async () => {
+    const before = sums('node1');
+    file('init.yaml', `${CLUSTER}---\n${KUBELET}failCgroupV1: false\ntlsCertFile: /nowhere.crt\n`);
+    const { code, stderr } = await init();
+    expect(stderr).toMatch(
+      /^node1: kubelet-start: the kubelet is not healthy after \d+s: \/nowhere\.crt is missing\. .*\[KUBELET_UNHEALTHY\]$/m,
+    );
+    expect(stderr).toMatch(/\[ROLLED_BACK\]\n$/);
+    expect(code).toBe(5);
+    expect(sums('node1')).toBe(before);
+    expect(lab.run('node1', 'curl -s http://127.0.0.1:10248/healthz')).toBe('ok');
+  });
+
+  it('a masked unit, a missing kubelet and a taken port are refused, each with its way out', async () => {
+    file('init.yaml', `${CLUSTER}---\n${KUBELET}failCgroupV1: false\n`);
+    lab.reset('node2');
+    lab.run('node2', 'systemctl mask -q --now kubelet');
+    const masked = await join2();
+    expect([masked.code, masked.stderr]).toEqual([
+      3,
+      expect.stringMatching(/^node2: preflight: kubelet\.service is masked\. Run systemctl unmask kubelet.*\[Service-kubelet\]$/m),
+    ]);
+    lab.run(
+      'node2',
+      'systemctl unmask -q kubelet; mv /usr/bin/kubelet /root/; systemd-run -q --unit=squatter python3 -m http.server 10250',
+    );
+    for (let i = 0; i < 50 && lab.run('node2', 'ss -ltn | grep -c :10250 || true').trim() === '0'; i++) lab.run('node2', 'sleep 0.1');
+    const taken = await join2();
+    expect(taken.code).toBe(3);
+    expect(taken.stderr).toMatch(/^node2: preflight: port 10250 is in use\..*\[Port-10250\]$/m);
+    expect(taken.stderr).toMatch(/^node2: preflight: there is no kubelet on the PATH of the host\..*\[KubeletVersion\]$/m);
+    expect(lab.run('node2', 'ls -A /var/lib/kubelet /etc/kubernetes 2>/dev/null | head -1')).toBe('');
+    lab.run('node2', 'systemctl stop squatter; mv /root/kubelet /usr/bin/');
+  });
+
+  it('a full disk leaves the host as it was, and the same command goes on afterwards', async () => {
+    lab.run('node2', 'mkdir -p /var/lib/kubelet && mount -t tmpfs -o size=4k tmpfs /var/lib/kubelet');
+    const full = await join2();
+    expect(full.code).toBe(1);
+    expect(full.stderr).toMatch(
+      /^node2: cannot write \/var\/lib\/kubelet\/[\w.-]+: .*No space left on device\. Free some space.*\[HOST_NO_SPACE\]$/m,
+    );
+    expect(lab.run('node2', 'find /var/lib/kubelet /etc/kubernetes /etc/systemd/system/kubelet.service.d -type f')).toBe('');
+    lab.run('node2', 'umount /var/lib/kubelet');
+    const again = await join2();
+    expect(again.code, again.stderr).toBe(0);
+  });
+
+  it('works as a user with sudo', async () => {
+    const { code, stdout, stderr } = await runCommand([
+      'join',
+      api.url.replace('https://', ''),
+      '--token',
+      TOKEN,
+      '--ca-cert',
+      join(directory, 'ca.crt'),
+      '--ssh-config',
+      lab.sshConfig,
+      '--host',
+      'admin@node2',
+      '--dry-run',
+      '--exit-code',
+    ]);
+    expect(code, stderr).toBe(0);
+    expect(stdout).toMatch(/Nothing to do\.\n$/);
+  });
+
+  it('reset takes everything off the host, and join works again', async () => {
+    const reset = await runCommand(['reset', '--force', ...ssh('node2')]);
+    expect(reset.code, reset.stderr).toBe(0);
+    expect(lab.run('node2', 'find /var/lib/kubelet /etc/kubernetes -type f; systemctl is-active kubelet || true')).toBe('inactive\n');
+    const again = await join2();
+    expect(again.code, again.stderr).toBe(0);
+    expect(lab.run('node2', 'curl -s http://127.0.0.1:10248/healthz')).toBe('ok');
+  });
+
+  it('never says the token', async () => {
+    lab.reset('node2');
+    const outputs = await Promise.all([
+      join2('--dry-run'),
+      join2('--dry-run', '-o', 'json', '--show-origin'),
+      join2('--dry-run', '-o', 'yaml', '-v', '9'),
+    ]);
+    outputs.push(await join2('-v', '9'));
+    for (const { code, stdout, stderr } of outputs) {
+      expect(code, stderr).toBe(0);
+      expect(stdout + stderr).not.toContain(TOKEN.slice(7));
+    }
+    expect(outputs[0]?.stdout).toContain('token: [secret]');
+    expect(lab.run('node2', `grep -rlF ${TOKEN.slice(7)} /etc /var/lib/kubelet /var/log /tmp /run 2>/dev/null || true`)).toBe('');
+  });
+});
+
+const CLUSTER = 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.2\n';
+const KUBELET = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';

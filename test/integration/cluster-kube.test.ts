@@ -1,0 +1,545 @@
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { connect, createServer as createTcpServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
+import type { KubeObject } from '../../src/core/kubernetes/object.ts';
+import { createAuthority } from '../../src/lab/api-server/pki.ts';
+import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import type { Cluster } from '../../src/ports/cluster.ts';
+import { collect, take } from '../contract/cluster.ts';
+import { listenOnLoopback, startTcpServer } from '../support/loopback.ts';
+
+const TOKEN = 'static-token-of-an-admin';
+const configMap = (name: string, data: Record<string, string> = {}): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name, namespace: 'default' },
+  data,
+});
+const ref = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'default', name });
+const CONFIG_MAPS = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'default' };
+
+let server: ApiServer;
+let folder: string;
+const opened: { close(): Promise<void> }[] = [];
+beforeAll(async () => {
+  server = await startApiServer({ tokens: { [TOKEN]: { user: 'robot', groups: ['system:masters'] } } });
+  folder = await mkdtemp(join(tmpdir(), 'kubeletadm-cluster-kube-'));
+});
+afterAll(async () => {
+  await server.close();
+  await rm(folder, { recursive: true, force: true });
+});
+afterEach(async () => {
+  server.faults.clear();
+  for (const each of opened.splice(0)) await each.close();
+});
+
+function keep<T extends { close(): Promise<void> }>(each: T): T {
+  opened.push(each);
+  return each;
+}
+
+function clusterOf(text: string, options: Partial<Parameters<typeof kubeCluster>[0]> = {}): Cluster {
+  return keep(kubeCluster({ kubeconfig: { text, file: 'test.conf' }, ...options }));
+}
+
+const admin = (options: Partial<Parameters<typeof kubeCluster>[0]> = {}) => clusterOf(server.adminKubeconfig(), options);
+
+/** A kubeconfig as JSON with one context. */
+function kubeconfig(cluster: object, user: object): string {
+  const ca = Buffer.from(server.caPem).toString('base64');
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'x',
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+    clusters: [{ name: 'c', cluster: { server: server.url, 'certificate-authority-data': ca, ...cluster } }],
+    users: [{ name: 'u', user }],
+  });
+}
+
+async function listen(listener: Server): Promise<number> {
+  const port = await listenOnLoopback(listener);
+  keep({ close: () => new Promise<void>((resolve) => listener.close(() => resolve())) });
+  return port;
+}
+
+async function webServer(answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
+  const web = createHttpServer({ keepAlive: false }, answer);
+  return `http://127.0.0.1:${await listen(web)}`;
+}
+
+async function failure(work: Promise<unknown>): Promise<string> {
+  const error: unknown = await work.then(
+    () => 'no error',
+    (thrown: unknown) => thrown,
+  );
+  return error instanceof Error ? error.message : String(error);
+}
+
+describe('a server that does not answer as it should', () => {
+  it('is not there', async () => {
+    const gone = createTcpServer();
+    const port = await listenOnLoopback(gone);
+    await new Promise((resolve) => gone.close(resolve));
+    const cluster = admin({ server: `https://127.0.0.1:${port}` });
+    expect(await failure(cluster.get(ref('x')))).toBe(
+      `cannot reach the API server https://127.0.0.1:${port}: connection refused. Check that the API server runs, and the address and port in the kubeconfig. [CLUSTER_UNREACHABLE]`,
+    );
+  });
+
+  it('has a name nobody knows', async () => {
+    expect(await failure(admin({ server: 'https://api.invalid:6443' }).version())).toMatch(
+      /^cannot reach the API server https:\/\/api\.invalid:6443: (?:its name is not known to DNS|DNS does not answer)\. .+ \[CLUSTER_UNREACHABLE\]$/,
+    );
+  });
+
+  it('accepts the connection and says nothing', async () => {
+    const silent = await startTcpServer(() => {});
+    keep({ close: silent.stop });
+    const cluster = admin({ server: `https://127.0.0.1:${silent.port}`, requestTimeoutMs: 150 });
+    expect(await failure(cluster.get(ref('x')))).toContain(': no answer within 0.15 s. ');
+  });
+
+  it('takes too long with one request', async () => {
+    const held = server.faults.hold({ verb: 'create' });
+    const cluster = admin({ requestTimeoutMs: 150 });
+    expect(await failure(cluster.create(configMap('slow')))).toBe(
+      `cannot reach the API server ${server.url}: no answer within 0.15 s; it is not known whether it could still create ConfigMap default/slow. Check address, network and firewall, and that the API server is not overloaded. [CLUSTER_UNREACHABLE]`,
+    );
+    held.release();
+  });
+
+  it('cuts the connection of a write: nothing is sent again', async () => {
+    server.faults.add({ verb: 'create' }, { kind: 'drop' });
+    expect(await failure(admin().create(configMap('cut')))).toContain(
+      'the connection was closed before an answer came; it is not known whether it could still create ConfigMap default/cut',
+    );
+    expect(server.get('v1', 'ConfigMap', 'cut', 'default')).toBeNull();
+  });
+
+  it('cuts the connection of a read: it is sent again', async () => {
+    server.faults.add({ verb: 'get' }, { kind: 'drop' }, 2);
+    expect(await admin().get(ref('absent'))).toBeNull();
+  });
+
+  it('fails for a while: reads go through', async () => {
+    server.faults.add({ verb: 'list' }, { kind: 'answer', status: 503, body: '{"kind":"Status","message":"starting"}' }, 3);
+    expect((await admin().list(CONFIG_MAPS)).resourceVersion).toMatch(/^\d+$/);
+  });
+
+  it('goes on failing: reads give up in time, with its words', async () => {
+    server.faults.add({ verb: 'get' }, { kind: 'answer', status: 500, body: '{"kind":"Status","message":"etcdserver: no leader"}' }, 1000);
+    expect(await failure(admin({ requestTimeoutMs: 300 }).get(ref('x')))).toBe(
+      'cannot get ConfigMap default/x: etcdserver: no leader [CLUSTER_ERROR]',
+    );
+  });
+
+  it('fails once: writes are not sent again', async () => {
+    server.faults.add({ verb: 'create' }, { kind: 'answer', status: 500, body: '{"kind":"Status","message":"boom"}' });
+    expect(await failure(admin().create(configMap('once')))).toBe('cannot create ConfigMap default/once: boom [CLUSTER_ERROR]');
+  });
+
+  it('is busy: everything is sent again when it says', async () => {
+    const before = Date.now();
+    server.faults.add(
+      { verb: 'create' },
+      { kind: 'answer', status: 429, headers: { 'Retry-After': '1' }, body: '{"kind":"Status","message":"slow down"}' },
+    );
+    await admin().create(configMap('busy'));
+    expect(Date.now() - before).toBeGreaterThanOrEqual(990);
+  });
+
+  it('is busy for longer than we wait', async () => {
+    server.faults.add({ verb: 'create' }, { kind: 'answer', status: 429, headers: { 'Retry-After': '3600' }, body: '' }, 100);
+    expect(await failure(admin({ requestTimeoutMs: 1000 }).create(configMap('busy-2')))).toBe(
+      'cannot create ConfigMap default/busy-2: the API server answered 429 [CLUSTER_ERROR]',
+    );
+  });
+
+  it.each([
+    [200, 'text/html', '<html>Log in</html>'],
+    [403, 'text/html', '<html>Blocked</html>'],
+    [404, 'text/plain', '404 page not found'],
+    [302, '', ''],
+    [200, 'application/json', '[1]'],
+  ])('is a web server or proxy: %d %s', async (status, contentType, body) => {
+    const url = await webServer((_, response) => {
+      response.writeHead(status, contentType === '' ? {} : { 'Content-Type': contentType });
+      response.end(body);
+    });
+    expect(await failure(admin({ server: url }).get(ref('x')))).toBe(
+      `cannot get ConfigMap default/x: ${url} answered ${status} with ${contentType === '' ? 'no content type' : contentType}, not with an object of the API. Another web server or a proxy seems to stand there: check the server address. [CLUSTER_ERROR]`,
+    );
+  });
+});
+
+describe('TLS', () => {
+  it('refuses an authority it does not know', async () => {
+    const other = await createAuthority();
+    const ca = Buffer.from(other.certPem).toString('base64');
+    expect(await failure(clusterOf(kubeconfig({ 'certificate-authority-data': ca }, { token: TOKEN })).version())).toMatch(
+      /^cannot reach the API server https:\/\/127\.0\.0\.1:\d+: its certificate is signed by (?:an unknown authority|another authority of the same name)\. The kubeconfig needs the cluster's own CA in certificate-authority-data .+ \[CLUSTER_UNREACHABLE\]$/,
+    );
+  });
+
+  it('refuses the public authorities when the kubeconfig has none', async () => {
+    const text = kubeconfig({ 'certificate-authority-data': null }, { token: TOKEN });
+    expect(await failure(clusterOf(text).version())).toContain('its certificate is signed by an unknown authority. ');
+  });
+
+  it('refuses another name and says which there are', async () => {
+    const named = keep(
+      await startApiServer({ host: '127.0.0.2', serving: (authority) => authority.issueServer(['api.example.com', '10.0.0.1']) }),
+    );
+    const cluster = clusterOf(named.adminKubeconfig());
+    expect(await failure(cluster.version())).toBe(
+      `cannot reach the API server ${named.url}: its certificate is not for 127.0.0.2 but for api.example.com, 10.0.0.1. Use one of those in the kubeconfig, set tls-server-name, or add the address to the certificate (apiServer.certSANs). [CLUSTER_UNREACHABLE]`,
+    );
+  });
+
+  it('goes by tls-server-name', async () => {
+    const named = keep(await startApiServer({ serving: (authority) => authority.issueServer(['api.example.com']) }));
+    const text = named.adminKubeconfig().replace('server:', 'tls-server-name: api.example.com\n    server:');
+    expect(await clusterOf(text).version()).toBe('v1.36.2');
+  });
+
+  it('refuses a certificate that has expired', async () => {
+    const notAfter = new Date(Date.now() - 24 * 3600 * 1000);
+    const expired = keep(await startApiServer({ serving: (authority) => authority.issueServer(['127.0.0.1'], { notAfter }) }));
+    expect(await failure(clusterOf(expired.adminKubeconfig()).version())).toContain(
+      'its certificate has expired. Renew the certificate of the API server, or check the clocks of both machines. [CLUSTER_UNREACHABLE]',
+    );
+  });
+
+  it('checks nothing with insecure-skip-tls-verify', async () => {
+    const text = kubeconfig({ 'certificate-authority-data': null, 'insecure-skip-tls-verify': true }, { token: TOKEN });
+    expect(await clusterOf(text).version()).toBe('v1.36.2');
+  });
+
+  it('says so when nobody speaks TLS there', async () => {
+    const url = await webServer((_, response) => response.end('x'));
+    expect(await failure(admin({ server: url.replace('http:', 'https:') }).version())).toContain('it does not speak TLS. ');
+  });
+
+  it('shakes hands once for many requests', async () => {
+    const before = server.connections;
+    const cluster = admin();
+    for (let i = 0; i < 5; i++) await cluster.get(ref('absent'));
+    expect(server.connections - before).toBe(1);
+  });
+});
+
+describe('credentials', () => {
+  const whoAmI = async (cluster: Cluster) => {
+    const before = server.requests.length;
+    await cluster.version();
+    return server.requests[before]?.user;
+  };
+
+  it('are none: anonymous, with the authority still checked', async () => {
+    const text = JSON.stringify({ ...JSON.parse(kubeconfig({}, {})), contexts: [{ name: 'x', context: { cluster: 'c' } }], users: [] });
+    expect(await whoAmI(clusterOf(text))).toBe('system:anonymous');
+  });
+
+  it('are refused', async () => {
+    const secret = 'a-token-nobody-may-see';
+    const message = await failure(clusterOf(kubeconfig({}, { token: secret })).get(ref('x')));
+    expect(message).toBe(
+      'cannot get ConfigMap default/x: Unauthorized. The API server does not accept the credentials: check the token or client certificate in the kubeconfig. [CLUSTER_UNAUTHORIZED]',
+    );
+  });
+
+  it('are a client certificate that has expired', async () => {
+    const notAfter = new Date(Date.now() - 48 * 3600 * 1000);
+    const text = await server.kubeconfigFor('late', ['system:masters'], { notAfter });
+    expect(await failure(clusterOf(text).get(ref('x')))).toBe(
+      `cannot get ConfigMap default/x: Unauthorized. The client certificate in test.conf expired on ${notAfter.toISOString().slice(0, 10)}: get a new kubeconfig or renew it. [CLUSTER_UNAUTHORIZED]`,
+    );
+  });
+
+  it('are a certificate and key that do not fit each other', async () => {
+    const [a, b] = [await server.authority.issueClient({ commonName: 'a' }), await server.authority.issueClient({ commonName: 'b' })];
+    const base64 = (text: string) => Buffer.from(text).toString('base64');
+    const text = kubeconfig({}, { 'client-certificate-data': base64(a.certPem), 'client-key-data': base64(b.keyPem) });
+    expect(await failure(clusterOf(text).version())).toContain('the TLS handshake failed (ERR_OSSL_X509_KEY_VALUES_MISMATCH)');
+  });
+
+  it('are files beside the kubeconfig', async () => {
+    const { certPem, keyPem } = await server.authority.issueClient({ commonName: 'from-files', organizations: ['system:masters'] });
+    await writeFile(join(folder, 'client.crt'), certPem);
+    await writeFile(join(folder, 'client.key'), keyPem);
+    await writeFile(join(folder, 'ca.crt'), server.caPem);
+    const files = { 'client-certificate': 'client.crt', 'client-key': 'client.key' };
+    await writeFile(
+      join(folder, 'files.conf'),
+      kubeconfig({ 'certificate-authority-data': null, 'certificate-authority': 'ca.crt' }, files),
+    );
+    expect(await whoAmI(keep(kubeCluster({ kubeconfig: { path: join(folder, 'files.conf') } })))).toBe('from-files');
+  });
+
+  it('are a file that is not there', async () => {
+    const text = kubeconfig({}, { 'client-certificate': 'none.crt', 'client-key': 'none.key' });
+    expect(await failure(clusterOf(text).version())).toBe(
+      "test.conf: client-certificate names none.crt, which can't be read: it does not exist. Relative paths count from the folder of the kubeconfig. [KUBECONFIG_FILE_UNREADABLE]",
+    );
+  });
+
+  it('are a token in a file, read again when it is refused', async () => {
+    const path = join(folder, 'token');
+    await writeFile(path, 'old-token\n');
+    const cluster = clusterOf(kubeconfig({}, { tokenFile: path }));
+    expect(await failure(cluster.get(ref('x')))).toContain('[CLUSTER_UNAUTHORIZED]');
+    await writeFile(path, `${TOKEN}\n`);
+    expect(await cluster.get(ref('x'))).toBeNull();
+  });
+
+  it('come from a plugin, which is told about the cluster', async () => {
+    const plugin = join(folder, 'plugin.sh');
+    const info = join(folder, 'exec-info.json');
+    await writeFile(
+      plugin,
+      `#!/bin/sh\nprintf %s "$KUBERNETES_EXEC_INFO" >${info}\necho '{"kind":"ExecCredential","status":{"token":"'$1'"}}'\n`,
+    );
+    await chmod(plugin, 0o755);
+    const exec = {
+      apiVersion: 'client.authentication.k8s.io/v1',
+      command: './plugin.sh',
+      args: [TOKEN],
+      env: null,
+      interactiveMode: 'Never',
+      provideClusterInfo: true,
+    };
+    await writeFile(join(folder, 'exec.conf'), kubeconfig({}, { exec }));
+    expect(await whoAmI(keep(kubeCluster({ kubeconfig: { path: join(folder, 'exec.conf') } })))).toBe('robot');
+    const { default: told } = await import(info, { with: { type: 'json' } });
+    expect(told).toMatchObject({
+      kind: 'ExecCredential',
+      apiVersion: 'client.authentication.k8s.io/v1',
+      spec: { interactive: false, cluster: { server: server.url } },
+    });
+  });
+
+  it.each([
+    [
+      'is not installed',
+      'no-such-plugin',
+      [],
+      'the credential plugin "no-such-plugin": there is no such program. Install it, or check users[].user.exec.command in the kubeconfig.',
+    ],
+    [
+      'fails',
+      'sh',
+      ['-c', 'echo secret-in-stderr >&2; exit 3'],
+      'the credential plugin "sh": it failed. Run it by hand: it must print an ExecCredential.',
+    ],
+    [
+      'prints nonsense',
+      'echo',
+      ['secret-in-stdout'],
+      'the credential plugin "echo": it failed. Run it by hand: it must print an ExecCredential.',
+    ],
+    ['hangs', 'sleep', ['2'], 'the credential plugin "sleep": no answer within 0.2 s. Run it by hand: it must print an ExecCredential.'],
+  ])('come from a plugin that %s', async (_, command, args, why) => {
+    const cluster = clusterOf(kubeconfig({}, { exec: { apiVersion: 'client.authentication.k8s.io/v1', command, args } }), {
+      credentialTimeoutMs: 200,
+    });
+    expect(await failure(cluster.version())).toBe(`no credentials for the API server ${server.url}: ${why} [CLUSTER_UNAUTHORIZED]`);
+  });
+
+  it('impersonate', async () => {
+    expect(await whoAmI(clusterOf(kubeconfig({}, { token: TOKEN, as: 'jane', 'as-groups': ['dev', 'ops'] })))).toBe('jane');
+  });
+});
+
+describe('the way there', () => {
+  it('goes through a proxy', async () => {
+    const asked: string[] = [];
+    const proxy = createHttpServer().on('connect', (request, client) => {
+      asked.push(request.url ?? '');
+      const [host, port] = (request.url ?? '').split(':');
+      const target = connect(Number(port), host, () => {
+        client.write('HTTP/1.1 200 OK\r\n\r\n');
+        target.pipe(client).pipe(target);
+      });
+      target.on('error', () => client.destroy());
+      client.on('error', () => target.destroy()).on('close', () => target.destroy());
+    });
+    const port = await listen(proxy);
+    const cluster = clusterOf(kubeconfig({ 'proxy-url': `http://127.0.0.1:${port}` }, { token: TOKEN }));
+    expect([await cluster.version(), await cluster.version()]).toEqual(['v1.36.2', 'v1.36.2']);
+    expect(asked).toEqual([new URL(server.url).host]);
+    await cluster.close();
+  });
+
+  it('is refused by a proxy', async () => {
+    const proxy = createHttpServer().on('connect', (_, client) => client.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'));
+    const text = kubeconfig({ 'proxy-url': `http://127.0.0.1:${await listen(proxy)}` }, { token: TOKEN });
+    expect(await failure(clusterOf(text).version())).toContain(
+      'the proxy refused the connection with status 407. Check proxy-url in the kubeconfig and its credentials.',
+    );
+  });
+
+  it('has a path before it', async () => {
+    const asked: string[] = [];
+    const url = await webServer((request, response) => {
+      asked.push(request.url ?? '');
+      response.writeHead(200, { 'Content-Type': 'application/json' });
+      response.end('{"gitVersion":"v1.30.1"}');
+    });
+    expect(await admin({ server: `${url}/k8s/clusters/c-1/` }).version()).toBe('v1.30.1');
+    expect(asked).toEqual(['/k8s/clusters/c-1/version']);
+  });
+
+  it('is plain HTTP, with a token', async () => {
+    const plain = keep(await startApiServer({ plainHttp: true, tokens: { [TOKEN]: { user: 'robot', groups: ['system:masters'] } } }));
+    expect(await clusterOf(plain.kubeconfigWithToken(TOKEN)).get(ref('x'))).toBeNull();
+  });
+});
+
+describe('requests', () => {
+  it('read long lists page by page', async () => {
+    const names = Array.from({ length: 1201 }, (_, index) => `page-${String(index).padStart(4, '0')}`);
+    const big = keep(await startApiServer());
+    big.put(...names.map((name) => configMap(name)));
+    const cluster = clusterOf(big.adminKubeconfig());
+    const { items } = await cluster.list(CONFIG_MAPS);
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(names);
+    expect(big.requests.filter(({ verb }) => verb === 'list')).toHaveLength(3);
+  });
+
+  it('begin a list again when its version is forgotten between two pages', async () => {
+    const big = keep(await startApiServer());
+    big.put(...Array.from({ length: 501 }, (_, index) => configMap(`page-${index}`)));
+    const hold = big.faults.hold({ verb: 'list' });
+    const second = big.faults.hold({ verb: 'list' });
+    const listing = clusterOf(big.adminKubeconfig()).list(CONFIG_MAPS);
+    hold.release();
+    await second.arrived;
+    big.put(configMap('page-later'));
+    big.compact();
+    second.release();
+    expect((await listing).items).toHaveLength(502);
+    expect(big.requests.filter(({ verb }) => verb === 'list').map(({ status }) => status)).toEqual([200, 410, 200, 200]);
+  });
+
+  it('find out about kinds that are not known beforehand, once', async () => {
+    const json = (body: object) => ({ kind: 'answer', status: 200, body: JSON.stringify(body) }) as const;
+    const resources = [
+      { name: 'widgets/status', kind: 'Widget', namespaced: true },
+      { name: 'widgets', kind: 'Widget', namespaced: true },
+    ];
+    server.faults.add({ path: '/apis/example.com/v1' }, json({ kind: 'APIResourceList', resources }));
+    server.faults.add({ resource: 'widgets' }, json({ kind: 'Widget', metadata: { name: 'w' } }), 2);
+    const cluster = admin();
+    const widget = { apiVersion: 'example.com/v1', kind: 'Widget', namespace: 'shop', name: 'w/1' };
+    const from = server.requests.length;
+    await cluster.get(widget);
+    await cluster.get(widget);
+    expect(server.requests.slice(from).map(({ path }) => path)).toEqual([
+      '/apis/example.com/v1',
+      '/apis/example.com/v1/namespaces/shop/widgets/w%2F1',
+      '/apis/example.com/v1/namespaces/shop/widgets/w%2F1',
+    ]);
+  });
+
+  it('are ended by close', async () => {
+    const cluster = admin();
+    const { resourceVersion } = await cluster.list(CONFIG_MAPS);
+    const watching = collect(cluster.watch(CONFIG_MAPS, { resourceVersion }));
+    await expect.poll(() => server.requests.some(({ verb, status }) => verb === 'watch' && status === 200)).toBe(true);
+    await cluster.close();
+    expect(await watching).toEqual([]);
+  });
+});
+
+describe('a watch', () => {
+  const streaming = (chunks: readonly (string | Buffer)[], end: 'close' | 'cut') =>
+    webServer((_, response) => {
+      response.writeHead(200, { 'Content-Type': 'application/json' });
+      const next = (index: number): void => {
+        const chunk = chunks[index];
+        if (chunk !== undefined) response.write(chunk, () => setImmediate(next, index + 1));
+        else if (end === 'close') response.end();
+        else response.destroy();
+      };
+      next(0);
+    });
+  const event = (name: string) => `${JSON.stringify({ type: 'ADDED', object: configMap(name, { a: 'ä€😀' }) })}\n`;
+
+  it('is read however it is cut', async () => {
+    const bytes = Buffer.from(event('a') + event('b'));
+    const url = await streaming(
+      Array.from(bytes, (byte) => Buffer.from([byte])),
+      'close',
+    );
+    const events = await collect(admin({ server: url }).watch(CONFIG_MAPS, { resourceVersion: '1' }));
+    expect(events.map(({ object }) => [object.metadata.name, object.data])).toEqual([
+      ['a', { a: 'ä€😀' }],
+      ['b', { a: 'ä€😀' }],
+    ]);
+  });
+
+  it('ends when the connection breaks, in the middle of a line too', async () => {
+    const url = await streaming([event('a'), '{"type":"ADDED","obj'], 'cut');
+    expect(await collect(admin({ server: url }).watch(CONFIG_MAPS, { resourceVersion: '1' }))).toHaveLength(1);
+  });
+
+  it('fails on what is no event', async () => {
+    const url = await streaming([event('a'), '<html>\n'], 'close');
+    expect(await failure(collect(admin({ server: url }).watch(CONFIG_MAPS, { resourceVersion: '1' })))).toBe(
+      'cannot watch ConfigMap in default: a line of the watch is not JSON. Check what stands between here and the API server (proxy, load balancer). [CLUSTER_ERROR]',
+    );
+  });
+
+  it('fails on an error event', async () => {
+    const status = { kind: 'Status', code: 500, message: 'etcd is gone' };
+    const url = await streaming([`${JSON.stringify({ type: 'ERROR', object: status })}\n`], 'close');
+    expect(await failure(collect(admin({ server: url }).watch(CONFIG_MAPS, {})))).toBe(
+      'cannot watch ConfigMap in default: etcd is gone [CLUSTER_ERROR]',
+    );
+  });
+
+  it('gives what exists first without a version', async () => {
+    const own = keep(await startApiServer());
+    own.put(configMap('there'));
+    const cluster = clusterOf(own.adminKubeconfig());
+    expect(await take(1, (signal) => cluster.watch(CONFIG_MAPS, { signal }))).toMatchObject([
+      { type: 'ADDED', object: { metadata: { name: 'there' } } },
+    ]);
+  });
+
+  it('leaves no connection behind when its reader stops', async () => {
+    const own = keep(await startApiServer());
+    own.put(configMap('there'));
+    const cluster = clusterOf(own.adminKubeconfig());
+    for await (const _ of cluster.watch(CONFIG_MAPS, {})) break;
+    await expect.poll(() => own.openWatches).toBe(0);
+  });
+});
+
+it('says what is wrong with the kubeconfig itself', async () => {
+  expect(() => kubeCluster({ kubeconfig: { path: join(folder, 'none.conf') } })).toThrow(
+    `cannot read the kubeconfig ${join(folder, 'none.conf')}: it does not exist. Name another one with --kubeconfig. [KUBECONFIG_FILE_UNREADABLE]`,
+  );
+  expect(() => admin({ context: 'other' })).toThrow(
+    'the kubeconfig has no context "other". It has: "kubernetes-admin@kubernetes". [KUBECONFIG_INVALID]',
+  );
+});
+
+it('keeps tokens out of everything it says', async () => {
+  const said: string[] = [];
+  for (const text of [kubeconfig({}, { token: 'tok-secret' }), kubeconfig({}, { username: 'u', password: 'pw-secret' })]) {
+    const cluster = clusterOf(text);
+    for (const work of [() => cluster.get(ref('x')), () => cluster.create(configMap('x')), () => collect(cluster.watch(CONFIG_MAPS, {}))]) {
+      const error: unknown = await work().catch((thrown: unknown) => thrown);
+      said.push(String(error), JSON.stringify(error));
+    }
+  }
+  expect(said.join('\n')).not.toMatch(/tok-secret|pw-secret|cHctc2VjcmV0/);
+  expect(said.join('\n')).toContain('Unauthorized');
+});

@@ -1,0 +1,110 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, describe, expect, it } from 'vitest';
+import { startLab } from '../../src/lab/lab.ts';
+import type { Lab } from '../../src/ports/services.ts';
+import { runCommand } from '../support/run-cli.ts';
+import { readTree } from '../support/tree.ts';
+
+const CRASH_CLI = fileURLToPath(new URL('../support/crash-cli.ts', import.meta.url));
+const TSX = fileURLToPath(new URL('../../node_modules/tsx/dist/cli.mjs', import.meta.url));
+
+const open: { lab: Lab; directory: string }[] = [];
+afterEach(async () => {
+  for (const { lab, directory } of open.splice(0)) {
+    await lab.close();
+    rmSync(directory, { recursive: true, force: true });
+  }
+});
+
+async function newLab(): Promise<Lab> {
+  const directory = mkdtempSync(join(tmpdir(), 'ka-crash-'));
+  const lab = await startLab({ directory, hosts: 2 });
+  open.push({ lab, directory });
+  return lab;
+}
+
+const initArgv = (lab: Lab): string[] => [
+  'init',
+  '--kubeconfig',
+  lab.kubeconfig,
+  '--ssh-config',
+  lab.sshConfig,
+  '--host',
+  'node1',
+  '--token',
+  lab.token.reveal(),
+];
+const joinArgv = (lab: Lab): string[] => [
+  'join',
+  lab.server.replace('https://', ''),
+  '--token',
+  lab.token.reveal(),
+  '--ca-cert',
+  lab.caFile,
+  '--ssh-config',
+  lab.sshConfig,
+  '--host',
+  'node2',
+  '--set',
+  'maxPods=50',
+];
+
+/** Starts the command in a process of its own that dies after change n. */
+function crash(n: number, argv: readonly string[]): Promise<{ killed: boolean; output: string }> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [TSX, CRASH_CLI, String(n), ...argv], { timeout: 60_000 }, (error, stdout, stderr) => {
+      const signal = (error as (Error & { signal?: string; code?: number }) | null)?.signal;
+      // tsx passes the signal of its child on as an exit code.
+      resolve({ killed: signal === 'SIGKILL' || (error as { code?: number } | null)?.code === 137, output: stdout + stderr });
+    });
+  });
+}
+
+/** The host's files without what is made anew by each bootstrap: certificates, ports, addresses of this lab. */
+function filesOf(lab: Lab, index: number): Readonly<Record<string, string>> {
+  const host = lab.hosts[index];
+  if (host === undefined) throw new Error(`no host ${index}`);
+  return readTree(host.rootDir, (path, content) => (/\.(pem|crt|conf)$/.test(path) && !path.endsWith('10-kubeadm.conf') ? '...' : content));
+}
+
+describe.each([
+  { name: 'init', index: 0, argv: initArgv, prepare: async (_lab: Lab) => {} },
+  {
+    name: 'join',
+    index: 1,
+    argv: joinArgv,
+    prepare: async (lab: Lab) => {
+      expect((await runCommand(initArgv(lab))).code).toBe(0);
+    },
+  },
+])('$name killed after each change and run again', ({ index, argv, prepare }) => {
+  it('ends in the same tree', { timeout: 300_000 }, async () => {
+    const reference = await newLab();
+    await prepare(reference);
+    expect((await runCommand(argv(reference))).code).toBe(0);
+    const expected = filesOf(reference, index);
+    expect(Object.keys(expected)).toContain('var/lib/kubelet/config.yaml');
+
+    let crashes = 0;
+    for (let n = 1; ; n++) {
+      const lab = await newLab();
+      await prepare(lab);
+      const { killed, output } = await crash(n, argv(lab));
+      if (!killed) {
+        expect(output).toContain('restarted kubelet');
+        break;
+      }
+      crashes++;
+      const again = await runCommand(argv(lab));
+      expect(again.code, `after change ${n}: ${again.stderr}`).toBe(0);
+      expect(filesOf(lab, index), `after change ${n}`).toEqual(expected);
+      const third = await runCommand([...argv(lab), '--dry-run', '--exit-code']);
+      expect(third.code, `after change ${n}: ${third.stdout}`).toBe(0);
+    }
+    expect(crashes).toBeGreaterThanOrEqual(9);
+  });
+});

@@ -1,0 +1,713 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer as createHttpServer, type Server } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { FileFact, Question } from '../../src/core/facts/question.ts';
+import type { Operation } from '../../src/core/plan/operation.ts';
+import { Secret, SensitiveText } from '../../src/core/text/secret.ts';
+import { hostOver } from '../../src/engine/host.ts';
+import { renderOperations, renderQuestions, shellLoader } from '../../src/engine/remote-program.ts';
+import type { Host } from '../../src/ports/host.ts';
+import { requirement } from '../support/requirement.ts';
+import { type ShellOptions, shellTransport } from '../support/shell-transport.ts';
+import { findProgram, onlyPrograms, SHELLS } from '../support/shells.ts';
+
+const isRoot = process.getuid?.() === 0;
+const nonce = (): string => randomBytes(8).toString('hex');
+const write = (path: string, content: string | SensitiveText = 'x\n', mode = 0o644): Operation => ({
+  kind: 'write-file',
+  path,
+  content,
+  mode,
+  owner: 'root:root',
+});
+const run = (...argv: string[]): Operation => ({ kind: 'run', argv });
+
+describe.each(SHELLS)('the remote program in $name', (shell) => {
+  describe.skipIf(requirement(`the remote program in ${shell.name}`, shell.missing))('here', () => {
+    let top = '';
+    let root = '';
+    let options: ShellOptions;
+    let host: Host;
+
+    beforeAll(() => {
+      top = mkdtempSync(join(tmpdir(), 'remote-program-'));
+      chmodSync(top, 0o755);
+      options = shell.options(top);
+    });
+    afterAll(() => rmSync(top, { recursive: true, force: true }));
+    beforeEach(() => {
+      root = mkdtempSync(join(top, 'root-'));
+      chmodSync(root, 0o755);
+      host = hostOver(shellTransport(options), { rootDir: root, nonce });
+    });
+
+    const at = (path: string): string => join(root, path);
+    const put = (path: string, content: string | Uint8Array = 'x\n', mode = 0o644): void => {
+      mkdirSync(dirname(at(path)), { recursive: true });
+      writeFileSync(at(path), content);
+      chmodSync(at(path), mode);
+    };
+    const link = (path: string, target: string): void => {
+      mkdirSync(dirname(at(path)), { recursive: true });
+      symlinkSync(target, at(path));
+    };
+    /** The same host as somebody who is not root, and as the system itself rather than a directory of it. */
+    const asNobody = (): Host =>
+      hostOver(shellTransport({ ...options, ...(isRoot ? { uid: 65534, gid: 65534 } : {}) }), { rootDir: root, nonce });
+    const onSystem = (): Host => hostOver(shellTransport(options), { nonce });
+    const ask = async (path: string, question: Partial<Extract<Question, { kind: 'file' }>> = {}): Promise<FileFact | null> =>
+      (await host.ask({ it: { kind: 'file', path, ...question } })).it;
+
+    describe('files', () => {
+      it('tells every kind of thing apart, in one round trip', async () => {
+        put('/etc/plain', 'one\ntwo\n', 0o640);
+        put('/etc/unfinished', 'no newline');
+        put('/etc/empty', '');
+        put('/etc/blank-lines', '\n\n\n');
+        put('/etc/crlf', 'a\r\nb\r\n');
+        put('/etc/setuid', 'x', 0o4755);
+        mkdirSync(at('/etc/dir'), { mode: 0o700 });
+        execFileSync('mkfifo', [at('/etc/fifo')]);
+        link('/etc/relative', 'plain');
+        link('/etc/absolute', '/etc/plain');
+        link('/etc/chain', 'absolute');
+        link('/etc/dangling', 'nowhere');
+        link('/etc/loop', 'loop');
+        link('/etc/masked', '/dev/null');
+        link('/etc/to-dir', 'dir');
+        const server = createServer().listen(at('/etc/socket'));
+        await new Promise((resolve) => server.once('listening', resolve));
+        const names = readdirSync(at('/etc')).filter((name) => name !== 'loop');
+        const answers = await host.ask(
+          Object.fromEntries(
+            [...names, 'missing', 'plain/below', 'no/such'].map((name) => [name, { kind: 'file', path: `/etc/${name}` } as const]),
+          ),
+        );
+        server.close();
+        const owner = isRoot ? 'root:root' : expect.any(String);
+        const modifiedAt = expect.any(Number);
+        const plain = { type: 'file', mode: 0o640, owner, content: 'one\ntwo\n', modifiedAt };
+        expect(answers).toEqual({
+          plain,
+          unfinished: { type: 'file', mode: 0o644, owner, content: 'no newline', modifiedAt },
+          empty: { type: 'file', mode: 0o644, owner, content: '', modifiedAt },
+          'blank-lines': { type: 'file', mode: 0o644, owner, content: '\n\n\n', modifiedAt },
+          crlf: { type: 'file', mode: 0o644, owner, content: 'a\r\nb\r\n', modifiedAt },
+          setuid: { type: 'file', mode: 0o4755, owner, content: 'x', modifiedAt },
+          dir: { type: 'directory', mode: 0o700, owner },
+          fifo: { type: 'other', mode: expect.any(Number), owner },
+          socket: { type: 'socket', mode: expect.any(Number), owner },
+          relative: { ...plain, target: '/etc/plain' },
+          absolute: { ...plain, target: '/etc/plain' },
+          chain: { ...plain, target: '/etc/plain' },
+          dangling: null,
+          masked: { type: 'other', mode: 0o666, owner: 'root:root', target: '/dev/null' },
+          'to-dir': { type: 'directory', mode: 0o700, owner, target: '/etc/dir' },
+          missing: null,
+          'plain/below': null,
+          'no/such': null,
+        });
+      });
+
+      it('tells when a file was last written, in seconds', async () => {
+        put('/f');
+        utimesSync(at('/f'), 1_700_000_000, 1_700_000_000.9);
+        link('/to-f', 'f');
+        expect([(await ask('/f'))?.modifiedAt, (await ask('/to-f'))?.modifiedAt]).toEqual([1_700_000_000, 1_700_000_000]);
+      });
+
+      it('says that links lead in a circle', async () => {
+        link('/a', 'b');
+        link('/b', 'a');
+        await expect(ask('/a')).rejects.toMatchObject({
+          code: 'HOST_OPERATION_FAILED',
+          message: expect.stringContaining('symbolic links'),
+        });
+      });
+
+      it('follows links as a host with that root would, never out of it', async () => {
+        put('/data/kubelet/config.yaml', 'inside\n');
+        link('/var/lib/kubelet', '/data/kubelet');
+        link('/etc/up', '../../../../../../../../etc/hostname');
+        link('/etc/passwd-link', '/etc/passwd');
+        expect(await ask('/var/lib/kubelet/config.yaml')).toMatchObject({ content: 'inside\n' });
+        expect(await ask('/var/lib/../lib/kubelet/./config.yaml')).toMatchObject({ content: 'inside\n' });
+        expect(await ask('/etc/up')).toBeNull();
+        expect(await ask('/etc/passwd-link')).toBeNull();
+      });
+
+      it('reads any name', async () => {
+        const names = [
+          'a b',
+          ' lead',
+          "it's",
+          'q"q',
+          '-n',
+          '--help',
+          'new\nline',
+          '$(id)',
+          '`id`',
+          '*',
+          '[a]',
+          'back\\slash',
+          'über 日本',
+          '\t',
+          ';x',
+          '#x',
+          '!x',
+          '~',
+          'a&b',
+        ];
+        for (const name of names) put(`/n/${name}`, `${name} content`);
+        const answers = await host.ask(Object.fromEntries(names.map((name) => [name, { kind: 'file', path: `/n/${name}` } as const])));
+        expect(Object.fromEntries(Object.entries(answers).map(([name, fact]) => [name, fact?.content]))).toEqual(
+          Object.fromEntries(names.map((name) => [name, `${name} content`])),
+        );
+      });
+
+      it('reads a megabyte, and bytes that are no text', async () => {
+        const big = `${'0123456789abcdef'.repeat(65_536)}\nend`;
+        put('/big', big);
+        put(
+          '/binary',
+          Uint8Array.from({ length: 256 }, (_, i) => i),
+        );
+        const { large, binary } = await host.ask({ large: { kind: 'file', path: '/big' }, binary: { kind: 'file', path: '/binary' } });
+        expect(large?.content === big).toBe(true);
+        expect(binary?.content).toMatch(/^\0\u0001/);
+        expect(binary?.content).toContain('\ufffd');
+      });
+
+      it('reads no content that was not asked for', async () => {
+        put('/f', 'secret');
+        expect(await ask('/f', { content: false })).not.toHaveProperty('content');
+      });
+
+      it('gives numbers for owners without a name', async (context) => {
+        if (!isRoot) context.skip('only root may change owners');
+        put('/f');
+        execFileSync('chown', ['54321:54322', at('/f')]);
+        expect((await ask('/f'))?.owner).toBe('54321:54322');
+        execFileSync('chown', ['0:54322', at('/f')]);
+        expect((await ask('/f'))?.owner).toBe('root:54322');
+      });
+
+      it('says what it may not read, rather than that it is missing', async () => {
+        put('/closed/f');
+        put('/f', 'x', 0o000);
+        chmodSync(at('/closed'), isRoot ? 0o700 : 0o000);
+        const nobody = asNobody();
+        for (const path of ['/f', '/closed/f', '/closed/missing']) {
+          await expect(nobody.ask({ it: { kind: 'file', path } }), path).rejects.toMatchObject({
+            code: 'HOST_PERMISSION_DENIED',
+            message: expect.stringMatching(`^local: cannot read ${path}: .*ermission denied`),
+          });
+        }
+        await expect(nobody.ask({ it: { kind: 'list', path: '/closed' } })).rejects.toMatchObject({ code: 'HOST_PERMISSION_DENIED' });
+        expect((await nobody.ask({ it: { kind: 'file', path: '/f', content: false } })).it?.mode).toBe(0);
+        chmodSync(at('/closed'), 0o700);
+      });
+    });
+
+    it('lists directories', async () => {
+      for (const name of ['b', 'a c', '.hidden']) put(`/d/${name}`);
+      mkdirSync(at('/empty'));
+      link('/to-d', 'd');
+      const path = (name: string) => ({ kind: 'list', path: name }) as const;
+      const { d, empty, linked, file, missing } = await host.ask({
+        d: path('/d'),
+        empty: path('/empty'),
+        linked: path('/to-d'),
+        file: path('/d/b'),
+        missing: path('/x'),
+      });
+      expect(d).toEqual(['.hidden', 'a c', 'b']);
+      expect(linked).toEqual(d);
+      expect([empty, file, missing]).toEqual([[], null, null]);
+      const [own, here] = [await onSystem().ask({ it: path('/') }), await host.ask({ it: path('/') })];
+      expect(own.it).toContain('etc');
+      expect(here.it).not.toContain('etc');
+    });
+
+    it('reads /proc of the running system, where links differ by who follows them', async () => {
+      const file = (path: string) => ({ kind: 'file', path }) as const;
+      const { mounts, tcp } = await onSystem().ask({ mounts: file('/proc/self/mounts'), tcp: file('/proc/net/tcp') });
+      expect(mounts?.content).toMatch(/ \/proc proc /);
+      expect(tcp?.content).toMatch(/^ +sl +local_address/);
+    });
+
+    it('runs commands on the system itself, each apart from the others', async () => {
+      const sh = (script: string) => ({ kind: 'command', argv: ['sh', '-c', script] }) as const;
+      const answers = await onSystem().ask({
+        both: sh('echo out; echo err >&2; exit 3'),
+        unfinished: sh('printf a; printf b >&2'),
+        missing: { kind: 'command', argv: ['no-such-program', '--x'] },
+        stdin: { kind: 'command', argv: ['cat'] },
+        killed: sh('kill -9 $$'),
+        words: { kind: 'command', argv: ['printf', '[%s]', '', 'a b', "it's", '$HOME', '*', 'new\nline', '\\', '-n'] },
+        directory: sh('cd /; R=lost B=lost; exit 0'),
+        after: sh('echo still here'),
+      });
+      expect(answers.both).toEqual({ exitCode: 3, stdout: 'out\n', stderr: 'err\n' });
+      expect(answers.unfinished).toEqual({ exitCode: 0, stdout: 'a', stderr: 'b' });
+      expect(answers.missing).toMatchObject({ exitCode: 127, stdout: '', stderr: expect.stringContaining('no-such-program') });
+      expect(answers.stdin).toEqual({ exitCode: 0, stdout: '', stderr: '' });
+      expect(answers.killed.exitCode).toBe(137);
+      expect(answers.words.stdout).toBe("[][a b][it's][$HOME][*][new\nline][\\][-n]");
+      expect(answers.after.stdout).toBe('still here\n');
+    });
+
+    it('is not confused by what looks like its own marks', async () => {
+      const other = nonce();
+      const hostile = `\n${other} 0 0\n\n${other} start 0\nfile 644 0 0 root:root\n-\nabsent\n\nstart 0 0\n#end ${other}\n`;
+      put('/hostile', hostile);
+      put('/after', 'after');
+      const { it: fact, after } = await host.ask({ it: { kind: 'file', path: '/hostile' }, after: { kind: 'file', path: '/after' } });
+      expect(fact?.content).toBe(hostile);
+      expect(after?.content).toBe('after');
+    });
+
+    it('does not mind what a login shell prints before', async () => {
+      put('/f', 'x\n');
+      const script = 'echo "Welcome"; printf "no newline" >&2; shell=$1; shift; exec "$shell" "$@"';
+      const banner: ShellOptions = { ...options, shell: ['/bin/sh', '-c', script, 'sh', ...options.shell] };
+      const noisy = hostOver(shellTransport(banner), { rootDir: root, nonce });
+      expect((await noisy.ask({ it: { kind: 'file', path: '/f' } })).it?.content).toBe('x\n');
+    });
+
+    it('takes its root from KUBELETADM_ROOT, with a slash at the end or without', async () => {
+      put('/etc/kubernetes/x', 'from the root\n');
+      for (const value of [root, `${root}/`]) {
+        const staged = hostOver(shellTransport({ ...options, env: { ...options.env, KUBELETADM_ROOT: value } }), { nonce });
+        expect((await staged.ask({ it: { kind: 'file', path: '/etc/kubernetes/x' } })).it?.content).toBe('from the root\n');
+        await staged.perform([write('/etc/kubernetes/y', value), run('true')]);
+        expect(readFileSync(at('/etc/kubernetes/y'), 'utf8')).toBe(value);
+      }
+    });
+
+    it('answers questions about the running system with nothing when files are only staged', async () => {
+      const answers = await host.ask({
+        command: { kind: 'command', argv: ['id', '-u'] },
+        proc: { kind: 'file', path: '/proc/swaps' },
+        http: { kind: 'http', url: 'http://127.0.0.1:10248/healthz', timeoutSeconds: 1 },
+      });
+      expect(answers).toMatchObject({ command: { exitCode: 127 }, proc: null, http: { error: 'not asked' } });
+    });
+
+    describe('write-file', () => {
+      const CONTENTS: readonly (readonly [string, string])[] = [
+        ['text', 'a: 1\nb: 2\n'],
+        ['nothing', ''],
+        ['a newline', '\n'],
+        ['text without a final newline', 'a\nb'],
+        ['CRLF', 'a\r\nb\r\n'],
+        ['a lone CR', '\r'],
+        ['NUL and control characters', 'a\0b\u0001\u001b[0m\n'],
+        ['the delimiter of a here-document', 'a\nEOF_KUBELETADM\nb\n'],
+        ['the delimiter at the end', 'a\nEOF_KUBELETADM'],
+        ['the delimiter in a line', 'x EOF_KUBELETADM\nEOF_KUBELETADM \n'],
+        ['shell syntax', '$(touch /tmp/no) `id` "$HOME" \\ \'quoted\' ${R}\n#end\n'],
+        ['backslashes at line ends', 'a\\\nb\\\\\n\\\n'],
+        ['Unicode', 'zoë 日本 😀 \u2028\n'],
+        ['a byte order mark', '\ufeffa\n'],
+        ['tabs and blanks at line ends', '\t a \n \t\n'],
+        ['a megabyte', `${'0123456789abcde\n'.repeat(65_536)}`],
+        ['a megabyte in one line without an end', '0123456789abcdef'.repeat(65_536)],
+      ];
+
+      it('writes any content, and reads it back', async () => {
+        await host.perform(CONTENTS.map(([, content], i) => write(`/w/${i}`, content)));
+        for (const [i, [name, content]] of CONTENTS.entries()) {
+          expect(readFileSync(at(`/w/${i}`), 'utf8') === content, name).toBe(true);
+          expect((await ask(`/w/${i}`))?.content === content, name).toBe(true);
+        }
+        expect(existsSync('/tmp/no')).toBe(false);
+      });
+
+      it('replaces atomically: new inode, no traces, mode as asked', async () => {
+        put('/etc/kubernetes/kubelet.conf', 'old\n', 0o600);
+        writeFileSync(at('/etc/kubernetes/.kubelet.conf.kubeletadm.999'), 'left by a run that was killed');
+        const before = statSync(at('/etc/kubernetes/kubelet.conf')).ino;
+        await host.perform([write('/etc/kubernetes/kubelet.conf', 'new\n', 0o640)]);
+        const after = statSync(at('/etc/kubernetes/kubelet.conf'));
+        expect(after.ino).not.toBe(before);
+        expect(after.mode & 0o7777).toBe(0o640);
+        expect(readFileSync(at('/etc/kubernetes/kubelet.conf'), 'utf8')).toBe('new\n');
+        expect(readdirSync(at('/etc/kubernetes'))).toEqual(['kubelet.conf']);
+      });
+
+      it('makes missing parents, open to all to look into', async () => {
+        await host.perform([write('/a/b/c/f', 'x', 0o600)]);
+        expect(['/a', '/a/b', '/a/b/c'].map((path) => statSync(at(path)).mode & 0o777)).toEqual([0o755, 0o755, 0o755]);
+        expect(statSync(at('/a/b/c/f')).mode & 0o777).toBe(0o600);
+      });
+
+      it('follows links within the root, and leaves them where they are', async () => {
+        put('/data/real', 'old');
+        link('/etc/link', '/data/real');
+        link('/var/lib/kubelet', '/data/kubelet');
+        link('/etc/dangling', '../data/new');
+        const outside = mkdtempSync(join(top, 'outside-'));
+        link('/etc/outside', `${outside}/f`);
+        await host.perform([write('/etc/link'), write('/var/lib/kubelet/config.yaml'), write('/etc/dangling'), write('/etc/outside')]);
+        expect(
+          ['/etc/link', '/etc/dangling', '/etc/outside', '/var/lib/kubelet'].map((path) => lstatSync(at(path)).isSymbolicLink()),
+        ).toEqual([true, true, true, true]);
+        expect(['/data/real', '/data/kubelet/config.yaml', '/data/new'].map((path) => readFileSync(at(path), 'utf8'))).toEqual([
+          'x\n',
+          'x\n',
+          'x\n',
+        ]);
+        expect(readdirSync(outside)).toEqual([]);
+        expect(readlinkSync(at('/etc/link'))).toBe('/data/real');
+      });
+
+      it('writes any name', async () => {
+        const names = ['a b', "it's", '-rf', 'new\nline', '$(id)', '*', 'back\\slash', '日本'];
+        await host.perform(names.map((name) => write(`/n n/${name}`, name)));
+        expect(readdirSync(at('/n n')).sort()).toEqual([...names].sort());
+      });
+
+      it('writes what a secret reveals', async () => {
+        await host.perform([write('/s', new SensitiveText(['token: ', new Secret('hush'), '\n']), 0o600)]);
+        expect(readFileSync(at('/s'), 'utf8')).toBe('token: hush\n');
+      });
+
+      it('gives the file its owner when it is root, and leaves it when it is not', async () => {
+        await host.perform([{ ...write('/f'), owner: isRoot ? '1234:4321' : '0:0' } as Operation]);
+        const { uid, gid } = statSync(at('/f'));
+        expect([uid, gid]).toEqual(isRoot ? [1234, 4321] : [process.getuid?.(), process.getgid?.()]);
+      });
+
+      it.each([
+        ['a directory', (path: string) => mkdirSync(path)],
+        ['a fifo', (path: string) => execFileSync('mkfifo', [path])],
+      ])('never puts a file in the place of %s', async (_, make) => {
+        make(at('/thing'));
+        await expect(host.perform([write('/thing')])).rejects.toMatchObject({
+          code: 'HOST_OPERATION_FAILED',
+          message: expect.stringContaining('cannot write /thing: '),
+        });
+        expect(lstatSync(at('/thing')).isFile()).toBe(false);
+      });
+
+      it('never touches /dev/null of the system, though a link leads there', async () => {
+        const unit = join(root, 'masked.service');
+        symlinkSync('/dev/null', unit);
+        await expect(onSystem().perform([write(unit)])).rejects.toMatchObject({ code: 'HOST_OPERATION_FAILED' });
+        expect(lstatSync('/dev/null').isCharacterDevice()).toBe(true);
+      });
+    });
+
+    describe('other operations', () => {
+      it('makes directories, mends their mode, removes files and empties directories', async () => {
+        put('/gone');
+        put('/full/a/b');
+        put('/full/.c');
+        link('/full/link', '/gone-too');
+        put('/gone-too');
+        link('/dead', 'nowhere');
+        mkdirSync(at('/loose'), { mode: 0o777 });
+        await host.perform([
+          { kind: 'make-directory', path: '/new/deep', mode: 0o700, owner: 'root:root' },
+          { kind: 'make-directory', path: '/loose', mode: 0o755, owner: 'root:root' },
+          { kind: 'remove-file', path: '/gone' },
+          { kind: 'remove-file', path: '/dead' },
+          { kind: 'remove-file', path: '/never/was' },
+          { kind: 'empty-directory', path: '/full' },
+          { kind: 'empty-directory', path: '/no-such' },
+          { kind: 'unmount-below', path: '/no-such', flags: [] },
+        ]);
+        expect(statSync(at('/new/deep')).mode & 0o777).toBe(0o700);
+        expect(statSync(at('/loose')).mode & 0o777).toBe(0o755);
+        expect(readdirSync(root).sort()).toEqual(['full', 'gone-too', 'loose', 'new']);
+        expect(readdirSync(at('/full'))).toEqual([]);
+      });
+
+      it('empties what a link leads to, within the root', async () => {
+        put('/data/kubelet/x');
+        link('/var/lib/kubelet', '/data/kubelet');
+        await host.perform([{ kind: 'empty-directory', path: '/var/lib/kubelet' }]);
+        expect(readdirSync(at('/data/kubelet'))).toEqual([]);
+        expect(lstatSync(at('/var/lib/kubelet')).isSymbolicLink()).toBe(true);
+      });
+
+      it('unmounts what is mounted below a directory, the innermost first', async (context) => {
+        if (!isRoot) context.skip('only root may mount');
+        const mounts = [
+          '/var/lib/kubelet/pods/a b',
+          '/var/lib/kubelet/pods/a b/inner',
+          '/var/lib/kubelet/pods/back\\slash',
+          '/var/lib/kubelet-other',
+        ];
+        for (const path of mounts) {
+          mkdirSync(at(path), { recursive: true });
+          execFileSync('mount', ['-t', 'tmpfs', 'none', at(path)]);
+          if (path.endsWith('a b')) mkdirSync(at(`${path}/inner`));
+        }
+        try {
+          await host.perform([{ kind: 'unmount-below', path: '/var/lib/kubelet', flags: [] }]);
+          const left = readFileSync('/proc/self/mounts', 'utf8')
+            .split('\n')
+            .filter((line) => line.includes(root));
+          expect(left).toEqual([expect.stringContaining('kubelet-other')]);
+        } finally {
+          for (const path of mounts.toReversed()) {
+            try {
+              execFileSync('umount', [at(path)], { stdio: 'ignore' });
+            } catch {
+              // It is unmounted already.
+            }
+          }
+        }
+      });
+
+      it('runs commands and goes by the exit codes they may have', async () => {
+        await expect(onSystem().perform([{ kind: 'run', argv: ['sh', '-c', 'exit 3'], okExit: [0, 3] }])).resolves.toBeUndefined();
+        await expect(onSystem().perform([run('sh', '-c', 'echo "the reason" >&2; exit 3')])).rejects.toMatchObject({
+          code: 'HOST_OPERATION_FAILED',
+          message: expect.stringMatching(/^local: sh -c .* failed: the reason\. .*\[HOST_OPERATION_FAILED\]$/),
+          detail: 'the reason\n',
+        });
+        await expect(onSystem().perform([{ ...run('sh', '-c', 'exit 4'), what: 'the task' } as Operation])).rejects.toMatchObject({
+          message: expect.stringContaining('local: the task failed: failed without a message'),
+        });
+      });
+    });
+
+    describe('when something fails', () => {
+      it('does nothing after it, and tells what was done in order', async () => {
+        put('/file');
+        const done: number[] = [];
+        const operations = [write('/1'), { kind: 'remove-file', path: '/2' } as const, write('/file/below'), write('/4')];
+        await expect(host.perform(operations, { onDone: (index) => done.push(index) })).rejects.toMatchObject({
+          code: 'HOST_OPERATION_FAILED',
+          message: expect.stringMatching(/^local: cannot write \/file\/below: .*(File exists|Not a directory)/),
+        });
+        expect(done).toEqual([0, 1]);
+        expect(readdirSync(root).sort()).toEqual(['1', 'file']);
+      });
+
+      it('tells each operation once when all go well', async () => {
+        const done: number[] = [];
+        await host.perform([write('/1', 'x'.repeat(100_000)), write('/2'), write('/3')], { onDone: (index) => done.push(index) });
+        expect(done).toEqual([0, 1, 2]);
+      });
+
+      it('leaves the old file and no trace where it may not write', async () => {
+        put('/ro/f', 'old\n');
+        chmodSync(at('/ro'), 0o555);
+        await expect(asNobody().perform([write('/ro/f', 'new\n')])).rejects.toMatchObject({ code: 'HOST_PERMISSION_DENIED' });
+        await expect(asNobody().perform([write('/ro/sub/f', 'new\n')])).rejects.toMatchObject({ code: 'HOST_PERMISSION_DENIED' });
+        await expect(asNobody().perform([{ kind: 'remove-file', path: '/ro/f' }])).rejects.toMatchObject({
+          code: 'HOST_PERMISSION_DENIED',
+        });
+        expect(readFileSync(at('/ro/f'), 'utf8')).toBe('old\n');
+        expect(readdirSync(at('/ro'))).toEqual(['f']);
+        chmodSync(at('/ro'), 0o755);
+      });
+
+      it('leaves the old file and no trace where the disk is full or read-only', async (context) => {
+        if (!isRoot) context.skip('only root may mount');
+        mkdirSync(at('/disk'));
+        execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'none', at('/disk')]);
+        try {
+          put('/disk/f', 'old\n');
+          await expect(host.perform([write('/disk/f', 'x'.repeat(200_000))])).rejects.toMatchObject({
+            code: 'HOST_NO_SPACE',
+            message: expect.stringContaining('local: cannot write /disk/f: '),
+          });
+          expect(readdirSync(at('/disk'))).toEqual(['f']);
+          execFileSync('mount', ['-o', 'remount,ro', at('/disk')]);
+          await expect(host.perform([write('/disk/f', 'new\n')])).rejects.toMatchObject({ code: 'HOST_READ_ONLY' });
+          expect(readFileSync(at('/disk/f'), 'utf8')).toBe('old\n');
+        } finally {
+          execFileSync('umount', [at('/disk')]);
+        }
+      });
+
+      it('runs nothing of a program that did not arrive whole', async () => {
+        const own = nonce();
+        const program = renderOperations([write('/1', 'a\n'), write('/2', 'b\n')], { nonce: own, rootDir: root });
+        const cuts = Array.from({ length: Math.ceil(program.length / 97) }, (_, i) => i * 97).filter((length) => length < program.length);
+        for (const cutStdinAt of [...cuts, program.length - 1]) {
+          const { exitCode, stdout } = await shellTransport({ ...options, cutStdinAt }).run(shellLoader(own), { stdin: program });
+          expect([cutStdinAt, exitCode, stdout.length, readdirSync(root)]).toEqual([cutStdinAt, 97, 0, []]);
+        }
+        const broken = hostOver(shellTransport({ ...options, cutStdinAt: 500 }), { rootDir: root, nonce });
+        await expect(broken.perform([write('/1')])).rejects.toMatchObject({
+          code: 'HOST_PROGRAM_BROKEN',
+          message: expect.stringContaining('the program arrived incomplete'),
+        });
+        await expect(broken.ask({ it: { kind: 'file', path: '/1' } })).rejects.toMatchObject({ code: 'HOST_PROGRAM_BROKEN' });
+      });
+
+      it.each([
+        ['dies at once', 'exit 9', 'it ended with exit code 9'],
+        ['dies with a word', 'echo "no memory" >&2; exit 9', 'no memory'],
+        ['breaks off', 'shell=$1; shift; "$shell" "$@" | head -c 60', 'it ended with exit code 0'],
+      ])('says so when the shell %s', async (_, script, why) => {
+        const dying = hostOver(shellTransport({ ...options, shell: ['/bin/sh', '-c', script, 'sh', ...options.shell] }), {
+          rootDir: root,
+          nonce,
+        });
+        const message = expect.stringContaining(`local: the shell program broke off: ${why}`);
+        await expect(dying.perform([write('/1'), write('/2'), write('/3'), write('/4'), write('/5')])).rejects.toMatchObject({
+          code: 'HOST_PROGRAM_BROKEN',
+          message,
+        });
+      });
+    });
+
+    it('asks nothing and does nothing without a round trip too many', async () => {
+      expect(await host.ask({})).toEqual({});
+      await expect(host.perform([])).resolves.toBeUndefined();
+    });
+  });
+});
+
+/** What the program calls besides the HTTP client; all in coreutils. */
+const BASE_PROGRAMS = ['sh', 'id', 'cat', 'stat', 'readlink', 'ls', 'tr', 'sed', 'grep', 'head', 'timeout', 'true'];
+const CLIENTS = ['curl', 'bash', 'wget', 'python3'].map((name) => ({
+  name,
+  missing: findProgram(name) === null,
+  options: (directory: string): ShellOptions => ({ shell: ['/bin/sh'], env: { PATH: onlyPrograms(directory, [...BASE_PROGRAMS, name]) } }),
+}));
+const BUSYBOX = SHELLS.filter(({ name }) => name === 'busybox').map((shell) => ({
+  name: 'busybox wget',
+  missing: shell.missing !== null,
+  options: (directory: string): ShellOptions => {
+    mkdirSync(directory);
+    return shell.options(directory);
+  },
+}));
+
+describe('the http question', () => {
+  let top = '';
+  let server: Server;
+  let base = '';
+
+  beforeAll(async () => {
+    top = mkdtempSync(join(tmpdir(), 'http-question-'));
+    server = createHttpServer((request, response) => {
+      if (request.url === '/hang') return;
+      if (request.url === '/healthz') response.end('ok');
+      else if (request.url === '/lines?a=1&b=2') response.end('[+]ping ok\n\n[-]log failed\n');
+      else if (request.url === '/500') response.writeHead(500).end('[-]syncloop failed');
+      else if (request.url === '/empty') response.end();
+      else response.writeHead(404, { 'content-type': 'text/plain' }).end('404 page not found\n');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '::', resolve));
+    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(() => {
+    server.closeAllConnections();
+    server.close();
+    rmSync(top, { recursive: true, force: true });
+  });
+
+  /** With a proxy set that must not be used. */
+  const hostWith = ({ shell, env }: ShellOptions): Host =>
+    hostOver(shellTransport({ shell, env: { ...env, http_proxy: 'http://127.0.0.1:1' } }), { nonce });
+  const get = (path: string, timeoutSeconds = 5) =>
+    ({ kind: 'http', url: path.startsWith('http') ? path : `${base}${path}`, timeoutSeconds }) as const;
+
+  describe.each([...CLIENTS, ...BUSYBOX])('through $name', ({ name, missing, options }) => {
+    it.skipIf(missing)('gives status and body', async () => {
+      const host = hostWith(options(join(top, `${name}-good`)));
+      const answers = await host.ask({
+        ok: get('/healthz'),
+        lines: get('/lines?a=1&b=2'),
+        empty: get('/empty'),
+        ipv6: get(`${base.replace('127.0.0.1', '[::1]')}/healthz`),
+      });
+      expect(answers.ok).toEqual({ status: 200, body: 'ok' });
+      expect(answers.lines).toMatchObject({ status: 200, body: expect.stringContaining('[+]ping ok\n\n[-]log failed') });
+      expect(answers.empty).toEqual({ status: 200, body: '' });
+      expect(answers.ipv6).toEqual({ status: 200, body: 'ok' });
+    });
+
+    it.skipIf(missing)('tells an error of the server from no answer', async () => {
+      const host = hostWith(options(join(top, `${name}-bad`)));
+      const answers = await host.ask({ notFound: get('/nothing'), failing: get('/500'), refused: get('http://127.0.0.1:1/healthz') });
+      if (name === 'wget') {
+        // GNU's says no more than that the server answered with an error.
+        expect([answers.notFound, answers.failing]).toEqual([
+          { error: expect.stringContaining('wget') },
+          { error: expect.stringContaining('wget') },
+        ]);
+      } else if (name === 'busybox wget') {
+        expect([answers.notFound, answers.failing]).toMatchObject([{ status: 404 }, { status: 500 }]);
+      } else {
+        expect(answers.notFound).toMatchObject({ status: 404, body: expect.stringContaining('404 page not found') });
+        expect(answers.failing).toEqual({ status: 500, body: '[-]syncloop failed' });
+      }
+      expect(answers.refused).toEqual({ error: expect.stringMatching(/refused|connect|no answer|wget/i) });
+    });
+  });
+
+  it('gives up in time', async () => {
+    const present = [...CLIENTS, ...BUSYBOX].filter(({ missing }) => !missing);
+    const started = performance.now();
+    const answers = await Promise.all(
+      present.map(({ name, options }) => hostWith(options(join(top, `${name}-slow`))).ask({ it: get('/hang', 1) })),
+    );
+    expect(answers).toEqual(present.map(() => ({ it: { error: expect.any(String) } })));
+    expect(performance.now() - started).toBeLessThan(4_000);
+  });
+
+  const withPrograms = (directory: string, programs: readonly string[]): Host =>
+    hostWith({ shell: ['/bin/sh'], env: { PATH: onlyPrograms(join(top, directory), [...BASE_PROGRAMS, ...programs]) } });
+
+  it('prefers curl', async () => {
+    const { it: answer } = await withPrograms('all', ['curl', 'bash', 'wget', 'python3']).ask({ it: get('http://127.0.0.1:1/') });
+    expect(answer).toEqual({ error: expect.stringMatching(/^curl: \(7\)/) });
+  });
+
+  it('says that the host has none of them', async () => {
+    const { it: answer } = await withPrograms('none', []).ask({ it: get('/healthz') });
+    expect(answer).toEqual({ error: 'the host has neither curl, bash, wget nor python3' });
+  });
+});
+
+describe('renderQuestions and renderOperations', () => {
+  it('put no secret into an argv: all of it goes over stdin', () => {
+    const operation = write('/s', new SensitiveText([new Secret('hush')]));
+    expect(shellLoader('n').join(' ')).not.toContain('hush');
+    expect(Buffer.from(renderOperations([operation], { nonce: 'n', rootDir: null })).includes(Buffer.from('hush').toString('base64'))).toBe(
+      true,
+    );
+  });
+
+  it('quote paths and commands', () => {
+    const program = renderQuestions(
+      [
+        { kind: 'file', path: "/it's" },
+        { kind: 'command', argv: ['echo', '$x'] },
+      ],
+      { nonce: 'n', rootDir: '/a b' },
+    );
+    expect(program).toContain("R='/a b'");
+    expect(program).toContain("q_file '/it'\\''s' 1");
+    expect(program).toContain("( echo '$x' ) </dev/null");
+  });
+});

@@ -1,0 +1,225 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { dirname, join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadSshConfig } from '../../src/adapters/ssh-config.ts';
+import { resolveSshTarget, type SshConfig } from '../../src/core/ssh/resolve-target.ts';
+import type { SshTarget } from '../../src/core/ssh/target.ts';
+import { requirement } from '../support/requirement.ts';
+
+const noSsh = requirement('ssh_config as ssh reads it', spawnSync('ssh', ['-V']).error === undefined ? null : 'ssh is not installed');
+
+let directory: string;
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'kubeletadm-ssh-config-'));
+});
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+function write(path: string, text: string): string {
+  const full = join(directory, path);
+  mkdirSync(dirname(full), { recursive: true });
+  writeFileSync(full, text, { mode: 0o600 });
+  return full;
+}
+
+describe('ssh_config, compared with ssh -G', () => {
+  const quoted = (word: fc.Arbitrary<string>): fc.Arbitrary<string> =>
+    word.chain((each) => fc.constantFrom(...(each.includes(' ') ? ['"', "'"] : ['', '"', "'"])).map((quote) => `${quote}${each}${quote}`));
+  const one = (...words: string[]): fc.Arbitrary<string> => quoted(fc.constantFrom(...words));
+  const flag = one('yes', 'no', 'true', 'false');
+  const option = fc
+    .oneof(
+      one('one.lan', '%h.lan', 'Two.LAN', '10.0.0.1', 'fd00::1').map((value) => ['HostName', value]),
+      one('root', 'core', 'a b').map((value) => ['User', value]),
+      one('22', '2222').map((value) => ['Port', value]),
+      one('/k/a', '/k/b#c', '~/k d', '/k/e\\\\f').map((value) => ['IdentityFile', value]),
+      flag.map((value) => ['IdentitiesOnly', value]),
+      one('none', '/run/agent.sock').map((value) => ['IdentityAgent', value]),
+      fc.constantFrom('none', 'b1', 'u@b2:33,b3', 'ssh://u@[fd00::2]:44').map((value) => ['ProxyJump', value]),
+      one('alias-1', 'alias-2').map((value) => ['HostKeyAlias', value]),
+      one('yes', 'no', 'ask', 'off', 'accept-new').map((value) => ['StrictHostKeyChecking', value]),
+      one('5', '1m', '1h2m3s', 'none').map((value) => ['ConnectTimeout', value]),
+      flag.map((value) => ['HashKnownHosts', value]),
+      one('any', 'inet', 'inet6').map((value) => ['AddressFamily', value]),
+      one('10.9.9.9').map((value) => ['BindAddress', value]),
+      fc.array(one('/h/a', '/h/b c'), { minLength: 1, maxLength: 2 }).map((values) => ['UserKnownHostsFile', values.join(' ')]),
+    )
+    .chain(([keyword = '', value = '']) =>
+      fc.record({
+        indent: fc.constantFrom('', '  ', '\t'),
+        keyword: fc.constantFrom(keyword, keyword.toLowerCase(), keyword.toUpperCase()),
+        separator: fc.constantFrom(' ', '\t', '=', ' = '),
+        end: fc.constantFrom('', ' ', ' # comment'),
+        value: fc.constant(value),
+      }),
+    )
+    .map(({ indent, keyword, separator, value, end }) => `${indent}${keyword}${separator}${value}${end}`);
+  const pattern = fc.constantFrom('n1', 'n2', 'n?', '*', '!n1', '!n?', 'one.lan', '*.lan', 'N1');
+  const patterns = fc.array(pattern, { minLength: 1, maxLength: 3 });
+  const criterion = fc.oneof(
+    fc.tuple(fc.constantFrom('host', 'originalhost', '!host'), patterns).map(([name, list]) => `${name} ${list.join(',')}`),
+    fc.constantFrom(
+      'user root',
+      'user core,me',
+      'user=root',
+      '!user root',
+      'localuser *',
+      'localuser nobody-here',
+      'exec true',
+      '!exec "exit 1"',
+      'exec "test %h = one.lan"',
+      'final',
+      'canonical',
+      '!final',
+    ),
+  );
+  const section = fc.oneof(
+    { weight: 3, arbitrary: patterns.map((list) => `Host ${list.join(' ')}`) },
+    { weight: 2, arbitrary: fc.array(criterion, { minLength: 1, maxLength: 2 }).map((list) => `Match ${list.join(' ')}`) },
+    { weight: 1, arbitrary: fc.constant('Match all') },
+    { weight: 1, arbitrary: fc.constant('# a comment') },
+  );
+  const block = fc.tuple(section, fc.array(option, { maxLength: 4 })).map(([head, options]) => [head, ...options]);
+  const lines = fc
+    .tuple(fc.array(option, { maxLength: 3 }), fc.array(block, { maxLength: 5 }))
+    .map(([first, blocks]) => [...first, ...blocks.flat()]);
+  const destination = fc.constantFrom('n1', 'n2', 'other', 'root@n1', 'core@one.lan');
+
+  it.skipIf(noSsh)('reads what ssh reads (skipped where ssh is not installed)', async () => {
+    const home = userInfo().homedir;
+    await fc.assert(
+      fc.asyncProperty(lines, lines, fc.boolean(), destination, async (text, included, includes, wanted) => {
+        const inner = write('generated.d/inner.conf', `${included.join('\n')}\n`);
+        const path = write('generated', `${text.join('\n')}\n${includes ? `Include "${dirname(inner)}/*.conf"\nUser last\n` : ''}`);
+        const { stdout, stderr, status } = spawnSync('ssh', ['-G', '-F', path, wanted], { encoding: 'utf8' });
+        // What ssh refuses is not compared.
+        fc.pre(status === 0);
+        const config = await loadSshConfig({ configFile: path, variables: {} });
+        const target = resolveUnlessCircle(wanted, config);
+        fc.pre(target !== null);
+        expect(asPrinted(target as SshTarget), stderr).toEqual(parseSshG(stdout, home));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  /** Ssh looks at the settings of a jump host only when it connects. */
+  function resolveUnlessCircle(destination: string, config: SshConfig): SshTarget | null {
+    try {
+      return resolveSshTarget(destination, config);
+    } catch (error) {
+      if (String(error).includes('leads in a circle')) return null;
+      throw error;
+    }
+  }
+
+  const DEFAULT_FILES = ['id_ed25519', 'id_ecdsa', 'id_rsa'].map((name) => `${userInfo().homedir}/.ssh/${name}`);
+
+  /** What `ssh -G` prints, as far as we use it. Relative to ~ are the identity files only. */
+  function parseSshG(text: string, home: string): Record<string, unknown> {
+    const all = text
+      .trim()
+      .split('\n')
+      .map((line) => [line.slice(0, line.indexOf(' ')), line.slice(line.indexOf(' ') + 1)] as const);
+    const first = (keyword: string): string | undefined => all.find(([name]) => name === keyword)?.[1];
+    const checking = first('stricthostkeychecking') ?? '';
+    const jump = first('proxyjump');
+    const files = all.filter(([name]) => name === 'identityfile').map(([, value]) => value.replace(/^~/, home));
+    return {
+      hostName: first('hostname'),
+      user: first('user'),
+      port: Number(first('port')),
+      // Its default has seven kinds of keys, four of them rare.
+      identityFiles: files.length > 5 ? DEFAULT_FILES : files,
+      identitiesOnly: first('identitiesonly') === 'yes',
+      identityAgent: first('identityagent') ?? 'none',
+      jumps: jump !== undefined && jump !== 'none',
+      userKnownHostsFiles: first('userknownhostsfile'),
+      strictHostKeyChecking: { true: 'yes', false: 'accept-new', ask: 'ask', 'accept-new': 'accept-new' }[checking],
+      hostKeyAlias: first('hostkeyalias'),
+      hashKnownHosts: first('hashknownhosts') === 'yes',
+      connectTimeoutMs: first('connecttimeout') === 'none' ? 20_000 : Number(first('connecttimeout')) * 1000,
+      addressFamily: first('addressfamily'),
+      bindAddress: first('bindaddress'),
+    };
+  }
+
+  function asPrinted(target: SshTarget): Record<string, unknown> {
+    return {
+      hostName: target.hostName,
+      user: target.user,
+      port: target.port,
+      identityFiles: target.identityFiles,
+      identitiesOnly: target.identitiesOnly,
+      identityAgent: target.identityAgent ?? 'none',
+      jumps: target.proxyJump.length > 0,
+      userKnownHostsFiles: target.userKnownHostsFiles.join(' '),
+      strictHostKeyChecking: target.strictHostKeyChecking,
+      hostKeyAlias: target.hostKeyAlias ?? undefined,
+      hashKnownHosts: target.hashKnownHosts,
+      connectTimeoutMs: target.connectTimeoutMs,
+      addressFamily: target.addressFamily,
+      bindAddress: target.bindAddress ?? undefined,
+    };
+  }
+});
+
+describe('loadSshConfig', () => {
+  const load = (configFile: string, home = directory) => loadSshConfig({ configFile, variables: {}, homeDirectory: home });
+
+  it('reads included files, by pattern, in order, relative to ~/.ssh', async () => {
+    write('home/.ssh/conf.d/20-b', 'User b\nPort 20\n');
+    write('home/.ssh/conf.d/10-a', 'User a\n');
+    write('home/.ssh/conf.d/.hidden', 'Port 1\n');
+    write('home/.ssh/config', 'Include conf.d/* missing ~/.ssh/nothing/*\nPort 30\n');
+    const config = await loadSshConfig({ variables: {}, homeDirectory: join(directory, 'home') });
+    expect(resolveSshTarget('n1', config)).toMatchObject({ user: 'a', port: 20 });
+  });
+
+  it('does without files in the default places', async () => {
+    const config = await loadSshConfig({ variables: {}, homeDirectory: join(directory, 'nobody') });
+    expect(config.files.filter(({ path }) => !path.startsWith('/etc/'))).toEqual([]);
+  });
+
+  it('reads no file for none', async () => expect((await load('none')).files).toEqual([]));
+
+  it('takes home and user from the passwd database, as ssh does', async () => {
+    const { environment } = await loadSshConfig({ configFile: 'none', variables: { HOME: '/elsewhere', USER: 'other' } });
+    expect(environment).toMatchObject({ homeDirectory: userInfo().homedir, userName: userInfo().username });
+  });
+
+  it('runs the command of Match exec', async () => {
+    const path = write('exec', 'Match exec "test %n = n1"\nPort 2\nMatch !exec false\nUser x\n');
+    const config = await load(path);
+    expect(resolveSshTarget('n1', config)).toMatchObject({ port: 2, user: 'x' });
+    expect(resolveSshTarget('n2', config)).toMatchObject({ port: 22, user: 'x' });
+  });
+
+  it.each([
+    ['an open quote', 'User ok\nHostName "n1', ':2:1: a quote is not closed'],
+    ['a keyword alone', 'User', ':1:1: user has no argument'],
+    ['a keyword with nothing but a comment', 'User # me', ':1:1: user has no argument'],
+    ['no keyword', '= x', ':1:1: there is no keyword'],
+    ['an Include of itself', 'Include ~/bad', ':1:1: Include is nested too deeply'],
+  ])('refuses %s', async (_, text, message) => {
+    const path = write('bad', text);
+    await expect(load(path)).rejects.toThrow(`${path}${message}`);
+  });
+
+  it('refuses a missing file that was asked for', async () => {
+    await expect(load('/nonexistent/config')).rejects.toThrow(
+      '/nonexistent/config:1:1: cannot read it (ENOENT). Check path and permissions',
+    );
+  });
+
+  it.each(['config', 'conf.d/a'])('refuses a file of the user that others can write to: %s', async (name) => {
+    const home = mkdtempSync(join(directory, 'open-'));
+    const at = (path: string): string => join(home.slice(directory.length + 1), '.ssh', path);
+    write(at('config'), 'Include conf.d/*\n');
+    write(at('conf.d/a'), 'Port 2\n');
+    chmodSync(join(home, '.ssh', name), 0o666);
+    await expect(loadSshConfig({ variables: {}, homeDirectory: home })).rejects.toThrow('other users can write to this file');
+  });
+});
