@@ -7,7 +7,7 @@ const project = (name: string, include: string[], testTimeout: number) => ({
 export default defineConfig({
   test: {
     projects: [
-      project('unit', ['test/unit/**/*.test.ts'], 10_000),
+      { test: { name: 'unit', include: ['test/unit/**/*.test.ts'], pool: 'threads' as const, isolate: false } },
       project('contract', ['test/contract/**/*.test.ts'], 60_000),
       project('integration', ['test/integration/**/*.test.ts'], 120_000),
       project('e2e', ['test/e2e/**/*.test.ts'], 600_000),

@@ -1,0 +1,113 @@
+// Makes dist/kubeletadm.mjs: the whole program in one file that needs nothing but Node.
+//
+// esbuild splits the program where it imports lazily. Node would have to read every part of one big module before it could run any; so the parts
+// are put into one file as functions (small) or compressed text (large), each evaluated when it is first asked for.
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { basename, join, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { brotliCompressSync, constants } from 'node:zlib';
+import { build, transform } from 'esbuild';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const out = join(root, 'dist/kubeletadm.mjs');
+/** Parts above this size are compressed: to read them would cost every start. */
+const COMPRESS_ABOVE = 12_000;
+const compress = (code) =>
+  brotliCompressSync(Buffer.from(code), { params: { [constants.BROTLI_PARAM_SIZE_HINT]: code.length } }).toString('base64');
+
+/** Template texts in place of the module that reads them from disk. */
+const templates = {
+  name: 'templates',
+  setup(context) {
+    context.onLoad({ filter: /[/\\]src[/\\]template-files\.ts$/ }, async () => {
+      const folder = join(root, 'templates');
+      const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+      const paths = entries
+        .filter((entry) => entry.isFile() && entry.name.endsWith('.hbs'))
+        .map((entry) => join(entry.parentPath, entry.name));
+      const name = (path) =>
+        relative(folder, path)
+          .split(sep)
+          .join('/')
+          .replace(/\.hbs$/, '');
+      const texts = await Promise.all(paths.sort().map(async (path) => [name(path), await readFile(path, 'utf8')]));
+      return { contents: `export const loadTemplates = async () => new Map(${JSON.stringify(texts)});`, loader: 'js' };
+    });
+  },
+};
+
+const { outputFiles, metafile } = await build({
+  entryPoints: [join(root, 'src/bin.ts')],
+  bundle: true,
+  splitting: true,
+  platform: 'node',
+  target: 'node20',
+  format: 'esm',
+  minify: true,
+  legalComments: 'none',
+  write: false,
+  outdir: join(root, 'dist/parts'),
+  entryNames: 'entry',
+  plugins: [templates],
+  // ssh2 looks for its optional native parts and goes on without them.
+  external: ['cpu-features', '*.node'],
+  define: { 'import.meta.url': '__url' },
+  metafile: true,
+  logLevel: 'warning',
+});
+
+const parts = await Promise.all(
+  outputFiles.map(async ({ path, text }) => {
+    const { code } = await transform(text.replace(/^#!.*\n/, ''), {
+      format: 'cjs',
+      platform: 'node',
+      target: 'node20',
+      minify: true,
+      // import() of parts and of Node's own modules becomes require: there is no module loader behind compiled text.
+      supported: { 'dynamic-import': false },
+    });
+    return { name: basename(path), code };
+  }),
+);
+/** What every start evaluates: the entry and what it imports statically. */
+const outputs = new Map(Object.entries(metafile.outputs).map(([path, output]) => [basename(path), output]));
+const eager = new Set();
+const visit = (name) => {
+  if (eager.has(name) || !outputs.has(name)) return;
+  eager.add(name);
+  for (const { path, kind } of outputs.get(name).imports) if (kind === 'import-statement') visit(basename(path));
+};
+visit('entry.js');
+const isLarge = ({ name, code }) => code.length > COMPRESS_ABOVE && !eager.has(name);
+const large = parts.filter(isLarge).map(({ name, code }) => ({ name, text: compress(code) }));
+const small = parts.filter((part) => !isLarge(part));
+// Large parts stand in a comment at the end, which costs a start least; they are read from the file when they are asked for.
+const index = large.map(({ name, text }, i) => [name, [large.slice(0, i).reduce((sum, other) => sum + other.text.length, 0), text.length]]);
+const program = `#!/usr/bin/env node
+import{createRequire}from'node:module';
+const node=createRequire(import.meta.url),__url=import.meta.url,loaded=new Map,large=new Map(${JSON.stringify(index)}),parts={
+${small.map(({ name, code }) => `${JSON.stringify(name)}:function(module,exports,require,__dirname,__filename){${code}\n}`).join(',\n')}};
+let comment='';
+function unpack(key){
+if(comment===''){const file=node('node:fs').readFileSync(import.meta.filename,'latin1');comment=file.slice(file.lastIndexOf('/'+'*')+2)}
+const[at,length]=large.get(key),code=node('node:zlib').brotliDecompressSync(Buffer.from(comment.slice(at,at+length),'base64')).toString();
+return node('node:vm').compileFunction(code,['module','exports','require','__dirname','__filename','__url'],{filename:'kubeletadm/'+key})}
+function require(name){
+const key=name.replace(/^\\.\\//,''),known=loaded.get(key);if(known)return known.exports;
+const run=large.has(key)?unpack(key):Object.hasOwn(parts,key)?parts[key]:null;
+if(run===null)return node(name);
+const module={exports:{}};loaded.set(key,module);
+run(module,module.exports,require,import.meta.dirname,import.meta.filename,__url);return module.exports}
+require('entry.js');
+/*${large.map(({ text }) => text).join('')}*/
+`;
+await mkdir(join(root, 'dist'), { recursive: true });
+await writeFile(out, program);
+await chmod(out, 0o755);
+if (process.argv.includes('--report')) {
+  for (const { name, code } of parts.toSorted((a, b) => b.code.length - a.code.length)) console.log(String(code.length).padStart(9), name);
+  const inputs = Object.values(metafile.outputs).flatMap(({ inputs: each }) => Object.entries(each));
+  for (const [path, { bytesInOutput }] of inputs.sort((a, b) => b[1].bytesInOutput - a[1].bytesInOutput).slice(0, 25))
+    console.log(String(bytesInOutput).padStart(9), path);
+}
+console.log(`dist/kubeletadm.mjs ${(program.length / 1e6).toFixed(2)} MB in ${parts.length} parts`);
