@@ -101,6 +101,7 @@ export function kubeCluster(options: KubeClusterOptions): Cluster {
       if (status === 404) return null;
       return body.kind === 'Status' ? removedObject(ref, uidOf(body)) : asObject(body);
     },
+    getRaw: async (path) => (await sender.send({ what: `get ${path}`, method: 'GET', path, proxied: true })).body,
     watch: (kind, watchOptions) => watchKind({ sender, typeOf, closed: closing.signal }, kind, watchOptions),
     close: async () => {
       closing.abort();

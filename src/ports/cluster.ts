@@ -48,6 +48,12 @@ export interface Cluster {
     kind: { readonly apiVersion: string; readonly kind: string; readonly namespace?: string },
     options: WatchOptions,
   ): AsyncIterable<WatchEvent>;
+  /**
+   * The JSON object a path answers with, e.g. the configz of a kubelet through the API server's proxy. Asked once: what fails behind a proxy is not tried
+   * again. An answer that is no object is an error with its first line (CLUSTER_NOT_FOUND, CLUSTER_FORBIDDEN, CLUSTER_ERROR by its status).
+   * @param path begins with a slash, parts encoded
+   */
+  getRaw(path: string): Promise<JsonObject>;
   close(): Promise<void>;
 }
 

@@ -14,6 +14,7 @@ clusterContract('FakeCluster', async () => {
   return {
     cluster,
     as: async (name, groups = []) => fakeCluster({ user: { name, groups }, sharedWith: cluster }),
+    proxyNode: cluster.proxyNode,
     forgetHistory: async () => cluster.store.compact(),
     bookmark: cluster.bookmark,
     restart: null,
@@ -27,6 +28,7 @@ clusterContract('kubeCluster and the API server double', async () => {
   return {
     cluster,
     as: async (user, groups) => withKubeconfig(await server.kubeconfigFor(user, groups)),
+    proxyNode: server.proxyNode,
     forgetHistory: async () => server.compact(),
     bookmark: server.bookmark,
     restart: (whileDown) => server.restart({ whileDown }),
@@ -53,6 +55,7 @@ if (typeof binaries === 'string') {
     return {
       cluster,
       as: async (user, groups) => withKubeconfig(await server.kubeconfigFor(user, groups)),
+      proxyNode: null,
       // Its watch cache begins anew.
       forgetHistory: () => restart(async () => {}),
       bookmark: null,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/core/kubernetes/object.ts';
+import type { NodeProxy } from '../../src/lab/api-server/node-proxy.ts';
 import type { Cluster, WatchEvent } from '../../src/ports/cluster.ts';
 
 /** A running cluster and what can be done to it from outside. */
@@ -8,6 +9,8 @@ export interface ClusterWorld {
   readonly cluster: Cluster;
   /** The same cluster as another user. */
   as(user: string, groups?: readonly string[]): Promise<Cluster>;
+  /** Puts a kubelet behind a Node that answers `/configz`; null where there is no kubelet to be had. */
+  readonly proxyNode: ((name: string, proxy: NodeProxy) => void) | null;
   /** Makes the server forget all changes so far; a watch from before is refused. */
   readonly forgetHistory: () => Promise<void>;
   /** Makes the server tell open watches how far it is; null when that can't be hurried. */
@@ -455,6 +458,55 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
         expect(await eventually(() => bob.get(ref('role-1')))).toMatchObject({ data: { a: '1' } });
         await expect(bob.get(ref('role-2'))).rejects.toMatchObject({ code: 'CLUSTER_FORBIDDEN' });
         await bob.close();
+      });
+    });
+
+    describe('getRaw', () => {
+      const configz = (node: string) => `/api/v1/nodes/${node}/proxy/configz`;
+
+      it('gives the object at a path', async () => {
+        expect(await cluster.getRaw('/api/v1/namespaces/default')).toMatchObject({ kind: 'Namespace', metadata: { name: 'default' } });
+      });
+
+      it('refuses a node that is not there', async () => {
+        await expect(cluster.getRaw(configz('raw-0'))).rejects.toMatchObject({
+          code: 'CLUSTER_NOT_FOUND',
+          message: `cannot get ${configz('raw-0')}: nodes "raw-0" not found [CLUSTER_NOT_FOUND]`,
+        });
+      });
+
+      it('refuses who may not', async () => {
+        const bob = await world.as('bob');
+        await expect(bob.getRaw(configz('raw-1'))).rejects.toMatchObject({
+          code: 'CLUSTER_FORBIDDEN',
+          message: expect.stringContaining('User "bob" cannot get resource "nodes/proxy" in API group "" at the cluster scope'),
+        });
+        await bob.close();
+      });
+
+      it('reaches the kubelet of a node', async () => {
+        if (world.proxyNode === null) return;
+        await cluster.create({ ...NODE, metadata: { name: 'raw-1' } });
+        world.proxyNode('raw-1', (path) => (path === '/configz' ? { status: 200, body: { kubeletconfig: { maxPods: 42 } } } : null));
+        expect(await cluster.getRaw(configz('raw-1'))).toEqual({ kubeletconfig: { maxPods: 42 } });
+        await expect(cluster.getRaw('/api/v1/nodes/raw-1/proxy/nowhere')).rejects.toMatchObject({
+          code: 'CLUSTER_NOT_FOUND',
+          message: 'cannot get /api/v1/nodes/raw-1/proxy/nowhere: 404 page not found [CLUSTER_NOT_FOUND]',
+        });
+      });
+
+      it('says that a kubelet does not answer', async () => {
+        if (world.proxyNode === null) return;
+        await cluster.create({
+          ...NODE,
+          metadata: { name: 'raw-2' },
+          status: { addresses: [{ type: 'InternalIP', address: '10.0.0.2' }] },
+        });
+        world.proxyNode('raw-2', () => 'down');
+        await expect(cluster.getRaw(configz('raw-2'))).rejects.toMatchObject({
+          code: 'CLUSTER_ERROR',
+          message: expect.stringContaining('error trying to reach service: dial tcp 10.0.0.2:10250: connect: connection refused'),
+        });
       });
     });
   });

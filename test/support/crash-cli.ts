@@ -44,6 +44,7 @@ function countingCluster(cluster: Cluster): Cluster {
     update: (object) => after(cluster.update(object)),
     patch: (ref, type, patch, options) => after(cluster.patch(ref, type, patch, options)),
     delete: (ref) => after(cluster.delete(ref)),
+    getRaw: (path) => cluster.getRaw(path),
     close: () => cluster.close(),
   };
 }

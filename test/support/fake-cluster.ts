@@ -6,7 +6,11 @@ import { clusterNoSuchKind, clusterRefused } from '../../src/core/problems/clust
 import { type UserInfo, userOf } from '../../src/lab/api-server/authenticate.ts';
 import { authorize, refusal } from '../../src/lab/api-server/authorize.ts';
 import { BOOTSTRAP_OBJECTS } from '../../src/lab/api-server/bootstrap-objects.ts';
+import { servedType } from '../../src/lab/api-server/discovery.ts';
+import { type Answer, PAGE_NOT_FOUND } from '../../src/lab/api-server/exchange.ts';
+import { answerNodeProxy, type NodeProxy } from '../../src/lab/api-server/node-proxy.ts';
 import { createRegistry, type Registry } from '../../src/lab/api-server/registry.ts';
+import { parseRequest, type RequestInfo } from '../../src/lab/api-server/request-info.ts';
 import { StatusError } from '../../src/lab/api-server/status.ts';
 import { createStore, type Store } from '../../src/lab/api-server/store.ts';
 import { openWatch } from '../../src/lab/api-server/watch.ts';
@@ -26,8 +30,11 @@ export interface FakeClusterOptions {
 /** A Cluster in memory, without HTTP: the rules of the API server double applied directly. */
 export interface FakeCluster extends Cluster {
   readonly store: Store;
+  readonly proxies: Map<string, NodeProxy>;
   /** What was called, as `get ConfigMap kube-system/x`. */
   readonly calls: readonly string[];
+  /** What stands in for the kubelet of a node behind `nodes/NAME/proxy`. */
+  proxyNode(name: string, proxy: NodeProxy): void;
   /** Makes the next call whose text contains this fail with the error. */
   failNext(call: string, error: Error): void;
   /** Sends a bookmark to every watch. */
@@ -49,6 +56,7 @@ export function fakeCluster(options: FakeClusterOptions = {}): FakeCluster {
 
   const calls: string[] = [];
   const failures: { call: string; error: Error }[] = [];
+  const proxies = sharedWith?.proxies ?? new Map<string, NodeProxy>();
   const watches = new Set<{ bookmark: () => void; end: () => void }>();
   const enter = (call: string): void => {
     calls.push(call);
@@ -67,6 +75,7 @@ export function fakeCluster(options: FakeClusterOptions = {}): FakeCluster {
   return {
     server: SERVER,
     store,
+    proxies,
     calls,
     failNext: (call, error) => failures.push({ call, error }),
     bookmark: () => {
@@ -109,6 +118,12 @@ export function fakeCluster(options: FakeClusterOptions = {}): FakeCluster {
         const answer = registry.delete(type, atOf(type, ref), {}, { user });
         return answer.kind === 'Status' ? removedObject(ref, old.metadata.uid) : (answer as KubeObject);
       }),
+    proxyNode: (node, proxy) => void proxies.set(node, proxy),
+    getRaw: async (path) => {
+      const what = `get ${path}`;
+      enter(what);
+      return translated(what, () => getThroughProxy({ store, user, proxies }, what, path));
+    },
     watch: (kind, watchOptions) => watchFake({ store, registry, user, enter, watches }, kind, watchOptions),
     close: async () => {
       for (const { end } of [...watches]) end();
@@ -148,6 +163,33 @@ function allow(store: Store, user: UserInfo, type: ResourceType, { verb, subreso
   } as const;
   const verdict = authorize(store, user, request);
   if (!verdict.allowed) throw refusal(user, request, verdict.reason);
+}
+
+interface ProxyContext {
+  readonly store: Store;
+  readonly user: UserInfo;
+  readonly proxies: ReadonlyMap<string, NodeProxy>;
+}
+
+function getThroughProxy({ store, user, proxies }: ProxyContext, what: string, path: string): JsonObject {
+  const info = parseRequest('GET', path);
+  const verdict = authorize(store, user, info);
+  if (!verdict.allowed) throw refusal(user, info, verdict.reason);
+  const answer = answerRaw(store, proxies, info);
+  if (answer === 'streamed') throw new Error('the fake cluster streams nothing');
+  if ('body' in answer && answer.status < 400) return answer.body;
+  throw clusterRefused(what, {
+    httpStatus: answer.status,
+    message: 'text' in answer ? answer.text.split('\n')[0] : String(answer.body.message),
+  });
+}
+
+function answerRaw(store: Store, proxies: ProxyContext['proxies'], info: RequestInfo): Answer {
+  const type = info.kind === 'resource' ? servedType(info.group, info.version, info.resource) : null;
+  if (info.kind === 'path' || type === null) return PAGE_NOT_FOUND;
+  if (type.plural === 'nodes' && info.subresource === 'proxy') return answerNodeProxy(store, proxies, type, info);
+  const found = store.get(type, type.namespaced ? info.namespace : '', info.name);
+  return found === null ? PAGE_NOT_FOUND : { status: 200, body: found };
 }
 
 function translated<T>(what: string, work: () => T): T {

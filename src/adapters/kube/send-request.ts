@@ -18,6 +18,8 @@ export interface ApiRequest {
   readonly contentType?: string;
   /** That an object of this name is not there (404) is an answer, too. A path the server does not know is still an error. */
   readonly absent?: string;
+  /** Something else than the API server may answer (a kubelet behind its proxy): text is its word, and failures of it are not tried again. */
+  readonly proxied?: boolean;
 }
 
 export interface ApiAnswer {
@@ -181,6 +183,7 @@ class TimeoutError extends Error {
 function pauseBefore(request: ApiRequest, tried: Attempt, attempt: number): number | null {
   const backOff = Math.min(FIRST_DELAY_MS * 2 ** attempt, LONGEST_DELAY_MS);
   if (tried.kind === 'failed') return request.method === 'GET' && isBrokenConnection(tried.error) ? backOff : null;
+  if (request.proxied === true) return null;
   const status = tried.response.statusCode ?? 0;
   if (status === 429) return Math.min(retryAfterMs(tried.response) ?? backOff, LONGEST_RETRY_AFTER_MS);
   return request.method === 'GET' && status >= 500
@@ -201,6 +204,8 @@ function conclude({ server, connection, requestTimeoutMs }: SenderOptions, reque
   const body = parseObject(text ?? '');
   const contentType = response.headers['content-type'] ?? '';
   const mend = status === 401 ? connection.credentialTrouble() : undefined;
+  if (body === null && request.proxied === true && status >= 400)
+    throw clusterRefused(request.what, { message: (text ?? '').trim().split('\n')[0], httpStatus: status });
   if (body === null && status !== 401 && status !== 429) throw clusterNotAnApi(server, request.what, status, contentType);
   if (status >= 200 && status < 300 && body !== null) return { status, body };
   if (status === 404 && body !== null && request.absent !== undefined && absentName(body) === request.absent) return { status, body };

@@ -6,9 +6,10 @@ import { type Authenticator, type Credentials, type UserInfo, userOf } from './a
 import { authorize, refusal } from './authorize.ts';
 import { isServedGroup, servedType } from './discovery.ts';
 import { type Answer, PAGE_NOT_FOUND } from './exchange.ts';
+import { answerNodeProxy, type NodeProxy } from './node-proxy.ts';
 import type { Registry } from './registry.ts';
 import type { RequestInfo } from './request-info.ts';
-import { noSuchResource } from './status.ts';
+import { methodNotAllowed, noSuchResource } from './status.ts';
 import type { Store } from './store.ts';
 import type { WatchStreams } from './watch-streams.ts';
 
@@ -23,6 +24,8 @@ export interface HandlerContext {
   /** `host:port` as told in discovery. */
   readonly address: () => string;
   readonly watches: WatchStreams;
+  /** By name of the node. */
+  readonly nodeProxies: ReadonlyMap<string, NodeProxy>;
 }
 
 /**
@@ -40,6 +43,10 @@ export async function handleRequest(
   if (!verdict.allowed) throw refusal(user, info, verdict.reason);
   if (info.kind === 'path') return answerPath(info, context.gitVersion, context.address());
   const type = servedType(info.group, info.version, info.resource);
+  if (type?.plural === 'nodes' && info.subresource === 'proxy') {
+    if (request.method !== 'GET') throw methodNotAllowed();
+    return answerNodeProxy(context.store, context.nodeProxies, type, info);
+  }
   if (type !== null) return answerResource({ context, user, info, type, request, response });
   if (isServedGroup(info.path)) throw noSuchResource();
   return PAGE_NOT_FOUND;

@@ -71,7 +71,8 @@ function parseResource(
   // A Namespace belongs to itself: whoever may read in it by a Role may read the object.
   const namespace = scoped || (parts[0] === 'namespaces' && parts.length > 1) ? (parts[1] ?? '') : '';
   const [resource = '', name = '', ...sub] = scoped ? parts.slice(2) : parts;
-  const subresource = sub.join('/');
+  // What follows after `proxy` is a path of its own.
+  const subresource = sub[0] === 'proxy' ? 'proxy' : sub.join('/');
   const [onObject = method.toLowerCase(), onCollection = method.toLowerCase()] = VERBS[method] ?? [];
   const named = name !== '';
   const watching = !named && onCollection === 'list' && isTrue(query.get('watch'));

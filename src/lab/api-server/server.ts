@@ -16,6 +16,7 @@ import { createFaults, type Faults } from './faults.ts';
 import type { HandlerContext } from './handle-request.ts';
 import type { FeatureGates } from './kinds/kind.ts';
 import { createListener } from './listener.ts';
+import type { NodeProxy } from './node-proxy.ts';
 import { type CertificateAuthority, createAuthority, type KeyPair, type Validity } from './pki.ts';
 import { createRegistry, type Registry } from './registry.ts';
 import { type LoggedRequest, serveRequest } from './serve-request.ts';
@@ -67,6 +68,8 @@ export interface ApiServer {
   get(apiVersion: string, kind: string, name: string, namespace?: string): KubeObject | null;
   /** Creates or replaces objects by the rules of the API, as an admin. Namespaces have to exist. */
   put(...objects: readonly KubeObject[]): void;
+  /** What stands in for the kubelet of a node behind `nodes/NAME/proxy`; without one the kubelet does not answer. */
+  proxyNode(name: string, proxy: NodeProxy): void;
   readonly faults: Faults;
   /** The last thousand requests, oldest first. */
   readonly requests: readonly LoggedRequest[];
@@ -111,6 +114,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   const faults = createFaults();
   const requests: LoggedRequest[] = [];
   const streams = createWatchStreams(store, clock);
+  const nodeProxies = new Map<string, NodeProxy>();
   const context: HandlerContext = {
     store,
     registry,
@@ -119,6 +123,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     gitVersion: options.gitVersion ?? 'v1.36.2',
     address: () => new URL(url()).host,
     watches: streams,
+    nodeProxies,
   };
   const tls = options.plainHttp ? null : { serving: await servingCertificate(options, host, authority), clientCaPem: authority.certPem };
   const listener = createListener(tls, (request, response) => {
@@ -147,6 +152,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     registry,
     get: (apiVersion, kind, name, namespace = '') => store.get(typeOf(apiVersion, kind), namespace, name),
     put,
+    proxyNode: (name, proxy) => void nodeProxies.set(name, proxy),
     faults,
     requests,
     get connections() {
