@@ -1,0 +1,91 @@
+import { type Catalogue, formatMinor, type Gate, type GateStage, type Minor } from './catalogue.ts';
+
+/** The gates that stand for all gates of a stage. */
+export const GROUP_GATES = { AllAlpha: 'ALPHA', AllBeta: 'BETA' } as const satisfies { readonly [name: string]: GateStage };
+
+/** Whether each gate is on in a kubelet, the gates of its configuration counted in. */
+export interface FeatureGates {
+  /** False for a gate the minor does not know. */
+  isEnabled(name: string): boolean;
+}
+
+/** Why a kubelet refuses the gates of its configuration. */
+export type GateFault =
+  | { readonly kind: 'unknown'; readonly gate: string; readonly history: string | null }
+  | { readonly kind: 'locked'; readonly gate: string; readonly locked: boolean }
+  /** `set`: the gate of the two that the configuration names, its own or the one it needs. */
+  | { readonly kind: 'dependency'; readonly gate: string; readonly needs: string; readonly set: string | null };
+
+export interface ResolvedGates extends FeatureGates {
+  readonly faults: readonly GateFault[];
+}
+
+/** The first minor whose kubelet refuses a gate that is on while one it needs is off. */
+const DEPENDENCIES_SINCE: Minor = 35;
+
+/**
+ * Lays the gates of a configuration over the defaults of a minor. `AllAlpha` and `AllBeta` set every gate of their stage that is not named.
+ * Gates with a fault are left at their default.
+ * @see k8s.io/component-base featuregate (1.20 to 1.36)
+ */
+export function resolveFeatureGates(given: Readonly<Record<string, boolean>>, minor: Minor, catalogue: Catalogue): ResolvedGates {
+  const set = new Map<string, boolean>();
+  const faults: GateFault[] = [];
+  for (const [name, value] of Object.entries(given)) {
+    const gate = catalogue.gate(name, minor);
+    if (gate === null) {
+      if (!isGroup(name)) {
+        faults.push({ kind: 'unknown', gate: name, history: historyOf(name, minor, catalogue) });
+        continue;
+      }
+    } else if (gate.locked && gate.default !== value) {
+      faults.push({ kind: 'locked', gate: name, locked: gate.default });
+      continue;
+    }
+    set.set(name, value);
+  }
+  const isEnabled = (name: string): boolean => {
+    const gate = catalogue.gate(name, minor);
+    return gate !== null && (set.get(name) ?? groupValue(gate, set) ?? gate.default);
+  };
+  if (minor >= DEPENDENCIES_SINCE && set.size > 0) faults.push(...brokenDependencies(minor, catalogue, set, isEnabled));
+  return { isEnabled, faults };
+}
+
+function isGroup(name: string): name is keyof typeof GROUP_GATES {
+  return Object.hasOwn(GROUP_GATES, name);
+}
+
+function groupValue(gate: Gate, set: ReadonlyMap<string, boolean>): boolean | undefined {
+  if (gate.locked) return undefined;
+  if (gate.stage === 'ALPHA') return set.get('AllAlpha');
+  return gate.stage === 'BETA' ? set.get('AllBeta') : undefined;
+}
+
+function historyOf(name: string, minor: Minor, catalogue: Catalogue): string | null {
+  const entry = catalogue.gates.get(name);
+  if (entry === undefined) return null;
+  const first = entry.versions[0]?.from ?? 0;
+  if (minor < first) return `it came with ${formatMinor(first)}`;
+  return entry.removedIn === null ? null : `it was removed in ${formatMinor(entry.removedIn)}`;
+}
+
+function brokenDependencies(
+  minor: Minor,
+  catalogue: Catalogue,
+  set: ReadonlyMap<string, boolean>,
+  isEnabled: (name: string) => boolean,
+): readonly GateFault[] {
+  const faults: GateFault[] = [];
+  for (const entry of catalogue.gates.values()) {
+    if (entry.dependencies === undefined) continue;
+    const gate = catalogue.gate(entry.name, minor);
+    if (gate === null || !isEnabled(gate.name)) continue;
+    for (const needs of gate.dependencies) {
+      if (isEnabled(needs)) continue;
+      const culprits = [gate.name, needs, 'AllAlpha', 'AllBeta'];
+      faults.push({ kind: 'dependency', gate: gate.name, needs, set: culprits.find((name) => set.has(name)) ?? null });
+    }
+  }
+  return faults;
+}

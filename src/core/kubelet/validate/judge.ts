@@ -1,0 +1,63 @@
+import type { Arg } from '../../config/model.ts';
+import type { SourceDocument } from '../../config/source.ts';
+import type { Position, Problem } from '../../errors.ts';
+import type { JsonObject } from '../../json.ts';
+import type { Catalogue, Minor } from '../catalogue.ts';
+import { NEWEST_MINOR } from '../catalogue.ts';
+import { type DecodedKubeletConfiguration, decodeKubeletConfiguration } from '../decode.ts';
+import { fillKubeletDefaults, gatesOf } from '../defaults/default-kubelet-configuration.ts';
+import { resolveFeatureGates } from '../feature-gates.ts';
+
+export interface JudgeOptions {
+  /**
+   * The minor of the kubelet that is to read it. One newer than the catalogue is judged by the newest minor known, and its unknown fields and
+   * gates are warnings.
+   */
+  readonly minor: Minor;
+  readonly catalogue: Catalogue;
+  /** Unknown and duplicate fields are warnings, as to the kubelet itself. */
+  readonly lenient?: boolean;
+  /** How the kubelet reads the file: see `syntaxOf`. Default `yaml`. */
+  readonly syntax?: 'yaml' | 'json';
+  /** The kubelet's command line, where it is known: what a flag says wins over the file. */
+  readonly flags?: readonly Arg[];
+  /** What the node runs with now, where it is known: fields that are not safe to change on a running node are then warned of. */
+  readonly running?: JsonObject;
+  /** The version of the control groups of the host. Default 2. */
+  readonly cgroupVersion?: 1 | 2;
+}
+
+export interface Verdict {
+  /** What was written, as `decodeKubeletConfiguration` gives it. */
+  readonly decoded: DecodedKubeletConfiguration;
+  /** The same with the kubelet's defaults. */
+  readonly effective: JsonObject;
+  /** True: the kubelet accepts it. Warnings do not count. */
+  readonly ok: boolean;
+  /** All at once, in order of position. Each has path, position and, in `code`, the rule it comes from. */
+  readonly problems: readonly Problem[];
+}
+
+/**
+ * Judges a KubeletConfiguration as the kubelet of a minor does when it decodes, defaults and validates its file: errors are what that kubelet
+ * refuses (and, unless `lenient`, unknown and duplicate fields), warnings what else an operator should know.
+ * @see shared by `config validate` and the preflight checks
+ */
+export function judgeKubeletConfiguration(document: SourceDocument, options: JudgeOptions): Verdict {
+  const { catalogue } = options;
+  const minor = Math.min(options.minor, NEWEST_MINOR);
+  const lenient = options.lenient === true || options.minor > NEWEST_MINOR;
+  const decoded = decodeKubeletConfiguration(document, { minor, catalogue, lenient, ...(options.syntax && { syntax: options.syntax }) });
+  const gates = resolveFeatureGates(gatesOf(decoded.value), minor, catalogue);
+  const effective = fillKubeletDefaults(decoded.value, { minor, catalogue, gates });
+  const problems = [...decoded.problems].sort(byPosition);
+  return { decoded, effective, ok: problems.every(({ severity }) => severity === 'warning'), problems };
+}
+
+function byPosition(a: Problem, b: Problem): number {
+  return lineOf(a.position) - lineOf(b.position) || (a.position?.column ?? 0) - (b.position?.column ?? 0);
+}
+
+function lineOf(position: Position | undefined): number {
+  return position?.line ?? 0;
+}

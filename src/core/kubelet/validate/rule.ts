@@ -1,0 +1,54 @@
+import type { Json, JsonObject } from '../../json.ts';
+import type { Catalogue, Minor } from '../catalogue.ts';
+import type { FeatureGates } from '../feature-gates.ts';
+
+/** What a rule may look at. */
+export interface RuleFacts {
+  /** With the defaults of the minor filled in: what the kubelet judges. */
+  readonly config: JsonObject;
+  /** As decoded: what was written. */
+  readonly given: JsonObject;
+  readonly minor: Minor;
+  readonly gates: FeatureGates;
+  readonly catalogue: Catalogue;
+  /** The version of the control groups of the host: some fields are refused on one of them. */
+  readonly cgroupVersion: 1 | 2;
+}
+
+/** Something a rule objects to. */
+export interface Finding {
+  /** Where the user can mend it, as decoded values are addressed: `enforceNodeAllocatable[1]`, `kubeReserved[cpu]`. */
+  readonly path: string;
+  /** A clause that says the rule: `must be 0 or more, not -1`. */
+  readonly message: string;
+  readonly mend?: string;
+  /** Where to point at when `path` is not in the file, its value being a default. */
+  readonly near?: readonly string[];
+}
+
+/** A rule of the kubelet. It holds for the minors that know what it is about. */
+export interface Rule {
+  /** Stable, upper-case: the `rule` of a report. */
+  readonly id: string;
+  /** First and last minor that enforce it; open when left out. */
+  readonly since?: Minor;
+  readonly until?: Minor;
+  check(facts: RuleFacts): readonly Finding[];
+}
+
+/** The findings of those rules that the minor enforces. */
+export function applyRules(rules: readonly Rule[], facts: RuleFacts): readonly (Finding & { readonly id: string })[] {
+  return rules
+    .filter(({ since = 0, until = Number.POSITIVE_INFINITY }) => since <= facts.minor && facts.minor <= until)
+    .flatMap((rule) => rule.check(facts).map((finding) => ({ ...finding, id: rule.id })));
+}
+
+/** The value at a dotted path; undefined when it is unset. */
+export function valueAt(config: JsonObject, path: string): Json | undefined {
+  let value: Json | undefined = config;
+  for (const name of path.split('.')) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+    value = (value as JsonObject)[name];
+  }
+  return value ?? undefined;
+}

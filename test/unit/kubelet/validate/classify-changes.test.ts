@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../../../src/core/json.ts';
+import { loadCatalogue } from '../../../../src/core/kubelet/catalogue.ts';
+import { classifyChanges, worstLiveChange } from '../../../../src/core/kubelet/validate/classify-changes.ts';
+
+const catalogue = await loadCatalogue();
+
+function changes(before: JsonObject, after: JsonObject, minor = 36): string[] {
+  return classifyChanges(before, after, { minor, catalogue }).map(
+    ({ path, before: was, after: is, class: name }) => `${path} ${JSON.stringify(was)} -> ${JSON.stringify(is)} ${name}`,
+  );
+}
+
+describe('classifyChanges', () => {
+  it.each<[string, JsonObject, JsonObject, string[]]>([
+    ['a default given is no change', {}, { maxPods: 110, syncFrequency: '60s' }, []],
+    ['an explicit zero is its default', { port: 0 }, { port: 10250 }, []],
+    ['durations count by value', { syncFrequency: '90s' }, { syncFrequency: '1m30s' }, []],
+    ['texts that are quantities count by value', { kubeReserved: { memory: '1Gi' } }, { kubeReserved: { memory: '1024Mi' } }, []],
+    [
+      'percentages are no quantities',
+      { evictionHard: { a: '5%' } },
+      { evictionHard: { a: '6%' } },
+      ['evictionHard[a] "5%" -> "6%" restart-pods'],
+    ],
+    ['the class of the catalogue', {}, { cgroupDriver: 'systemd' }, ['cgroupDriver "cgroupfs" -> "systemd" unsafe']],
+    ['a limit that is raised', { maxPods: 50 }, {}, ['maxPods 50 -> 110 safe']],
+    ['a limit that is lowered', {}, { maxPods: 50 }, ['maxPods 110 -> 50 restart-pods']],
+    ['no limit is the highest', { podPidsLimit: 100 }, {}, ['podPidsLimit 100 -> -1 safe']],
+    ['a limit where there was none', {}, { podsPerCore: 5 }, ['podsPerCore undefined -> 5 restart-pods']],
+    ['lists are one value', { clusterDNS: ['10.0.0.10'] }, { clusterDNS: [] }, ['clusterDNS ["10.0.0.10"] -> [] restart-pods']],
+    ['an empty list and none are the same', { clusterDNS: [] }, {}, []],
+    ['unless the default is something else', { enforceNodeAllocatable: [] }, {}, ['enforceNodeAllocatable [] -> ["pods"] unsafe']],
+    [
+      'members of maps by name',
+      { featureGates: { A: true } },
+      { featureGates: { A: false, B: true } },
+      ['featureGates[A] true -> false unsafe', 'featureGates[B] undefined -> true unsafe'],
+    ],
+    ['nested fields', {}, { authentication: { anonymous: { enabled: true } } }, ['authentication.anonymous.enabled false -> true unsafe']],
+    ['what the minor does not know is passed over', {}, { nonsense: 1 }, []],
+  ])('%s', (_, before, after, expected) => {
+    expect(changes(before, after)).toEqual(expected);
+  });
+
+  it('depends on the minor', () => {
+    expect(changes({ kubeAPIQPS: 5 }, {}, 26)).toEqual([]);
+    expect(changes({ kubeAPIQPS: 5 }, {}, 27)).toEqual(['kubeAPIQPS 5 -> 50 safe']);
+  });
+
+  it('names the worst class', () => {
+    const found = classifyChanges({}, { maxPods: 200, cpuManagerPolicy: 'static', kubeAPIQPS: 7 }, { minor: 36, catalogue });
+    expect(worstLiveChange(found)).toBe('drain');
+    expect(worstLiveChange([])).toBeNull();
+  });
+});
