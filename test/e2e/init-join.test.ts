@@ -103,11 +103,12 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
 
   it('join takes the configuration of the cluster, and what is declared for the node', async () => {
     const overlay = file('overlay.yaml', `${KUBELET}evictionHard: {memory.available: 150Mi}\n`);
+    const address = lab.run('node2', "ip -4 -o addr show eth0 | awk '{print $4}' | cut -d/ -f1").trim();
     const { code, stderr } = await join2(
       '--overlay',
       overlay,
       '--node-ip',
-      lab.run('node2', "ip -4 -o addr show eth0 | awk '{print $4}' | cut -d/ -f1").trim(),
+      address,
       '--set',
       'podPidsLimit=512',
       '--node-labels',
@@ -117,10 +118,10 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     const config = parse(lab.run('node2', 'cat /var/lib/kubelet/config.yaml')) as Record<string, unknown>;
     expect(config).toMatchObject({ maxPods: 42, failCgroupV1: false, podPidsLimit: 512, evictionHard: { 'memory.available': '150Mi' } });
     expect(lab.run('node2', 'cat /var/lib/kubelet/kubeadm-flags.env')).toBe(
-      'KUBELET_KUBEADM_ARGS="--node-ip=10.77.0.12 --node-labels=pool=edge"\n',
+      `KUBELET_KUBEADM_ARGS="--node-ip=${address} --node-labels=pool=edge"\n`,
     );
     expect(lab.run('node2', "tr '\\0' ' ' < /proc/$(systemctl show kubelet -p MainPID --value)/cmdline")).toContain(
-      '--config=/var/lib/kubelet/config.yaml --node-ip=10.77.0.12 --node-labels=pool=edge',
+      `--config=/var/lib/kubelet/config.yaml --node-ip=${address} --node-labels=pool=edge`,
     );
     expect(lab.run('node2', 'ls /etc/kubernetes')).toBe('kubelet.conf\npki\n');
   });

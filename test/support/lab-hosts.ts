@@ -1,4 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,11 +32,12 @@ export function whyNoLabHosts(): string | null {
 
 /** Boots hosts with a stand-in kubelet installed the way a package would, nothing configured. Takes seconds; the first time on a machine a minute. */
 export function startLabHosts(count: number): LabHosts {
-  const directory = process.env.LAB_DIR ?? join(tmpdir(), 'lab-hosts');
+  const own = ownLab();
+  const directory = process.env.LAB_DIR ?? own.LAB_DIR;
   const hostsSh = (...args: string[]): string =>
     execFileSync(HOSTS_SH, args, {
       encoding: 'utf8',
-      env: { ...process.env, LAB_DIR: directory },
+      env: { ...own, ...process.env, LAB_DIR: directory },
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: 900_000,
     });
@@ -61,6 +63,20 @@ export function startLabHosts(count: number): LabHosts {
       hostsSh('kill', host);
       hostsSh('start', host);
     },
+  };
+}
+
+/** Names and addresses of a lab that belongs to this checkout, so that tests of two checkouts run side by side. */
+function ownLab(): { readonly LAB_DIR: string; readonly LAB_NAME: string; readonly LAB_NET: string; readonly LAB_LOOP: string } {
+  const key = createHash('sha256')
+    .update(process.env.LAB_DIR ?? HOSTS_SH)
+    .digest();
+  const net = key.readUInt8(0);
+  return {
+    LAB_DIR: join(tmpdir(), `kubeletadm-lab-${key.toString('hex', 0, 3)}`),
+    LAB_NAME: `k${key.toString('hex', 0, 3)}`,
+    LAB_NET: `10.78.${net}`,
+    LAB_LOOP: `127.78.${net}`,
   };
 }
 
