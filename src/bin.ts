@@ -1,24 +1,30 @@
 #!/usr/bin/env node
 import { runCli } from './cli/run.ts';
+import { interrupted } from './core/errors.ts';
 import { VERSION } from './version.ts';
 import { createServices } from './wiring.ts';
 
-const interrupted = new AbortController();
-for (const [name, code] of [
-  ['SIGINT', 130],
-  ['SIGTERM', 143],
-] as const) {
+const { env, stdin, stdout, stderr } = process;
+const interruption = new AbortController();
+for (const name of ['SIGINT', 'SIGTERM'] as const) {
   process.once(name, () => {
-    interrupted.abort(new Error(`interrupted by ${name}`));
+    const reason = interrupted(name);
+    interruption.abort(reason);
     // A second signal ends the process at once.
-    process.once(name, () => process.exit(code));
+    process.once(name, () => process.exit(reason.exitCode));
   });
 }
 
-const { env, stdin, stdout, stderr } = process;
-// A reader that leaves early (head) is no error.
-stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
-const services = createServices({ env, stdin, stdout, stderr, signal: interrupted.signal });
+// A reader that leaves early (head) is no error, and never ends work on a host halfway. A result that cannot be written is one.
+stderr.on('error', () => undefined);
+stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') return;
+  stderr.write(`cannot write to standard output: ${error.message} [OUTPUT_UNWRITABLE]\n`);
+  process.once('exit', () => {
+    process.exitCode ||= 1;
+  });
+});
+const services = createServices({ env, stdin, stdout, stderr, signal: interruption.signal });
 void runCli(process.argv.slice(2), services, VERSION).then((code) => {
   process.exitCode = code;
 });

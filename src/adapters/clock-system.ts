@@ -5,6 +5,12 @@ import type { Clock } from '../ports/clock.ts';
 export const systemClock: Clock = {
   now: () => new Date(),
   sleep: async (ms, signal) => {
-    await sleep(ms, undefined, signal === undefined ? {} : { signal });
+    try {
+      await sleep(ms, undefined, signal === undefined ? {} : { signal });
+    } catch (error) {
+      // Node throws an AbortError of its own, whatever the reason.
+      signal?.throwIfAborted();
+      throw error;
+    }
   },
 };

@@ -38,17 +38,21 @@ export async function runOnHosts<Options, Input>(services: Services, run: HostsR
     } catch (error) {
       if (run.targets.length === 1 || !(error instanceof AppError)) throw error;
       failures.push(error);
+      if (services.signal.aborted) break;
     }
   }
   const code = finish(services, run, results);
   if (failures.length === 0) return code;
   throw new AppError(
     failures.flatMap((failure) => failure.problems),
-    {
-      exitCode:
-        results.length === 0 && failures.every((failure) => failure.exitCode === failures[0]?.exitCode) ? (failures[0]?.exitCode ?? 1) : 4,
-    },
+    { exitCode: exitCodeOf(failures, { interrupted: services.signal.aborted, allFailed: results.length === 0 }) },
   );
+}
+
+function exitCodeOf(failures: readonly AppError[], { interrupted, allFailed }: { interrupted: boolean; allFailed: boolean }): ExitCode {
+  const last = failures.at(-1)?.exitCode ?? 1;
+  if (interrupted) return last;
+  return allFailed && failures.every(({ exitCode }) => exitCode === last) ? last : 4;
 }
 
 async function runOnHost<Options, Input>(services: Services, run: HostsRun<Options, Input>, target: HostTarget): Promise<WorkflowResult> {

@@ -1,3 +1,4 @@
+import { onAbort } from '../core/abort.ts';
 import { AppError, isAppError } from '../core/errors.ts';
 import type { ClusterChange, HostChange } from '../core/plan/change.ts';
 import type { Operation } from '../core/plan/operation.ts';
@@ -39,9 +40,15 @@ export interface ApplyContext {
 
 /**
  * Applies changes to a host, in order and in one remote program. When one fails, the files already changed are put back and the error says so.
- * @throws what `host.perform` throws; the host is then as it was, unless the connection broke (HOST_CONNECTION_LOST and the like)
+ * An interruption is obeyed before and after, never in between: the host is not left with half of them.
+ * @throws the signal's reason when nothing was begun; what `host.perform` throws; the host is then as it was, unless the connection broke (HOST_CONNECTION_LOST and the like)
  */
 export async function applyHostChanges(host: Host, changes: readonly HostChange[], context: ApplyContext): Promise<void> {
+  context.signal?.throwIfAborted();
+  const forget = onAbort(context.signal, () => {
+    const message = 'finishing the changes under way; another interruption ends at once';
+    context.reporter.report({ level: 'warning', code: 'INTERRUPTED', host: host.name, phase: context.phase, message });
+  });
   let done = 0;
   try {
     await performChanges(host, changes, context, (count) => {
@@ -50,6 +57,8 @@ export async function applyHostChanges(host: Host, changes: readonly HostChange[
   } catch (error) {
     await putBack(host, changes, done, error, context);
     throw error;
+  } finally {
+    forget();
   }
 }
 
@@ -68,7 +77,6 @@ async function performChanges(
   onCount: (done: number) => void = () => {},
 ): Promise<void> {
   await host.perform(changes.map(toOperation), {
-    ...(context.signal === undefined ? {} : { signal: context.signal }),
     onDone: (index) => {
       onCount(index + 1);
       const message = describeChange(changes[index] as HostChange);

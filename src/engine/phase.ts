@@ -28,7 +28,7 @@ export interface PhaseDefinition<Input, Facts> {
   verify?(context: PhaseContext, input: Input, facts: Facts, applied: readonly Change[]): Promise<void>;
   /** What takes a failed verification back, or null when there is nothing good to go back to. */
   undo?(facts: Facts, applied: readonly HostChange[]): readonly HostChange[] | null;
-  /** Proves that the way back worked. */
+  /** Proves that the way back worked. Not stopped by the interruption that may be the reason for it. */
   verifyUndone?(context: PhaseContext, input: Input, facts: Facts): Promise<void>;
 }
 
@@ -58,11 +58,12 @@ export function definePhase<Input, Facts>(definition: PhaseDefinition<Input, Fac
     ready: async (context, input) => definition.ready?.(context, input),
     look: async (context, input) => {
       const facts = await definition.observe(context, input);
+      const { signal: _, ...uninterrupted } = context;
       return {
         plan: definition.plan(facts, input),
         verify: async (applied) => definition.verify?.(context, input, facts, applied),
         undo: (applied) => definition.undo?.(facts, applied) ?? null,
-        verifyUndone: async () => definition.verifyUndone?.(context, input, facts),
+        verifyUndone: async () => definition.verifyUndone?.(uninterrupted, input, facts),
       };
     },
   };

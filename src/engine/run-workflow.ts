@@ -21,7 +21,7 @@ export async function planPhases<Input>(
  * that is said before it is done.
  * @param planned what `planPhases` gave and the user saw
  * @returns what was applied
- * @throws AppError: of the phase that failed. With exit code 5 the host was brought back to what it ran before
+ * @throws AppError: of the phase that failed, or INTERRUPTED. With exit code 5 the host was brought back to what it ran before
  */
 export async function applyPhases<Input>(
   phases: readonly Phase<Input>[],
@@ -31,7 +31,8 @@ export async function applyPhases<Input>(
 ): Promise<readonly NamedPhasePlan[]> {
   const applied: NamedPhasePlan[] = [];
   for (const phase of phases) {
-    const { host, reporter } = context;
+    const { host, reporter, signal } = context;
+    signal?.throwIfAborted();
     reporter.report({ level: 'info', code: 'PHASE_STARTED', host: host.name, phase: phase.name, message: phase.short, verbosity: 1 });
     const notReady = await phase.ready(context, input).then(
       () => null,
@@ -78,6 +79,7 @@ async function applyChanges(changes: readonly Change[], phase: string, context: 
   for (let i = 0; i < changes.length; ) {
     const change = changes[i] as Change;
     if (isClusterChange(change)) {
+      context.signal?.throwIfAborted();
       await applyClusterChange(context.cluster as Cluster, change);
       const object = change.kind === 'patch-object' ? change.ref : { ...change.object, ...change.object.metadata };
       const verb = { 'create-object': 'created', 'update-object': 'updated', 'patch-object': 'patched' }[change.kind];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AppError } from '../../../src/core/errors.ts';
+import { AppError, interrupted } from '../../../src/core/errors.ts';
 import type { Change, HostChange, PhasePlan } from '../../../src/core/plan/change.ts';
 import { definePhase, type Phase, type PhaseContext, type PhaseDefinition } from '../../../src/engine/phase.ts';
 import { applyPhases, planPhases } from '../../../src/engine/run-workflow.ts';
@@ -260,13 +260,56 @@ describe('applyPhases', () => {
       expect(host.text('/a')).toBe('bad');
     });
 
-    it('does not go back because of a bug or an interruption', async () => {
+    it('does not go back because of a bug', async () => {
       const { host, context } = world({ '/a': good });
       const verify = async (): Promise<void> => {
-        throw new Error('stopped by the user');
+        throw new TypeError('a bug');
       };
-      await expect(run([filePhase('/a', 'new', { verify, undo })], context)).rejects.toThrow('stopped by the user');
+      await expect(run([filePhase('/a', 'new', { verify, undo })], context)).rejects.toThrow('a bug');
       expect(host.text('/a')).toBe('new');
+    });
+  });
+
+  describe('when the user interrupts it', () => {
+    const interruptible = (files: Record<string, string> = {}) => {
+      const stop = new AbortController();
+      const made = world(files);
+      const interrupt = (): void => stop.abort(interrupted('SIGINT'));
+      return { ...made, interrupt, context: { ...made.context, signal: stop.signal } satisfies PhaseContext };
+    };
+
+    it('finishes the changes under way, and begins no more', async () => {
+      const { host, context, interrupt, reporter } = interruptible();
+      const two = phase('two', { changes: [write('/a', '1'), write('/b', '2')] });
+      const report: PhaseContext['reporter']['report'] = (event) => {
+        reporter.report(event);
+        if (event.message === 'created /a') interrupt();
+      };
+      await expect(run([two, filePhase('/c', '3')], { ...context, reporter: { report } })).rejects.toMatchObject({
+        exitCode: 130,
+        problems: [{ code: 'INTERRUPTED' }],
+      });
+      expect(['/a', '/b', '/c'].map((path) => host.files.has(path))).toEqual([true, true, false]);
+      expect(reporter.codes()).toEqual(['PHASE_STARTED', 'CHANGE_DONE', 'INTERRUPTED', 'CHANGE_DONE']);
+    });
+
+    it('goes back from what was not proven yet, and proves that uninterrupted', async () => {
+      const { host, context, interrupt } = interruptible({ '/a': 'good' });
+      let proven = false;
+      const verify = async ({ signal }: PhaseContext): Promise<void> => {
+        interrupt();
+        signal?.throwIfAborted();
+      };
+      const verifyUndone = async ({ signal }: PhaseContext): Promise<void> => {
+        signal?.throwIfAborted();
+        proven = true;
+      };
+      const undo = () => [write('/a', 'good', 'new')];
+      await expect(run([filePhase('/a', 'new', { verify, undo, verifyUndone })], context)).rejects.toMatchObject({
+        exitCode: 5,
+        problems: [{ code: 'INTERRUPTED' }, { code: 'ROLLED_BACK' }],
+      });
+      expect([host.text('/a'), proven]).toEqual(['good', true]);
     });
   });
 
