@@ -16,6 +16,11 @@ export function parseCount(value: string): number {
   return Number(value);
 }
 
+/** `-o`, the first choice being the default. */
+export function outputOption(choices: readonly [string, ...string[]]): Option {
+  return new Option('-o, --output <format>', 'how it is printed').choices(choices).default(choices[0]);
+}
+
 /** `-v`, which every command has. */
 export function addVerbosity(command: Command): Command {
   return command.option('-v, --v <level>', 'how much to tell: 1 facts, 2 commands, 5 stack traces', parseCount, 0);

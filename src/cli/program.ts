@@ -1,11 +1,12 @@
-import { Command, type CommanderError, Option } from 'commander';
+import { Command, type CommanderError } from 'commander';
 import { type ExitCode, usageError } from '../core/errors.ts';
 import type { Services } from '../ports/services.ts';
 import { INIT_PHASES, JOIN_PHASES, type PhaseHelp } from '../workflows/phase-lists.ts';
-import { addHostOptions, addNodeOptions, addPlanOptions, addVerbosity, collect, collectList, parseCount } from './options.ts';
+import { addKnowledgeCommands } from './knowledge-commands.ts';
+import { addHostOptions, addNodeOptions, addPlanOptions, addVerbosity, collect, collectList, outputOption, parseCount } from './options.ts';
 
 /** Runs a command and gives the exit code. Loaded on use, so that help is quick. */
-type Run = (services: CommandServices, args: readonly string[], options: CommandOptions) => Promise<ExitCode>;
+export type Run = (services: CommandServices, args: readonly string[], options: CommandOptions) => Promise<ExitCode>;
 export type CommandOptions = Readonly<Record<string, unknown>>;
 
 /** What commands get: the services, and other command lines to run. */
@@ -47,7 +48,7 @@ export function buildProgram(services: CommandServices, exit: (code: ExitCode) =
   return program;
 }
 
-type On = (command: Command, load: () => Promise<Run>) => Command;
+export type On = (command: Command, load: () => Promise<Run>) => Command;
 
 function initCommand(program: Command, on: On): void {
   const load = async (): Promise<Run> => (await import('./init.ts')).runInit;
@@ -115,6 +116,7 @@ function configCommand(program: Command, on: On): void {
   const render = addInitOptions(addHostOptions(addNodeOptions(config.command('render').description('Print the files a node would get'))));
   render.option('--show-origin', 'say of each field which layer it comes from').addOption(outputOption(['text', 'json', 'yaml']));
   on(render.argument('[path...]', 'only these files'), async () => (await import('./config-render.ts')).runRender);
+  addKnowledgeCommands(config, on);
 }
 
 function labCommand(program: Command, on: On): void {
@@ -161,10 +163,6 @@ function addJoinOptions(command: Command): Command {
     .option('--certificate-key <key>', 'key of the uploaded control plane certificates')
     .option('--apiserver-advertise-address <address>', 'with --control-plane: address its API server tells others')
     .option('--apiserver-bind-port <port>', 'with --control-plane: port of its API server');
-}
-
-function outputOption(choices: readonly string[]): Option {
-  return new Option('-o, --output <format>', 'how it is printed').choices(choices).default('text');
 }
 
 function phaseLines(phases: readonly PhaseHelp[]): string {

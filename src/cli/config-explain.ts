@@ -1,0 +1,28 @@
+import { type ExitCode, usageError } from '../core/errors.ts';
+import { loadCatalogue, NEWEST_MINOR } from '../core/kubelet/catalogue.ts';
+import { explain } from '../core/kubelet/explain/explain.ts';
+import { renderExplanation } from '../core/kubelet/explain/render-explanation.ts';
+import type { Services } from '../ports/services.ts';
+import { readMinor } from './minor-option.ts';
+import type { CommandOptions } from './program.ts';
+import { flagText } from './read-options.ts';
+import { formatOf, renderDocument } from './show-document.ts';
+
+/** The oldest kubelet there is anything to tell about. */
+const OLDEST_EXPLAINED = 10;
+
+/** `config explain [NAME]`: a field, a flag or a feature gate. */
+export async function runExplain(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  if (args.length > 1) throw usageError('one field, flag or feature gate is explained at a time');
+  const version = flagText(options, 'kubernetesVersion');
+  const minor = version === undefined ? NEWEST_MINOR : readMinor(version, 'kubernetes-version', OLDEST_EXPLAINED);
+  const explanation = explain(args[0] ?? '', {
+    catalogue: await loadCatalogue(),
+    minor,
+    rulesOf: () => [],
+    recursive: options.recursive === true,
+  });
+  const format = formatOf(options);
+  services.output.stdout(format === 'text' ? renderExplanation(explanation) : renderDocument(explanation, format));
+  return 0;
+}

@@ -1,0 +1,16 @@
+import { usageError } from '../core/errors.ts';
+import { formatMinor, type Minor, NEWEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
+
+/**
+ * The minor of `--kubernetes-version` or another flag with a version.
+ * @throws AppError USAGE
+ */
+export function readMinor(text: string, flag: string, oldest: Minor): Minor {
+  const minor = parseMinor(text);
+  if (minor === null) throw usageError(`--${flag} ${text}: no version`, `Write it like ${formatMinor(NEWEST_MINOR)}`);
+  if (minor < oldest || minor > NEWEST_MINOR) {
+    const range = `${formatMinor(oldest)} to ${formatMinor(NEWEST_MINOR)}`;
+    throw usageError(`--${flag} ${text}: kubelets ${range} are known`, `Give one of ${range}`);
+  }
+  return minor;
+}

@@ -1,0 +1,35 @@
+/**
+ * Rows with aligned columns, two blanks between.
+ * @param width nothing is longer than this; the last column is cut with `…`. null: nothing is cut
+ * @returns lines without blanks at their end
+ */
+export function renderTable(rows: readonly (readonly string[])[], width: number | null = null): readonly string[] {
+  const widths: number[] = [];
+  for (const row of rows)
+    for (const [i, cell] of row.entries()) if (i < row.length - 1) widths[i] = Math.max(widths[i] ?? 0, [...cell].length);
+  return rows.map((row) => {
+    const line = row
+      .map((cell, i) => (i === row.length - 1 ? cell : cell.padEnd((widths[i] ?? 0) + cell.length - [...cell].length)))
+      .join('  ');
+    return cut(line.trimEnd(), width);
+  });
+}
+
+/** A text of at most `width` characters; what is cut ends with `…`. */
+export function cut(text: string, width: number | null): string {
+  const characters = [...text];
+  return width === null || characters.length <= width ? text : `${characters.slice(0, Math.max(width - 1, 0)).join('')}…`;
+}
+
+/** Breaks a text at blanks into lines of at most `width` characters; longer words stay whole. */
+export function wrapText(text: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(/\s+/).filter(Boolean)) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return line === '' ? lines : [...lines, line];
+}
