@@ -10,11 +10,13 @@ import {
   type Pair,
   parseAllDocuments,
   type Scalar,
+  visit,
   type YAMLMap,
 } from 'yaml';
 import type { Position, Problem } from '../errors.ts';
 import type { Json } from '../json.ts';
 import { resolvePlainScalar, type YamlScalar } from '../text/yaml-scalar.ts';
+import { MAX_DEPTH, MAX_NODES, MEND_TOO_LARGE, parsePlainSource } from './plain-source.ts';
 
 /** A node of a YAML or JSON text with the place it came from: what decoders read, so that each finding has its line. */
 export type SourceNode = SourceScalar | SourceList | SourceMap;
@@ -56,11 +58,6 @@ export interface Source {
   readonly problems: readonly Problem[];
 }
 
-/** Objects above this can be stored by no API server. */
-const MAX_BYTES = 1024 * 1024;
-const MAX_NODES = 200_000;
-const MAX_DEPTH = 200;
-
 /**
  * Reads YAML or JSON text the way Kubernetes components do, keeping places. Time and memory are bounded: size, depth and the number of nodes
  * after aliases are limited.
@@ -69,8 +66,14 @@ const MAX_DEPTH = 200;
  * @returns the documents; when `problems` is not empty they may be incomplete. Codes: CONFIG_TOO_LARGE, CONFIG_NOT_TEXT, CONFIG_SYNTAX
  */
 export function parseSource(text: string, file: string): Source {
-  const refused = refuseText(text, file);
-  if (refused) return { documents: [], problems: [refused] };
+  return parsePlainSource(text, file) ?? parseAnySource(text, file);
+}
+
+/** `parseSource` for texts that `parsePlainSource` leaves: of those it reads it gives the same, but slower. */
+export function parseAnySource(text: string, file: string): Source {
+  if (nestingTooDeep(text)) return refusal(TOO_DEEP, file);
+  if (text.length > MAX_ANY_CHARACTERS)
+    return refusal(`the file has ${text.length} characters, more than ${MAX_ANY_CHARACTERS}, and is not plain YAML or JSON`, file);
   const lineCounter = new LineCounter();
   const positionAt = (offset: number): Position => {
     const { line, col } = lineCounter.linePos(offset);
@@ -80,41 +83,21 @@ export function parseSource(text: string, file: string): Source {
     return readDocuments(text, file, lineCounter, positionAt);
   } catch (error) {
     if (!(error instanceof RangeError || error instanceof LimitError)) throw error;
-    const message = error instanceof LimitError ? error.message : `the document is nested deeper than ${MAX_DEPTH} levels`;
-    return { documents: [], problems: [{ code: 'CONFIG_TOO_LARGE', message, position: { file, line: 1, column: 1 } }] };
+    return refusal(error instanceof LimitError ? error.message : TOO_DEEP, file);
   }
 }
 
-/** What no YAML file may hold (YAML 1.1, 5.1 Character Set), and what decoding puts in place of bytes that are not UTF-8. */
-const NOT_TEXT = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffd-\uffff]/;
+/** The general reader takes up to ten microseconds for a character: this keeps it below a second. */
+const MAX_ANY_CHARACTERS = 64 * 1024;
 
-function whyNotText(char: string): string {
-  if (char === '\0') return 'the file holds a NUL byte: it is binary or UTF-16';
-  return char === '\ufffd'
-    ? 'the file is not valid UTF-8'
-    : `the file holds a control character (0x${char.charCodeAt(0).toString(16).padStart(2, '0')})`;
-}
+const TOO_DEEP = `the document is nested deeper than ${MAX_DEPTH} levels`;
 
-function refuseText(text: string, file: string): Problem | null {
-  const position = { file, line: 1, column: 1 };
-  if (text.length > MAX_BYTES) {
-    const mend = 'A KubeletConfiguration has a few kilobytes: check that this is the right file';
-    return { code: 'CONFIG_TOO_LARGE', message: `the file has ${text.length} characters, more than ${MAX_BYTES}`, mend, position };
-  }
-  const bad = NOT_TEXT.exec(text);
-  if (!bad) return null;
-  const before = text.slice(0, bad.index).split('\n');
-  const mend = 'Save it as UTF-8';
-  return {
-    code: 'CONFIG_NOT_TEXT',
-    message: whyNotText(bad[0]),
-    mend,
-    position: { file, line: before.length, column: (before.at(-1)?.length ?? 0) + 1 },
-  };
+function refusal(message: string, file: string): Source {
+  const problem: Problem = { code: 'CONFIG_TOO_LARGE', message, mend: MEND_TOO_LARGE, position: { file, line: 1, column: 1 } };
+  return { documents: [], problems: [problem] };
 }
 
 function readDocuments(text: string, file: string, lineCounter: LineCounter, positionAt: (offset: number) => Position): Source {
-  if (nestingTooDeep(text)) throw new LimitError(`the document is nested deeper than ${MAX_DEPTH} levels`);
   const parsed = parseAllDocuments(text, {
     lineCounter,
     schema: 'failsafe',
@@ -127,11 +110,13 @@ function readDocuments(text: string, file: string, lineCounter: LineCounter, pos
   const problems: Problem[] = [];
   const documents: SourceDocument[] = [];
   for (const [index, document] of (Array.isArray(parsed) ? parsed : []).entries()) {
-    for (const error of document.errors) {
-      if (/call stack/.test(error.message)) throw new LimitError(`the document is nested deeper than ${MAX_DEPTH} levels`);
+    if (document.errors.some(({ message }) => /call stack/.test(message))) throw new LimitError(TOO_DEEP);
+    const error = document.errors[0];
+    if (error !== undefined) {
+      // The first is the fault; what the parser says after it mostly follows from it.
       problems.push({ code: 'CONFIG_SYNTAX', message: syntaxMessage(error.message), position: positionAt(error.pos[0]) });
+      continue;
     }
-    if (document.errors.length > 0) continue;
     const reader = new TreeReader(document, problems, positionAt);
     documents.push({ file, index, root: isEmpty(document.contents) ? null : reader.read(document.contents), positionAt });
   }
@@ -147,7 +132,8 @@ function nestingTooDeep(text: string): boolean {
       if (++depth > MAX_DEPTH * 4) return true;
     } else if (code === 0x5d || code === 0x7d) depth = Math.max(0, depth - 1);
   }
-  return new RegExp(`^(?:[ ]*- ?){${MAX_DEPTH},}|^(?:\\? ){${MAX_DEPTH},}`, 'm').test(text);
+  // Each dash takes exactly one blank: a blank that two parts of the pattern could take would be tried in all ways.
+  return new RegExp(`^(?: *- ){${MAX_DEPTH},}|^(?: *\\? ){${MAX_DEPTH},}`, 'm').test(text);
 }
 
 function isEmpty(node: unknown): boolean {
@@ -159,6 +145,9 @@ function syntaxMessage(message: string): string {
   return `not valid YAML: ${first.charAt(0).toLowerCase()}${first.slice(1)}`.replace(/\.$/, '');
 }
 
+/** Of one file: who made so many mistakes made one mistake many times. */
+const MAX_PROBLEMS = 50;
+
 class LimitError extends Error {}
 
 class TreeReader {
@@ -166,6 +155,7 @@ class TreeReader {
   readonly #problems: Problem[];
   readonly #positionAt: (offset: number) => Position;
   #nodes = 0;
+  #targets: ReadonlyMap<Alias, Node> | null = null;
 
   constructor(document: Document, problems: Problem[], positionAt: (offset: number) => Position) {
     this.#document = document;
@@ -175,7 +165,7 @@ class TreeReader {
 
   read(node: unknown, depth = 0): SourceNode {
     if (++this.#nodes > MAX_NODES) throw new LimitError(`the document has more than ${MAX_NODES} values once its aliases are followed`);
-    if (depth > MAX_DEPTH) throw new LimitError(`the document is nested deeper than ${MAX_DEPTH} levels`);
+    if (depth > MAX_DEPTH) throw new LimitError(TOO_DEEP);
     if (isAlias(node)) return this.#readAlias(node, depth);
     if (isMap(node)) return { kind: 'map', entries: this.#readEntries(node, depth), offset: offsetOf(node) };
     if (isSeq(node)) return { kind: 'list', items: node.items.map((item) => this.read(item, depth + 1)), offset: offsetOf(node) };
@@ -184,12 +174,30 @@ class TreeReader {
   }
 
   #readAlias(alias: Alias, depth: number): SourceNode {
-    const target = alias.resolve(this.#document);
+    const target = this.#target(alias);
     if (target === undefined) {
       this.#problem(`unresolved alias *${alias.source}`, offsetOf(alias));
       return { kind: 'scalar', scalar: { type: 'null', value: null }, text: '', offset: offsetOf(alias) };
     }
     return this.read(target, depth + 1);
+  }
+
+  /** The value an alias stands for: the last one with its anchor before it. Found for all aliases at once: each may be one of many. */
+  #target(alias: Alias): Node | undefined {
+    if (this.#targets === null) {
+      const [targets, anchors] = [new Map<Alias, Node>(), new Map<string, Node>()];
+      visit(this.#document, {
+        Alias: (_, node) => {
+          const target = anchors.get(node.source);
+          if (target !== undefined) targets.set(node, target);
+        },
+        Value: (_, node) => {
+          if (node.anchor !== undefined) anchors.set(node.anchor, node);
+        },
+      });
+      this.#targets = targets;
+    }
+    return this.#targets.get(alias);
   }
 
   /** In order: what is merged in with `<<` takes the place of keys before it and is replaced by those after it. */
@@ -215,7 +223,7 @@ class TreeReader {
   }
 
   #readKey(pair: Pair, map: YAMLMap): { key: string; keyOffset: number; merge: boolean } | null {
-    const node = isAlias(pair.key) ? pair.key.resolve(this.#document) : pair.key;
+    const node = isAlias(pair.key) ? this.#target(pair.key) : pair.key;
     const keyOffset = offsetOf(pair.key as Node | null) || offsetOf(map);
     if (!isScalar(node)) {
       this.#problem('a mapping key must be a string', keyOffset);
@@ -248,6 +256,7 @@ class TreeReader {
   }
 
   #problem(message: string, offset: number): void {
+    if (this.#problems.length >= MAX_PROBLEMS) return;
     this.#problems.push({ code: 'CONFIG_SYNTAX', message: `not valid YAML: ${message}`, position: this.#positionAt(offset) });
   }
 }
