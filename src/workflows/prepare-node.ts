@@ -1,4 +1,4 @@
-import { applyNodeDefaults, type DefaultedNodeRegistration } from '../core/config/defaults.ts';
+import { applyNodeDefaults, type DefaultedNodeRegistration, withScheme } from '../core/config/defaults.ts';
 import type { NodeRegistration, Taint } from '../core/config/model.ts';
 import type { SourceDocument } from '../core/config/source.ts';
 import { AppError, type Problem } from '../core/errors.ts';
@@ -63,7 +63,8 @@ export interface ObservedNode {
  * @throws AppError CONFIG_SEVERAL_RUNTIMES, CONFIG_INVALID_NAME, KUBELET_VERSION_UNSUPPORTED; what `host.ask` throws
  */
 export async function observeNode(context: PhaseContext, options: NodeOptions): Promise<ObservedNode> {
-  const declared = options.nodeRegistration.criSocket ?? null;
+  const { criSocket } = options.nodeRegistration;
+  const declared = criSocket === undefined ? null : withScheme(criSocket);
   const facts = await observe(context.host, hostFacts(declared), context.signal);
   reportFacts(context, facts);
   const registration = applyNodeDefaults(options.nodeRegistration, { hostname: facts.os.hostname ?? '', criSockets: facts.sockets });

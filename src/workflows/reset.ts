@@ -20,7 +20,7 @@ export interface ResetOptions {
 export const resetWorkflow: Workflow<ResetOptions, CleanupNodeInput> = { name: 'reset', phases: [cleanupNode], prepare: prepareReset };
 
 async function prepareReset(context: PhaseContext, options: ResetOptions): Promise<Prepared<CleanupNodeInput>> {
-  const { os, sockets } = await observe(context.host, combineFacts({ os: operatingSystem, sockets: criSockets }), context.signal);
+  const { os, sockets } = await observe(context.host, combineFacts({ os: operatingSystem, sockets: criSockets(null) }), context.signal);
   const { certificatesDir, criSocket, cleanupTmpDir, unmountFlags, ignorePreflightErrors } = applyResetDefaults(options.reset, {
     criSockets: sockets,
   });

@@ -275,7 +275,8 @@ function onlySocket(sockets: readonly string[]): string {
   throw undecided('CONFIG_SEVERAL_RUNTIMES', message, 'Choose one with criSocket or --cri-socket');
 }
 
-function withScheme(socket: string): string {
+/** The URL of a socket, as kubeadm completes a plain path. */
+export function withScheme(socket: string): string {
   return socket.startsWith('unix:') ? socket : `unix://${socket}`;
 }
 

@@ -1,4 +1,5 @@
-import { defineFact } from './fact.ts';
+import { defineFact, type Fact } from './fact.ts';
+import type { FileFact, Question } from './question.ts';
 
 /** Where kubeadm looks for a container runtime, in its order (kubeadm 1.36 constants). */
 export const KNOWN_CRI_SOCKETS = [
@@ -10,13 +11,18 @@ export const KNOWN_CRI_SOCKETS = [
 /** What kubeadm takes when it finds none. */
 export const DEFAULT_CRI_SOCKET = KNOWN_CRI_SOCKETS[0];
 
-/** The runtime sockets that are there. */
-export const criSockets = defineFact(
-  {
-    containerd: { kind: 'file', path: '/var/run/containerd/containerd.sock', content: false },
-    crio: { kind: 'file', path: '/var/run/crio/crio.sock', content: false },
-    criDockerd: { kind: 'file', path: '/var/run/cri-dockerd.sock', content: false },
-  },
-  ({ containerd, crio, criDockerd }): readonly string[] =>
-    KNOWN_CRI_SOCKETS.filter((_, i) => [containerd, crio, criDockerd][i]?.type === 'socket'),
-);
+/**
+ * The runtime sockets that are there, of those kubeadm knows and the declared one.
+ * @param declared with its scheme; null when none was declared
+ */
+export function criSockets(declared: string | null): Fact<readonly string[]> {
+  const looked = [...new Set([...KNOWN_CRI_SOCKETS, ...(declared === null ? [] : [declared])])];
+  const questions: Record<string, Question> = {};
+  for (const socket of looked) questions[socket] = { kind: 'file', path: socketPath(socket), content: false };
+  return defineFact(questions, (answers) => looked.filter((socket) => (answers[socket] as FileFact | null)?.type === 'socket'));
+}
+
+/** `unix:///run/x.sock` and `unix:/run/x.sock` are `/run/x.sock`. */
+function socketPath(socket: string): string {
+  return socket.replace(/^unix:(?:\/\/)?/, '');
+}

@@ -21,7 +21,6 @@ const BASE = combineFacts({
   kubelet: kubeletBinary,
   unit: unitState('kubelet'),
   resolvedActive: unitActive('systemd-resolved'),
-  sockets: criSockets,
   addresses: localAddresses,
   ports: listeningPorts,
   checks: nodeChecks,
@@ -33,21 +32,24 @@ const BASE = combineFacts({
 type FactValue<F> = F extends Fact<infer T> ? T : never;
 
 /** Everything known about a host before anything is decided. `cgroupDrivers` is by CRI socket. */
-export type HostFacts = FactValue<typeof BASE> & { readonly cgroupDrivers: ReadonlyMap<string, RuntimeCgroupDriver | null> };
+export type HostFacts = FactValue<typeof BASE> & {
+  readonly sockets: readonly string[];
+  readonly cgroupDrivers: ReadonlyMap<string, RuntimeCgroupDriver | null>;
+};
 
 /**
  * All facts about a host in one round trip.
- * @param criSocket the socket that was declared, when one was; else all that kubeadm knows are asked for their cgroup driver
+ * @param criSocket the socket that was declared, with its scheme, when one was; else all that kubeadm knows are asked for their cgroup driver
  */
 export function hostFacts(criSocket: string | null): Fact<HostFacts> {
   const candidates = [...new Set([...(criSocket === null ? [] : [criSocket]), ...KNOWN_CRI_SOCKETS])];
   const drivers = combineFacts(Object.fromEntries(candidates.map((socket) => [socket, runtimeCgroupDriver(socket)])));
-  const all = combineFacts({ base: BASE, drivers });
+  const all = combineFacts({ base: BASE, sockets: criSockets(criSocket), drivers });
   return {
     questions: all.questions,
     parse: (answers) => {
-      const { base, drivers: found } = all.parse(answers);
-      return { ...base, cgroupDrivers: new Map(Object.entries(found)) };
+      const { base, sockets, drivers: found } = all.parse(answers);
+      return { ...base, sockets, cgroupDrivers: new Map(Object.entries(found)) };
     },
   };
 }

@@ -39,15 +39,10 @@ const privileged: Check = ({ facts }) => [
 ];
 
 const runtime: Check = ({ facts, criSocket }) => [
-  facts.init === null || facts.sockets.includes(criSocket) || !criSocket.startsWith('unix://') || !isKnown(criSocket)
+  facts.init === null || facts.sockets.includes(criSocket)
     ? null
     : error('CRI', `there is no container runtime at ${criSocket}`, 'Start the runtime, or give its socket with --cri-socket'),
 ];
-
-/** Only sockets among the known ones were looked at. */
-function isKnown(criSocket: string): boolean {
-  return /^unix:\/\/\/var\/run\/(containerd\/containerd|crio\/crio|cri-dockerd)\.sock$/.test(criSocket);
-}
 
 const swap: Check = ({ facts, config }) => {
   const areas = facts.checks.swaps ?? [];

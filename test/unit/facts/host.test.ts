@@ -198,15 +198,25 @@ describe('parseSwaps', () => {
 });
 
 describe('criSockets', () => {
+  const [CONTAINERD, CRIO, CRI_DOCKERD] = KNOWN_CRI_SOCKETS;
   const socket = { type: 'socket', mode: 0o660, owner: 'root:root' };
 
   it.each([
     ['none', {}, []],
-    ['containerd', { containerd: socket }, [KNOWN_CRI_SOCKETS[0]]],
-    ['two, in kubeadm’s order', { criDockerd: socket, crio: socket }, [KNOWN_CRI_SOCKETS[1], KNOWN_CRI_SOCKETS[2]]],
-    ['a stale file in place of a socket', { containerd: textFile('') }, []],
+    ['containerd', { [CONTAINERD]: socket }, [CONTAINERD]],
+    ['two, in kubeadm’s order', { [CRI_DOCKERD]: socket, [CRIO]: socket }, [CRIO, CRI_DOCKERD]],
+    ['a stale file in place of a socket', { [CONTAINERD]: textFile('') }, []],
   ])('%s', (_, given, expected) => {
-    expect(parseFact(criSockets, given)).toEqual(expected);
+    expect(parseFact(criSockets(null), given)).toEqual(expected);
+  });
+
+  it.each([
+    ['unix:///run/k3s/containerd.sock', '/run/k3s/containerd.sock'],
+    ['unix:/run/k3s/containerd.sock', '/run/k3s/containerd.sock'],
+  ])('looks at the declared %s, too', (declared, path) => {
+    expect(criSockets(declared).questions[declared]).toMatchObject({ kind: 'file', path });
+    expect(parseFact(criSockets(declared), { [declared]: socket })).toEqual([declared]);
+    expect(parseFact(criSockets(declared), {})).toEqual([]);
   });
 });
 

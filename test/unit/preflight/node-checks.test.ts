@@ -78,7 +78,12 @@ describe('runNodeChecks', () => {
       { criSocket: 'unix:///var/run/crio/crio.sock' },
       ['error CRI: there is no container runtime at unix:///var/run/crio/crio.sock'],
     ],
-    ['a socket nobody looked at', { criSocket: 'unix:///run/k3s/containerd.sock' }, []],
+    [
+      'a declared socket that is not there',
+      { criSocket: 'unix:///run/k3s/containerd.sock' },
+      ['error CRI: there is no container runtime at unix:///run/k3s/containerd.sock'],
+    ],
+    ['a declared socket', { ...facts({ sockets: ['unix:///run/k3s/containerd.sock'] }), criSocket: 'unix:///run/k3s/containerd.sock' }, []],
     [
       'swap',
       checks({ swaps: ['/dev/dm-1', '/swap'] }),
