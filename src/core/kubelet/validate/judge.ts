@@ -7,6 +7,9 @@ import { NEWEST_MINOR } from '../catalogue.ts';
 import { type DecodedKubeletConfiguration, decodeKubeletConfiguration } from '../decode.ts';
 import { fillKubeletDefaults, gatesOf } from '../defaults/default-kubelet-configuration.ts';
 import { resolveFeatureGates } from '../feature-gates.ts';
+import { gateFindings } from './gate-rules.ts';
+import { applyRules, type Finding, type RuleFacts } from './rule.ts';
+import { VALIDATION_RULES } from './rules.ts';
 
 export interface JudgeOptions {
   /**
@@ -46,12 +49,62 @@ export interface Verdict {
 export function judgeKubeletConfiguration(document: SourceDocument, options: JudgeOptions): Verdict {
   const { catalogue } = options;
   const minor = Math.min(options.minor, NEWEST_MINOR);
-  const lenient = options.lenient === true || options.minor > NEWEST_MINOR;
+  const isNewer = options.minor > NEWEST_MINOR;
+  const lenient = options.lenient === true || isNewer;
   const decoded = decodeKubeletConfiguration(document, { minor, catalogue, lenient, ...(options.syntax && { syntax: options.syntax }) });
   const gates = resolveFeatureGates(gatesOf(decoded.value), minor, catalogue);
   const effective = fillKubeletDefaults(decoded.value, { minor, catalogue, gates });
-  const problems = [...decoded.problems].sort(byPosition);
+  const facts: RuleFacts = { config: effective, given: decoded.value, minor, gates, catalogue, cgroupVersion: options.cgroupVersion ?? 2 };
+  const place = placer(document, decoded);
+  // A document of another kind was not read: there is nothing to judge.
+  const isRead = decoded.problems.every(({ code }) => code !== 'CONFIG_WRONG_KIND');
+  const found = isRead
+    ? [
+        ...gateFindings(gates.faults, minor, catalogue).map((finding) => place(finding, isNewer && finding.id === 'KUBELET_UNKNOWN_GATE')),
+        ...applyRules(VALIDATION_RULES, facts).map((finding) => place(finding, false)),
+      ]
+    : [];
+  const problems = [...decoded.problems, ...found.filter((problem) => problem !== null)].sort(byPosition);
   return { decoded, effective, ok: problems.every(({ severity }) => severity === 'warning'), problems };
+}
+
+/** Makes problems of findings; null for those that rest on a value that could not be read. */
+function placer(document: SourceDocument, { fields, problems }: DecodedKubeletConfiguration) {
+  const damaged = problems.filter(({ severity, code }) => severity !== 'warning' && !STRICT_CODES.has(code)).map(({ path = '' }) => path);
+  const isDamaged = (path: string): boolean => damaged.some((other) => isWithin(other, path) || isWithin(path, other));
+  return ({ id, path, message, mend, near = [] }: Finding & { readonly id: string }, isWarning: boolean): Problem | null => {
+    if ([path, ...near].some(isDamaged)) return null;
+    const position = positionOf(path, fields) ?? near.map((other) => positionOf(other, fields)).find((found) => found !== undefined);
+    return {
+      code: id,
+      message,
+      ...(mend !== undefined && { mend }),
+      ...(isWarning && { severity: 'warning' as const }),
+      path,
+      position: position ?? document.positionAt(document.root?.offset ?? 0),
+    };
+  };
+}
+
+/** Findings of strict decoding: the value was read all the same, or there is none. */
+const STRICT_CODES: ReadonlySet<string> = new Set(['CONFIG_UNKNOWN_FIELD', 'CONFIG_DUPLICATE_FIELD', 'CONFIG_MISSING_HEADER']);
+
+function isWithin(path: string, parent: string): boolean {
+  return path.startsWith(parent) && /^(?:$|[.[])/.test(path.slice(parent.length));
+}
+
+/** Where a field or the nearest thing around it was written. */
+function positionOf(path: string, fields: ReadonlyMap<string, Position>): Position | undefined {
+  for (let at = path; at !== ''; at = parentOf(at)) {
+    const position = fields.get(at);
+    if (position !== undefined) return position;
+  }
+  return undefined;
+}
+
+/** `a[0].b[c.d]` → `a[0].b` → `a[0]` → `a` → nothing. */
+function parentOf(path: string): string {
+  return path.replace(/(?:\[[^[]*\]|\.?[^.[\]]+)$/, '');
 }
 
 function byPosition(a: Problem, b: Problem): number {

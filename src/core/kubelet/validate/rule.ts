@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../json.ts';
+import type { JsonObject } from '../../json.ts';
 import type { Catalogue, Minor } from '../catalogue.ts';
 import type { FeatureGates } from '../feature-gates.ts';
 
@@ -22,7 +22,10 @@ export interface Finding {
   /** A clause that says the rule: `must be 0 or more, not -1`. */
   readonly message: string;
   readonly mend?: string;
-  /** Where to point at when `path` is not in the file, its value being a default. */
+  /**
+   * Other fields the verdict rests on. Where `path` is not in the file, its value being a default, the first of them that is there is pointed
+   * at; where one of them could not be read, nothing is said.
+   */
   readonly near?: readonly string[];
 }
 
@@ -41,14 +44,4 @@ export function applyRules(rules: readonly Rule[], facts: RuleFacts): readonly (
   return rules
     .filter(({ since = 0, until = Number.POSITIVE_INFINITY }) => since <= facts.minor && facts.minor <= until)
     .flatMap((rule) => rule.check(facts).map((finding) => ({ ...finding, id: rule.id })));
-}
-
-/** The value at a dotted path; undefined when it is unset. */
-export function valueAt(config: JsonObject, path: string): Json | undefined {
-  let value: Json | undefined = config;
-  for (const name of path.split('.')) {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-    value = (value as JsonObject)[name];
-  }
-  return value ?? undefined;
 }
