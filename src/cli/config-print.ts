@@ -1,9 +1,8 @@
-import { applyClusterDefaults } from '../core/config/defaults.ts';
-import { dnsIp } from '../core/config/dns-ip.ts';
 import { type DefaultsAction, printDefaults } from '../core/config/print.ts';
 import type { ExitCode } from '../core/errors.ts';
 import { loadCatalogue, NEWEST_MINOR } from '../core/kubelet/catalogue.ts';
-import { encodeClusterConfig, layerClusterConfig } from '../core/render/cluster-config.ts';
+import { encodeClusterConfig } from '../core/render/cluster-config.ts';
+import { kubeadmProfile } from '../core/render/profile-defaults.ts';
 import { encodeYaml } from '../core/text/yaml-encode.ts';
 import type { Services } from '../ports/services.ts';
 import type { CommandOptions } from './program.ts';
@@ -12,12 +11,7 @@ import { flagList } from './read-options.ts';
 /** `config print init-defaults` and its like. */
 export async function runPrintDefaults(services: Services, action: DefaultsAction, options: CommandOptions): Promise<ExitCode> {
   const componentConfigs = flagList(options, 'componentConfigs');
-  const { networking, certificatesDir } = applyClusterDefaults({});
-  const layered = layerClusterConfig(
-    { clusterDNS: dnsIp(networking.serviceSubnet), dnsDomain: networking.dnsDomain, certificatesDir },
-    null,
-  );
-  const kubeletConfiguration = encodeYaml(encodeClusterConfig(layered, NEWEST_MINOR, await loadCatalogue()));
+  const kubeletConfiguration = encodeYaml(encodeClusterConfig(kubeadmProfile(), NEWEST_MINOR, await loadCatalogue()));
   services.output.stdout(
     printDefaults(action, {
       hostname: services.hostname,

@@ -1,7 +1,5 @@
-import { applyClusterDefaults } from '../../config/defaults.ts';
-import { dnsIp } from '../../config/dns-ip.ts';
 import type { Json } from '../../json.ts';
-import { layerClusterConfig } from '../../render/cluster-config.ts';
+import { kubeadmProfile } from '../../render/profile-defaults.ts';
 import { type Catalogue, type FieldEntry, formatMinor, NEWEST_MINOR } from '../catalogue.ts';
 import type { ExplainOptions } from './explain.ts';
 import type { FieldExplanation, FieldGate, FieldList, FlagTwin, KubeadmValue, Member } from './explanation.ts';
@@ -96,11 +94,7 @@ function explainFieldGate(name: string, { catalogue, minor }: ExplainOptions): F
 
 /** With the defaults of kubeadm's own ClusterConfiguration. */
 function kubeadmValue(path: string): KubeadmValue | null {
-  const { networking, certificatesDir } = applyClusterDefaults({});
-  const { history } = layerClusterConfig(
-    { clusterDNS: dnsIp(networking.serviceSubnet), dnsDomain: networking.dnsDomain, certificatesDir },
-    null,
-  );
+  const { history } = kubeadmProfile();
   const step = history.get(path)?.at(-1);
   return step?.value === undefined ? null : { value: step.value, source: step.origin.source };
 }

@@ -1,26 +1,7 @@
-import { type Catalogue, type FlagEntry, formatMinor, NEWEST_MINOR } from '../catalogue.ts';
+import { type FlagEntry, formatMinor, NEWEST_MINOR } from '../catalogue.ts';
 import type { ExplainOptions } from './explain.ts';
 import type { FlagExplanation } from './explanation.ts';
 import { periods } from './periods.ts';
-
-/**
- * The flag a user's way of writing means: dashes in front and a value do not count, `_` is `-`, as to the kubelet.
- * @returns undefined when no minor has it
- */
-export function findFlag(name: string, { flags }: Catalogue): FlagEntry | undefined {
-  const exact = flags.get(name.replace(/^-+|=[\s\S]*$/g, ''));
-  if (exact !== undefined) return exact;
-  const wanted = flagKey(name);
-  return [...flags.values()].find(({ flag, shorthand }) => flagKey(flag) === wanted || (shorthand !== undefined && shorthand === wanted));
-}
-
-/** The name of a flag as the kubelet compares it. */
-export function flagKey(name: string): string {
-  return name
-    .replace(/^-+/, '')
-    .replace(/=[\s\S]*$/, '')
-    .replaceAll('_', '-');
-}
 
 /** Explains a command-line flag of the kubelet. */
 export function explainFlag(entry: FlagEntry, { catalogue, minor }: ExplainOptions): FlagExplanation {

@@ -1,8 +1,9 @@
 import { AppError } from '../../errors.ts';
 import { closestName } from '../../text/closest-name.ts';
 import type { Catalogue, Minor } from '../catalogue.ts';
+import { findFlag, flagKey } from '../flags/command-line.ts';
 import { explainField, findField, listFields } from './explain-field.ts';
-import { explainFlag, findFlag, flagKey } from './explain-flag.ts';
+import { explainFlag } from './explain-flag.ts';
 import { explainGate } from './explain-gate.ts';
 import type { Explanation } from './explanation.ts';
 
@@ -25,7 +26,7 @@ export interface ExplainOptions {
 export function explain(name: string, options: ExplainOptions): Explanation {
   const { catalogue } = options;
   if (name.startsWith('-')) {
-    const flag = findFlag(name, catalogue);
+    const flag = findFlag(name, options);
     if (flag === undefined) throw unknownFlag(name, catalogue);
     return explainFlag(flag, options);
   }
@@ -33,7 +34,7 @@ export function explain(name: string, options: ExplainOptions): Explanation {
   if (field !== undefined) return explainField(field, options);
   const gate = catalogue.gates.get(name);
   if (gate !== undefined) return explainGate(gate, options);
-  const flag = findFlag(name, catalogue);
+  const flag = findFlag(name, options);
   if (flag !== undefined) return explainFlag(flag, options);
   const list = listFields(name, options);
   if (list === null) throw unknownName(name, catalogue);

@@ -49,7 +49,8 @@ describe('explain', () => {
 
   it('has every field of every minor, and every flag and gate', () => {
     for (const name of catalogue.fields.keys()) expect(explain(name, options())).toMatchObject({ kind: 'Field', path: name });
-    for (const name of catalogue.flags.keys()) expect(explain(`--${name}`, options())).toMatchObject({ kind: 'Flag', name });
+    for (const { flag, since } of catalogue.flags.values())
+      expect(explain(`--${flag}`, options(`1.${since}`))).toMatchObject({ kind: 'Flag', name: flag, known: true });
     for (const name of catalogue.gates.keys()) expect(explain(name, options())).toMatchObject({ kind: 'FeatureGate', name });
   });
 

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { loadCatalogue } from '../../../../src/core/kubelet/catalogue.ts';
+import { findFlag, parseCommandLine } from '../../../../src/core/kubelet/flags/command-line.ts';
+
+const catalogue = await loadCatalogue();
+
+describe('parseCommandLine', () => {
+  it.each<[string, readonly string[], readonly string[], (readonly string[])?]>([
+    ['values behind =', ['--max-pods=5', '--node-labels=a=b,c=d'], ['max-pods 5', 'node-labels a=b,c=d']],
+    ['values in the next word', ['--max-pods', '5', '--config', '/x'], ['max-pods 5', 'config /x']],
+    ['booleans take no next word', ['--fail-swap-on', 'false'], ['fail-swap-on true'], ['false']],
+    ['underscores', ['--max_pods=5', '--log_dir=/x', '--log-dir=/y'], ['max-pods 5', 'log_dir /x', 'log_dir /y']],
+    ['shorthands', ['-v', '4', '-v=5', '-v6'], ['v 4', 'v 5', 'v 6']],
+    ['the end of flags', ['--v=1', '--', '--max-pods=1'], ['v 1'], ['--max-pods=1']],
+    ['flags nobody knows', ['--strange', 'x', '--odd=1', '--other', '--v=2'], ['strange x', 'odd 1', 'other true', 'v 2']],
+    ['empty values', ['--provider-id='], ['provider-id ']],
+    ['words that are none', ['run', '-'], [], ['run', '-']],
+    ['no words', [], []],
+  ])('%s', (_, words, flags, others = []) => {
+    const line = parseCommandLine(words, { catalogue, minor: 21 });
+    expect(line.flags.map(({ name, value }) => `${name} ${value}`)).toEqual(flags);
+    expect(line.others).toEqual(others);
+  });
+});
+
+describe('findFlag', () => {
+  it.each([
+    ['--max-pods=5', 'max-pods'],
+    ['max_pods', 'max-pods'],
+    ['-v', 'v'],
+    ['--nothing', undefined],
+  ])('%s is %s', (name, flag) => {
+    expect(findFlag(name, { catalogue, minor: 36 })?.flag).toBe(flag);
+  });
+});
