@@ -26,6 +26,7 @@ export function textAt(config: JsonObject, path: string): string {
   return typeof value === 'string' ? value : '';
 }
 
+/** False also when it is unset. */
 export function isTrue(config: JsonObject, path: string): boolean {
   return valueAt(config, path) === true;
 }
@@ -38,6 +39,7 @@ export function durationAt(config: JsonObject, path: string): bigint | undefined
   return parseGoDuration(value) ?? (/^-?[0-9]+$/.test(value) ? BigInt(value) : undefined);
 }
 
+/** Empty when it is unset. */
 export function listAt(config: JsonObject, path: string): readonly Json[] {
   const value = valueAt(config, path);
   return Array.isArray(value) ? value : [];
