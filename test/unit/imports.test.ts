@@ -16,7 +16,7 @@ interface Rule {
 }
 
 /** Hashes, and the reader of certificates: they compute, they touch nothing. */
-const PURE_CRYPTO = { 'node:crypto': ['createHash', 'createHmac', 'X509Certificate'] };
+const PURE_CRYPTO = { 'node:crypto': ['createHash', 'createHmac', 'timingSafeEqual', 'X509Certificate'] };
 
 /** The table of the architecture: who may import what. What is not said is forbidden. */
 const RULES: Readonly<Record<string, Rule>> = {

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { Secret } from '../text/secret.ts';
 
 /**
@@ -15,6 +15,15 @@ export function signDetached(tokenId: string, tokenSecret: Secret, payload: stri
     .update(`${header}.${base64url(payload)}`)
     .digest('base64url');
   return `${header}..${signature}`;
+}
+
+/**
+ * Whether a signature is the one that the token gives for this text. It is computed anew and compared as a whole, so nothing in it, such as the algorithm it
+ * names, is ever believed. The comparison takes the same time wherever they differ.
+ */
+export function isSignedBy(signature: string, tokenId: string, tokenSecret: Secret, payload: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text, 'utf8').digest();
+  return timingSafeEqual(digest(signature), digest(signDetached(tokenId, tokenSecret, payload)));
 }
 
 function base64url(text: string): string {
