@@ -1,31 +1,45 @@
-import type { Problem } from '../core/errors.ts';
-import { type Finding, judgeFindings } from '../core/preflight/check.ts';
-import type { JoinOptions } from './join.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import type { Finding } from '../core/preflight/check.ts';
 import type { ObservedNode } from './prepare-node.ts';
+
+/** What join knows about the cluster besides the node's own host. */
+export interface JoinTarget {
+  readonly server: string;
+  readonly caPem: string;
+  readonly caCertPath: string;
+  /** The Node that has the name of the one that joins. */
+  readonly namesake: KubeObject | null;
+}
+
+const RESET_FIRST = 'Run reset on the host first, if it is to leave the cluster it is in';
 
 /**
  * What kubeadm's FileAvailable checks are for, without their trap: files of an earlier run of the same join are no obstacle, files of another cluster are.
- * @see kubeadm 1.36 preflight: FileAvailable--etc-kubernetes-kubelet.conf, ...-pki-ca.crt
+ * And its refusal to take the name of a Node that works: two hosts of one name (clones) would fight over it.
+ * @see kubeadm 1.36 preflight: FileAvailable--etc-kubernetes-kubelet.conf, ...-pki-ca.crt; join phase kubelet-start
  */
-export function joinFindings(host: string, { facts }: ObservedNode, options: JoinOptions): readonly Problem[] {
+export function joinFindings({ facts, registration }: ObservedNode, target: JoinTarget): readonly Finding[] {
   const { identity } = facts;
+  const { server, caPem, caCertPath, namesake } = target;
   const findings: Finding[] = [];
-  const mend = 'Run reset on the host first, if it is to leave the cluster it is in';
-  if (identity.state === 'usable' && identity.server !== null && !sameServer(identity.server, options.apiServer.server)) {
-    const message = `/etc/kubernetes/kubelet.conf is there and belongs to ${identity.server}, not to ${options.apiServer.server}`;
-    findings.push({ id: 'FileAvailable--etc-kubernetes-kubelet.conf', severity: 'error', message, mend });
+  const refuse = (id: string, message: string, mend: string): void => void findings.push({ id, severity: 'error', message, mend });
+  if (identity.state === 'usable' && identity.server !== null && !sameServer(identity.server, server)) {
+    const message = `/etc/kubernetes/kubelet.conf is there and belongs to ${identity.server}, not to ${server}`;
+    refuse('FileAvailable--etc-kubernetes-kubelet.conf', message, RESET_FIRST);
   }
-  const ca = facts.kubernetesFiles.get(options.caCertPath)?.content;
-  if (ca !== undefined && ca.trim() !== options.apiServer.caPem.trim()) {
-    const id = `FileAvailable-${options.caCertPath.replaceAll('/', '-')}`;
-    findings.push({
-      id,
-      severity: 'error',
-      message: `${options.caCertPath} is there and is not the CA of ${options.apiServer.server}`,
-      mend,
-    });
+  const ca = facts.kubernetesFiles.get(caCertPath)?.content;
+  if (ca !== undefined && ca.trim() !== caPem.trim())
+    refuse(`FileAvailable-${caCertPath.replaceAll('/', '-')}`, `${caCertPath} is there and is not the CA of ${server}`, RESET_FIRST);
+  if (identity.state !== 'usable' && namesake !== null && isReady(namesake)) {
+    const mend = `Give this one another name with --node-name, or, if that node is gone, kubectl delete node ${registration.name}`;
+    refuse('NodeExists', `the cluster has a node ${registration.name} already, and it is Ready`, mend);
   }
-  return judgeFindings(findings, options.ignorePreflightErrors, host).errors;
+  return findings;
+}
+
+function isReady({ status }: KubeObject): boolean {
+  const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly { readonly type?: string; readonly status?: string }[] };
+  return conditions.some((condition) => condition.type === 'Ready' && condition.status === 'True');
 }
 
 function sameServer(a: string, b: string): boolean {

@@ -2,10 +2,11 @@ import { applyClusterDefaults } from '../core/config/defaults.ts';
 import { dnsIp } from '../core/config/dns-ip.ts';
 import { loadConfig } from '../core/config/load.ts';
 import type { ClusterConfiguration } from '../core/config/model.ts';
-import { AppError } from '../core/errors.ts';
+import { AppError, isAppError } from '../core/errors.ts';
 import { formatMinor, type Minor, NEWEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
 import { decodeKubeletConfiguration } from '../core/kubelet/decode.ts';
 import { KUBELET_CONFIG_KEY, kubeletConfigMapName } from '../core/kubernetes/kubelet-config-map.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { Warning } from '../core/plan/change.ts';
 import { adviseClusterConfig, layerClusterConfig, type WrittenConfig } from '../core/render/cluster-config.ts';
 import type { Secret } from '../core/text/secret.ts';
@@ -17,7 +18,7 @@ import type { Cluster } from '../ports/cluster.ts';
 import { bootstrapFiles, hasIdentity } from './bootstrap-files.ts';
 import { readConfigMapDocument } from './cluster-documents.ts';
 import { joinFindings } from './join-findings.ts';
-import { designObservedNode, kubeletStartInput, type NodeOptions, observeNode } from './prepare-node.ts';
+import { designObservedNode, kubeletStartInput, type NodeOptions, type ObservedNode, observeNode } from './prepare-node.ts';
 import { selectPhase } from './select-phase.ts';
 
 export interface JoinOptions extends NodeOptions {
@@ -65,6 +66,7 @@ async function prepareJoin(context: PhaseContext, options: JoinOptions): Promise
     controlPlaneMinor: minor,
     registerWithTaints: options.controlPlane ? [] : (node.registration.taints ?? []),
     serviceSubnets: settings.networking.serviceSubnet,
+    findings: joinFindings(node, { ...options.apiServer, caCertPath: options.caCertPath, namesake: await namesakeOf(node, cluster) }),
   });
   const start = kubeletStartInput(design, options);
   const target = { ...options.apiServer, caPath: options.caCertPath, token: hasIdentity(node.facts) ? null : options.token };
@@ -78,19 +80,30 @@ async function prepareJoin(context: PhaseContext, options: JoinOptions): Promise
       tlsBootstrapMs: options.tlsBootstrapMs,
     },
     warnings: [...baselineWarnings, ...adviseClusterConfig(layered, defaults), ...warnings],
-    refusals: [...refusals, ...joinFindings(context.host.name, node, options)],
+    refusals,
     origins: design.origins,
   };
 }
 
+/** The Node of the same name; null where the credentials may not look (kubeadm lets bootstrap tokens do it). */
+async function namesakeOf({ registration }: ObservedNode, cluster: Cluster): Promise<KubeObject | null> {
+  return unlessForbidden(cluster.get({ apiVersion: 'v1', kind: 'Node', name: registration.name }));
+}
+
+async function unlessForbidden(found: Promise<KubeObject | null>): Promise<KubeObject | null> {
+  try {
+    return await found;
+  } catch (error) {
+    if (isAppError(error, 'CLUSTER_FORBIDDEN')) return null;
+    throw error;
+  }
+}
+
 /** The cluster's kubeadm-config; null in a cluster that kubeadm did not make, or where the credentials may not read it. */
 async function readClusterConfiguration(cluster: Cluster): Promise<ClusterConfiguration | null> {
-  const found = await cluster
-    .get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'kubeadm-config' })
-    .catch((error: unknown) => {
-      if (error instanceof AppError && error.code === 'CLUSTER_FORBIDDEN') return null;
-      throw error;
-    });
+  const found = await unlessForbidden(
+    cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'kubeadm-config' }),
+  );
   const text = (found?.data as Readonly<Record<string, string>> | undefined)?.ClusterConfiguration;
   if (text === undefined) return null;
   const { cluster: model, problems } = loadConfig(text, 'ConfigMap kube-system/kubeadm-config', {

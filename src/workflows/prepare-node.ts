@@ -101,6 +101,8 @@ export interface DesignOptions {
   readonly controlPlaneMinor: Minor;
   readonly registerWithTaints: readonly Taint[];
   readonly serviceSubnets: string | null;
+  /** What the workflow found besides. */
+  readonly findings?: readonly Finding[];
 }
 
 export interface DesignedNode {
@@ -176,7 +178,7 @@ function preflight(
   options: NodeOptions,
   { facts, kubeletMinor, registration }: ObservedNode,
   design: NodeDesign,
-  { controlPlaneMinor, serviceSubnets }: Omit<DesignOptions, 'node'>,
+  { controlPlaneMinor, serviceSubnets, findings: more = [] }: Omit<DesignOptions, 'node'>,
 ) {
   const nodeIPs = (registration.kubeletExtraArgs.findLast(({ name }) => name === 'node-ip')?.value ?? '').split(',').filter(Boolean);
   const addresses = [...nodeIPs, ...(serviceSubnets ?? '').split(',').filter(Boolean)];
@@ -192,7 +194,7 @@ function preflight(
     ipv6: addresses.some((address) => address.includes(':')),
     unitRefusal: design.unit.refusal,
   });
-  const applicable = options.staged ? findings.filter(({ id }) => id !== 'IsPrivilegedUser') : findings;
+  const applicable = [...findings, ...more].filter(({ id }) => !(options.staged && id === 'IsPrivilegedUser'));
   const softened = applicable.map(
     (finding): Finding => (options.dryRun && softens(finding, facts) ? { ...finding, severity: 'warning' } : finding),
   );

@@ -24,7 +24,7 @@ export interface NodeCheckInput {
 type Check = (input: NodeCheckInput) => readonly (Finding | null)[];
 
 /**
- * The checks about a node that kubeadm 1.36 makes before init and join, with its ids, and our own (`CgroupDriver`, `NodeIP`). A fact that could not be had
+ * The checks about a node that kubeadm 1.36 makes before init and join, with its ids, and our own (`CgroupDriver`, `NodeIP`, `NodeName`). A fact that could not be had
  * (a staged directory, another operating system) gives no finding.
  * @see spec of kubeadm 1.36 preflight/checks.go
  */
@@ -95,6 +95,22 @@ const hostname: Check = ({ nodeName }) => [
     ? null
     : warning('Hostname', `"${nodeName}" is longer than 63 characters or not a qualified name: static pods will not start on it`),
 ];
+
+const NODE_USER = 'system:node:';
+
+/** A kubelet that is named otherwise than its certificate may not register, nor report (the node authorizer). */
+const certificateName: Check = ({ facts: { identity }, nodeName }) => {
+  const commonName = identity.state === 'usable' ? identity.commonName : null;
+  if (commonName === null || !commonName.startsWith(NODE_USER) || commonName === `${NODE_USER}${nodeName}`) return [];
+  const old = commonName.slice(NODE_USER.length);
+  return [
+    error(
+      'NodeName',
+      `the node is to be named ${nodeName}, but the kubelet there has a client certificate for ${old}`,
+      `Keep the name with --node-name ${old}, or run reset on the host first`,
+    ),
+  ];
+};
 
 const kubeletVersion: Check = ({ facts, kubeletMinor, controlPlaneMinor }) => {
   if (facts.kubelet !== null && 'error' in facts.kubelet)
@@ -191,6 +207,7 @@ const CHECKS: readonly Check[] = [
   commands,
   system,
   hostname,
+  certificateName,
   kubeletVersion,
   service,
   port,

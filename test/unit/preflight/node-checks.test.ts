@@ -49,6 +49,10 @@ const INPUT: NodeCheckInput = {
   unitRefusal: null,
 };
 
+function certificateFor(name: string): HostFacts['identity'] {
+  return { state: 'usable', source: '/x.pem', commonName: `system:node:${name}`, notAfter: null, server: null };
+}
+
 function facts(change: Partial<HostFacts>): Partial<NodeCheckInput> {
   return { facts: { ...READY, ...change } };
 }
@@ -129,6 +133,12 @@ describe('runNodeChecks', () => {
       'a name that is none',
       { nodeName: 'a_b-' },
       ['warning Hostname: "a_b-" is longer than 63 characters or not a qualified name: static pods will not start on it'],
+    ],
+    ['a certificate of its name', facts({ identity: certificateFor('worker-2') }), []],
+    [
+      'a certificate of another name',
+      facts({ identity: certificateFor('worker-1') }),
+      ['error NodeName: the node is to be named worker-2, but the kubelet there has a client certificate for worker-1'],
     ],
     [
       'no kubelet',

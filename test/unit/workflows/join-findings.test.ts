@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import type { ClientIdentity } from '../../../src/core/facts/kubelet-identity.ts';
+import type { KubeObject } from '../../../src/core/kubernetes/object.ts';
+import { type JoinTarget, joinFindings } from '../../../src/workflows/join-findings.ts';
+import type { ObservedNode } from '../../../src/workflows/prepare-node.ts';
+
+const TARGET: JoinTarget = { server: 'https://a:6443', caPem: 'PEM\n', caCertPath: '/etc/kubernetes/pki/ca.crt', namesake: null };
+const identity = (server: string): ClientIdentity => ({
+  state: 'usable',
+  source: '/x.pem',
+  commonName: 'system:node:w1',
+  notAfter: null,
+  server,
+});
+
+function node(found: ClientIdentity = { state: 'missing' }, ca?: string): ObservedNode {
+  const file = { type: 'file', mode: 0o644, owner: 'root:root', content: ca };
+  const kubernetesFiles = new Map(ca === undefined ? [] : [[TARGET.caCertPath, file]]);
+  return { facts: { identity: found, kubernetesFiles }, registration: { name: 'w1' } } as unknown as ObservedNode;
+}
+
+function namesake(ready: string): KubeObject {
+  const conditions = [
+    { type: 'MemoryPressure', status: 'False' },
+    { type: 'Ready', status: ready },
+  ];
+  return { apiVersion: 'v1', kind: 'Node', metadata: { name: 'w1' }, status: { conditions } };
+}
+
+describe('joinFindings', () => {
+  it.each<[string, ObservedNode, Partial<JoinTarget>, readonly string[]]>([
+    ['a new host', node(), {}, []],
+    ['a host that joined before', node(identity('https://A:6443/'), 'PEM'), {}, []],
+    ['credentials of another cluster', node(identity('https://b:6443')), {}, ['FileAvailable--etc-kubernetes-kubelet.conf']],
+    ['the CA of another cluster', node(undefined, 'OTHER'), {}, ['FileAvailable--etc-kubernetes-pki-ca.crt']],
+    ['a clone of a node that works', node(), { namesake: namesake('True') }, ['NodeExists']],
+    ['the successor of a dead node', node(), { namesake: namesake('Unknown') }, []],
+    ['a Node that never said how it is', node(), { namesake: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'w1' } } }, []],
+    ['the very node that works', node(identity('https://a:6443')), { namesake: namesake('True') }, []],
+  ])('%s', (_, found, change, ids) => {
+    expect(joinFindings(found, { ...TARGET, ...change }).map(({ id }) => id)).toEqual(ids);
+  });
+});
