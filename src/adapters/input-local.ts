@@ -1,4 +1,4 @@
-import { lstat, mkdtemp, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { lstat, mkdtemp, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { AppError } from '../core/errors.ts';
@@ -8,7 +8,7 @@ import type { InputFiles, TreeFile } from '../ports/services.ts';
 export function localInput(stdin: NodeJS.ReadableStream): InputFiles {
   return {
     readText: (path) => (path === '-' ? readStream(stdin) : readFileText(path)),
-    readTree: async (directory) => {
+    readTree: async (directory, isWanted) => {
       const info = await lstat(directory).catch((cause: unknown) => refuse(directory, cause));
       if (!info.isDirectory())
         throw new AppError(
@@ -24,24 +24,53 @@ export function localInput(stdin: NodeJS.ReadableStream): InputFiles {
       const named = paths
         .map((path) => ({ path, name: relative(directory, path).split(sep).join('/') }))
         .sort((a, b) => compareBytes(a.name, b.name));
-      return Promise.all(named.map(async ({ path, name }): Promise<TreeFile> => ({ path: name, text: await readFileText(path) })));
+      const files: TreeFile[] = [];
+      // One after the other: a directory given by mistake may hold more files than a process may open.
+      for (const { path, name } of named) files.push({ path: name, text: isWanted(name) ? await readFileText(path) : '' });
+      return files;
     },
     exists: async (path) => (await stat(path).catch(() => null)) !== null,
   };
 }
 
+/** More than any file that is read here may have. What has no end (a device, a pipe that never closes) does not fill our memory. */
+const MAX_BYTES = 16 * 1024 * 1024;
+
 async function readFileText(path: string): Promise<string> {
-  const bytes = await readFile(path).catch((cause: unknown) => refuse(path, cause));
-  return new TextDecoder('utf-8', { ignoreBOM: false }).decode(bytes);
+  const file = await open(path).catch((cause: unknown) => refuse(path, cause));
+  try {
+    const info = await file.stat();
+    const bytes = info.isFile() && info.size <= MAX_BYTES ? await file.readFile() : await readChunks(path, file.createReadStream());
+    return new TextDecoder('utf-8', { ignoreBOM: false }).decode(bytes);
+  } catch (cause) {
+    return refuse(path, cause);
+  } finally {
+    await file.close();
+  }
 }
 
 async function readStream(stream: NodeJS.ReadableStream): Promise<string> {
+  return new TextDecoder().decode(await readChunks('standard input', stream));
+}
+
+async function readChunks(name: string, stream: NodeJS.ReadableStream): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(Buffer.from(chunk));
-  return new TextDecoder().decode(Buffer.concat(chunks));
+  let size = 0;
+  for await (const chunk of stream) {
+    chunks.push(Buffer.from(chunk));
+    size += chunk.length;
+    if (size > MAX_BYTES) throw tooLarge(name);
+  }
+  return Buffer.concat(chunks);
+}
+
+function tooLarge(name: string): AppError {
+  const message = `${name} has more than ${MAX_BYTES} bytes`;
+  return new AppError({ code: 'INPUT_TOO_LARGE', message, mend: 'Check that this is the right file' }, { exitCode: 2 });
 }
 
 function refuse(path: string, cause: unknown): never {
+  if (cause instanceof AppError) throw cause;
   const code = (cause as NodeJS.ErrnoException).code;
   const why =
     code === 'ENOENT'

@@ -3,7 +3,7 @@ import type { Arg } from '../core/config/model.ts';
 import { parseSource, type SourceDocument } from '../core/config/source.ts';
 import { AppError, usageError } from '../core/errors.ts';
 import { loadCatalogue } from '../core/kubelet/catalogue.ts';
-import { planPatches } from '../core/kubelet/patch-files.ts';
+import { isPatchFile, planPatches } from '../core/kubelet/patch-files.ts';
 import type { FieldSetting } from '../core/kubelet/setting.ts';
 import { parseGoDuration } from '../core/text/go-duration.ts';
 import type { Reporter } from '../ports/reporter.ts';
@@ -67,9 +67,18 @@ async function readOverlay(services: Services, file: string): Promise<readonly S
   );
 }
 
+/** A file that is wrong is refused whatever its target is, as in kubeadm: one that is skipped would be missed only later. */
 async function readPatches(services: Services, directory: string, reporter: Reporter): Promise<NodeOptions['patches']> {
-  const files = await services.input.readTree(directory);
-  const { patches, ignored } = planPatches(files.map(({ path, text }) => ({ path: `${directory}/${path}`, text })));
+  const files = await services.input.readTree(directory, isPatchFile);
+  const { patches, ignored, problems } = planPatches(files.map(({ path, text }) => ({ path: `${directory}/${path}`, text })));
+  const errors = problems.filter(({ severity }) => severity !== 'warning');
+  if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
+  for (const { code, message, mend, position } of problems)
+    reporter.report({
+      level: 'warning',
+      code,
+      message: `${position?.file ?? directory}: ${message}${mend === undefined ? '' : `. ${mend}`}`,
+    });
   for (const { path, reason } of ignored)
     reporter.report({ level: 'warning', code: 'PATCH_IGNORED', message: `${path} is not used: ${reason}` });
   return patches.filter(({ target }) => target === 'kubeletconfiguration');

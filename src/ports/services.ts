@@ -22,8 +22,11 @@ export interface TreeFile {
 export interface InputFiles {
   /** The file's text; `-` is standard input. Not UTF-8 comes out with U+FFFD, which readers refuse. */
   readText(path: string): Promise<string>;
-  /** All files below a directory, in lexical order of their paths. A symbolic link in place of the directory is refused, as kubeadm does. */
-  readTree(directory: string): Promise<readonly TreeFile[]>;
+  /**
+   * All files below a directory, in lexical order of their paths. A symbolic link in place of the directory is refused, as kubeadm does.
+   * @param isWanted by path below the directory: others are listed without being read, and have an empty text
+   */
+  readTree(directory: string, isWanted: (path: string) => boolean): Promise<readonly TreeFile[]>;
   exists(path: string): Promise<boolean>;
 }
 

@@ -40,6 +40,11 @@ export function parsePatchFileName(name: string): PatchFileName {
   return { target: target as PatchTarget, type: (type as PatchType | undefined) ?? 'strategic' };
 }
 
+/** Whether a file has to be read: `planPatches` passes over the others by their names alone. */
+export function isPatchFile(path: string): boolean {
+  return !('ignored' in parsePatchFileName(baseName(path)));
+}
+
 /** A patch, and where it comes from. */
 export interface KubeletPatch {
   readonly patch: Json;
@@ -115,7 +120,7 @@ interface MutablePlan {
 }
 
 function planFile(plan: MutablePlan, { path, text }: PatchFile): void {
-  const base = path.slice(path.lastIndexOf('/') + 1);
+  const base = baseName(path);
   const name = parsePatchFileName(base);
   if ('ignored' in name) plan.ignored.push({ path, reason: name.ignored });
   else if ('problem' in name) plan.problems.push(patchFileInvalid(path, name.problem));
@@ -128,6 +133,10 @@ function planFile(plan: MutablePlan, { path, text }: PatchFile): void {
       plan.patches.push({ ...name, patch, source: patches.length === 1 ? path : `${path} (${index + 1})` });
     }
   }
+}
+
+function baseName(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
 }
 
 /** A line that starts with `---` ends a document; only white space or a comment may follow it. */
