@@ -1,4 +1,5 @@
 import { AppError, isAppError, type Problem, usageError } from '../core/errors.ts';
+import { isControlPlanePhase } from '../core/kubeadm-phases.ts';
 import { type Change, type HostChange, isClusterChange, type PhasePlan, type Warning } from '../core/plan/change.ts';
 import type { HostPlan, NamedPhasePlan } from '../core/plan/document.ts';
 import type { Cluster } from '../ports/cluster.ts';
@@ -185,12 +186,11 @@ export async function runWorkflow<Options, Input>(
 function selectPhases<Options, Input>(workflow: Workflow<Options, Input>, run: WorkflowRun): readonly Phase<Input>[] {
   const matches = (phase: string, name: string): boolean => phase === name || phase.startsWith(`${name}/`);
   const names = ['preflight', ...workflow.phases.map((phase) => phase.name)];
-  for (const name of [...run.skipPhases, ...(run.onlyPhase === undefined ? [] : [run.onlyPhase])]) {
+  const skipped = run.skipPhases.filter((name) => !isControlPlanePhase(workflow.name, name));
+  for (const name of [...skipped, ...(run.onlyPhase === undefined ? [] : [run.onlyPhase])]) {
     if (!names.some((phase) => matches(phase, name)))
       throw usageError(`${workflow.name} has no phase ${name}`, `Its phases are ${names.join(', ')}`);
   }
   const only = run.onlyPhase;
-  return workflow.phases.filter(
-    ({ name }) => !run.skipPhases.some((skipped) => matches(name, skipped)) && (only === undefined || matches(name, only)),
-  );
+  return workflow.phases.filter(({ name }) => !skipped.some((skip) => matches(name, skip)) && (only === undefined || matches(name, only)));
 }

@@ -1,0 +1,69 @@
+/**
+ * The phases of kubeadm's commands that are about the control plane. This program has no part in them, so leaving them out changes nothing:
+ * configuration files and command lines written for kubeadm may name them.
+ * @see kubeadm 1.36 init, join and reset --help
+ */
+const CONTROL_PLANE_PHASES: ReadonlyMap<string, readonly string[]> = new Map([
+  [
+    'init',
+    [
+      'certs',
+      'certs/ca',
+      'certs/apiserver',
+      'certs/apiserver-kubelet-client',
+      'certs/front-proxy-ca',
+      'certs/front-proxy-client',
+      'certs/etcd-ca',
+      'certs/etcd-server',
+      'certs/etcd-peer',
+      'certs/etcd-healthcheck-client',
+      'certs/apiserver-etcd-client',
+      'certs/sa',
+      'kubeconfig',
+      'kubeconfig/admin',
+      'kubeconfig/super-admin',
+      'kubeconfig/kubelet',
+      'kubeconfig/controller-manager',
+      'kubeconfig/scheduler',
+      'etcd',
+      'etcd/local',
+      'control-plane',
+      'control-plane/apiserver',
+      'control-plane/controller-manager',
+      'control-plane/scheduler',
+      'wait-control-plane',
+      'upload-config/kubeadm',
+      'upload-certs',
+      'mark-control-plane',
+      'bootstrap-token',
+      'kubelet-finalize',
+      'kubelet-finalize/enable-client-cert-rotation',
+      'addon',
+      'addon/coredns',
+      'addon/kube-proxy',
+      'show-join-command',
+    ],
+  ],
+  [
+    'join',
+    [
+      'control-plane-prepare',
+      'control-plane-prepare/download-certs',
+      'control-plane-prepare/certs',
+      'control-plane-prepare/kubeconfig',
+      'control-plane-prepare/control-plane',
+      'check-etcd',
+      'etcd-join',
+      'control-plane-join',
+      'control-plane-join/etcd',
+      'control-plane-join/mark-control-plane',
+      'wait-control-plane',
+    ],
+  ],
+  ['reset', ['remove-etcd-member']],
+]);
+
+/** Whether kubeadm's command has a phase that this program's command of the same name does without. */
+export function isControlPlanePhase(command: string, phase: string): boolean {
+  return CONTROL_PLANE_PHASES.get(command)?.includes(phase) ?? false;
+}
