@@ -120,7 +120,7 @@ export function designObservedNode(context: PhaseContext, options: NodeOptions, 
   const { facts, registration } = node;
   const minor = catalogueMinor(node.kubeletMinor ?? cluster.controlPlaneMinor);
   const overlays = options.overlays.map((document) => readWritten(document, minor, catalogue));
-  checkExtraArgs(registration, minor, catalogue);
+  const flagWarnings = checkExtraArgs(registration, { minor, assumed: node.kubeletMinor === null, catalogue });
   const design = designNode({
     ...options,
     ...cluster,
@@ -136,7 +136,11 @@ export function designObservedNode(context: PhaseContext, options: NodeOptions, 
   checkNodeFields(design.layered, minor, catalogue);
   const verdict = options.skipPreflight ? { errors: [], warnings: [] } : preflight(context, options, node, design, cluster);
   const versions = versionWarnings(node.kubeletMinor, cluster.controlPlaneMinor);
-  return { design, warnings: [...versions, ...verdict.warnings.map(toWarning), ...design.warnings], refusals: verdict.errors };
+  return {
+    design,
+    warnings: [...versions, ...flagWarnings, ...verdict.warnings.map(toWarning), ...design.warnings],
+    refusals: verdict.errors,
+  };
 }
 
 /** Beyond the newest minor we know, that one's fields are taken. */

@@ -1,5 +1,6 @@
 import type { Arg } from '../config/model.ts';
 import { AppError, type Problem } from '../errors.ts';
+import type { Warning } from '../plan/change.ts';
 import { type Catalogue, formatMinor, type Minor } from './catalogue.ts';
 
 /** Last minor whose kubelet runs an in-tree cloud provider without a feature gate. */
@@ -11,22 +12,28 @@ const LAST_IN_TREE: ReadonlyMap<string, Minor> = new Map([
   ['vsphere', 28],
 ]);
 
+export interface KubeletToCheck {
+  readonly minor: Minor;
+  /** There is no kubelet yet: the minor is the cluster's, and the binary to come may have other flags. */
+  readonly assumed: boolean;
+  readonly catalogue: Catalogue;
+}
+
 /**
  * Refuses kubelet flags that would keep the kubelet from starting, or from being the node it is registered as.
+ * @returns warnings: what may be wrong with flags when the kubelet is not known yet
  * @throws AppError with exit code 2 and all problems: KUBELET_FLAG_UNKNOWN, NODE_NAME_CONTRADICTED, CLOUD_PROVIDER_GONE
  */
 export function checkExtraArgs(
   registration: { readonly name: string; readonly kubeletExtraArgs: readonly Arg[] },
-  minor: Minor,
-  catalogue: Catalogue,
-): void {
-  const problems = registration.kubeletExtraArgs.flatMap((arg) => [
-    unknownFlag(arg, minor, catalogue),
-    contradictedName(arg, registration.name),
-    goneProvider(arg, minor),
-  ]);
-  const found = problems.filter((problem) => problem !== null);
-  if (found.length > 0) throw new AppError(found, { exitCode: 2 });
+  { minor, assumed, catalogue }: KubeletToCheck,
+): readonly Warning[] {
+  const { kubeletExtraArgs: args, name } = registration;
+  const unknown = args.map((arg) => unknownFlag(arg, minor, catalogue)).filter((problem) => problem !== null);
+  const wrong = args.flatMap((arg) => [contradictedName(arg, name), goneProvider(arg, minor)]).filter((problem) => problem !== null);
+  const problems = assumed ? wrong : [...unknown, ...wrong];
+  if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });
+  return unknown.map(({ code, path, message, mend }) => ({ code, message: `${path}: ${message}. ${mend}` }));
 }
 
 function unknownFlag({ name }: Arg, minor: Minor, catalogue: Catalogue): Problem | null {
