@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../json.ts';
 import type { Warning } from '../plan/change.ts';
+import { cleanPath } from '../text/clean-path.ts';
 import { leavesOf } from './layers.ts';
 
 export interface KubeadmDefaultsInput {
@@ -22,7 +23,7 @@ function kubeadmDefaultList(input: KubeadmDefaultsInput): readonly KubeadmDefaul
     { path: ['staticPodPath'], value: '/etc/kubernetes/manifests', advise: true },
     { path: ['clusterDNS'], value: [input.clusterDNS], advise: true },
     ...(input.dnsDomain === '' ? [] : [{ path: ['clusterDomain'], value: input.dnsDomain, advise: true }]),
-    { path: ['authentication', 'x509', 'clientCAFile'], value: `${input.certificatesDir.replace(/\/+$/, '')}/ca.crt`, advise: true },
+    { path: ['authentication', 'x509', 'clientCAFile'], value: cleanPath(`${input.certificatesDir}/ca.crt`), advise: true },
     { path: ['authentication', 'anonymous', 'enabled'], value: false, advise: true },
     { path: ['authorization', 'mode'], value: 'Webhook', advise: true },
     { path: ['authentication', 'webhook', 'enabled'], value: true, advise: true },

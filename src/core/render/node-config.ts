@@ -116,16 +116,22 @@ function detectFields(input: NodeConfigInput): Detected {
 
 /**
  * With systemd-resolved the kubelet must not read /etc/resolv.conf, which points pods at the host's loopback. A cluster whose shared configuration names resolved's
- * file (kubeadm up to 1.36.2 leaks it there) is set right on hosts without it.
+ * file (kubeadm up to 1.36.2 leaks it there) is set right on hosts without it; what the user wrote for this very run is kept.
  */
-function detectResolvConf({ cluster, resolvedActive }: NodeConfigInput): Detected {
+function detectResolvConf({ cluster, clusterIsDeclared, resolvedActive }: NodeConfigInput): Detected {
   const given = cluster.config.resolvConf;
   const setting = (value: string, source: string): Detected => ({ settings: [{ path: ['resolvConf'], value, source }], warnings: [] });
   if (resolvedActive && given === undefined) return setting(RESOLVED_FILE, 'systemd-resolved is active');
-  if (!resolvedActive && given === RESOLVED_FILE) return setting(DEFAULT_RESOLV_CONF, 'systemd-resolved is not active');
-  if (!resolvedActive || given === RESOLVED_FILE) return { settings: [], warnings: [] };
-  const message = `systemd-resolved is active on this host, but resolvConf is ${String(given)}: pods may not resolve names. ${RESOLVED_FILE} would be right`;
-  return { settings: [], warnings: [{ code: 'RESOLV_CONF', field: 'resolvConf', message }] };
+  if (resolvedActive === (given === RESOLVED_FILE) || given === undefined) return { settings: [], warnings: [] };
+  const warning = (message: string): Detected => ({ settings: [], warnings: [{ code: 'RESOLV_CONF', field: 'resolvConf', message }] });
+  if (resolvedActive)
+    return warning(
+      `systemd-resolved is active on this host, but resolvConf is ${String(given)}: pods may not resolve names. ${RESOLVED_FILE} would be right`,
+    );
+  if (!clusterIsDeclared) return setting(DEFAULT_RESOLV_CONF, 'systemd-resolved is not active');
+  return warning(
+    `systemd-resolved is not active on this host, but resolvConf is its file ${RESOLVED_FILE}: pods may not resolve names. ${DEFAULT_RESOLV_CONF} would be right`,
+  );
 }
 
 /** The runtime's word counts where nobody declared a driver for this host; a declared one that differs is refused by preflight. */
