@@ -22,6 +22,7 @@ import {
 } from '../problems/config-documents.ts';
 import { parseGoDuration } from '../text/go-duration.ts';
 import { isGlobalUnicast, isLoopback, isUnspecified, parseIp } from '../text/ip.ts';
+import { parseCaPin } from '../token/ca-pin.ts';
 import { isBootstrapGroup, TOKEN_USAGES } from './bootstrap-token.ts';
 import { parseKubernetesVersion } from './kubernetes-version.ts';
 
@@ -41,8 +42,8 @@ export const nodeName: Rule = (name) => (isDnsSubdomain(name.trim().toLowerCase(
 
 /** A path alone gets a warning and `unix://`. Stricter than kubeadm: the path must be absolute. */
 export const criSocket: Rule = (socket) => {
-  if (/^unix:(?:\/\/)?\/[^\s/]\S*$/.test(socket)) return null;
-  return /^\/\S*$/.test(socket) ? socketWithoutScheme(socket) : invalidSocket(socket);
+  if (/^unix:(?:\/\/\/+|\/)[^/]/.test(socket)) return null;
+  return /^\/+[^/]/.test(socket) ? socketWithoutScheme(socket) : invalidSocket(socket);
 };
 
 /** Stricter than kubeadm, which asks only for a name: dashes in front, `=` and blanks can't be meant. */
@@ -148,4 +149,4 @@ export const tokenUsage: Rule = (usage) =>
 export const tokenGroup: Rule = (group) => (isBootstrapGroup(group) ? null : invalidTokenGroup(group));
 
 /** A CA pin; kubeadm looks at it only when it connects. */
-export const caPin: Rule = (pin) => (/^sha256:[0-9a-f]{64}$/i.test(pin) ? null : invalidPin(pin));
+export const caPin: Rule = (pin) => (parseCaPin(pin) === null ? invalidPin(pin) : null);

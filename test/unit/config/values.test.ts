@@ -21,8 +21,8 @@ const TABLES: readonly Table[] = [
     'nodeRegistration.criSocket',
     'init',
     'nodeRegistration: {criSocket: "@"}',
-    ['unix:///some/path', 'unix:/some/path', '/some/path'],
-    ['bla:///some/path', ':::', 'unix://host', 'foo', 'tcp://x:1', 'unix:///a b'],
+    ['unix:///some/path', 'unix:/some/path', '/some/path', 'unix:////some//path', 'unix:///a b'],
+    ['bla:///some/path', ':::', 'unix://host', 'foo', 'tcp://x:1', 'unix://', 'unix:///'],
     'CONFIG_INVALID_SOCKET',
   ],
   [
