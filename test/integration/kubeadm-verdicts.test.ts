@@ -1,0 +1,132 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import type { PlanDocument } from '../../src/core/plan/document.ts';
+import { runCommand } from '../support/run-cli.ts';
+
+/**
+ * What kubeadm 1.36.2 answers to inputs of all kinds, one line a case: which it refuses, and which values it writes for the others. Found by running
+ * both on the same input.
+ */
+
+const temporary = mkdtempSync(join(tmpdir(), 'kubeletadm-verdicts-'));
+afterAll(() => rmSync(temporary, { recursive: true, force: true }));
+
+interface Input {
+  readonly init?: string;
+  readonly node?: string;
+  readonly cluster?: string;
+  readonly kubelet?: string;
+  /** Files of a directory of patches. */
+  readonly patches?: Readonly<Record<string, string>>;
+}
+
+let runs = 0;
+
+async function dryRun({ init = '', node = '', cluster = '', kubelet, patches }: Input) {
+  const directory = join(temporary, String(runs++));
+  mkdirSync(join(directory, 'patches'), { recursive: true });
+  for (const [name, text] of Object.entries(patches ?? {})) writeFileSync(join(directory, 'patches', name), text);
+  const text = [
+    'apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration',
+    ...(init === '' ? [] : [init]),
+    ...(patches === undefined ? [] : [`patches: {directory: ${directory}/patches}`]),
+    `nodeRegistration: {name: cp-1${node === '' ? '' : `, ${node}`}}`,
+    '---\napiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.2',
+    ...(cluster === '' ? [] : [cluster]),
+    ...(kubelet === undefined ? [] : [`---\napiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n${kubelet}`]),
+  ].join('\n');
+  writeFileSync(join(directory, 'input.yaml'), `${text}\n`);
+  const argv = ['init', '--config', join(directory, 'input.yaml'), '--rootfs', join(directory, 'root'), '--dry-run', '-o', 'json'];
+  return runCommand(argv);
+}
+
+/** The kubelet's files by name, config.yaml and the uploaded configuration read. */
+async function written(input: Input) {
+  const { code, stdout, stderr } = await dryRun(input);
+  expect(code, stderr).toBe(0);
+  const plan = JSON.parse(stdout) as PlanDocument;
+  const files = Object.fromEntries(
+    (plan.hosts[0]?.changes ?? []).flatMap(({ path, content }) =>
+      typeof path === 'string' && path.startsWith('/var/lib/kubelet/') && typeof content === 'string'
+        ? [[path.slice('/var/lib/kubelet/'.length), content]]
+        : [],
+    ),
+  );
+  const configMap = plan.cluster.changes
+    .map(({ object }) => object as { kind: string; data?: { kubelet: string } })
+    .find(({ data }) => data);
+  return {
+    files,
+    config: parse(files['config.yaml'] ?? '', { intAsBigInt: true }) as Record<string, unknown>,
+    uploaded: parse(configMap?.data?.kubelet ?? '', { intAsBigInt: true }) as Record<string, unknown>,
+    warnings: plan.warnings.map(({ code: id, message }) => `${message} [${id}]`),
+  };
+}
+
+describe('init refuses what kubeadm 1.36.2 refuses', () => {
+  it.each<[string, Input, string]>([
+    ['a patch of no type', { patches: { 'kubeletconfiguration+foo.yaml': 'maxPods: 5\n' } }, 'PATCH_FILE_TYPE'],
+    ['a patch that is no YAML', { patches: { 'kubeletconfiguration.yaml': 'a: [\n' } }, 'CONFIG_SYNTAX'],
+    ['a patch that is no YAML, of another component', { patches: { 'etcd.yaml': 'a: [\n' } }, 'CONFIG_SYNTAX'],
+    ['text behind a separator of patches', { patches: { 'kubeletconfiguration.yaml': 'a: 1\n--- b\n' } }, 'PATCH_FILE_SEPARATOR'],
+  ])('%s', async (_, input, code) => {
+    const { code: exit, stdout, stderr } = await dryRun(input);
+    expect([exit, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(new RegExp(`patches/.* \\[${code}\\]\n$`));
+  });
+});
+
+describe('init accepts what kubeadm 1.36.2 accepts', () => {
+  it('phases of the control plane among skipPhases', async () => {
+    expect((await written({ init: 'skipPhases: [addon/kube-proxy, addon]' })).files).toHaveProperty(['config.yaml']);
+  });
+
+  it('no phase that neither has', async () => {
+    const { code, stderr } = await dryRun({ init: 'skipPhases: [addons]' });
+    expect([code, stderr]).toEqual([2, expect.stringContaining('init has no phase addons')]);
+  });
+
+  it('a directory of patches with files of other kinds, which are not read', async () => {
+    const { config } = await written({ patches: { 'kubeletconfiguration.yaml': 'maxPods: 5\n', 'notes.txt': '\0' } });
+    expect(config.maxPods).toBe(5n);
+  });
+
+  it('flags that a kubelet does not have, while there is no kubelet', async () => {
+    const { files, warnings } = await written({ node: 'kubeletExtraArgs: [{name: z, value: "1"}, {name: a, value: "2"}]' });
+    expect(files['kubeadm-flags.env']).toBe('KUBELET_KUBEADM_ARGS="--hostname-override=cp-1 --z=1 --a=2"\n');
+    expect(warnings).toContain(
+      'kubeletExtraArgs z: a 1.36 kubelet has no flag --z. Check its spelling (kubelet --help lists them) [KUBELET_FLAG_UNKNOWN]',
+    );
+  });
+
+  it.each([
+    ['unix:////run//x.sock', 'unix:////run//x.sock'],
+    ['unix:///run/a b.sock', 'unix:///run/a b.sock'],
+    ['/run/x.sock', 'unix:///run/x.sock'],
+  ])('criSocket %s', async (socket, expected) => {
+    const { files } = await written({ node: `criSocket: "${socket}"` });
+    expect(files['instance-config.yaml']).toBe(`containerRuntimeEndpoint: "${expected}"\n`);
+  });
+});
+
+describe('init writes what kubeadm 1.36.2 writes', () => {
+  it.each([
+    ['/etc//pki/', '/etc/pki/ca.crt'],
+    ['/etc/../pki', '/pki/ca.crt'],
+    ['/', '/ca.crt'],
+  ])('for certificatesDir %s', async (directory, expected) => {
+    const { config, uploaded } = await written({ cluster: `certificatesDir: ${directory}` });
+    expect(config).toMatchObject({ authentication: { x509: { clientCAFile: expected } } });
+    expect(uploaded).toMatchObject({ authentication: { x509: { clientCAFile: expected } } });
+  });
+
+  it('for resolvConf that the user wrote, whatever the host has', async () => {
+    const resolvConf = '/run/systemd/resolve/resolv.conf';
+    const { config, uploaded, warnings } = await written({ kubelet: `resolvConf: ${resolvConf}` });
+    expect([config.resolvConf, uploaded.resolvConf]).toEqual([resolvConf, resolvConf]);
+    expect(warnings.filter((warning) => warning.endsWith('[RESOLV_CONF]'))).toHaveLength(1);
+  });
+});
