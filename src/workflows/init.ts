@@ -13,9 +13,11 @@ import type { PhaseContext } from '../engine/phase.ts';
 import type { Prepared, Workflow } from '../engine/run-workflow.ts';
 import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
 import { kubeletWaitBootstrap } from '../phases/kubelet-wait-bootstrap.ts';
+import { type RememberNodeInput, rememberStartedNode } from '../phases/remember-node.ts';
 import { type UploadKubeletConfigInput, uploadConfigKubelet } from '../phases/upload-config-kubelet.ts';
 import { bootstrapFiles, hasIdentity } from './bootstrap-files.ts';
 import { readConfigMapDocument } from './cluster-documents.ts';
+import { nodeMemoryOf } from './node-memory-of.ts';
 import { designObservedNode, kubeletStartInput, type NodeOptions, observeNode, readWritten } from './prepare-node.ts';
 import { selectPhase } from './select-phase.ts';
 
@@ -32,6 +34,7 @@ export interface InitOptions extends NodeOptions {
 
 export interface InitInput {
   readonly kubeletStart: KubeletStartInput;
+  readonly remember: RememberNodeInput;
   readonly upload: UploadKubeletConfigInput;
   readonly tlsBootstrapMs: number;
 }
@@ -41,6 +44,7 @@ export const initWorkflow: Workflow<InitOptions, InitInput> = {
   name: 'init',
   phases: [
     selectPhase(kubeletStart, (input) => input.kubeletStart),
+    selectPhase(rememberStartedNode, (input) => input.remember),
     selectPhase(kubeletWaitBootstrap, (input) => ({ timeoutMs: input.tlsBootstrapMs })),
     selectPhase(uploadConfigKubelet, (input) => input.upload),
   ],
@@ -84,6 +88,7 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
         forceUpload: options.forceUpload,
         assumeEmptyCluster: options.dryRun,
       },
+      remember: { memory: nodeMemoryOf(node, options), mayChown: start.mayChown },
       tlsBootstrapMs: options.tlsBootstrapMs,
     },
     warnings: [...versionWarnings, ...adviseClusterConfig(layered, defaults), ...warnings, ...identity.warnings],

@@ -14,10 +14,12 @@ import type { PhaseContext } from '../engine/phase.ts';
 import type { Prepared, Workflow } from '../engine/run-workflow.ts';
 import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
 import { kubeletWaitBootstrap } from '../phases/kubelet-wait-bootstrap.ts';
+import { type RememberNodeInput, rememberStartedNode } from '../phases/remember-node.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import { bootstrapFiles, hasIdentity } from './bootstrap-files.ts';
 import { readConfigMapDocument } from './cluster-documents.ts';
 import { joinFindings } from './join-findings.ts';
+import { nodeMemoryOf } from './node-memory-of.ts';
 import { designObservedNode, kubeletStartInput, type NodeOptions, type ObservedNode, observeNode } from './prepare-node.ts';
 import { selectPhase } from './select-phase.ts';
 
@@ -33,6 +35,7 @@ export interface JoinOptions extends NodeOptions {
 
 export interface JoinInput {
   readonly kubeletStart: KubeletStartInput;
+  readonly remember: RememberNodeInput;
   readonly tlsBootstrapMs: number;
 }
 
@@ -41,6 +44,7 @@ export const joinWorkflow: Workflow<JoinOptions, JoinInput> = {
   name: 'join',
   phases: [
     selectPhase(kubeletStart, (input) => input.kubeletStart),
+    selectPhase(rememberStartedNode, (input) => input.remember),
     selectPhase(kubeletWaitBootstrap, (input) => ({ timeoutMs: input.tlsBootstrapMs })),
   ],
   prepare: prepareJoin,
@@ -77,6 +81,7 @@ async function prepareJoin(context: PhaseContext, options: JoinOptions): Promise
         files: [...bootstrapFiles(options.templates, target), ...start.files],
         directories: [...start.directories, { path: '/etc/kubernetes', mode: 0o755 }],
       },
+      remember: { memory: nodeMemoryOf(node, options), mayChown: start.mayChown },
       tlsBootstrapMs: options.tlsBootstrapMs,
     },
     warnings: [...baselineWarnings, ...adviseClusterConfig(layered, defaults), ...warnings],

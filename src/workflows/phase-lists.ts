@@ -6,18 +6,23 @@ export interface PhaseHelp {
 
 const PREFLIGHT: PhaseHelp = { name: 'preflight', short: 'Run the checks before anything is touched' };
 const KUBELET_START: PhaseHelp = { name: 'kubelet-start', short: 'Write the kubelet configuration and (re)start the kubelet' };
+const REMEMBER: PhaseHelp = {
+  name: 'kubelet-start/remember',
+  short: 'Keep what was declared for this node on the host, for upgrades',
+};
 const WAIT_BOOTSTRAP: PhaseHelp = { name: 'kubelet-wait-bootstrap', short: 'Wait for the kubelet to bootstrap itself' };
 
 /** The phases of init, in order. */
 export const INIT_PHASES: readonly PhaseHelp[] = [
   PREFLIGHT,
   KUBELET_START,
+  REMEMBER,
   WAIT_BOOTSTRAP,
   { name: 'upload-config/kubelet', short: 'Upload the kubelet configuration to a ConfigMap' },
 ];
 
 /** The phases of join, in order. */
-export const JOIN_PHASES: readonly PhaseHelp[] = [PREFLIGHT, KUBELET_START, WAIT_BOOTSTRAP];
+export const JOIN_PHASES: readonly PhaseHelp[] = [PREFLIGHT, KUBELET_START, REMEMBER, WAIT_BOOTSTRAP];
 
 /** The phases of reset, in order. */
 export const RESET_PHASES: readonly PhaseHelp[] = [

@@ -1,0 +1,18 @@
+import { sourceToJson } from '../core/config/source.ts';
+import type { JsonObject } from '../core/json.ts';
+import type { NodeMemory } from '../core/node-memory/node-memory.ts';
+import type { NodeOptions, ObservedNode } from './prepare-node.ts';
+
+/** What a run declares for its node, as the host is to remember it. */
+export function nodeMemoryOf({ registration }: Pick<ObservedNode, 'registration'>, options: NodeOptions): NodeMemory {
+  const { name, criSocket, taints, kubeletExtraArgs } = registration;
+  return {
+    nodeRegistration: { name, criSocket, ...(taints === undefined ? {} : { taints }), kubeletExtraArgs },
+    overlays: options.overlays.flatMap(({ file, root }) =>
+      root === null ? [] : [{ source: file, content: sourceToJson(root) as JsonObject }],
+    ),
+    declared: options.declared,
+    settings: options.settings,
+    patches: options.patches.map(({ source, type, patch }) => ({ source, type, patch })),
+  };
+}
