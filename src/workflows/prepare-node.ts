@@ -20,6 +20,7 @@ import type { KubeletPatch } from '../core/kubelet/patch-files.ts';
 import { type FieldSetting, parseSetting } from '../core/kubelet/setting.ts';
 import type { Warning } from '../core/plan/change.ts';
 import { type Finding, judgeFindings } from '../core/preflight/check.ts';
+import { kubeletFlagFindings } from '../core/preflight/kubelet-flags.ts';
 import { runNodeChecks } from '../core/preflight/node-checks.ts';
 import type { WrittenConfig } from '../core/render/cluster-config.ts';
 import { designNode, type NodeDesign } from '../core/render/node-design.ts';
@@ -198,7 +199,16 @@ function preflight(
     ipv6: addresses.some((address) => address.includes(':')),
     unitRefusal: design.unit.refusal,
   });
-  const applicable = [...findings, ...more].filter(({ id }) => !(options.staged && id === 'IsPrivilegedUser'));
+  const flags = kubeletFlagFindings({
+    flags: design.flags,
+    hostWords: design.unit.extraArgs,
+    hostFile: design.unit.extraArgsFile,
+    nodeName: registration.name,
+    minor: design.minor,
+    assumed: kubeletMinor === null,
+    catalogue: options.catalogue,
+  });
+  const applicable = [...findings, ...flags, ...more].filter(({ id }) => !(options.staged && id === 'IsPrivilegedUser'));
   const softened = applicable.map(
     (finding): Finding => (options.dryRun && softens(finding, facts) ? { ...finding, severity: 'warning' } : finding),
   );

@@ -36,7 +36,8 @@ export function checkExtraArgs(
   return unknown.map(({ code, path, message, mend }) => ({ code, message: `${path}: ${message}. ${mend}` }));
 }
 
-function unknownFlag({ name }: Arg, minor: Minor, catalogue: Catalogue): Problem | null {
+/** Why a kubelet of this minor does not know a flag; null when it does. */
+export function unknownFlag({ name }: Arg, minor: Minor, catalogue: Catalogue): Problem | null {
   if (catalogue.flag(name, minor) !== null || name === 'help' || name === 'version') return null;
   const entry = catalogue.flags.get(name);
   const kubelet = `a ${formatMinor(minor)} kubelet has no flag --${name}`;

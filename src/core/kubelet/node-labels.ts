@@ -1,0 +1,42 @@
+/** Labels of Kubernetes' own namespaces that a kubelet may give its Node. */
+const ALLOWED = new Set([
+  'kubernetes.io/hostname',
+  'kubernetes.io/os',
+  'kubernetes.io/arch',
+  'beta.kubernetes.io/os',
+  'beta.kubernetes.io/arch',
+  'beta.kubernetes.io/instance-type',
+  'node.kubernetes.io/instance-type',
+  'topology.kubernetes.io/zone',
+  'topology.kubernetes.io/region',
+  'failure-domain.beta.kubernetes.io/zone',
+  'failure-domain.beta.kubernetes.io/region',
+]);
+const KUBERNETES = /(?:^|\.)(?:kubernetes|k8s)\.io$/;
+const FOR_KUBELETS = /(?:^|\.)(?:kubelet|node)\.kubernetes\.io$/;
+const NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+const DOMAIN = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
+
+/**
+ * Why the kubelet would not start with a value of `--node-labels`; one clause for each label that is wrong.
+ * @param value `key=value,key=value`
+ * @see kubernetes/kubernetes cmd/kubelet/app/options (ValidateKubeletFlags), pkg/apis/core/validation: the same from 1.16 to 1.36
+ */
+export function nodeLabelTroubles(value: string): readonly string[] {
+  const labels = value.split(',').filter((label) => label.trim() !== '');
+  return labels.flatMap((label) => {
+    const at = label.indexOf('=');
+    if (at < 0) return [`"${label}" is not key=value`];
+    const trouble = labelTrouble(label.slice(0, at).trim(), label.slice(at + 1).trim());
+    return trouble === null ? [] : [trouble];
+  });
+}
+
+function labelTrouble(key: string, value: string): string | null {
+  const parts = key.split('/');
+  const [namespace, name] = parts.length === 1 ? [null, key] : [parts[0] as string, parts.slice(1).join('/')];
+  if (!NAME.test(name) || (namespace !== null && !DOMAIN.test(namespace))) return `"${key}" is not a label key`;
+  if (value !== '' && !NAME.test(value)) return `"${value}" is not a value of a label (${key})`;
+  const reserved = namespace !== null && KUBERNETES.test(namespace) && !FOR_KUBELETS.test(namespace) && !ALLOWED.has(key);
+  return reserved ? `a kubelet may not give itself the label ${key}` : null;
+}
