@@ -5,6 +5,7 @@ import type { Workflow, WorkflowResult, WorkflowRun } from '../engine/run-workfl
 import { runWorkflow } from '../engine/run-workflow.ts';
 import { tellingHost } from '../engine/telling-host.ts';
 import type { Cluster } from '../ports/cluster.ts';
+import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
 import type { CommandOptions } from './program.ts';
@@ -15,6 +16,8 @@ export interface HostsRun<Options, Input> {
   readonly workflow: Workflow<Options, Input>;
   readonly targets: readonly HostTarget[];
   readonly cluster: Cluster | null;
+  /** In place of `cluster` where each host has its own way to the API server; closed when the host is done. */
+  readonly clusterOf?: (host: Host) => Promise<Cluster>;
   readonly workflowOptions: Options;
   readonly options: CommandOptions;
   readonly reporter: Reporter;
@@ -57,8 +60,10 @@ function exitCodeOf(failures: readonly AppError[], { interrupted, allFailed }: {
 
 async function runOnHost<Options, Input>(services: Services, run: HostsRun<Options, Input>, target: HostTarget): Promise<WorkflowResult> {
   const host = tellingHost(await services.connectHost(target), run.reporter);
+  let own: Cluster | null = null;
   try {
-    const context = { host, cluster: run.cluster, clock: services.clock, reporter: run.reporter, signal: services.signal };
+    own = (await run.clusterOf?.(host)) ?? null;
+    const context = { host, cluster: own ?? run.cluster, clock: services.clock, reporter: run.reporter, signal: services.signal };
     const workflowRun: WorkflowRun = {
       dryRun: run.dryRun,
       skipPhases: [...new Set([...flagList(run.options, 'skipPhases'), ...run.skipPhases])],
@@ -66,6 +71,7 @@ async function runOnHost<Options, Input>(services: Services, run: HostsRun<Optio
     };
     return await runWorkflow(run.workflow, context, run.workflowOptions, workflowRun);
   } finally {
+    await own?.close();
     await host.close();
   }
 }

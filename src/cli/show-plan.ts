@@ -50,7 +50,7 @@ function clusterChangeLines(change: JsonObject, colour: boolean): readonly strin
   const name = metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
   const body = stringify(object, { lineWidth: 0 }).trimEnd().split('\n');
   return [
-    `  ${action === 'create' ? '+' : '~'} [${phase}] ${action} ${object.kind} ${name}: ${because}`,
+    `  ${action === 'create' ? '+' : action === 'delete' ? '-' : '~'} [${phase}] ${action} ${object.kind} ${name}: ${because}`,
     ...body.map((line) => `      ${paint(line, action === 'create' ? '32' : '', colour)}`),
   ];
 }

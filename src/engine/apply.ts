@@ -12,6 +12,7 @@ const OPERATIONS: { readonly [K in HostChange['kind']]: (change: Extract<HostCha
   'write-file': ({ path, mode, owner, content }) => ({ kind: 'write-file', path, mode, owner, content }),
   'make-directory': ({ path, mode, owner }) => ({ kind: 'make-directory', path, mode, owner }),
   'remove-file': ({ path }) => ({ kind: 'remove-file', path }),
+  'move-file': ({ path, to }) => ({ kind: 'move-file', path, to }),
   'empty-directory': ({ path }) => ({ kind: 'empty-directory', path }),
   'unmount-below': ({ path, flags }) => ({ kind: 'unmount-below', path, flags }),
   'remove-pods': ({ criSocket }) => ({
@@ -114,12 +115,12 @@ async function putBack(host: Host, changes: readonly HostChange[], done: number,
 }
 
 /**
- * The reloads and restarts that were tried, to be made once more with the files from before. None where something was created: then there was no working
+ * The reloads and restarts that were tried, to be made once more with the files from before. None where everything was created: then there was no working
  * unit to go back to.
  */
 function restartsToRepeat(tried: readonly HostChange[]): readonly HostChange[] {
   const writes = tried.filter((change) => change.kind === 'write-file');
-  if (writes.length === 0 || writes.some((change) => change.before === null)) return [];
+  if (writes.every((change) => change.before === null)) return [];
   return tried.filter(({ kind }) => kind === 'daemon-reload' || kind === 'restart-unit');
 }
 
@@ -132,6 +133,8 @@ export function describeChange(change: HostChange): string {
       return `made directory ${change.path}`;
     case 'remove-file':
       return `removed ${change.path}`;
+    case 'move-file':
+      return `moved ${change.path} to ${change.to}`;
     case 'empty-directory':
       return `emptied ${change.path}`;
     case 'unmount-below':
@@ -166,6 +169,9 @@ export async function applyClusterChange(cluster: Cluster, change: ClusterChange
     }
     case 'patch-object':
       await cluster.patch(change.ref, 'strategic', change.patch);
+      return;
+    case 'delete-object':
+      await cluster.delete(change.ref);
       return;
   }
 }

@@ -203,6 +203,8 @@ function describeOperation(operation: Operation): string {
       return `cannot make directory ${operation.path}`;
     case 'remove-file':
       return `cannot remove ${operation.path}`;
+    case 'move-file':
+      return `cannot move ${operation.path} to ${operation.to}`;
     case 'empty-directory':
       return `cannot empty ${operation.path}`;
     case 'unmount-below':

@@ -69,6 +69,8 @@ function operationLine(operation: Operation): string {
       return `w_directory ${quoteShell(operation.path)} ${octal(operation.mode)} ${quoteShell(operation.owner)}`;
     case 'remove-file':
       return `w_remove ${quoteShell(operation.path)}`;
+    case 'move-file':
+      return `w_move ${quoteShell(operation.path)} ${quoteShell(operation.to)}`;
     case 'empty-directory':
       return `w_empty ${quoteShell(operation.path)}`;
     case 'unmount-below':

@@ -82,8 +82,11 @@ async function applyChanges(changes: readonly Change[], phase: string, context: 
     if (isClusterChange(change)) {
       context.signal?.throwIfAborted();
       await applyClusterChange(context.cluster as Cluster, change);
-      const object = change.kind === 'patch-object' ? change.ref : { ...change.object, ...change.object.metadata };
-      const verb = { 'create-object': 'created', 'update-object': 'updated', 'patch-object': 'patched' }[change.kind];
+      const object =
+        change.kind === 'patch-object' || change.kind === 'delete-object' ? change.ref : { ...change.object, ...change.object.metadata };
+      const verb = { 'create-object': 'created', 'update-object': 'updated', 'patch-object': 'patched', 'delete-object': 'deleted' }[
+        change.kind
+      ];
       const where = object.namespace === undefined ? object.name : `${object.namespace}/${object.name}`;
       context.reporter.report({ level: 'info', code: 'CHANGE_DONE', phase, message: `${verb} ${object.kind} ${where}` });
       i++;

@@ -79,6 +79,20 @@ export function describeHost(name: string, makeHost: HostFactory): void {
       expect(await read(host, '/a')).toBeNull();
     });
 
+    it('moves files, also over others and into new directories; what is not there is left', async () => {
+      const host = makeHost();
+      await host.perform([
+        write('/a', 'x', 0o600),
+        write('/b/old', 'y'),
+        { kind: 'move-file', path: '/a', to: '/b/c/a' },
+        { kind: 'move-file', path: '/b/c/a', to: '/b/old' },
+        { kind: 'move-file', path: '/never', to: '/b/never' },
+      ]);
+      expect(await read(host, '/a')).toBeNull();
+      expect(await read(host, '/b/never')).toBeNull();
+      expect(await read(host, '/b/old')).toMatchObject({ content: 'x', mode: 0o600 });
+    });
+
     it('empties directories and keeps them', async () => {
       const host = makeHost();
       await host.perform([

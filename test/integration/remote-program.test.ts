@@ -443,6 +443,14 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         expect(readdirSync(at('/full'))).toEqual([]);
       });
 
+      it('moves a link itself, and what it leads to stays', async () => {
+        put('/pki/client-1.pem');
+        link('/pki/current.pem', '/pki/client-1.pem');
+        await host.perform([{ kind: 'move-file', path: '/pki/current.pem', to: '/tmp/aside/current.pem' }]);
+        expect(readdirSync(at('/pki'))).toEqual(['client-1.pem']);
+        expect(lstatSync(at('/tmp/aside/current.pem')).isSymbolicLink()).toBe(true);
+      });
+
       it('empties what a link leads to, within the root', async () => {
         put('/data/kubelet/x');
         link('/var/lib/kubelet', '/data/kubelet');

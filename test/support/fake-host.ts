@@ -149,6 +149,13 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
         files.delete(operation.path);
         systemd?.fileChanged(operation.path);
         return;
+      case 'move-file': {
+        const found = files.get(operation.path);
+        if (found === undefined) return;
+        files.delete(operation.path);
+        put(files, operation.to, found);
+        return;
+      }
       case 'empty-directory':
         for (const path of [...files.keys()]) if (path.startsWith(`${operation.path}/`)) files.delete(path);
         return;

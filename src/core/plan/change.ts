@@ -23,6 +23,7 @@ export type HostChange =
     }
   | { readonly kind: 'make-directory'; readonly path: string; readonly mode: number; readonly owner: string; readonly because: string }
   | { readonly kind: 'remove-file'; readonly path: string; readonly before: FileBefore | null; readonly because: string }
+  | { readonly kind: 'move-file'; readonly path: string; readonly to: string; readonly because: string }
   | { readonly kind: 'empty-directory'; readonly path: string; readonly because: string }
   | { readonly kind: 'unmount-below'; readonly path: string; readonly flags: readonly string[]; readonly because: string }
   | { readonly kind: 'remove-pods'; readonly criSocket: string; readonly because: string }
@@ -35,7 +36,8 @@ export type HostChange =
 export type ClusterChange =
   | { readonly kind: 'create-object'; readonly object: KubeObject; readonly because: string }
   | { readonly kind: 'update-object'; readonly object: KubeObject; readonly before: KubeObject; readonly because: string }
-  | { readonly kind: 'patch-object'; readonly ref: ObjectRef; readonly patch: JsonObject; readonly because: string };
+  | { readonly kind: 'patch-object'; readonly ref: ObjectRef; readonly patch: JsonObject; readonly because: string }
+  | { readonly kind: 'delete-object'; readonly ref: ObjectRef; readonly because: string };
 
 export type Change = HostChange | ClusterChange;
 
@@ -57,7 +59,7 @@ export interface PhasePlan {
   readonly warnings?: readonly Warning[];
 }
 
-const CLUSTER_KINDS = { 'create-object': true, 'update-object': true, 'patch-object': true } as const;
+const CLUSTER_KINDS = { 'create-object': true, 'update-object': true, 'patch-object': true, 'delete-object': true } as const;
 
 /** Tells cluster changes from host changes. */
 export function isClusterChange(change: Change): change is ClusterChange {

@@ -117,6 +117,11 @@ function clusterChangeDocument(phase: string, change: ClusterChange): JsonObject
       const object = { apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) }, ...change.patch };
       return { phase, action: 'patch', object, because: change.because };
     }
+    case 'delete-object': {
+      const { apiVersion, kind, name, namespace } = change.ref;
+      const object = { apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) } };
+      return { phase, action: 'delete', object, because: change.because };
+    }
   }
 }
 

@@ -14,6 +14,8 @@ export type Operation =
     }
   | { readonly kind: 'make-directory'; readonly path: string; readonly mode: number; readonly owner: string }
   | { readonly kind: 'remove-file'; readonly path: string }
+  /** Renames within one directory tree; nothing is done when there is nothing at `path`. A symbolic link is moved itself. */
+  | { readonly kind: 'move-file'; readonly path: string; readonly to: string }
   | { readonly kind: 'empty-directory'; readonly path: string }
   | { readonly kind: 'unmount-below'; readonly path: string; readonly flags: readonly string[] }
   | {

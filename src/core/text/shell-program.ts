@@ -94,6 +94,11 @@ w_file() {
 }
 w_directory() { at "$1" || return 1; if [ ! -d "$p" ]; then mkdir -p -- "$p" || return 1; fi; chmod -- "$2" "$p" && own "$3" "$p" && flush "$p"; }
 w_remove() { below "$1" || return 1; rm -f -- "$p" || return 1; if [ -d "\${p%/*}" ]; then flush "\${p%/*}"; fi; }
+w_move() {
+  below "$2" || return 1; t=$p; below "$1" || return 1
+  if [ ! -e "$p" ] && [ ! -L "$p" ]; then return 0; fi
+  mkdir -p -- "\${t%/*}" && mv -f -- "$p" "$t" && flush "\${t%/*}" && flush "\${p%/*}"
+}
 w_empty() {
   at "$1" || return 1; if [ ! -d "$p" ]; then return 0; fi
   find "$p" -mindepth 1 -xdev ! -type d -exec rm -f -- {} + && find "$p" -mindepth 1 -xdev -depth -type d -exec rmdir -- {} +

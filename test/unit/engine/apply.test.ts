@@ -49,6 +49,10 @@ describe('toOperation', () => {
       { kind: 'remove-file', path: '/f' },
     ],
     [
+      { kind: 'move-file', path: '/f', to: '/g', because },
+      { kind: 'move-file', path: '/f', to: '/g' },
+    ],
+    [
       { kind: 'empty-directory', path: '/d', because },
       { kind: 'empty-directory', path: '/d' },
     ],

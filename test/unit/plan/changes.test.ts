@@ -123,6 +123,7 @@ describe('revertChanges', () => {
       [{ kind: 'write-file', path: '/c', ...before, action: 'create' } as Partial<HostChange>],
     ],
     [{ kind: 'remove-file', path: '/c', before: null, because }, []],
+    [{ kind: 'move-file', path: '/c', to: '/d/c', because }, [{ kind: 'move-file', path: '/d/c', to: '/c' } as Partial<HostChange>]],
     [{ kind: 'make-directory', path: '/d', mode: 0o755, owner: 'root:root', because }, []],
     [{ kind: 'restart-unit', unit: 'kubelet', because }, []],
     [{ kind: 'daemon-reload', because }, []],
@@ -140,6 +141,7 @@ describe('isClusterChange', () => {
     [{ kind: 'create-object', object, because } as const, true],
     [{ kind: 'update-object', object, before: object, because } as const, true],
     [{ kind: 'patch-object', ref: { apiVersion: 'v1', kind: 'Node', name: 'n' }, patch: {}, because } as const, true],
+    [{ kind: 'delete-object', ref: { apiVersion: 'v1', kind: 'Node', name: 'n' }, because } as const, true],
     [{ kind: 'daemon-reload', because } as const, false],
   ])('%j', (change, expected) => {
     expect(isClusterChange(change)).toBe(expected);

@@ -71,6 +71,10 @@ describe('planDocument', () => {
       { kind: 'remove-file', path: '/f', before: { content: 'token: older-secret\n', mode: 0o600, owner: 'root:root' }, because },
       { path: '/f' },
     ],
+    [
+      { kind: 'move-file', path: '/f', to: '/g', because },
+      { path: '/f', to: '/g' },
+    ],
     [{ kind: 'restart-unit', unit: 'kubelet', because }, { unit: 'kubelet' }],
     [{ kind: 'daemon-reload', because }, {}],
     [
