@@ -1,7 +1,8 @@
 // npm run bench: ratios measured in one run, never absolute times.
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { cpus } from 'node:os';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const bundle = fileURLToPath(new URL('../dist/kubeletadm.mjs', import.meta.url));
@@ -12,10 +13,10 @@ if (!existsSync(bundle)) {
 
 const RUNS = Number(process.env.BENCH_RUNS ?? 30);
 const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
-const timeMs = (args) => {
+const timeMs = (args, expected = 0) => {
   const start = process.hrtime.bigint();
   const { status } = spawnSync(process.execPath, args, { stdio: 'ignore' });
-  if (status !== 0) throw new Error(`node ${args.join(' ')} left with ${status}`);
+  if (status !== expected) throw new Error(`node ${args.join(' ')} left with ${status}`);
   return Number(process.hrtime.bigint() - start) / 1e6;
 };
 
@@ -32,5 +33,75 @@ function compare(name, args, limit) {
   );
 }
 
+const FILES = 10_000;
+
+/** A KubeletConfiguration as kubeadm writes it, each with values of its own, one in ten with a mistake. */
+const configuration = (i) => `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+authentication:
+  anonymous:
+    enabled: false
+  webhook:
+    cacheTTL: 0s
+    enabled: true
+  x509:
+    clientCAFile: /etc/kubernetes/pki/ca.crt
+authorization:
+  mode: Webhook
+  webhook:
+    cacheAuthorizedTTL: 0s
+    cacheUnauthorizedTTL: 0s
+cgroupDriver: systemd
+clusterDNS:
+- 10.96.${Math.floor(i / 250)}.${i % 250}
+clusterDomain: cluster.local
+evictionHard:
+  imagefs.available: 15%
+  memory.available: "${100 + (i % 400)}Mi"
+  nodefs.available: 10%
+featureGates: {NodeSwap: true}
+healthzBindAddress: 127.0.0.1
+healthzPort: ${i % 10 === 0 ? 70_000 : 10_248}
+kubeReserved:
+  cpu: 200m
+  memory: ${i}Mi
+logging:
+  flushFrequency: 5s
+  options:
+    json:
+      infoBufferSize: "0"
+  verbosity: ${i % 5}
+maxPods: ${110 + (i % 100)} # what the network can give
+memorySwap: {}
+nodeStatusReportFrequency: 5m
+rotateCertificates: true
+shutdownGracePeriod: 60s
+shutdownGracePeriodCriticalPods: 20s
+staticPodPath: /etc/kubernetes/manifests
+`;
+
+/** Many files in one process; what its start takes is measured with one file and not counted. */
+function measureFiles(folder, limit) {
+  const files = Array.from({ length: FILES }, (_, i) => {
+    const file = join(folder, `${i}.yaml`);
+    writeFileSync(file, configuration(i));
+    return file;
+  });
+  const one = timeMs([bundle, 'config', 'validate', files[1]]);
+  const all = median([1, 2, 3].map(() => timeMs([bundle, 'config', 'validate', ...files], 2)));
+  const rate = FILES / ((all - one) / 1000);
+  console.log(
+    `${`config validate, ${FILES} files`.padEnd(36)} ${all.toFixed(0).padStart(5)} ms = ${rate.toFixed(0)} files/s (wanted: at least ${limit})`,
+  );
+}
+
 console.log(`node ${process.version}, ${cpus().length} x ${cpus()[0]?.model ?? 'CPU'}, medians of ${RUNS} runs`);
-compare('kubeletadm --help / node -e 0', [bundle, '--help'], 1.5);
+const folder = mkdtempSync(join(tmpdir(), 'kubeletadm-bench-'));
+try {
+  writeFileSync(join(folder, 'one.yaml'), configuration(1));
+  compare('kubeletadm --help / node -e 0', [bundle, '--help'], 1.5);
+  compare('config validate ONE / node -e 0', [bundle, 'config', 'validate', join(folder, 'one.yaml')], 2.5);
+  measureFiles(folder, 2000);
+} finally {
+  rmSync(folder, { recursive: true });
+}

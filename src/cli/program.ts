@@ -105,7 +105,7 @@ function configCommand(program: Command, on: On): void {
   validate
     .option('--kubernetes-version <version>', 'the kubelet to judge KubeletConfigurations by, e.g. 1.34')
     .option('--lenient', 'unknown and duplicate fields of a KubeletConfiguration are warnings');
-  on(validate.addOption(outputOption(['text', 'json'])), async () => (await import('./config-validate.ts')).runValidate);
+  on(validate.addOption(outputOption(['text', 'json', 'sarif'])), async () => (await import('./config-validate.ts')).runValidate);
   const migrate = config
     .command('migrate')
     .description('Convert older kubeadm documents to v1beta4; KubeletConfiguration documents stay as they are');

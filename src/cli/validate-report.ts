@@ -1,0 +1,51 @@
+import { formatProblem, type Problem } from '../core/errors.ts';
+import { encodeSarif } from '../core/report/sarif.ts';
+import type { Output } from '../ports/services.ts';
+
+export interface FileVerdict {
+  readonly file: string;
+  readonly problems: readonly Problem[];
+}
+
+export type ReportFormat = 'text' | 'json' | 'sarif';
+
+/** A file is right when it has no errors; warnings do not count. */
+export function isOk({ problems }: FileVerdict): boolean {
+  return problems.every(({ severity }) => severity === 'warning');
+}
+
+/** Prints verdicts: as text problems go to stderr and files that are right to stdout, as JSON and SARIF everything goes to stdout. */
+export function showVerdicts(verdicts: readonly FileVerdict[], format: ReportFormat, output: Output, version: string): void {
+  if (format === 'json') output.stdout(`${JSON.stringify(verdicts.map(encodeVerdict), null, 2)}\n`);
+  else if (format === 'sarif') output.stdout(`${JSON.stringify(encodeSarif(verdicts.flatMap(withFile), version), null, 2)}\n`);
+  else showText(verdicts, output);
+}
+
+function showText(verdicts: readonly FileVerdict[], output: Output): void {
+  const lines = verdicts.flatMap(({ problems }) => problems.map(formatLine)).join('');
+  if (lines !== '') output.stderr(lines);
+  const right = verdicts.filter(isOk).map(({ file }) => (verdicts.length === 1 ? 'ok\n' : `${file}: ok\n`));
+  if (right.length > 0) output.stdout(right.join(''));
+}
+
+function formatLine(problem: Problem): string {
+  return `${problem.severity === 'warning' ? 'warning: ' : ''}${formatProblem(problem)}\n`;
+}
+
+/** One file of the JSON report: a stable interface. Line and column are 0 for what stands nowhere in the file. */
+function encodeVerdict(verdict: FileVerdict) {
+  const problems = verdict.problems.map(({ severity = 'error', path = '', position, code, message, mend = '' }) => ({
+    severity,
+    path,
+    line: position?.line ?? 0,
+    column: position?.column ?? 0,
+    rule: code,
+    message,
+    mend,
+  }));
+  return { file: verdict.file, ok: isOk(verdict), problems };
+}
+
+function withFile({ file, problems }: FileVerdict) {
+  return problems.map((problem) => ({ file, problem }));
+}

@@ -1,0 +1,309 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, describe, expect, it } from 'vitest';
+import { runCommand } from '../support/run-cli.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'ka-validate-'));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
+const KUBEADM = 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\n';
+
+function file(name: string, content: string | Uint8Array): string {
+  const path = join(directory, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+interface ReportedProblem extends Readonly<Record<'severity' | 'path' | 'rule' | 'message' | 'mend', string>> {
+  readonly line: number;
+  readonly column: number;
+}
+
+interface Report {
+  readonly file: string;
+  readonly ok: boolean;
+  readonly problems: readonly ReportedProblem[];
+}
+
+async function judge(text: string | Uint8Array, ...options: readonly string[]): Promise<Report> {
+  const path = file('judged.yaml', text);
+  const { code, stdout, stderr } = await runCommand(['config', 'validate', path, '-o', 'json', ...options]);
+  const [report, ...others] = JSON.parse(stdout) as readonly Report[];
+  expect([others, stderr, code]).toEqual([[], '', report?.ok ? 0 : 2]);
+  return report as Report;
+}
+
+const rulesOf = ({ problems }: Report): readonly string[] => problems.map(({ rule, line, path }) => `${line} ${path} ${rule}`);
+
+describe('config validate', () => {
+  it('says ok of files that are right, and which one is not', async () => {
+    const [good, bad] = [file('good.yaml', `${HEADER}maxPods: 50\n`), file('bad.yaml', `${HEADER}maxPod: 50\n`)];
+    expect(await runCommand(['config', 'validate', good])).toEqual({ code: 0, stdout: 'ok\n', stderr: '' });
+    expect(await runCommand(['config', 'validate', good, bad, `${directory}/none.yaml`, directory])).toEqual({
+      code: 2,
+      stdout: `${good}: ok\n`,
+      stderr: `${bad}:3:1 maxPod: unknown field. Did you mean maxPods? [CONFIG_UNKNOWN_FIELD]
+cannot read ${directory}/none.yaml: there is no such file. Check the path. [INPUT_UNREADABLE]
+cannot read ${directory}: it is a directory. Check the path. [INPUT_UNREADABLE]
+`,
+    });
+  });
+
+  it('reads standard input', async () => {
+    const options = { stdin: `${HEADER}healthzPort: 70000\n` };
+    expect(await runCommand(['config', 'validate', '-'], options)).toMatchObject({ code: 2, stderr: /^-:3:1 healthzPort: /s });
+  });
+
+  it('reports everything there is about each file as JSON', async () => {
+    const [good, bad] = [file('good.yaml', HEADER), file('bad.yaml', `${HEADER}maxPod: 50\n`)];
+    const { code, stdout, stderr } = await runCommand(['config', 'validate', '-o', 'json', good, bad, `${directory}/none.yaml`]);
+    expect([code, stderr]).toEqual([2, '']);
+    expect(JSON.parse(stdout)).toEqual([
+      { file: good, ok: true, problems: [] },
+      {
+        file: bad,
+        ok: false,
+        problems: [
+          {
+            severity: 'error',
+            path: 'maxPod',
+            line: 3,
+            column: 1,
+            rule: 'CONFIG_UNKNOWN_FIELD',
+            message: 'unknown field',
+            mend: 'Did you mean maxPods?',
+          },
+        ],
+      },
+      {
+        file: `${directory}/none.yaml`,
+        ok: false,
+        problems: [
+          {
+            severity: 'error',
+            path: '',
+            line: 0,
+            column: 0,
+            rule: 'INPUT_UNREADABLE',
+            message: `cannot read ${directory}/none.yaml: there is no such file`,
+            mend: 'Check the path',
+          },
+        ],
+      },
+    ]);
+  });
+
+  it('reports for code scanners', async () => {
+    const bad = file('b d.yaml', `${HEADER}maxPod: 50\nmaxPods: 51\nmaxPods: 52\n`);
+    const { code, stdout } = await runCommand(['config', 'validate', '-o', 'sarif', '--lenient', bad, 'none.yaml']);
+    expect(code).toBe(2);
+    const log = JSON.parse(stdout);
+    expect(log).toMatchObject({ $schema: 'https://json.schemastore.org/sarif-2.1.0.json', version: '2.1.0' });
+    const [run] = log.runs;
+    expect(run.tool.driver.rules.map(({ id }: { id: string }) => id)).toEqual([
+      'CONFIG_DUPLICATE_FIELD',
+      'CONFIG_UNKNOWN_FIELD',
+      'INPUT_UNREADABLE',
+    ]);
+    for (const { ruleId, ruleIndex } of run.results) expect(run.tool.driver.rules[ruleIndex].id).toBe(ruleId);
+    expect(run.results.map(({ ruleId, level }: Record<string, string>) => [ruleId, level])).toEqual([
+      ['CONFIG_UNKNOWN_FIELD', 'warning'],
+      ['CONFIG_DUPLICATE_FIELD', 'warning'],
+      ['INPUT_UNREADABLE', 'error'],
+    ]);
+    expect(run.results[0]).toMatchObject({
+      message: { text: 'maxPod: unknown field. Did you mean maxPods?' },
+      locations: [
+        {
+          physicalLocation: {
+            artifactLocation: { uri: `file://${directory}/b%20d.yaml` },
+            region: { startLine: 3, startColumn: 1 },
+          },
+          logicalLocations: [{ fullyQualifiedName: 'maxPod' }],
+        },
+      ],
+    });
+    expect(run.results[2].locations).toEqual([
+      { physicalLocation: { artifactLocation: { uri: 'none.yaml' }, region: { startLine: 1, startColumn: 1 } } },
+    ]);
+  });
+
+  it('gives code scanners a log also when all is right', async () => {
+    const { code, stdout } = await runCommand(['config', 'validate', '-o', 'sarif', file('good.yaml', HEADER)]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout).runs).toMatchObject([{ results: [], tool: { driver: { rules: [] } } }]);
+  });
+
+  it.each<[string, string, readonly string[]]>([
+    ['strict', `${HEADER}x: 1\nmaxPods: 1\nmaxPods: 2\n`, ['3 x CONFIG_UNKNOWN_FIELD', '5 maxPods CONFIG_DUPLICATE_FIELD']],
+    ['no kind', 'apiVersion: kubelet.config.k8s.io/v1beta1\n', ['1 kind CONFIG_MISSING_HEADER']],
+    ['no apiVersion', 'kind: KubeletConfiguration\n', ['1 apiVersion CONFIG_MISSING_HEADER']],
+    ['another version', 'apiVersion: kubelet.config.k8s.io/v1alpha1\nkind: KubeletConfiguration\n', ['1 apiVersion CONFIG_WRONG_KIND']],
+    ['more documents, which a kubelet does not read', `${HEADER}---\n${HEADER}x: 1\n`, ['4  CONFIG_IGNORED_DOCUMENT']],
+    [
+      'a first document that is empty',
+      `---\n---\n${HEADER}`,
+      ['1 apiVersion CONFIG_MISSING_HEADER', '1 kind CONFIG_MISSING_HEADER', '3  CONFIG_IGNORED_DOCUMENT'],
+    ],
+    [
+      'a first document of another kind',
+      `apiVersion: v1\nkind: Pod\n---\n${HEADER}`,
+      ['1 apiVersion CONFIG_WRONG_KIND', '2 kind CONFIG_WRONG_KIND', '4  CONFIG_IGNORED_DOCUMENT'],
+    ],
+    ['JSON that is YAML', '{kind: KubeletConfiguration, apiVersion: kubelet.config.k8s.io/v1beta1}', ['1  CONFIG_SYNTAX']],
+    ['beside kubeadm documents', `${KUBEADM}kubernetesVersion: v1.30.0\n---\n${HEADER}x: 1\n`, ['7 x CONFIG_UNKNOWN_FIELD']],
+  ])('judges a KubeletConfiguration: %s', async (_, text, expected) => {
+    expect(rulesOf(await judge(text))).toEqual(expected);
+  });
+
+  it.each([
+    ['1.21', false],
+    ['v1.26.3', true],
+    ['1.36', true],
+    ['1.99', true],
+  ])('judges by the version asked for: %s', async (version, ok) => {
+    // seccompDefault came with 1.22
+    expect((await judge(`${HEADER}seccompDefault: true\n`, '--kubernetes-version', version)).ok).toBe(ok);
+  });
+
+  it('takes a field of a version newer than those it knows for a warning', async () => {
+    const report = await judge(`${HEADER}fieldOfTomorrow: 1\n`, '--kubernetes-version', '1.50');
+    expect(report).toMatchObject({ ok: true, problems: [{ severity: 'warning', rule: 'CONFIG_UNKNOWN_FIELD' }] });
+  });
+
+  it.each([
+    [['--kubernetes-version', '1.19'], /--kubernetes-version 1.19 is too old. Kubelets are known from 1.20 on. \[USAGE\]/],
+    [['--kubernetes-version', 'x'], /--kubernetes-version x is no version/],
+  ])('refuses %j', async (options, message) => {
+    const { code, stderr } = await runCommand(['config', 'validate', file('good.yaml', HEADER), ...options]);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
+  });
+
+  it('wants a file', async () => {
+    expect(await runCommand(['config', 'validate'])).toMatchObject({ code: 2, stderr: /no file to check/ });
+  });
+});
+
+describe('bad input', () => {
+  const utf16 = (text: string): Uint8Array => Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(text, 'utf16le')]);
+
+  it.each<[string, string | Uint8Array, readonly string[]]>([
+    ['nothing', '', ['1  CONFIG_EMPTY']],
+    ['only comments', '# a\n', ['1  CONFIG_EMPTY']],
+    ['binary', Uint8Array.from({ length: 4_096 }, (_, i) => (i * 131) % 256), ['1  CONFIG_NOT_TEXT']],
+    ['UTF-16', utf16(HEADER), ['1  CONFIG_NOT_TEXT']],
+    ['Latin-1', Buffer.from(`${HEADER}clusterDomain: b\xfcro\n`, 'latin1'), ['3  CONFIG_NOT_TEXT']],
+    ['10 MB', `${HEADER}# ${'x'.repeat(10 * 1024 * 1024)}\n`, ['1  CONFIG_TOO_LARGE']],
+    ['10 MB of brackets', '['.repeat(10 * 1024 * 1024), ['1  CONFIG_TOO_LARGE']],
+    ['20 MB', Buffer.alloc(20 * 1024 * 1024, 'a'), ['0  INPUT_TOO_LARGE']],
+    ['100,000 levels in brackets', `${HEADER}x: ${'['.repeat(100_000)}${']'.repeat(100_000)}\n`, ['1  CONFIG_TOO_LARGE']],
+    ['100,000 levels of lists', `${HEADER}x: \n ${'- '.repeat(100_000)}1\n`, ['1  CONFIG_TOO_LARGE']],
+    [
+      '1,000 levels of mappings',
+      `${HEADER}${Array.from({ length: 1_000 }, (_, i) => `${' '.repeat(i)}x:`).join('\n')}\n`,
+      ['1  CONFIG_TOO_LARGE'],
+    ],
+    [
+      'a YAML bomb',
+      `${HEADER}a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n${Array.from({ length: 9 }, (_, i) => `a${i + 1}: &a${i + 1} [${`*a${i},`.repeat(10)}]\n`).join('')}`,
+      ['1  CONFIG_TOO_LARGE'],
+    ],
+    ['tabs', `${HEADER}authentication:\n\tanonymous: {}\n`, ['4  CONFIG_SYNTAX']],
+    ['a duplicate key', `${HEADER}maxPods: 1\nmaxPods: 2\n`, ['4 maxPods CONFIG_DUPLICATE_FIELD']],
+    ['a list', '- a\n', ['1  CONFIG_WRONG_TYPE']],
+    ['a text', 'hello\n', ['1  CONFIG_WRONG_TYPE']],
+    ['another kind', 'apiVersion: v1\nkind: Pod\n', ['2  CONFIG_UNKNOWN_KIND']],
+    ['an open quote', `${HEADER}clusterDomain: "a\n`, ['4  CONFIG_SYNTAX']],
+  ])('says one thing about %s', async (_, content, expected) => {
+    const started = performance.now();
+    const report = await judge(content);
+    expect(report.ok).toBe(false);
+    expect(rulesOf(report)).toEqual(expected);
+    expect(performance.now() - started).toBeLessThan(1_000);
+  });
+
+  it.each<[string, string]>([
+    ['CRLF', `${HEADER}maxPods: 50\n`.replaceAll('\n', '\r\n')],
+    ['a byte order mark', `\ufeff${HEADER}maxPods: 50\n`],
+    ['YAML markers', `---\n${HEADER}maxPods: 50\n...\n`],
+    ['anchors', `${HEADER}maxPods: &n 50\nregistryBurst: *n\nregistryPullQPS: 50\n`],
+    ['JSON', JSON.stringify({ kind: 'KubeletConfiguration', apiVersion: 'kubelet.config.k8s.io/v1beta1', maxPods: 50 }, null, 2)],
+  ])('takes %s', async (_, text) => {
+    expect(await judge(text)).toMatchObject({ ok: true, problems: [] });
+  });
+
+  it('refuses a device that never ends', async () => {
+    expect(await runCommand(['config', 'validate', '/dev/zero'])).toMatchObject({
+      code: 2,
+      stderr: /^\/dev\/zero has more than \d+ bytes/,
+    });
+  });
+
+  const field = fc.constantFrom(
+    ...[
+      'maxPods',
+      'evictionHard',
+      'featureGates',
+      'clusterDNS',
+      'authentication',
+      'webhook',
+      'cacheTTL',
+      'logging',
+      'options',
+      'reservedMemory',
+    ],
+    ...[
+      'limits',
+      'registerWithTaints',
+      'kubeReserved',
+      'tlsCipherSuites',
+      'shutdownGracePeriod',
+      'containerLogMaxSize',
+      '__proto__',
+      'toString',
+    ],
+    ...['memorySwap', 'swapBehavior', 'tracing', 'samplingRatePerMillion', 'crashLoopBackOff', 'x'],
+  );
+  const scalar = fc.constantFrom<unknown>(
+    ...[null, true, 0, -1, 1.5, 2 ** 40, '', 'x', '10%', '5m', '1Gi', '10.0.0.1', 'NodeSwap', 'é\ud83d\ude00', [], {}],
+  );
+  const { tree } = fc.letrec<{ tree: unknown }>((tie) => ({
+    tree: fc.oneof({ maxDepth: 4 }, scalar, fc.dictionary(field, tie('tree'), { maxKeys: 4 }), fc.array(tie('tree'), { maxLength: 3 })),
+  }));
+  const structured = fc.dictionary(field, tree, { maxKeys: 6 }).map((body) =>
+    Buffer.from(
+      `${HEADER}${Object.entries(body)
+        .map(([key, value]) => `${JSON.stringify(key)}: ${JSON.stringify(value)}\n`)
+        .join('')}`,
+    ),
+  );
+  /** A good file with some bytes of it changed, or any bytes. */
+  const damaged = fc
+    .array(fc.tuple(fc.nat({ max: 200 }), fc.integer({ min: 0, max: 255 })), { minLength: 1, maxLength: 8 })
+    .map((changes) => {
+      const bytes = Buffer.from(
+        `${HEADER}maxPods: 50\nevictionHard:\n  memory.available: 100Mi\nclusterDNS: [10.96.0.10]\nfeatureGates: {NodeSwap: true}\n`,
+      );
+      for (const [at, value] of changes) bytes[at % bytes.length] = value;
+      return bytes;
+    });
+  const anything = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes));
+
+  it('is never too much', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(structured, damaged, anything), fc.constantFrom('1.20', '1.27', '1.36', '1.50'), async (bytes, version) => {
+        const started = performance.now();
+        const { ok, problems } = await judge(bytes, '--kubernetes-version', version);
+        expect(performance.now() - started).toBeLessThan(1_000);
+        expect(ok).toBe(problems.every(({ severity }) => severity === 'warning'));
+        for (const { line, column, rule, message } of problems) {
+          expect([line > 0, column > 0, /^[A-Z][A-Z0-9_]+$/.test(rule), message !== '']).toEqual([true, true, true, true]);
+        }
+      }),
+      { numRuns: 1_500 },
+    );
+  });
+});
