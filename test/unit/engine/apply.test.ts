@@ -107,6 +107,14 @@ describe('applyHostChanges', () => {
     await expect(applyHostChanges(host, [CONFIG, FLAGS, RESTART], context)).rejects.toMatchObject({ code: 'HOST_OPERATION_FAILED' });
     expect(withoutTimes(host)).toEqual(before);
     expect(reporter.codes().includes('CHANGES_REVERTED')).toBe(n > 0);
+    expect(host.units.get('kubelet')?.starts).toBe(n === 2 ? 1 : 0);
+  });
+
+  it('does not restart a unit all of whose files were new', async () => {
+    const { host, context } = setUp();
+    host.failAt(1);
+    await expect(applyHostChanges(host, [FLAGS, RESTART], context)).rejects.toMatchObject({ code: 'HOST_OPERATION_FAILED' });
+    expect(host.files.has(FLAGS.path)).toBe(false);
     expect(host.units.get('kubelet')?.starts).toBe(0);
   });
 
