@@ -1,6 +1,6 @@
 import { AppError, type ExitCode, type Problem } from '../core/errors.ts';
 import type { Warning } from '../core/plan/change.ts';
-import { type PlanDocument, planDocument, planIsEmpty } from '../core/plan/document.ts';
+import { planDocument, planIsEmpty } from '../core/plan/document.ts';
 import type { Workflow, WorkflowResult, WorkflowRun } from '../engine/run-workflow.ts';
 import { runWorkflow } from '../engine/run-workflow.ts';
 import { tellingHost } from '../engine/telling-host.ts';
@@ -33,6 +33,7 @@ export interface HostsRun<Options, Input> {
  * the others from theirs.
  */
 export async function runOnHosts<Options, Input>(services: Services, run: HostsRun<Options, Input>): Promise<ExitCode> {
+  for (const { code, message } of run.warnings) run.reporter.report({ level: 'warning', code, message });
   const results: WorkflowResult[] = [];
   const failures: AppError[] = [];
   for (const target of run.targets) {
@@ -77,19 +78,14 @@ async function runOnHost<Options, Input>(services: Services, run: HostsRun<Optio
 }
 
 function finish<Options, Input>(services: Services, run: HostsRun<Options, Input>, results: readonly WorkflowResult[]): ExitCode {
-  const { options, reporter, dryRun } = run;
+  const { options, dryRun } = run;
   const withOrigins =
     options.showOrigin === true ? results.map(({ host }) => host) : results.map(({ host: { origins: _, ...host } }) => host);
   const plan = planDocument(withOrigins, [...run.warnings, ...results.flatMap((result) => result.warnings)]);
-  sayWarnings(reporter, plan);
   const format = (flagText(options, 'output') ?? 'text') as PlanFormat;
   if (dryRun || format !== 'text') services.output.stdout(renderPlan(plan, format, services.output.colour));
   else if (planIsEmpty(plan)) services.output.stdout('Nothing to do.\n');
   const refusals: readonly Problem[] = results.flatMap((result) => result.refusals);
   if (refusals.length > 0) throw new AppError(refusals, { exitCode: 3 });
   return dryRun && options.exitCode === true && !planIsEmpty(plan) ? 6 : 0;
-}
-
-function sayWarnings(reporter: Reporter, plan: PlanDocument): void {
-  for (const warning of plan.warnings) reporter.report({ level: 'warning', code: String(warning.code), message: String(warning.message) });
 }

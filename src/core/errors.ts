@@ -72,6 +72,20 @@ export function isAppError(error: unknown, code?: string): error is AppError {
   return error instanceof AppError && (code === undefined || error.code === code);
 }
 
+/** Does what follows from one host's facts: an AppError that names no host names this one. Anything else is thrown as it is. */
+export function aboutHost<T>(host: string, what: () => T): T {
+  try {
+    return what();
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const { exitCode, detail } = error;
+    throw new AppError(
+      error.problems.map((problem) => ({ host, ...problem })),
+      { exitCode, cause: error, ...(detail === undefined ? {} : { detail }) },
+    );
+  }
+}
+
 /** Usage: a flag or argument is wrong. Nothing was touched. */
 export function usageError(message: string, mend?: string): AppError {
   return new AppError({ code: 'USAGE', message, ...(mend === undefined ? {} : { mend }) }, { exitCode: 2 });

@@ -60,8 +60,7 @@ function samePlan(a: PhasePlan, b: PhasePlan): boolean {
 async function applyPhase<Input>(phase: Phase<Input>, observed: ObservedPhase, context: PhaseContext): Promise<void> {
   const { plan } = observed;
   const { host, reporter } = context;
-  for (const warning of plan.warnings ?? [])
-    reporter.report({ level: 'warning', code: warning.code, host: host.name, phase: phase.name, message: warning.message });
+  reportWarnings(plan, phase.name, context);
   if (plan.deferred !== undefined)
     reporter.report({ level: 'info', code: 'PHASE_DEFERRED', host: host.name, phase: phase.name, message: `deferred: ${plan.deferred}` });
   if (plan.noop !== undefined)
@@ -73,6 +72,10 @@ async function applyPhase<Input>(phase: Phase<Input>, observed: ObservedPhase, c
   } catch (error) {
     await takeBack(phase.name, observed, context, error);
   }
+}
+
+function reportWarnings({ warnings = [] }: PhasePlan, phase: string, { host, reporter }: PhaseContext): void {
+  for (const { code, message } of warnings) reporter.report({ level: 'warning', code, host: host.name, phase, message });
 }
 
 async function applyChanges(changes: readonly Change[], phase: string, context: PhaseContext): Promise<void> {
@@ -167,7 +170,7 @@ export interface WorkflowResult {
 }
 
 /**
- * Prepares, plans and, unless it is a dry run, applies a workflow on one host.
+ * Prepares, plans and, unless it is a dry run, applies a workflow on one host. Warnings are said as soon as they are known: before anything is touched.
  * @returns what is to be done (dry run) or what was done
  * @throws AppError with exit code 3 when preflight refuses, 2 for an unknown phase, else what the phases throw
  */
@@ -179,9 +182,12 @@ export async function runWorkflow<Options, Input>(
 ): Promise<WorkflowResult> {
   const phases = selectPhases(workflow, run);
   const prepared = await workflow.prepare(context, options);
+  const { host, reporter } = context;
+  for (const { code, message } of prepared.warnings) reporter.report({ level: 'warning', code, host: host.name, message });
   if (!run.dryRun && prepared.refusals.length > 0) throw new AppError(prepared.refusals, { exitCode: 3 });
   const { input, warnings, refusals, origins } = prepared;
   const planned = await planPhases(phases, context, input);
+  if (run.dryRun) for (const { phase, plan } of planned) reportWarnings(plan, phase, context);
   const done = run.dryRun ? planned : await applyPhases(phases, context, input, planned);
   return { host: { name: context.host.name, phases: done, ...(origins === undefined ? {} : { origins }) }, warnings, refusals };
 }

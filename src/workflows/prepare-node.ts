@@ -1,7 +1,7 @@
 import { applyNodeDefaults, type DefaultedNodeRegistration, withScheme } from '../core/config/defaults.ts';
 import type { NodeRegistration, Taint } from '../core/config/model.ts';
 import type { SourceDocument } from '../core/config/source.ts';
-import { AppError, type Problem } from '../core/errors.ts';
+import { AppError, aboutHost, type Problem } from '../core/errors.ts';
 import { type HostFacts, hostFacts } from '../core/facts/host-facts.ts';
 import {
   type Catalogue,
@@ -68,7 +68,8 @@ export async function observeNode(context: PhaseContext, options: NodeOptions): 
   const declared = criSocket === undefined ? null : withScheme(criSocket);
   const facts = await observe(context.host, hostFacts(declared), context.signal);
   reportFacts(context, facts);
-  const registration = applyNodeDefaults(options.nodeRegistration, { hostname: facts.os.hostname ?? '', criSockets: facts.sockets });
+  const found = { hostname: facts.os.hostname ?? '', criSockets: facts.sockets };
+  const registration = aboutHost(context.host.name, () => applyNodeDefaults(options.nodeRegistration, found));
   const criSocketSource =
     declared !== null
       ? 'nodeRegistration.criSocket'

@@ -1,5 +1,6 @@
 import { applyResetDefaults } from '../core/config/defaults.ts';
 import type { ResetConfiguration } from '../core/config/model.ts';
+import { aboutHost } from '../core/errors.ts';
 import { criSockets } from '../core/facts/cri-socket.ts';
 import { combineFacts } from '../core/facts/fact.ts';
 import { operatingSystem } from '../core/facts/operating-system.ts';
@@ -21,9 +22,9 @@ export const resetWorkflow: Workflow<ResetOptions, CleanupNodeInput> = { name: '
 
 async function prepareReset(context: PhaseContext, options: ResetOptions): Promise<Prepared<CleanupNodeInput>> {
   const { os, sockets } = await observe(context.host, combineFacts({ os: operatingSystem, sockets: criSockets(null) }), context.signal);
-  const { certificatesDir, criSocket, cleanupTmpDir, unmountFlags, ignorePreflightErrors } = applyResetDefaults(options.reset, {
-    criSockets: sockets,
-  });
+  const { certificatesDir, criSocket, cleanupTmpDir, unmountFlags, ignorePreflightErrors } = aboutHost(context.host.name, () =>
+    applyResetDefaults(options.reset, { criSockets: sockets }),
+  );
   const notRoot = os.uid !== null && os.uid !== 0 && !options.skipPreflight;
   const finding = {
     id: 'IsPrivilegedUser',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AppError, formatProblem, isAppError, type Problem, usageError } from '../../src/core/errors.ts';
+import { AppError, aboutHost, formatProblem, isAppError, type Problem, usageError } from '../../src/core/errors.ts';
 
 const position = { file: 'node.yaml', line: 3, column: 5 };
 
@@ -77,5 +77,31 @@ describe('usageError', () => {
   ])('%s', (error, line) => {
     expect(error.message).toBe(line);
     expect(error.exitCode).toBe(2);
+  });
+});
+
+describe('aboutHost', () => {
+  it('names the host where no other is named, and keeps the rest', () => {
+    const failing = (): never => {
+      throw new AppError(
+        [
+          { code: 'A', message: 'a' },
+          { code: 'B', message: 'b', host: 'n2' },
+        ],
+        { exitCode: 2, detail: 'all of it' },
+      );
+    };
+    expect(() => aboutHost('n1', failing)).toThrow(
+      expect.objectContaining({ message: 'n1: a [A]\nn2: b [B]', exitCode: 2, detail: 'all of it' }),
+    );
+  });
+
+  it('leaves a result, and a bug, alone', () => {
+    const bug = new TypeError('x');
+    const failing = (): never => {
+      throw bug;
+    };
+    expect(aboutHost('n1', () => 7)).toBe(7);
+    expect(() => aboutHost('n1', failing)).toThrow(bug);
   });
 });

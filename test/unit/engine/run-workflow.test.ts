@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { AppError, interrupted } from '../../../src/core/errors.ts';
 import type { Change, HostChange, PhasePlan } from '../../../src/core/plan/change.ts';
 import { definePhase, type Phase, type PhaseContext, type PhaseDefinition } from '../../../src/engine/phase.ts';
-import { applyPhases, planPhases } from '../../../src/engine/run-workflow.ts';
+import { applyPhases, planPhases, runWorkflow, type WorkflowRun } from '../../../src/engine/run-workflow.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { fakeCluster } from '../../support/fake-cluster.ts';
 import { fakeHost } from '../../support/fake-host.ts';
@@ -339,5 +339,29 @@ describe('applyPhases', () => {
       await expect(run([filePhase('/a', '1', { ready: notReady, tidiesUp: true })], context)).rejects.toBe(late);
       expect(host.text('/a')).toBe('1');
     });
+  });
+});
+
+describe('runWorkflow', () => {
+  const warned = (phases: readonly Phase<null>[]) => ({
+    name: 'test',
+    phases,
+    prepare: async () => ({ input: null, warnings: [{ code: 'OLD', message: 'it is old' }], refusals: [] }),
+  });
+  const go = (phases: readonly Phase<null>[], context: PhaseContext, change: Partial<WorkflowRun> = {}) =>
+    runWorkflow(warned(phases), context, null, { dryRun: false, skipPhases: [], ...change });
+
+  it('warns before it touches anything, also when it then fails', async () => {
+    const { context, reporter } = world();
+    await expect(go([filePhase('/a', '1', { verify: failVerify })], context)).rejects.toBe(unhealthy);
+    expect(reporter.codes()).toEqual(['OLD', 'PHASE_STARTED', 'CHANGE_DONE']);
+    expect(reporter.events[0]).toMatchObject({ level: 'warning', host: 'node1', message: 'it is old' });
+  });
+
+  it('warns when it is a dry run, of the plans too', async () => {
+    const { context, reporter } = world();
+    const plan = { changes: [], noop: 'fine', warnings: [{ code: 'EDITED', message: 'by hand' }] };
+    await go([phase('one', plan)], context, { dryRun: true });
+    expect(reporter.codes()).toEqual(['OLD', 'EDITED']);
   });
 });
