@@ -2,12 +2,13 @@ import type { IncomingMessage } from 'node:http';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type KubeconfigTarget, parseKubeconfig, resolveContext } from '../core/config/kubeconfig.ts';
-import { isAppError } from '../core/errors.ts';
+import { isAppError, usageError } from '../core/errors.ts';
 import { isJsonObject, type JsonObject } from '../core/json.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { describeCollection, describeRef, refOf, removedObject } from '../core/kubernetes/object-ref.ts';
 import { apiVersionOf, parseApiVersion, type ResourceType, resourceOf, resourcePath } from '../core/kubernetes/resources.ts';
 import { createWatchLines, type RawWatchEvent } from '../core/kubernetes/watch-lines.ts';
+import { type ProxyEnvironment, proxyFor } from '../core/network/proxy.ts';
 import { clusterBadStream, clusterNoSuchKind, clusterNotAnApi, clusterRefused } from '../core/problems/cluster.ts';
 import { kubeconfigUnreadable } from '../core/problems/kubeconfig.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -23,6 +24,8 @@ export interface KubeClusterOptions {
   readonly context?: string;
   /** Replaces the address in the kubeconfig, e.g. by that of the local API server. */
   readonly server?: string;
+  /** Names the proxy where the kubeconfig names none (HTTPS_PROXY, NO_PROXY); default: none. */
+  readonly env?: ProxyEnvironment;
   /** For one call, retries included; default 10,000. */
   readonly requestTimeoutMs?: number;
   /** How long a credential plugin may take; default 30,000. */
@@ -48,7 +51,7 @@ const CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
  *
  * `delete` gives the object where the server answers with it, else one with its name and uid only. A watch whose connection breaks ends as
  * if the server had ended it: watch again from the last version seen.
- * @throws AppError, exit code 2: KUBECONFIG_FILE_UNREADABLE, KUBECONFIG_INVALID, KUBECONFIG_NO_CONTEXT, CONFIG_SYNTAX
+ * @throws AppError, exit code 2: KUBECONFIG_FILE_UNREADABLE, KUBECONFIG_INVALID, KUBECONFIG_NO_CONTEXT, CONFIG_SYNTAX; USAGE for a proxy that is none
  */
 export function kubeCluster(options: KubeClusterOptions): Cluster {
   const { clock = SYSTEM_CLOCK, requestTimeoutMs = 10_000, credentialTimeoutMs = 30_000 } = options;
@@ -110,12 +113,29 @@ export function kubeCluster(options: KubeClusterOptions): Cluster {
   };
 }
 
-function loadTarget({ kubeconfig, context, server }: KubeClusterOptions): { target: KubeconfigTarget; file: string; folder: string } {
+function loadTarget({ kubeconfig, context, server, env = {} }: KubeClusterOptions): {
+  target: KubeconfigTarget;
+  file: string;
+  folder: string;
+} {
   const file = 'path' in kubeconfig ? kubeconfig.path : kubeconfig.file;
   const text = 'path' in kubeconfig ? readTextFile(file, (why, cause) => kubeconfigUnreadable(file, why, { cause })) : kubeconfig.text;
   const target = resolveContext(parseKubeconfig(text, file), context);
   const cluster = server === undefined ? target.cluster : { ...target.cluster, server: server.replace(/\/+$/, '') };
-  return { target: { ...target, cluster }, file, folder: dirname(file) };
+  const proxyUrl = cluster.proxyUrl ?? environmentProxy(cluster.server, env);
+  return {
+    target: { ...target, cluster: { ...cluster, ...(proxyUrl === undefined ? {} : { proxyUrl }) } },
+    file,
+    folder: dirname(file),
+  };
+}
+
+function environmentProxy(server: string, env: ProxyEnvironment): string | undefined {
+  try {
+    return proxyFor(new URL(server), env)?.href;
+  } catch (cause) {
+    throw usageError((cause as Error).message, 'Write it like http://proxy.example.com:3128');
+  }
 }
 
 type TypeLookup = (kind: { readonly apiVersion: string; readonly kind: string }) => Promise<ResourceType>;

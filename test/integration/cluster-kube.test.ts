@@ -10,7 +10,7 @@ import { createAuthority } from '../../src/lab/api-server/pki.ts';
 import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import type { Cluster } from '../../src/ports/cluster.ts';
 import { collect, take } from '../contract/cluster.ts';
-import { listenOnLoopback, startTcpServer } from '../support/loopback.ts';
+import { freePort, listenOnLoopback, startTcpServer } from '../support/loopback.ts';
 
 const TOKEN = 'static-token-of-an-admin';
 const configMap = (name: string, data: Record<string, string> = {}): KubeObject => ({
@@ -380,8 +380,41 @@ describe('the way there', () => {
     const proxy = createHttpServer().on('connect', (_, client) => client.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'));
     const text = kubeconfig({ 'proxy-url': `http://127.0.0.1:${await listen(proxy)}` }, { token: TOKEN });
     expect(await failure(clusterOf(text).version())).toContain(
-      'the proxy refused the connection with status 407. Check proxy-url in the kubeconfig and its credentials.',
+      ' refused the connection with status 407. Check HTTPS_PROXY and NO_PROXY, or proxy-url in the kubeconfig: it wants a user and a password',
     );
+  });
+
+  it('goes through the proxy of the environment, with its credentials, and around it where NO_PROXY says so', async () => {
+    const elsewhere = await startApiServer({ names: ['api.example.test'] });
+    keep(elsewhere);
+    const asked: string[] = [];
+    const proxy = createHttpServer().on('connect', (request, client) => {
+      asked.push(`${request.url} ${request.headers['proxy-authorization']}`);
+      const target = connect(Number(new URL(elsewhere.url).port), '127.0.0.1', () => {
+        client.write('HTTP/1.1 200 OK\r\n\r\n');
+        target.pipe(client).pipe(target);
+      });
+      client.on('error', () => target.destroy()).on('close', () => target.destroy());
+    });
+    const env = { HTTPS_PROXY: `http://me:p%40ss@127.0.0.1:${await listen(proxy)}` };
+    const through = (NO_PROXY: string) =>
+      clusterOf(elsewhere.adminKubeconfig(), { server: 'https://api.example.test:6443', env: { ...env, NO_PROXY } });
+    const first = through('');
+    expect(await first.version()).toBe('v1.36.2');
+    await first.close();
+    expect(asked).toEqual([`api.example.test:6443 Basic ${Buffer.from('me:p@ss').toString('base64')}`]);
+    expect(await failure(through('example.test').version())).toContain('its name is not known to DNS');
+    expect(asked).toHaveLength(1);
+  });
+
+  it('says that it is the proxy that does not answer, without its password', async () => {
+    const nobody = await freePort();
+    const env = { HTTPS_PROXY: `http://me:hunter2@127.0.0.1:${nobody}` };
+    const text = await failure(admin({ server: 'https://api.example.test:6443', env }).version());
+    expect(text).toContain(
+      `cannot reach the API server https://api.example.test:6443: the proxy http://127.0.0.1:${nobody}: connection refused. Check HTTPS_PROXY`,
+    );
+    expect(text).not.toContain('hunter2');
   });
 
   it('has a path before it', async () => {

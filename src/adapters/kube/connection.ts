@@ -2,12 +2,13 @@ import { createHash, X509Certificate } from 'node:crypto';
 import { type Agent, Agent as HttpAgent, type OutgoingHttpHeaders } from 'node:http';
 import { Agent as HttpsAgent, type RequestOptions } from 'node:https';
 import { isAbsolute, join } from 'node:path';
-import { decodeDataField, type KubeconfigTarget, type KubeconfigUser } from '../../core/config/kubeconfig.ts';
+import { decodeDataField, type KubeconfigCluster, type KubeconfigTarget, type KubeconfigUser } from '../../core/config/kubeconfig.ts';
 import { clusterCredentials } from '../../core/problems/cluster.ts';
 import { kubeconfigReferenceUnreadable } from '../../core/problems/kubeconfig.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { PrepareOptions } from './client-node-options.ts';
 import { readTextFile } from './read-text-file.ts';
+import { tunnelAgent } from './tunnel.ts';
 
 /** What a request needs besides its own content. */
 export interface OpenConnection {
@@ -109,9 +110,13 @@ function readMaterial({ target: { cluster, user }, file, folder }: ConnectionOpt
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
 }
 
-/** Certificates and tokens alone need no library, whose loading takes longer than a request. */
+/** Certificates, tokens and HTTP proxies alone need no library, whose loading takes longer than a request. */
 function needsClientNode({ cluster, user }: KubeconfigTarget): boolean {
-  return cluster.proxyUrl !== undefined || user?.exec !== undefined || user?.authProvider !== undefined;
+  return proxyOf(cluster)?.protocol.startsWith('socks') || user?.exec !== undefined || user?.authProvider !== undefined;
+}
+
+function proxyOf({ proxyUrl }: KubeconfigCluster): URL | null {
+  return proxyUrl === undefined ? null : new URL(proxyUrl);
 }
 
 async function loadClientNode(target: KubeconfigTarget, folder: string): Promise<PrepareOptions> {
@@ -129,7 +134,8 @@ function plainOptions({ cluster }: KubeconfigTarget): PrepareOptions {
       ...(cluster.tlsServerName === undefined ? {} : { servername: cluster.tlsServerName }),
       ...(cluster.insecureSkipTlsVerify ? { rejectUnauthorized: false } : {}),
     };
-    const agent = cluster.server.startsWith('http:') ? new HttpAgent() : new HttpsAgent(tls);
+    const proxy = proxyOf(cluster);
+    const agent = cluster.server.startsWith('http:') ? new HttpAgent() : proxy === null ? new HttpsAgent(tls) : tunnelAgent(proxy, tls);
     return { ...tls, agent, ...(token === undefined ? {} : { headers: { Authorization: `Bearer ${token}` } }) };
   };
 }

@@ -1,3 +1,5 @@
+import { ProxyError } from './tunnel.ts';
+
 /** Why a connection failed, in words, and what to look at. */
 export interface NetworkTrouble {
   readonly why: string;
@@ -35,19 +37,13 @@ const NEVER_SENT = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOT
 
 /** Explains an error of node:http, node:https or a proxy agent. Nothing of what was sent gets into the words. */
 export function explainNetworkError(error: unknown): NetworkTrouble {
+  if (error instanceof ProxyError) return explainProxyError(error);
   const { code, message } = describe(error);
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return { ...explainWrongName(error), neverSent: true };
   const known = BY_CODE[code];
   if (known) return { why: known[0], mend: known[1], neverSent: NEVER_SENT.has(code) || isTls(code) };
   if (/wrong version number|http request/i.test(message))
     return { why: 'it does not speak TLS', mend: 'Check the port, or whether the address must begin with http://', neverSent: true };
-  const proxy = /^Bad response: (\d+)$/.exec(message)?.[1];
-  if (proxy !== undefined)
-    return {
-      why: `the proxy refused the connection with status ${proxy}`,
-      mend: 'Check proxy-url in the kubeconfig and its credentials',
-      neverSent: true,
-    };
   if (code === 'ECONNRESET' || code === 'EPIPE' || /socket hang up|aborted|premature close/i.test(message)) {
     return {
       why: 'the connection was closed before an answer came',
@@ -62,6 +58,14 @@ export function explainNetworkError(error: unknown): NetworkTrouble {
       neverSent: true,
     };
   return { why: code === '' ? 'the connection failed' : `the connection failed (${code})`, mend: CHECK_NETWORK, neverSent: false };
+}
+
+const CHECK_PROXY = 'Check HTTPS_PROXY and NO_PROXY, or proxy-url in the kubeconfig';
+
+function explainProxyError({ proxy, status, cause }: ProxyError): NetworkTrouble {
+  if (status === null) return { why: `the proxy ${proxy}: ${explainNetworkError(cause).why}`, mend: CHECK_PROXY, neverSent: true };
+  const mend = status === 407 ? `${CHECK_PROXY}: it wants a user and a password (http://USER:PASSWORD@HOST:PORT)` : CHECK_PROXY;
+  return { why: `the proxy ${proxy} refused the connection with status ${status}`, mend, neverSent: true };
 }
 
 /** True when the connection broke without an answer: the same request may be sent again if it only reads. */

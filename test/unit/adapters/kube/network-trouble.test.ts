@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { explainNetworkError, isBrokenConnection } from '../../../../src/adapters/kube/network-trouble.ts';
+import { ProxyError } from '../../../../src/adapters/kube/tunnel.ts';
 
+const PROXY = new URL('http://me:hunter2@proxy:3128');
 const failed = (code: string, message = '', more: object = {}) => Object.assign(new Error(message), { code, ...more });
 
 describe('explainNetworkError', () => {
@@ -25,7 +27,13 @@ describe('explainNetworkError', () => {
       true,
     ],
     ['no TLS', failed('EPROTO', 'write EPROTO ...:wrong version number:...'), 'it does not speak TLS', true],
-    ['a proxy', new Error('Bad response: 403'), 'the proxy refused the connection with status 403', true],
+    ['a proxy', new ProxyError(PROXY, 403), 'the proxy http://proxy:3128 refused the connection with status 403', true],
+    [
+      'a proxy that is not there',
+      new ProxyError(PROXY, null, failed('ENOTFOUND')),
+      'the proxy http://proxy:3128: its name is not known to DNS',
+      true,
+    ],
     ['bad keys', failed('ERR_OSSL_X509_KEY_VALUES_MISMATCH'), 'the TLS handshake failed (ERR_OSSL_X509_KEY_VALUES_MISMATCH)', true],
     ['something new', failed('EWHATEVER', 'secret text'), 'the connection failed (EWHATEVER)', false],
     ['not even an error', 'secret text', 'the connection failed', false],
