@@ -287,13 +287,22 @@ function offsetOf(node: Node | null | undefined): number {
 
 /** The value of a source node as plain JSON; of a key given twice the last counts. Integers beyond 2^53 lose precision. */
 export function sourceToJson(node: SourceNode): Json {
+  return toJson(node, Number);
+}
+
+/** The same, but integers beyond ±(2^53 - 1) are their decimal text, as in a decoded KubeletConfiguration. */
+export function sourceToExactJson(node: SourceNode): Json {
+  return toJson(node, (integer) => (Number.isSafeInteger(Number(integer)) ? Number(integer) : String(integer)));
+}
+
+function toJson(node: SourceNode, integerToJson: (integer: bigint) => Json): Json {
   switch (node.kind) {
     case 'scalar':
-      return typeof node.scalar.value === 'bigint' ? Number(node.scalar.value) : node.scalar.value;
+      return typeof node.scalar.value === 'bigint' ? integerToJson(node.scalar.value) : node.scalar.value;
     case 'list':
-      return node.items.map(sourceToJson);
+      return node.items.map((item) => toJson(item, integerToJson));
     case 'map':
-      return Object.fromEntries(node.entries.map((entry) => [entry.key, sourceToJson(entry.value)]));
+      return Object.fromEntries(node.entries.map((entry) => [entry.key, toJson(entry.value, integerToJson)]));
   }
 }
 

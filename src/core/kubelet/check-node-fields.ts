@@ -1,6 +1,7 @@
 import { parseSource } from '../config/source.ts';
 import { AppError, type Problem } from '../errors.ts';
 import { encodeYaml } from '../text/yaml-encode.ts';
+import { withBigIntegers } from './big-integers.ts';
 import type { Catalogue, Minor } from './catalogue.ts';
 import { decodeKubeletConfiguration } from './decode.ts';
 import { formatOrigin, type LayeredConfig } from './layers.ts';
@@ -10,7 +11,7 @@ import { formatOrigin, type LayeredConfig } from './layers.ts';
  * @throws AppError with exit code 2 and all problems, each with the layer it comes from
  */
 export function checkNodeFields(layered: LayeredConfig, minor: Minor, catalogue: Catalogue): void {
-  const source = parseSource(encodeYaml(layered.config), '/var/lib/kubelet/config.yaml');
+  const source = parseSource(encodeYaml(withBigIntegers(layered.config, { minor, catalogue })), '/var/lib/kubelet/config.yaml');
   const document = source.documents[0];
   const decoded = document === undefined ? source.problems : decodeKubeletConfiguration(document, { minor, catalogue }).problems;
   const problems = [...decoded.filter(({ severity }) => severity !== 'warning'), ...wrongWords(layered)].map((problem) =>

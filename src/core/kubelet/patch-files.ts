@@ -1,4 +1,4 @@
-import { parseSource, sourceToJson } from '../config/source.ts';
+import { parseSource, sourceToExactJson } from '../config/source.ts';
 import { AppError, type Problem } from '../errors.ts';
 import type { Json, JsonObject } from '../json.ts';
 import { patchFileInvalid, patchFileNameHint, patchFileSeparator } from '../problems/patch.ts';
@@ -76,7 +76,7 @@ export interface PatchPlan {
 
 /**
  * Reads the files of a directory of patches (`--patches`), sub-directories included. Files are taken in lexical order, directory by directory,
- * the documents of a file in theirs; JSON patches may be written in YAML. All problems come out at once. Integers beyond 2^53 lose precision.
+ * the documents of a file in theirs; JSON patches may be written in YAML. All problems come out at once.
  * @param files all regular files below the directory, in any order
  * @returns codes of problems: PATCH_FILE_TYPE, PATCH_FILE_SEPARATOR, those of `parseSource`; PATCH_FILE_NAME (a warning)
  * @see kubeadm 1.36 app/util/patches
@@ -168,7 +168,7 @@ function readPatch(problems: Problem[], { path, text }: PatchFile): readonly Jso
   problems.push(...source.problems);
   if (source.problems.length > 0) return [];
   const root = source.documents[0]?.root;
-  return [root ? sourceToJson(root) : null];
+  return [root ? sourceToExactJson(root) : null];
 }
 
 /** As a walk through the directories meets them: `a/b.yaml` before `a.yaml`. */

@@ -1,4 +1,4 @@
-import { parseSource, sourceToJson } from '../config/source.ts';
+import { parseSource, sourceToExactJson } from '../config/source.ts';
 import { AppError } from '../errors.ts';
 import { type Json, jsonEqual } from '../json.ts';
 import { readFlagsEnv } from '../kubelet/flags-env.ts';
@@ -11,7 +11,7 @@ import { parseUnitFile, type UnitDirective } from '../systemd/unit-file.ts';
 export function checkYaml(path: string, text: string, wanted: Json): void {
   const { documents, problems } = parseSource(text, path);
   const root = documents[0]?.root ?? null;
-  if (problems.length === 0 && documents.length === 1 && root !== null && jsonEqual(sourceToJson(root), wanted)) return;
+  if (problems.length === 0 && documents.length === 1 && root !== null && jsonEqual(sourceToExactJson(root), wanted)) return;
   throw checkFailed(path, problems[0]?.message ?? 'it reads back as something else');
 }
 

@@ -1,10 +1,12 @@
 import type { Position } from '../errors.ts';
 import type { JsonObject } from '../json.ts';
+import { withBigIntegers } from '../kubelet/big-integers.ts';
 import type { Catalogue, Minor } from '../kubelet/catalogue.ts';
 import { encodeKubeletConfiguration } from '../kubelet/encode.ts';
 import { adviseKubeadmDefaults, type KubeadmDefaultsInput, kubeadmDefaults } from '../kubelet/kubeadm-defaults.ts';
 import { addLayer, type LayeredConfig, leavesOf, mergeConfig, NO_LAYERS } from '../kubelet/layers.ts';
 import type { Warning } from '../plan/change.ts';
+import type { YamlValue } from '../text/yaml-encode.ts';
 
 /** A decoded KubeletConfiguration and where its fields were written. */
 export interface WrittenConfig {
@@ -55,8 +57,9 @@ function withoutEmptyStrings(config: JsonObject, defaults: ReadonlyMap<string, u
  * The KubeletConfiguration to upload for all nodes: as Go would write what the user wrote over kubeadm's defaults. Nothing in it was detected on or given for
  * one host. `rotateCertificates: false` is written out, where Go would drop it, so that it stays what the user said.
  */
-export function encodeClusterConfig(layered: LayeredConfig, minor: Minor, catalogue: Catalogue): JsonObject {
-  return keepRotationOff(layered.config, encodeKubeletConfiguration(layered.config, { minor, catalogue }));
+export function encodeClusterConfig(layered: LayeredConfig, minor: Minor, catalogue: Catalogue): YamlValue {
+  const encoded = encodeKubeletConfiguration(layered.config, { minor, catalogue });
+  return withBigIntegers(keepRotationOff(layered.config, encoded), { minor, catalogue });
 }
 
 /** Go drops a false that is not behind a pointer; kubeadm then reads the field as unset and turns it on. */

@@ -1,6 +1,7 @@
 import type { Arg, Taint } from '../config/model.ts';
 import type { HostFacts } from '../facts/host-facts.ts';
 import type { JsonObject } from '../json.ts';
+import { withBigIntegers } from '../kubelet/big-integers.ts';
 import type { Catalogue, Minor } from '../kubelet/catalogue.ts';
 import { buildKubeletFlags } from '../kubelet/flags-env.ts';
 import { type LayeredConfig, originTexts } from '../kubelet/layers.ts';
@@ -67,7 +68,7 @@ export function designNode(input: NodeDesignInput): NodeDesign {
     minor,
     layered,
     flags,
-    files: renderKubeletFiles(input.templates, layered.config, criSocket, flags),
+    files: renderKubeletFiles(input, layered.config, flags),
     unit,
     healthzUrl: healthzUrl(layered.config),
     warnings: [...warnings, ...unit.warnings, ...shadowedFields(commandLine, layered, minor, input.catalogue)],
@@ -81,8 +82,9 @@ export function designNode(input: NodeDesignInput): NodeDesign {
   };
 }
 
-function renderKubeletFiles(templates: Templates, config: JsonObject, criSocket: string, flags: readonly Arg[]): NodeDesign['files'] {
-  const sorted = Object.fromEntries(Object.entries(config).sort(([a], [b]) => (a < b ? -1 : 1)));
+function renderKubeletFiles(input: NodeDesignInput, config: JsonObject, flags: readonly Arg[]): NodeDesign['files'] {
+  const { templates, criSocket } = input;
+  const sorted = Object.fromEntries(Object.entries(withBigIntegers(config, input)).sort(([a], [b]) => (a < b ? -1 : 1)));
   const configYaml = render(templates, CONFIG_YAML, { config: sorted });
   checkYaml(CONFIG_YAML, configYaml.content as string, config);
   const instanceConfig = render(templates, INSTANCE_CONFIG, { criSocket });

@@ -1,0 +1,21 @@
+import { expect, it } from 'vitest';
+import { withBigIntegers } from '../../../src/core/kubelet/big-integers.ts';
+import { loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
+
+const catalogue = await loadCatalogue();
+
+it('makes numbers of texts where the type has them', () => {
+  const config = {
+    podPidsLimit: '9223372036854775807',
+    maxOpenFiles: 5,
+    clusterDomain: '9223372036854775807',
+    logging: { flushFrequency: '9007199254740993' },
+    evictionHard: { pid: '9007199254740993' },
+    notAField: '9007199254740993',
+  };
+  expect(withBigIntegers(config, { minor: 36, catalogue })).toEqual({
+    ...config,
+    podPidsLimit: 9223372036854775807n,
+    logging: { flushFrequency: 9007199254740993n },
+  });
+});
