@@ -38,6 +38,10 @@ export function createServices(environment: Environment): Services {
     makeTemporaryDirectory,
     removeTemporaryDirectory,
     listFiles,
+    newToken: async () => {
+      const [{ generateToken }, { randomInt }] = await Promise.all([import('./core/token/generate-token.ts'), import('node:crypto')]);
+      return generateToken(randomInt);
+    },
     confirm: async (question) => (await import('./adapters/prompt-terminal.ts')).confirmOnTerminal(question, stdin, stderr),
     templates: loadTemplates,
     reporter: ({ format, verbosity }) =>
@@ -45,7 +49,7 @@ export function createServices(environment: Environment): Services {
     connectHost: (target) => connectHost(target, environment, output),
     connectCluster: async ({ kubeconfig, file, context }) => {
       const { kubeCluster } = await import('./adapters/cluster-kube.ts');
-      return kubeCluster({ kubeconfig: { text: kubeconfig, file }, ...(context === undefined ? {} : { context }) });
+      return kubeCluster({ kubeconfig: { text: kubeconfig, file }, env, ...(context === undefined ? {} : { context }) });
     },
     startLab: async (options) => (await import('./lab/lab.ts')).startLab(options),
   };

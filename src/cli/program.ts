@@ -3,7 +3,18 @@ import { type ExitCode, usageError } from '../core/errors.ts';
 import type { Services } from '../ports/services.ts';
 import { INIT_PHASES, JOIN_PHASES, type PhaseHelp } from '../workflows/phase-lists.ts';
 import { addKnowledgeCommands } from './knowledge-commands.ts';
-import { addHostOptions, addNodeOptions, addPlanOptions, addVerbosity, collect, collectList, outputOption, parseCount } from './options.ts';
+import {
+  addClusterOptions,
+  addHostOptions,
+  addNodeOptions,
+  addPlanOptions,
+  addVerbosity,
+  collect,
+  collectList,
+  outputOption,
+  parseCount,
+} from './options.ts';
+import { addTokenCommands } from './token-commands.ts';
 
 /** Runs a command and gives the exit code. Loaded on use, so that help is quick. */
 export type Run = (services: CommandServices, args: readonly string[], options: CommandOptions) => Promise<ExitCode>;
@@ -36,6 +47,7 @@ export function buildProgram(services: CommandServices, exit: (code: ExitCode) =
   initCommand(program, on);
   joinCommand(program, on);
   resetCommand(program, on);
+  addTokenCommands(program, on);
   configCommand(program, on);
   labCommand(program, on);
   on(
@@ -131,9 +143,7 @@ function labCommand(program: Command, on: On): void {
 }
 
 function addInitOptions(command: Command): Command {
-  return command
-    .option('--kubeconfig <file>', 'credentials of an administrator (default: KUBECONFIG, ~/.kube/config, /etc/kubernetes/admin.conf)')
-    .option('--context <name>', 'context of the kubeconfig')
+  return addClusterOptions(command)
     .option('--kubernetes-version <version>', 'version of the control plane (default: asked of the API server)')
     .option('--service-cidr <cidr>', 'addresses of services; the tenth is the clusterDNS of all nodes (default: 10.96.0.0/12)')
     .option('--service-dns-domain <domain>', 'domain of services (default: cluster.local)')

@@ -73,6 +73,8 @@ export interface Services {
   removeTemporaryDirectory(path: string): Promise<void>;
   /** `mode path` of every file below these directories of a root. */
   listFiles(root: string, directories: readonly string[]): Promise<readonly string[]>;
+  /** A new bootstrap token that nobody can foretell. */
+  newToken(): Promise<Secret>;
   /** Asks on the terminal; null when there is none. */
   confirm(question: string): Promise<boolean | null>;
   /** Template texts by their path below `templates/`, without `.hbs`. */

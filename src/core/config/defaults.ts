@@ -141,7 +141,7 @@ export function applyInitDefaults(init: InitConfiguration, host: HostDefaults, f
   const node = applyNodeDefaults(init.nodeRegistration ?? {}, host);
   return {
     ...init,
-    bootstrapTokens: withTokenDefaults(init.bootstrapTokens ?? [], freshTokens),
+    bootstrapTokens: applyTokenDefaults(init.bootstrapTokens ?? [], freshTokens),
     nodeRegistration: { ...node, taints: node.taints ?? [CONTROL_PLANE_TAINT] },
     localAPIEndpoint: withEndpointDefaults(init.localAPIEndpoint ?? {}, host),
     timeouts: { ...DEFAULT_TIMEOUTS, ...init.timeouts },
@@ -232,11 +232,15 @@ export function keyAlgorithm({ featureGates, encryptionAlgorithm = 'RSA-2048' }:
   return gate ? 'ECDSA-P256' : 'RSA-2048';
 }
 
-function withTokenDefaults(tokens: readonly BootstrapToken[], freshTokens: readonly Secret[]): readonly DefaultedBootstrapToken[] {
+/**
+ * Bootstrap tokens with everything filled in; without any, the one that `init` makes.
+ * @param freshTokens as many new tokens as `countMissingTokens` says
+ */
+export function applyTokenDefaults(tokens: readonly BootstrapToken[], freshTokens: readonly Secret[]): readonly DefaultedBootstrapToken[] {
   const fresh = [...freshTokens];
   return (tokens.length === 0 ? [{ description: DEFAULT_TOKEN_DESCRIPTION }] : tokens).map((written: BootstrapToken) => {
     const token = written.token ?? fresh.shift();
-    if (!token) throw new Error('applyInitDefaults was given fewer tokens than countMissingTokens says');
+    if (!token) throw new Error('there are fewer fresh tokens than countMissingTokens says');
     const usages = written.usages?.length ? written.usages : DEFAULT_TOKEN_USAGES;
     const groups = written.groups?.length ? written.groups : usages.includes('authentication') ? DEFAULT_TOKEN_GROUPS : [];
     // With `expires` kubeadm would add a ttl too, and then refuse the pair.

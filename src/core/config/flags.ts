@@ -4,6 +4,7 @@ import { type FlagValue, isProblem } from './flag-values.ts';
 import { INIT_FLAGS } from './flags-init.ts';
 import { JOIN_FLAGS, needlessFlags } from './flags-join.ts';
 import { RESET_FLAGS } from './flags-reset.ts';
+import { TOKEN_FLAGS } from './flags-token.ts';
 import { UPGRADE_FLAGS, type UpgradeCommand } from './flags-upgrade.ts';
 import { checkValues, type LoadedConfig } from './load.ts';
 import type { ModelKind, ModelSet } from './model.ts';
@@ -12,7 +13,7 @@ import { type Origin, positionsOf } from './origins.ts';
 /**
  * Lay flags of the command line, under kubeadm's names, over the models of a file. A flag wins over the file. kubeadm forbids most
  * mixtures; here only contradictions are errors. The values are judged afterwards, once: load the file with `check: 'structure'`.
- * Names are without dashes; positional arguments are among them (`api-server-endpoint`, `version`). Flags of other names, and those that
+ * Names are without dashes; positional arguments are among them (`api-server-endpoint`, `bootstrap-token`, `version`). Flags of other names, and those that
  * are undefined or empty, do not count.
  */
 export type Flags = Readonly<Record<string, FlagValue | undefined>>;
@@ -31,6 +32,11 @@ export function mergeJoinFlags(config: LoadedConfig, flags: Flags): LoadedConfig
 /** Flags of `reset` over ResetConfiguration, which exists afterwards. */
 export function mergeResetFlags(config: LoadedConfig, flags: Flags): LoadedConfig {
   return checkValues(merge({ reset: {}, ...config }, flags, RESET_FLAGS));
+}
+
+/** Flags and argument (`bootstrap-token`) of `token create`: InitConfiguration afterwards has one token. */
+export function mergeTokenFlags(config: LoadedConfig, flags: Flags): LoadedConfig {
+  return checkValues(merge({ ...config, init: { bootstrapTokens: [{}] } }, flags, TOKEN_FLAGS));
 }
 
 /** Flags and argument (`version`) of one command of `upgrade` over UpgradeConfiguration, which exists afterwards. */
@@ -59,7 +65,7 @@ function merge(config: LoadedConfig, flags: Flags, table: FlagTable): LoadedConf
 }
 
 /** They have no dashes. */
-const ARGUMENTS: ReadonlySet<string> = new Set(['api-server-endpoint', 'version']);
+const ARGUMENTS: ReadonlySet<string> = new Set(['api-server-endpoint', 'bootstrap-token', 'version']);
 
 const ALL_KINDS: ReadonlySet<ModelKind> = new Set([
   'InitConfiguration',

@@ -1,0 +1,128 @@
+import { isBootstrapToken, TOKEN_FORM } from '../core/config/bootstrap-token.ts';
+import { applyTokenDefaults } from '../core/config/defaults.ts';
+import { mergeTokenFlags } from '../core/config/flags.ts';
+import { emptyConfig, type LoadedConfig, loadConfig } from '../core/config/load.ts';
+import type { BootstrapToken } from '../core/config/model.ts';
+import { AppError, type ExitCode, usageError } from '../core/errors.ts';
+import { planDocument } from '../core/plan/document.ts';
+import { joinCommand } from '../core/token/join-command.ts';
+import { renderTokenList } from '../core/token/token-list.ts';
+import { type CompleteToken, tokenSecret } from '../core/token/token-secret.ts';
+import type { Cluster } from '../ports/cluster.ts';
+import type { Services } from '../ports/services.ts';
+import { createTokens, deleteTokens, listTokens, requireFreeIds } from '../workflows/bootstrap-tokens.ts';
+import { requireValid } from './load-config-file.ts';
+import { openCluster } from './open-cluster.ts';
+import type { CommandOptions } from './program.ts';
+import { flagList, flagText, kubeadmFlags, verbosityOf } from './read-options.ts';
+import { formatOf } from './show-document.ts';
+import { renderPlan } from './show-plan.ts';
+
+/** `token generate`: needs no cluster. */
+export async function runTokenGenerate(services: Services): Promise<ExitCode> {
+  services.output.stdout(`${(await services.newToken()).reveal()}\n`);
+  return 0;
+}
+
+/** `token list`. */
+export async function runTokenList(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  const { tokens, problems } = await withCluster(services, options, listTokens);
+  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
+  for (const message of problems) reporter.report({ level: 'warning', code: 'TOKEN_SECRET_INVALID', message });
+  services.output.stdout(renderTokenList(tokens, formatOf(options), services.clock.now()));
+  return 0;
+}
+
+/** `token create [TOKEN]`: prints the token or, with `--print-join-command`, the command that joins by it. */
+export async function runTokenCreate(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  refuseCertificateKey(options);
+  const config = await readTokens(services, args[0], options);
+  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
+  for (const warning of requireValid(config)) reporter.report({ level: 'warning', ...warning });
+  const tokens = await completeTokens(services, config.init?.bootstrapTokens ?? []);
+  const first = tokens[0] as CompleteToken;
+  const dryRun = options.dryRun === true;
+  const opened = await openCluster(services, options, { dryRun, staged: false });
+  try {
+    // Whatever may refuse does so before the token is there.
+    const line =
+      options.printJoinCommand === true ? joinCommand(requireAuthority(opened.apiServer), first.token).reveal() : first.token.reveal();
+    const secrets = tokens.map((token) => tokenSecret(token, services.clock.now()));
+    if (opened.cluster !== null) await requireFreeIds(opened.cluster, tokens.map(idOf));
+    if (dryRun) {
+      const changes = secrets.map((object) => ({ kind: 'create-object', object, because: 'it is a new token' }) as const);
+      const { hosts: _, ...plan } = planDocument([{ name: '', phases: [{ phase: 'token', plan: { changes } }] }], opened.warnings);
+      services.output.stdout(renderPlan({ ...plan, hosts: [] }, formatOf(options), services.output.colour));
+      return 0;
+    }
+    await createTokens(opened.cluster as Cluster, secrets);
+    services.output.stdout(`${line}\n`);
+    return 0;
+  } finally {
+    await opened.cluster?.close();
+  }
+}
+
+/** `token delete ID|TOKEN...`. */
+export async function runTokenDelete(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  const ids = args.map((text, i) => {
+    if (/^[a-z0-9]{6}$/.test(text)) return text;
+    if (isBootstrapToken(text)) return text.slice(0, 6);
+    // It may be a token with a slip of the pen: it is not repeated.
+    throw usageError(`argument ${i + 1} of token delete is neither a token id nor a token`, `Write [a-z0-9]{6} or ${TOKEN_FORM}`);
+  });
+  const dryRun = options.dryRun === true;
+  const onDeleted = (id: string): void => services.output.stdout(`bootstrap token "${id}" deleted${dryRun ? ' (dry run)' : ''}\n`);
+  await withCluster(services, options, (cluster) => deleteTokens(cluster, [...new Set(ids)], { onDeleted, dryRun }));
+  return 0;
+}
+
+async function withCluster<T>(services: Services, options: CommandOptions, use: (cluster: Cluster) => Promise<T>): Promise<T> {
+  const { cluster } = await openCluster(services, options, { dryRun: false, staged: false });
+  try {
+    return await use(cluster as Cluster);
+  } finally {
+    await cluster?.close();
+  }
+}
+
+function refuseCertificateKey(options: CommandOptions): void {
+  if (flagText(options, 'certificateKey') === undefined) return;
+  if (options.printJoinCommand !== true) throw usageError('cannot use --certificate-key without --print-join-command');
+  const mend = 'Leave --certificate-key out for a worker; for a control plane use kubeadm token create';
+  throw new AppError({ code: 'NOT_BUILT', message: 'joining control planes is not built yet', mend }, { exitCode: 2 });
+}
+
+/** The options that make up a token. */
+const TOKEN_OPTIONS = ['description', 'groups', 'ttl', 'usages'] as const;
+
+/** One token of the command line, or those of a file: as in kubeadm never both, for a flag would not say which token it is about. */
+async function readTokens(services: Services, token: string | undefined, options: CommandOptions): Promise<LoadedConfig> {
+  const file = flagText(options, 'config');
+  if (file === undefined) {
+    const flags = { ...kubeadmFlags(options), ...(token === undefined ? {} : { 'bootstrap-token': token }) };
+    return mergeTokenFlags(emptyConfig(), flags);
+  }
+  const mixed = TOKEN_OPTIONS.filter((name) => flagText(options, name) !== undefined || flagList(options, name).length > 0);
+  const given = [...(token === undefined ? [] : ['a token']), ...mixed.map((name) => `--${name}`)];
+  if (given.length > 0) throw usageError(`can not mix --config with ${given.join(', ')}`, 'Write it into bootstrapTokens of the file');
+  return loadConfig(await services.input.readText(file), file, {
+    kinds: ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration'],
+  });
+}
+
+async function completeTokens(services: Services, written: readonly BootstrapToken[]): Promise<readonly CompleteToken[]> {
+  const tokens = written.length === 0 ? [{}] : written;
+  const fresh = await Promise.all(tokens.filter((each) => each.token === undefined).map(() => services.newToken()));
+  return applyTokenDefaults(tokens, fresh);
+}
+
+function idOf({ token }: CompleteToken): string {
+  return token.reveal().slice(0, 6);
+}
+
+function requireAuthority<T>(apiServer: T | null): T {
+  if (apiServer !== null) return apiServer;
+  const mend = 'A node can only be told to trust a cluster whose CA is known: put certificate-authority-data into the kubeconfig';
+  throw new AppError({ code: 'KUBECONFIG_NO_CA', message: 'no CA certificates found in the kubeconfig', mend }, { exitCode: 2 });
+}

@@ -1,0 +1,54 @@
+import type { JsonObject } from '../json.ts';
+import type { KubeObject } from './object.ts';
+
+const API_GROUP = 'rbac.authorization.k8s.io';
+const API_VERSION = `${API_GROUP}/v1`;
+const CSRS = 'system:certificates.k8s.io:certificatesigningrequests';
+
+type Named = { readonly name: string };
+type Namespaced = Named & { readonly namespace: string };
+
+const group = (name: string): JsonObject => ({ kind: 'Group', name });
+const user = (name: string): JsonObject => ({ kind: 'User', name });
+
+/** Who logs in with a bootstrap token that `init` or `token create` makes. */
+export const BOOTSTRAP_GROUP = group('system:bootstrappers:kubeadm:default-node-token');
+/** All kubelets. */
+export const NODES_GROUP = group('system:nodes');
+/** Whoever shows no credentials. */
+export const ANONYMOUS = user('system:anonymous');
+
+/** A Role that lets one ConfigMap of its namespace be read. */
+export function readConfigMapRole({ namespace, name }: Namespaced, configMap: string): KubeObject {
+  const rule = { apiGroups: [''], resources: ['configmaps'], resourceNames: [configMap], verbs: ['get'] };
+  return { apiVersion: API_VERSION, kind: 'Role', metadata: { name, namespace }, rules: [rule] };
+}
+
+/** A RoleBinding to the Role of its name. */
+export function namespacedBinding({ namespace, name }: Namespaced, subjects: readonly JsonObject[]): KubeObject {
+  const roleRef = { apiGroup: API_GROUP, kind: 'Role', name };
+  return { apiVersion: API_VERSION, kind: 'RoleBinding', metadata: { name, namespace }, roleRef, subjects };
+}
+
+function clusterBinding(name: string, clusterRole: string, subject: JsonObject): KubeObject {
+  const roleRef = { apiGroup: API_GROUP, kind: 'ClusterRole', name: clusterRole };
+  return { apiVersion: API_VERSION, kind: 'ClusterRoleBinding', metadata: { name }, roleRef, subjects: [subject] };
+}
+
+/**
+ * What lets nodes join by themselves: joining nodes look whether their name is taken, ask for a client certificate and get it approved; nodes renew theirs.
+ * And who may do what else in a cluster of kubeadm: its administrators, and the API server at the kubelets.
+ * @see kubeadm 1.36 phases/bootstraptoken/node and phases/kubeconfig (kubeadm:cluster-admins, from 1.29 on)
+ */
+export function bootstrapRbac(): readonly KubeObject[] {
+  const getNodes = { apiGroups: [''], resources: ['nodes'], verbs: ['get'] };
+  return [
+    { apiVersion: API_VERSION, kind: 'ClusterRole', metadata: { name: 'kubeadm:get-nodes' }, rules: [getNodes] },
+    clusterBinding('kubeadm:get-nodes', 'kubeadm:get-nodes', BOOTSTRAP_GROUP),
+    clusterBinding('kubeadm:kubelet-bootstrap', 'system:node-bootstrapper', BOOTSTRAP_GROUP),
+    clusterBinding('kubeadm:node-autoapprove-bootstrap', `${CSRS}:nodeclient`, BOOTSTRAP_GROUP),
+    clusterBinding('kubeadm:node-autoapprove-certificate-rotation', `${CSRS}:selfnodeclient`, NODES_GROUP),
+    clusterBinding('kubeadm:apiserver-kubelet-client', 'system:kubelet-api-admin', user('kube-apiserver-kubelet-client')),
+    clusterBinding('kubeadm:cluster-admins', 'cluster-admin', group('kubeadm:cluster-admins')),
+  ];
+}

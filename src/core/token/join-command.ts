@@ -1,0 +1,25 @@
+import { AppError } from '../errors.ts';
+import type { Secret } from '../text/secret.ts';
+import { SensitiveText } from '../text/secret.ts';
+import { caPinsOf } from './ca-pin.ts';
+
+/**
+ * The command that joins a worker, as kubeadm prints it but for the name of the program. A final blank is kubeadm's too.
+ * @param apiServer address and authorities, all of which are pinned
+ * @param token null: withheld
+ * @throws AppError CA_CERTIFICATE_INVALID when the authority can't be read
+ * @see kubeadm 1.36 app/cmd/util/join.go
+ */
+export function joinCommand(apiServer: { readonly server: string; readonly caPem: string }, token: Secret | null): SensitiveText {
+  const pins = caPinsOf(apiServer.caPem);
+  if (pins === null) {
+    const message = `the certificate authority of ${apiServer.server} holds no certificate that can be read`;
+    throw new AppError(
+      { code: 'CA_CERTIFICATE_INVALID', message, mend: 'Check certificate-authority-data in the kubeconfig' },
+      { exitCode: 2 },
+    );
+  }
+  const hashes = pins.map((pin) => `--discovery-token-ca-cert-hash ${pin} `).join('');
+  const address = apiServer.server.replaceAll('https://', '');
+  return new SensitiveText([`kubeletadm join ${address} --token `, token ?? '<value withheld>', ` ${hashes}`]);
+}
