@@ -1,0 +1,104 @@
+import { applyClusterDefaults } from '../core/config/defaults.ts';
+import { dnsIp } from '../core/config/dns-ip.ts';
+import { loadConfig } from '../core/config/load.ts';
+import type { ClusterConfiguration } from '../core/config/model.ts';
+import { AppError, isAppError } from '../core/errors.ts';
+import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
+import { decodeKubeletConfiguration } from '../core/kubelet/decode.ts';
+import type { LayeredConfig } from '../core/kubelet/layers.ts';
+import { KUBELET_CONFIG_KEY, kubeletConfigMapName } from '../core/kubernetes/kubelet-config-map.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import type { Warning } from '../core/plan/change.ts';
+import { adviseClusterConfig, layerClusterConfig, type WrittenConfig } from '../core/render/cluster-config.ts';
+import type { Cluster } from '../ports/cluster.ts';
+import { readConfigMapDocument } from './cluster-documents.ts';
+
+/** What a cluster says for all its nodes. */
+export interface ClusterBaseline {
+  readonly controlPlaneMinor: Minor;
+  readonly layered: LayeredConfig;
+  readonly serviceSubnets: string | null;
+  readonly warnings: readonly Warning[];
+}
+
+/**
+ * Reads `kubelet-config` and what of `kubeadm-config` decides its defaults.
+ * @throws AppError CLUSTER_NO_KUBELET_CONFIG, CLUSTER_CONFIG_INVALID, the decoder's problems, and what `Cluster` throws
+ */
+export async function readClusterBaseline(cluster: Cluster, catalogue: Catalogue): Promise<ClusterBaseline> {
+  const minor = parseMinor(await cluster.version()) ?? NEWEST_MINOR;
+  const settings = applyClusterDefaults((await readClusterConfiguration(cluster)) ?? {});
+  const defaults = {
+    clusterDNS: dnsIp(settings.networking.serviceSubnet),
+    dnsDomain: settings.networking.dnsDomain,
+    certificatesDir: settings.certificatesDir,
+  };
+  const { baseline, warnings } = await readKubeletConfig(cluster, minor, catalogue);
+  const layered = layerClusterConfig(defaults, baseline);
+  return {
+    controlPlaneMinor: minor,
+    layered,
+    serviceSubnets: settings.networking.serviceSubnet,
+    warnings: [...warnings, ...adviseClusterConfig(layered, defaults)],
+  };
+}
+
+/** An object, or null where the credentials may not look. */
+export async function unlessForbidden(found: Promise<KubeObject | null>): Promise<KubeObject | null> {
+  try {
+    return await found;
+  } catch (error) {
+    if (isAppError(error, 'CLUSTER_FORBIDDEN')) return null;
+    throw error;
+  }
+}
+
+/** The cluster's kubeadm-config; null in a cluster that kubeadm did not make, or where the credentials may not read it. */
+async function readClusterConfiguration(cluster: Cluster): Promise<ClusterConfiguration | null> {
+  const found = await unlessForbidden(
+    cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'kubeadm-config' }),
+  );
+  const text = (found?.data as Readonly<Record<string, string>> | undefined)?.ClusterConfiguration;
+  if (text === undefined) return null;
+  const { cluster: model, problems } = loadConfig(text, 'ConfigMap kube-system/kubeadm-config', {
+    kinds: ['ClusterConfiguration'],
+    allowDeprecated: true,
+  });
+  const errors = problems.filter(({ severity }) => severity !== 'warning');
+  if (errors.length > 0) throw new AppError(errors);
+  return model ?? null;
+}
+
+/**
+ * The KubeletConfiguration of all nodes. What its version of the types does not know is left out with a warning, as kubeadm does; wrong types are errors.
+ * @see kubeadm 1.36 componentconfigs: `kubelet-config`; `kubelet-config-1.X` up to 1.23
+ */
+async function readKubeletConfig(
+  cluster: Cluster,
+  minor: Minor,
+  catalogue: Catalogue,
+): Promise<{ baseline: WrittenConfig; warnings: readonly Warning[] }> {
+  const name = kubeletConfigMapName(minor);
+  const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name });
+  if (found === null) {
+    const message = `there is no ConfigMap kube-system/${name} in the cluster (${formatMinor(minor)})`;
+    throw new AppError({
+      code: 'CLUSTER_NO_KUBELET_CONFIG',
+      message,
+      mend: 'Upload one with: kubeletadm init phase upload-config kubelet --kubeconfig admin.conf',
+    });
+  }
+  const document = readConfigMapDocument(found, KUBELET_CONFIG_KEY);
+  const { value, fields, problems } = decodeKubeletConfiguration(document, {
+    minor: Math.min(minor, NEWEST_MINOR),
+    catalogue,
+    lenient: true,
+  });
+  const errors = problems.filter(({ severity }) => severity !== 'warning');
+  if (errors.length > 0) throw new AppError(errors);
+  const warnings = problems.map(({ code, message, path, position }): Warning => {
+    const place = position === undefined ? '' : `${position.file}:${position.line}: `;
+    return { code, message: `${place}${path ?? ''} ${message}`.trim(), ...(path === undefined ? {} : { field: path }) };
+  });
+  return { baseline: { value, fields, source: document.file }, warnings };
+}
