@@ -6,10 +6,11 @@ import type { Catalogue, Minor } from '../catalogue.ts';
 import { NEWEST_MINOR } from '../catalogue.ts';
 import { type DecodedKubeletConfiguration, decodeKubeletConfiguration } from '../decode.ts';
 import { fillKubeletDefaults, gatesOf } from '../defaults/default-kubelet-configuration.ts';
-import { resolveFeatureGates } from '../feature-gates.ts';
+import { type GateFault, resolveFeatureGates } from '../feature-gates.ts';
 import { gateFindings } from './gate-rules.ts';
+import { liveChangeWarnings, shadowWarnings } from './live-warnings.ts';
 import { applyRules, type Finding, type RuleFacts } from './rule.ts';
-import { VALIDATION_RULES } from './rules.ts';
+import { ADVICE_RULES, STARTUP_RULES, VALIDATION_RULES } from './rules.ts';
 
 export interface JudgeOptions {
   /**
@@ -58,14 +59,39 @@ export function judgeKubeletConfiguration(document: SourceDocument, options: Jud
   const place = placer(document, decoded);
   // A document of another kind was not read: there is nothing to judge.
   const isRead = decoded.problems.every(({ code }) => code !== 'CONFIG_WRONG_KIND');
-  const found = isRead
-    ? [
-        ...gateFindings(gates.faults, minor, catalogue).map((finding) => place(finding, isNewer && finding.id === 'KUBELET_UNKNOWN_GATE')),
-        ...applyRules(VALIDATION_RULES, facts).map((finding) => place(finding, false)),
-      ]
-    : [];
-  const problems = [...decoded.problems, ...found.filter((problem) => problem !== null)].sort(byPosition);
+  const found = isRead ? [...errorsOf(facts, gates.faults), ...warningsOf(facts, options)] : [];
+  const isWarning = (finding: Named): boolean => finding.kind !== 'error' || (isNewer && finding.id === 'KUBELET_UNKNOWN_GATE');
+  const problems = [
+    ...decoded.problems,
+    ...found.map((finding) => place(finding, isWarning(finding))).filter((problem) => problem !== null),
+  ].sort(byPosition);
   return { decoded, effective, ok: problems.every(({ severity }) => severity === 'warning'), problems };
+}
+
+/** `startup`: the kubelet accepts it and then does not start. */
+type Named = Finding & { readonly id: string; readonly kind: 'error' | 'startup' | 'advice' };
+
+function errorsOf(facts: RuleFacts, faults: readonly GateFault[]): readonly Named[] {
+  const findings = [...gateFindings(faults, facts.minor, facts.catalogue), ...applyRules(VALIDATION_RULES, facts)];
+  return findings.map((finding) => ({ ...finding, kind: 'error' }));
+}
+
+function warningsOf(facts: RuleFacts, { flags, running }: JudgeOptions): readonly Named[] {
+  const advice = [
+    ...applyRules(ADVICE_RULES, facts),
+    ...(flags === undefined ? [] : shadowWarnings(flags, facts.given, facts)),
+    ...(running === undefined ? [] : liveChangeWarnings(running, facts.given, facts)),
+  ];
+  return [
+    ...applyRules(STARTUP_RULES, facts).map(
+      (finding): Named => ({
+        ...finding,
+        message: `the kubelet takes this, and then does not start: ${finding.message}`,
+        kind: 'startup',
+      }),
+    ),
+    ...advice.map((finding): Named => ({ ...finding, kind: 'advice' })),
+  ];
 }
 
 /** Makes problems of findings; null for those that rest on a value that could not be read. */

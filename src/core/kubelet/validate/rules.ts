@@ -1,4 +1,5 @@
 import { ALLOCATABLE_RULES } from './allocatable-rules.ts';
+import { DEPRECATION_RULES } from './deprecation-rules.ts';
 import { GATED_FIELD_RULES } from './gate-rules.ts';
 import { IMAGE_RULES } from './image-rules.ts';
 import { LOGGING_RULES } from './logging-rules.ts';
@@ -6,6 +7,10 @@ import { NUMBER_RULES } from './number-rules.ts';
 import { RESOURCE_RULES } from './resource-rules.ts';
 import type { Rule } from './rule.ts';
 import { SHUTDOWN_RULES } from './shutdown-rules.ts';
+import { EVICTION_STARTUP_RULES } from './startup-eviction.ts';
+import { MANAGER_STARTUP_RULES } from './startup-managers.ts';
+import { RESERVATION_STARTUP_RULES } from './startup-reservations.ts';
+import { IGNORED_VALUE_RULES, SERVING_STARTUP_RULES } from './startup-serving.ts';
 import { TAINT_RULES } from './taint-rules.ts';
 import { WORD_RULES } from './word-rules.ts';
 
@@ -24,3 +29,14 @@ export const VALIDATION_RULES: readonly Rule[] = [
   ...TAINT_RULES,
   ...LOGGING_RULES,
 ];
+
+/** What the kubelet accepts and then does not start with, as far as that can be told without the host. */
+export const STARTUP_RULES: readonly Rule[] = [
+  ...EVICTION_STARTUP_RULES,
+  ...RESERVATION_STARTUP_RULES,
+  ...MANAGER_STARTUP_RULES,
+  ...SERVING_STARTUP_RULES,
+];
+
+/** What works, but not as meant or not for long. */
+export const ADVICE_RULES: readonly Rule[] = [...IGNORED_VALUE_RULES, ...DEPRECATION_RULES];
