@@ -63,7 +63,7 @@ function planUpload(found: NonNullable<Found>, input: UploadKubeletConfigInput):
   const name = kubeletConfigMapName(input.controlPlaneMinor);
   const [role, binding] = kubeletConfigRbac(name);
   const { change, warnings } = planConfigMap(found.configMap, kubeletConfigMap(name, input.yaml, input.generated), input.forceUpload);
-  const changes = [change, diffRbac(found.role, role), diffRbac(found.binding, binding)].filter((one) => one !== null);
+  const changes = [...(change === null ? [] : [change]), ...diffRbac(found.role, role), ...diffRbac(found.binding, binding)];
   const noop =
     changes.length > 0
       ? {}

@@ -1,23 +1,35 @@
 import { type Json, type JsonObject, jsonEqual } from '../json.ts';
 import type { ClusterChange } from '../plan/change.ts';
 import type { KubeObject } from './object.ts';
+import { refOf } from './object-ref.ts';
 
 /**
- * What brings an RBAC object (Role, ClusterRole or a binding) to what is wanted; null when nothing. Labels and annotations that others put on it stay.
+ * What brings an RBAC object (Role, ClusterRole or a binding) to what is wanted; empty when nothing. Labels and annotations that others put on it stay.
+ * The API takes no other roleRef for a binding that is there: it is deleted and created anew, as `kubectl auth reconcile` does.
  */
-export function diffRbac(found: KubeObject | null, wanted: KubeObject): ClusterChange | null {
-  if (found === null) return { kind: 'create-object', object: wanted, because: 'it is missing' };
+export function diffRbac(found: KubeObject | null, wanted: KubeObject): readonly ClusterChange[] {
+  if (found === null) return [{ kind: 'create-object', object: wanted, because: 'it is missing' }];
   const fields = ['rules', 'roleRef', 'subjects'].filter(
     (field) => field in wanted && !jsonEqual(normalize(found[field]), normalize(wanted[field])),
   );
-  if (fields.length === 0) return null;
+  if (fields.length === 0) return [];
+  const because = `its ${fields.join(' and ')} ${fields.length === 1 && fields[0] === 'roleRef' ? 'differs' : 'differ'}`;
+  if (fields.includes('roleRef')) return replaceBinding(found, wanted, because);
   const object = { ...found, ...Object.fromEntries(fields.map((field) => [field, wanted[field] as Json])) } as KubeObject;
-  return {
-    kind: 'update-object',
-    object,
-    before: found,
-    because: `its ${fields.join(' and ')} ${fields.length === 1 && fields[0] === 'roleRef' ? 'differs' : 'differ'}`,
-  };
+  return [{ kind: 'update-object', object, before: found, because }];
+}
+
+function replaceBinding(found: KubeObject, wanted: KubeObject, because: string): readonly ClusterChange[] {
+  const { labels, annotations } = found.metadata;
+  const kept = { ...(labels === undefined ? {} : { labels }), ...(annotations === undefined ? {} : { annotations }) };
+  return [
+    { kind: 'delete-object', ref: refOf(found), because: `${because}, and a roleRef cannot be changed` },
+    {
+      kind: 'create-object',
+      object: { ...wanted, metadata: { ...kept, ...wanted.metadata } },
+      because: 'it was deleted to get another roleRef',
+    },
+  ];
 }
 
 /** Without what the API server fills in: the apiGroup of users and groups. */

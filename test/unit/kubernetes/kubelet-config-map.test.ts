@@ -109,16 +109,17 @@ describe('diffRbac', () => {
   };
 
   it('creates what is missing', () => {
-    expect(diffRbac(null, role)).toEqual({ kind: 'create-object', object: role, because: 'it is missing' });
+    expect(diffRbac(null, role)).toEqual([{ kind: 'create-object', object: role, because: 'it is missing' }]);
   });
 
   it('leaves what the API server filled in and what others put on', () => {
-    expect(diffRbac(stored, binding)).toBeNull();
+    expect(diffRbac(stored, binding)).toEqual([]);
   });
 
   it('replaces only what differs', () => {
     const found = { ...stored, subjects: [{ kind: 'Group', name: 'system:nodes' }] };
-    const change = diffRbac(found, binding);
+    const [change, ...more] = diffRbac(found, binding);
+    expect(more).toEqual([]);
     expect(change).toMatchObject({ kind: 'update-object', before: found, because: 'its subjects differ' });
     expect(change).toMatchObject({ object: { metadata: stored.metadata, subjects: binding.subjects, roleRef: binding.roleRef } });
   });
@@ -130,9 +131,9 @@ describe('diffRbac', () => {
       'the role',
       { ...binding, roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'other' } },
       binding,
-      'its roleRef differs',
+      'its roleRef differs, and a roleRef cannot be changed',
     ],
-    ['several', { ...binding, roleRef: null, subjects: [] }, binding, 'its roleRef and subjects differ'],
+    ['several', { ...binding, roleRef: null, subjects: [] }, binding, 'its roleRef and subjects differ, and a roleRef cannot be changed'],
     [
       'a subject of another API group',
       { ...binding, subjects: [{ kind: 'Group', name: 'system:nodes', apiGroup: 'example.com' }] },
@@ -140,6 +141,6 @@ describe('diffRbac', () => {
       'its subjects differ',
     ],
   ])('says that %s', (_, found, wanted, because) => {
-    expect(diffRbac(found, wanted)?.because).toBe(because);
+    expect(diffRbac(found, wanted)[0]?.because).toBe(because);
   });
 });

@@ -145,6 +145,18 @@ describe('upload-config/kubelet', () => {
     expect(await plan(cluster)).toMatchObject({ changes: [] });
   });
 
+  it('replaces a RoleBinding to another Role, which the API does not change', async () => {
+    const [role, binding] = RBAC as readonly [KubeObject, KubeObject];
+    const other = { ...binding, metadata: { ...binding.metadata, labels: { theirs: 'x' } } };
+    const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'other' };
+    const cluster = fakeCluster({ objects: [GENERATED, role, { ...other, roleRef }] });
+    expect((await plan(cluster)).changes.map(({ kind }) => kind)).toEqual(['delete-object', 'create-object']);
+    await run(cluster);
+    const ref = { apiVersion: binding.apiVersion, kind: binding.kind, namespace: 'kube-system', name: binding.metadata.name };
+    expect(await cluster.get(ref)).toMatchObject({ metadata: { labels: { theirs: 'x' } }, roleRef: binding.roleRef });
+    expect(await plan(cluster)).toMatchObject({ changes: [] });
+  });
+
   it('overwrites nothing that changed since it was looked at', async () => {
     const cluster = fakeCluster({ objects: [kubeletConfigMap('kubelet-config', OTHER, true), ...RBAC] });
     const look = await uploadConfigKubelet.look(contextOf(cluster), INPUT);
