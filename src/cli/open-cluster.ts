@@ -1,5 +1,6 @@
 import { type Kubeconfig, type KubeconfigCluster, parseKubeconfig, resolveContext } from '../core/config/kubeconfig.ts';
-import { AppError, usageError } from '../core/errors.ts';
+import { type KubeconfigText, mergeKubeconfigs } from '../core/config/kubeconfig-merge.ts';
+import { AppError } from '../core/errors.ts';
 import type { Warning } from '../core/plan/change.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Services } from '../ports/services.ts';
@@ -22,7 +23,7 @@ export interface OpenedCluster {
 const NO_CLUSTER: OpenedCluster = { cluster: null, apiServer: null, warnings: [] };
 
 /**
- * Connects with an administrator's kubeconfig: `--kubeconfig`, then KUBECONFIG, `~/.kube/config`, `/etc/kubernetes/admin.conf`. Files staged into a directory
+ * Connects with an administrator's kubeconfig: `--kubeconfig`, then KUBECONFIG (several files are merged), `~/.kube/config`, `/etc/kubernetes/admin.conf`. Files staged into a directory
  * belong to no cluster unless one is named.
  * @throws AppError NO_API_SERVER (exit code 2) when a real run finds none; what the kubeconfig and the server say
  */
@@ -31,8 +32,8 @@ export async function openCluster(
   options: CommandOptions,
   run: { readonly dryRun: boolean; readonly staged: boolean },
 ): Promise<OpenedCluster> {
-  const file = await kubeconfigFile(services, options, run.staged);
-  if (file === null) {
+  const found = await findKubeconfig(services, options, run.staged);
+  if (found === null) {
     if (run.dryRun || run.staged) return NO_CLUSTER;
     throw new AppError(
       {
@@ -43,7 +44,7 @@ export async function openCluster(
       { exitCode: 2 },
     );
   }
-  const text = await services.input.readText(file);
+  const { file, text } = found;
   const kubeconfig = parseKubeconfig(text, file);
   const context = flagText(options, 'context');
   const target = resolveContext(kubeconfig, context);
@@ -61,17 +62,25 @@ export async function openCluster(
   );
 }
 
-async function kubeconfigFile(services: Services, options: CommandOptions, staged: boolean): Promise<string | null> {
+async function findKubeconfig(services: Services, options: CommandOptions, staged: boolean): Promise<KubeconfigText | null> {
+  const read = async (file: string): Promise<KubeconfigText> => ({ file, text: await services.input.readText(file) });
   const given = flagText(options, 'kubeconfig');
-  if (given !== undefined) return given;
+  if (given !== undefined) return read(given);
   if (staged) return null;
-  const fromEnv = services.env.KUBECONFIG?.split(':').filter(Boolean) ?? [];
-  if (fromEnv.length > 1) throw usageError('KUBECONFIG names several files', 'Give one with --kubeconfig');
-  const candidates = fromEnv.length === 1 ? fromEnv : [`${services.homeDirectory}/.kube/config`, '/etc/kubernetes/admin.conf'];
-  for (const candidate of candidates) if (await services.input.exists(candidate)) return candidate;
-  if (fromEnv[0] !== undefined)
-    throw new AppError({ code: 'INPUT_UNREADABLE', message: `KUBECONFIG names ${fromEnv[0]}, and there is no such file` }, { exitCode: 2 });
+  const named = services.env.KUBECONFIG?.split(':').filter(Boolean) ?? [];
+  const found: KubeconfigText[] = [];
+  for (const file of named) if (await services.input.exists(file)) found.push(await read(file));
+  if (found.length > 1) return { file: 'KUBECONFIG', text: mergeKubeconfigs(found) };
+  if (found[0] !== undefined) return found[0];
+  if (named.length > 0) throw noSuchKubeconfig(named);
+  for (const file of [`${services.homeDirectory}/.kube/config`, '/etc/kubernetes/admin.conf'])
+    if (await services.input.exists(file)) return read(file);
   return null;
+}
+
+function noSuchKubeconfig(named: readonly string[]): AppError {
+  const message = `KUBECONFIG names ${named.join(' and ')}, and there is no such file`;
+  return new AppError({ code: 'INPUT_UNREADABLE', message, mend: 'Give another with --kubeconfig' }, { exitCode: 2 });
 }
 
 /** The authority as PEM, wherever the kubeconfig has it. Null when it has none (public CAs, or no verification). */
