@@ -19,6 +19,9 @@ const QUIET_MS = 5_000;
 const ENOUGH_FATAL_STARTS = 2;
 /** Older kubelets print hundreds of lines of usage after a flag they don't know. */
 const JOURNAL_LINES = 500;
+/** What was said before the restart is about another configuration. The restart itself came a little before the waiting. */
+const RESTART_SECONDS = 5;
+const LONGEST_CAUSE = 500;
 
 /** The kubelet's unit and healthz as they are now. */
 export function kubeletHealth(url: string | null) {
@@ -59,7 +62,10 @@ export async function waitForHealthyKubelet(context: PhaseContext, phase: string
     const crashing = state.unit !== null && isCrashing(state.unit, restartsBefore);
     const late = waitedMs >= target.timeoutMs;
     if (late || (crashing && restarts !== explainedRestarts)) {
-      const failure = await explainFailure(context, state.unit, !crashing && state.unit?.activeState === 'active');
+      const failure = await explainFailure(context, state.unit, {
+        waitedMs,
+        lastRunOnly: !crashing && state.unit?.activeState === 'active',
+      });
       if (late || failure.fatal) throw unhealthy(context, phase, failure, waitedMs);
       explainedRestarts = restarts;
     }
@@ -84,9 +90,10 @@ function isCrashing(unit: UnitState, restartsBefore: number): boolean {
 async function explainFailure(
   context: PhaseContext,
   unit: UnitState | null,
-  lastRunOnly: boolean,
+  { waitedMs, lastRunOnly }: { readonly waitedMs: number; readonly lastRunOnly: boolean },
 ): Promise<KubeletFailure & { readonly journal: string }> {
-  const argv = ['journalctl', '--unit=kubelet', `--lines=${JOURNAL_LINES}`, '--output=cat', '--no-pager', '--boot'];
+  const since = `--since=-${Math.ceil(waitedMs / 1000) + RESTART_SECONDS}s`;
+  const argv = ['journalctl', '--unit=kubelet', since, `--lines=${JOURNAL_LINES}`, '--output=cat', '--no-pager', '--boot'];
   const { journal } = await context.host.ask(
     { journal: { kind: 'command', argv } },
     context.signal === undefined ? {} : { signal: context.signal },
@@ -101,11 +108,16 @@ function unhealthy(
   failure: KubeletFailure & { readonly journal: string },
   waitedMs: number,
 ): AppError {
-  const message = `${phase}: the kubelet is not healthy after ${formatSeconds(waitedMs)}: ${failure.cause}`;
+  const message = `${phase}: the kubelet is not healthy after ${formatSeconds(waitedMs)}: ${shorten(failure.cause)}`;
   return new AppError(
     { host: context.host.name, code: 'KUBELET_UNHEALTHY', message, mend: `${failure.mend}, then run the same command again` },
     { detail: failure.journal },
   );
+}
+
+/** A kubelet may say pages in one line: all of it comes with the journal. */
+function shorten(cause: string): string {
+  return cause.length <= LONGEST_CAUSE ? cause : `${cause.slice(0, LONGEST_CAUSE)}...`;
 }
 
 function describe({ unit, healthz }: { readonly unit: UnitState | null; readonly healthz: HttpFact | null }): string {

@@ -101,6 +101,25 @@ describe('waitForHealthyKubelet', () => {
     expect(host.performed).toEqual([]);
   });
 
+  it('reads the journal from the restart on: what the kubelet died of last week is not the cause', async () => {
+    const it = world();
+    crashLoop(it, SWAP, 2);
+    const asked: (readonly string[])[] = [];
+    const ask = it.host.ask;
+    it.host.ask = (questions, options) => {
+      if (questions.journal?.kind === 'command') asked.push(questions.journal.argv);
+      return ask(questions, options);
+    };
+    await failureOf(it.wait());
+    expect(asked).toEqual([expect.arrayContaining(['--unit=kubelet', '--since=-25s'])]);
+  });
+
+  it('says no more than a few lines of what it found', async () => {
+    const it = world();
+    crashLoop(it, SWAP.replace('running with swap', `${'x'.repeat(40_000)} running with swap`).replace('swap is not', 'swap is'), 30);
+    expect((await failureOf(it.wait())).message.length).toBeLessThan(800);
+  });
+
   it('ends early when the kubelet dies twice of what waiting does not heal', async () => {
     const it = world();
     crashLoop(it, SWAP, 9);
