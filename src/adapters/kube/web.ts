@@ -1,0 +1,193 @@
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { connect, isIP, type Socket } from 'node:net';
+import { type TLSSocket, connect as tlsConnect } from 'node:tls';
+import { type ProxyEnvironment, proxyFor, showProxy } from '../../core/network/proxy.ts';
+import type { WebAnswer, WebFailure } from '../../core/network/web-answer.ts';
+import type { Trust, Web, WebRequest } from '../../ports/web.ts';
+import { machineAuthorities } from './machine-authorities.ts';
+import { openTunnel } from './tunnel.ts';
+import { certificateTrouble, peerOf, troubleOf, WebError } from './web-trouble.ts';
+
+const DEFAULT_TIMEOUT_MS = 10_000;
+const DEFAULT_MAX_BYTES = 4 * 1024 * 1024;
+/** How long something that does not speak TLS may take to show what it is. */
+const BANNER_MS = 1_000;
+
+/**
+ * The web as Node reaches it. Whether a certificate is accepted is decided before the first byte of a request is sent.
+ * @param env names the proxy, and files with authorities (SSL_CERT_FILE, NODE_EXTRA_CA_CERTS)
+ */
+export function nodeWeb(env: ProxyEnvironment): Web {
+  return {
+    get: async (request): Promise<WebAnswer | WebFailure> => {
+      const { signal, timeoutMs = DEFAULT_TIMEOUT_MS } = request;
+      signal?.throwIfAborted();
+      const stop = new AbortController();
+      const onAbort = () => stop.abort();
+      signal?.addEventListener('abort', onAbort, { once: true });
+      const timer = setTimeout(onAbort, timeoutMs);
+      try {
+        return await ask(request, env, stop.signal);
+      } catch (error) {
+        signal?.throwIfAborted();
+        return { kind: 'failed', trouble: stop.signal.aborted ? { kind: 'timed-out' } : troubleOf(error) };
+      } finally {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', onAbort);
+      }
+    },
+  };
+}
+
+async function ask(request: WebRequest, env: ProxyEnvironment, signal: AbortSignal): Promise<WebAnswer> {
+  const url = new URL(request.url);
+  const ca = await authoritiesOf(request.trust, env);
+  const proxy = request.proxyUrl === undefined ? environmentProxy(url, env) : usable(new URL(request.proxyUrl));
+  const dial = dialer(url, proxy, signal);
+  const name = request.serverName ?? hostOf(url);
+  const raw = await dial();
+  try {
+    const socket = await secure(raw, name, ca, signal).catch(async (error: unknown) => {
+      const trouble = troubleOf(error);
+      throw trouble.kind === 'not-tls' ? new WebError({ ...trouble, speaks: await listen(dial) }, error) : error;
+    });
+    const peer = peerOf(socket.getPeerX509Certificate());
+    const code = socket.authorizationError as unknown as string | null;
+    // Node is told to go on with any certificate so that the one shown can be named here; nothing has been sent yet.
+    if (request.trust.kind !== 'unverified' && !socket.authorized) throw new WebError(certificateTrouble(String(code), name, peer));
+    const response = await send(socket, url, signal);
+    const text = await readBody(response, request.maxBytes ?? DEFAULT_MAX_BYTES);
+    return { kind: 'answer', status: response.statusCode ?? 0, ...headersOf(response), text, peer };
+  } finally {
+    raw.destroy();
+  }
+}
+
+type Dial = () => Promise<Socket>;
+
+/** Opens connections to the server of a URL, directly or through the proxy. */
+function dialer(url: URL, proxy: URL | null, signal: AbortSignal): Dial {
+  const [host, port] = [hostOf(url), url.port === '' ? 443 : Number(url.port)];
+  return async () => {
+    signal.throwIfAborted();
+    const socket =
+      proxy === null ? await connected(connect({ host, port }), 'connect', signal) : await openTunnel(proxy, host, port, signal);
+    // What fails later is told by whoever uses the socket.
+    socket.on('error', () => undefined);
+    return socket;
+  };
+}
+
+function environmentProxy(url: URL, env: ProxyEnvironment): URL | null {
+  try {
+    return usable(proxyFor(url, env));
+  } catch (cause) {
+    throw cause instanceof WebError ? cause : new WebError({ kind: 'proxy-unusable', why: (cause as Error).message }, cause);
+  }
+}
+
+function usable(proxy: URL | null): URL | null {
+  if (proxy === null || /^https?:$/.test(proxy.protocol)) return proxy;
+  throw new WebError({ kind: 'proxy-unusable', why: `${showProxy(proxy)} is no HTTP proxy` });
+}
+
+function secure(socket: Socket, host: string, ca: readonly string[] | null, signal: AbortSignal): Promise<TLSSocket> {
+  const tls = tlsConnect({
+    socket,
+    host,
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+    ALPNProtocols: ['http/1.1'],
+    minVersion: 'TLSv1.2',
+    rejectUnauthorized: false,
+    ...(ca === null ? {} : { ca: [...ca] }),
+  });
+  return connected(tls, 'secureConnect', signal);
+}
+
+function connected<S extends Socket>(socket: S, event: 'connect' | 'secureConnect', signal: AbortSignal): Promise<S> {
+  return new Promise((resolve, reject) => {
+    const abort = () => socket.destroy(new WebError({ kind: 'timed-out' }));
+    const settle = () => signal.removeEventListener('abort', abort);
+    signal.addEventListener('abort', abort, { once: true });
+    socket.once(event, () => {
+      settle();
+      resolve(socket);
+    });
+    socket.on('error', (error) => {
+      settle();
+      reject(error);
+    });
+    socket.once('close', () => {
+      settle();
+      reject(new WebError({ kind: 'closed' }));
+    });
+  });
+}
+
+function send(socket: TLSSocket, url: URL, signal: AbortSignal): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest({
+      createConnection: () => socket,
+      host: hostOf(url),
+      method: 'GET',
+      path: `${url.pathname}${url.search}`,
+      setHost: false,
+      headers: { Host: url.host, Accept: 'application/json, */*;q=0.5', 'User-Agent': 'kubeletadm', Connection: 'close' },
+      signal,
+    });
+    request.once('error', reject);
+    request.once('response', resolve);
+    request.end();
+  });
+}
+
+async function readBody(response: IncomingMessage, maxBytes: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw new WebError({ kind: 'too-large', maxBytes });
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function headersOf({ headers }: IncomingMessage): Pick<WebAnswer, 'contentType' | 'date' | 'location'> {
+  const date = new Date(headers.date ?? '');
+  return {
+    contentType: (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '',
+    date: Number.isNaN(date.getTime()) ? null : date,
+    location: headers.location ?? null,
+  };
+}
+
+/** What something that does not speak TLS says by itself, or to a plain request. */
+async function listen(dial: Dial): Promise<'ssh' | 'http' | null> {
+  const socket = await dial().catch(() => null);
+  if (socket === null) return null;
+  const first = new Promise<string>((resolve) => {
+    socket.once('data', (data: Buffer) => resolve(data.toString('latin1')));
+    socket.once('close', () => resolve(''));
+    setTimeout(() => socket.write('GET / HTTP/1.0\r\n\r\n'), BANNER_MS / 2).unref();
+    setTimeout(() => resolve(''), BANNER_MS).unref();
+  });
+  const said = await first.finally(() => socket.destroy());
+  if (said.startsWith('SSH-')) return 'ssh';
+  return said.startsWith('HTTP/') ? 'http' : null;
+}
+
+async function authoritiesOf(trust: Trust, env: ProxyEnvironment): Promise<readonly string[] | null> {
+  switch (trust.kind) {
+    case 'unverified':
+      return null;
+    case 'authorities':
+      return [trust.pem];
+    case 'machine':
+      return machineAuthorities(env);
+  }
+}
+
+/** Without the brackets of an IPv6 address. */
+function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '');
+}

@@ -1,0 +1,32 @@
+import type { WebAnswer, WebFailure } from '../core/network/web-answer.ts';
+
+/** Whom a server may prove its name by. */
+export type Trust =
+  /** Nobody: what is answered is believed only for what it proves by itself, e.g. a signature. */
+  | { readonly kind: 'unverified' }
+  /** The authorities of a PEM bundle and no others. */
+  | { readonly kind: 'authorities'; readonly pem: string }
+  /** The authorities of this machine, for servers of the internet. */
+  | { readonly kind: 'machine' };
+
+export interface WebRequest {
+  readonly url: string;
+  readonly trust: Trust;
+  /** The name the server's certificate must have, where it is not that of the URL. */
+  readonly serverName?: string;
+  /** In place of the proxy that the environment names. */
+  readonly proxyUrl?: string;
+  /** For everything from the first packet to the last byte; default 10,000. */
+  readonly timeoutMs?: number;
+  /** More than this is an answer nobody wants; default 4 MiB. */
+  readonly maxBytes?: number;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Reads documents over HTTPS: anonymously, without following redirections, each over a connection of its own, through the proxy that the environment names.
+ * What went wrong is a value, because whoever asks decides whether it passes. Rejects only with the signal's reason.
+ */
+export interface Web {
+  get(request: WebRequest): Promise<WebAnswer | WebFailure>;
+}

@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CertificateAuthority } from '../../src/lab/api-server/pki.ts';
+import { createAuthority } from '../../src/lab/api-server/pki.ts';
+import type { Trust, Web } from '../../src/ports/web.ts';
+
+/** A server of the world the suite is run in. */
+export interface WebServerPlan {
+  readonly authority: CertificateAuthority;
+  /** What its certificate is for; the suite asks for it as 127.0.0.1. */
+  readonly names: readonly string[];
+  readonly validity?: { readonly notBefore?: Date; readonly notAfter?: Date };
+  readonly answer: {
+    readonly status: number;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly text: string;
+  } | null;
+}
+
+export interface WebWorld {
+  readonly web: Web;
+  /** Starts a server and gives its origin. */
+  serve(plan: WebServerPlan): Promise<string>;
+  close(): Promise<void>;
+}
+
+const JSON_ANSWER = { status: 200, headers: { 'Content-Type': 'application/json; charset=utf-8', Date: 'Tue, 01 Jan 2030 00:00:00 GMT' } };
+const HOUR = 3_600_000;
+
+/** What every Web does, whatever it reaches servers by. */
+export function webContract(name: string, start: (machine: readonly string[]) => Promise<WebWorld>): void {
+  describe(`${name} is a Web`, () => {
+    let world: WebWorld;
+    let ours: CertificateAuthority;
+    let theirs: CertificateAuthority;
+    const trusting = ({ certPem }: CertificateAuthority): Trust => ({ kind: 'authorities', pem: certPem });
+    const server = (plan: Partial<WebServerPlan>) =>
+      world.serve({ authority: ours, names: ['127.0.0.1'], answer: { ...JSON_ANSWER, text: '{"größe":1}' }, ...plan });
+    beforeAll(async () => {
+      [ours, theirs] = [await createAuthority(), await createAuthority()];
+      world = await start([ours.certPem]);
+    });
+    afterAll(() => world.close());
+
+    it('gives the answer of a server whose authority is trusted', async () => {
+      const answer = await world.web.get({ url: `${await server({})}/x?y=z`, trust: trusting(ours) });
+      expect(answer).toMatchObject({
+        kind: 'answer',
+        status: 200,
+        contentType: 'application/json',
+        date: new Date('2030-01-01T00:00:00Z'),
+        location: null,
+        text: '{"größe":1}',
+        peer: { names: ['127.0.0.1'] },
+      });
+    });
+
+    it.each([404, 500])('gives an answer of status %d as well', async (status) => {
+      const url = await server({ answer: { status, headers: {}, text: '' } });
+      expect(await world.web.get({ url, trust: trusting(ours) })).toMatchObject({ kind: 'answer', status, contentType: '' });
+    });
+
+    it('does not follow redirections', async () => {
+      const url = await server({ answer: { status: 302, headers: { Location: 'https://elsewhere.example/' }, text: '' } });
+      expect(await world.web.get({ url, trust: trusting(ours) })).toMatchObject({ status: 302, location: 'https://elsewhere.example/' });
+    });
+
+    it('trusts the authorities of the machine when told to', async () => {
+      expect(await world.web.get({ url: await server({}), trust: { kind: 'machine' } })).toMatchObject({ kind: 'answer' });
+      const url = await server({ authority: theirs });
+      expect(await world.web.get({ url, trust: { kind: 'machine' } })).toMatchObject({ trouble: { kind: 'unknown-authority' } });
+    });
+
+    it('refuses a server of another authority, also one of the same name', async () => {
+      const answer = await world.web.get({ url: await server({ authority: theirs }), trust: trusting(ours) });
+      expect(answer).toMatchObject({ kind: 'failed', trouble: { kind: 'unknown-authority', peer: { names: ['127.0.0.1'] } } });
+    });
+
+    it('refuses a certificate for another name, unless that name is asked for', async () => {
+      const url = await server({ names: ['api.example.test', '10.0.0.1'] });
+      expect(await world.web.get({ url, trust: trusting(ours) })).toMatchObject({
+        kind: 'failed',
+        trouble: { kind: 'wrong-name', host: '127.0.0.1', peer: { names: ['api.example.test', '10.0.0.1'] } },
+      });
+      expect(await world.web.get({ url, trust: trusting(ours), serverName: 'api.example.test' })).toMatchObject({ kind: 'answer' });
+    });
+
+    it('refuses a certificate that has expired or is not yet valid', async () => {
+      const now = Date.now();
+      const expired = await server({ validity: { notBefore: new Date(now - 2 * HOUR), notAfter: new Date(now - HOUR) } });
+      expect(await world.web.get({ url: expired, trust: trusting(ours) })).toMatchObject({ trouble: { kind: 'certificate-expired' } });
+      const early = await server({ validity: { notBefore: new Date(now + HOUR), notAfter: new Date(now + 2 * HOUR) } });
+      expect(await world.web.get({ url: early, trust: trusting(ours) })).toMatchObject({ trouble: { kind: 'certificate-not-yet-valid' } });
+    });
+
+    it('takes any certificate when nobody is to be verified, and shows it', async () => {
+      const url = await server({ authority: theirs, names: ['somebody'] });
+      expect(await world.web.get({ url, trust: { kind: 'unverified' } })).toMatchObject({ kind: 'answer', peer: { names: ['somebody'] } });
+    });
+
+    it('takes no more than was asked for', async () => {
+      const url = await server({ answer: { ...JSON_ANSWER, text: 'x'.repeat(2_000) } });
+      expect(await world.web.get({ url, trust: trusting(ours), maxBytes: 1_000 })).toEqual({
+        kind: 'failed',
+        trouble: { kind: 'too-large', maxBytes: 1_000 },
+      });
+    });
+
+    it('does not wait for ever', async () => {
+      const url = await server({ answer: null });
+      expect(await world.web.get({ url, trust: trusting(ours), timeoutMs: 50 })).toEqual({
+        kind: 'failed',
+        trouble: { kind: 'timed-out' },
+      });
+    });
+
+    it('says that nobody listens', async () => {
+      expect(await world.web.get({ url: 'https://127.0.0.1:1', trust: trusting(ours) })).toEqual({
+        kind: 'failed',
+        trouble: { kind: 'refused' },
+      });
+    });
+
+    it('stops when it is told to, with the reason it was given', async () => {
+      const reason = new Error('enough');
+      await expect(world.web.get({ url: await server({}), trust: trusting(ours), signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+      const stop = new AbortController();
+      const asking = world.web.get({ url: await server({ answer: null }), trust: trusting(ours), signal: stop.signal });
+      stop.abort(reason);
+      await expect(asking).rejects.toBe(reason);
+    });
+  });
+}

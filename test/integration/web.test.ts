@@ -1,0 +1,147 @@
+import { createServer as createHttpServer } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import { connect, type Server } from 'node:net';
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { nodeWeb } from '../../src/adapters/kube/web.ts';
+import type { WebTrouble } from '../../src/core/network/web-answer.ts';
+import { type CertificateAuthority, createAuthority, type KeyPair } from '../../src/lab/api-server/pki.ts';
+import { freePort, listenOnLoopback, startTcpServer, type TcpServer } from '../support/loopback.ts';
+
+let authority: CertificateAuthority;
+let serving: KeyPair;
+const open: { close(): Promise<void> | void }[] = [];
+beforeAll(async () => {
+  authority = await createAuthority();
+  serving = await authority.issueServer(['127.0.0.1', 'api.example.test', '::1'], { commonName: 'kube-apiserver' });
+});
+afterEach(async () => {
+  for (const each of open.splice(0).reverse()) await each.close();
+});
+
+const TRUST = () => ({ kind: 'authorities', pem: authority.certPem }) as const;
+const keyPair = (): TlsOptions => ({ cert: serving.certPem, key: serving.keyPem });
+
+async function listen(server: Server): Promise<number> {
+  const port = await listenOnLoopback(server);
+  open.push({ close: () => void server.close() });
+  return port;
+}
+
+async function tcp(serve: Parameters<typeof startTcpServer>[0]): Promise<number> {
+  const server: TcpServer = await startTcpServer(serve);
+  open.push({ close: server.stop });
+  return server.port;
+}
+
+async function troubleAt(port: number): Promise<WebTrouble | string> {
+  const answer = await nodeWeb({}).get({ url: `https://127.0.0.1:${port}/`, trust: TRUST(), timeoutMs: 5_000 });
+  return answer.kind === 'failed' ? answer.trouble : `answered ${answer.status}`;
+}
+
+describe('what answers is not what was asked for', () => {
+  it('an SSH server', async () => {
+    expect(await troubleAt(await tcp((socket) => void socket.write('SSH-2.0-OpenSSH_9.6\r\n')))).toEqual({
+      kind: 'not-tls',
+      speaks: 'ssh',
+    });
+  });
+
+  it('a web server without TLS', async () => {
+    const server = createHttpServer((_, response) => void response.end('hello'));
+    expect(await troubleAt(await listen(server))).toEqual({ kind: 'not-tls', speaks: 'http' });
+  });
+
+  it('something else that speaks first', async () => {
+    expect(await troubleAt(await tcp((socket) => void socket.write('220 mail.example.com ESMTP\r\n')))).toEqual({
+      kind: 'not-tls',
+      speaks: null,
+    });
+  });
+
+  it('something that hangs up', async () => {
+    expect(await troubleAt(await tcp((socket) => void socket.destroy()))).toEqual({ kind: 'closed' });
+  });
+
+  it('something that hangs up in the midst of the handshake', async () => {
+    expect(await troubleAt(await tcp((socket) => void socket.once('data', () => socket.end())))).toEqual({ kind: 'closed' });
+  });
+
+  it('a server of an old TLS: no downgrade', async () => {
+    const server = createTlsServer({ ...keyPair(), minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' });
+    expect(await troubleAt(await listen(server))).toEqual({ kind: 'tls-version' });
+  });
+
+  it('a server without a certificate', async () => {
+    expect(await troubleAt(await listen(createTlsServer({})))).toMatchObject({ kind: 'tls-handshake' });
+  });
+
+  it.each(['TLSv1.2', 'TLSv1.3'] as const)('a server that wants a client certificate, %s', async (version) => {
+    const server = createHttpsServer(
+      { ...keyPair(), requestCert: true, minVersion: version, maxVersion: version },
+      (_, response) => void response.end(),
+    );
+    expect(await troubleAt(await listen(server))).toEqual(
+      version === 'TLSv1.2'
+        ? { kind: 'tls-handshake', why: 'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE' }
+        : { kind: 'wants-client-certificate' },
+    );
+  });
+
+  it('TLS, and no HTTP inside', async () => {
+    const server = createTlsServer(keyPair(), (socket) => void socket.end('* OK IMAP4rev1 ready\r\n'));
+    expect(await troubleAt(await listen(server))).toEqual({ kind: 'not-http' });
+  });
+});
+
+describe('the way there', () => {
+  it('is an IPv6 address', async () => {
+    const server = createHttpsServer(keyPair(), (_, response) => void response.end('{}'));
+    const port = await new Promise<number>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(0, '::1', () => resolve((server.address() as { port: number }).port));
+    });
+    open.push({ close: () => void server.close() });
+    const answer = await nodeWeb({}).get({ url: `https://[::1]:${port}/`, trust: TRUST() });
+    expect(answer).toMatchObject({ kind: 'answer', status: 200 });
+  });
+
+  it('leads through a proxy, whose answer is believed as little as any other', async () => {
+    const server = createHttpsServer(keyPair(), (_, response) => void response.end('{}'));
+    const port = await listen(server);
+    const asked: string[] = [];
+    const proxy = createHttpServer().on('connect', (request, client) => {
+      asked.push(request.url ?? '');
+      const target = connect(port, '127.0.0.1', () => {
+        client.write('HTTP/1.1 200 OK\r\n\r\n');
+        target.pipe(client).pipe(target);
+      });
+      client.on('error', () => target.destroy()).on('close', () => target.destroy());
+    });
+    const web = nodeWeb({ HTTPS_PROXY: `http://127.0.0.1:${await listen(proxy)}` });
+    expect(await web.get({ url: 'https://api.example.test:6443/', trust: TRUST() })).toMatchObject({ kind: 'answer' });
+    expect(await web.get({ url: 'https://other.example.test:6443/', trust: TRUST() })).toMatchObject({ trouble: { kind: 'wrong-name' } });
+    expect(asked).toEqual(['api.example.test:6443', 'other.example.test:6443']);
+  });
+
+  it.each([403, 407, 502])('a proxy refuses with %d', async (status) => {
+    const proxy = createHttpServer().on('connect', (_, client) => client.end(`HTTP/1.1 ${status} No\r\nContent-Length: 0\r\n\r\n`));
+    const origin = `127.0.0.1:${await listen(proxy)}`;
+    const answer = await nodeWeb({ HTTPS_PROXY: `http://me:hunter2@${origin}` }).get({ url: 'https://api.example.test/', trust: TRUST() });
+    expect(answer).toEqual({ kind: 'failed', trouble: { kind: 'proxy-refused', proxy: `http://${origin}`, status } });
+  });
+
+  it('a proxy that is not there, and one that is none', async () => {
+    const port = await freePort();
+    const get = (proxy: string) => nodeWeb({ HTTPS_PROXY: proxy }).get({ url: 'https://api.example.test/', trust: TRUST() });
+    expect(await get(`127.0.0.1:${port}`)).toEqual({
+      kind: 'failed',
+      trouble: { kind: 'proxy-unreachable', proxy: `http://127.0.0.1:${port}`, why: 'connection refused' },
+    });
+    expect(await get('socks5://127.0.0.1:1')).toMatchObject({ trouble: { kind: 'proxy-unusable' } });
+    expect(await get('ftp://me:hunter2@x')).toEqual({
+      kind: 'failed',
+      trouble: { kind: 'proxy-unusable', why: 'HTTPS_PROXY is not the URL of a proxy' },
+    });
+  });
+});

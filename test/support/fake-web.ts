@@ -1,0 +1,98 @@
+import { onAbort } from '../../src/core/abort.ts';
+import type { PeerCertificate, WebAnswer, WebFailure, WebTrouble } from '../../src/core/network/web-answer.ts';
+import type { Web, WebRequest } from '../../src/ports/web.ts';
+
+/** What a server answers with; the rest is filled in. `silence` never answers. */
+export type FakeReply = (Partial<WebAnswer> & { readonly trouble?: undefined }) | { readonly trouble: WebTrouble } | 'silence';
+
+export interface FakeServer {
+  /** PEM of the authority that signed its certificate; absent: one nobody knows. */
+  readonly authority?: string;
+  /** What its certificate is for; default: whatever it is asked as. */
+  readonly names?: readonly string[];
+  readonly notBefore?: Date;
+  readonly notAfter?: Date;
+  reply(request: WebRequest): FakeReply;
+}
+
+export interface FakeWeb extends Web {
+  readonly requests: readonly WebRequest[];
+}
+
+export interface FakeWebOptions {
+  /** By origin, e.g. `https://10.0.0.1:6443`. */
+  readonly servers: Readonly<Record<string, FakeServer>>;
+  /** PEM of the authorities of this machine. */
+  readonly machine?: readonly string[];
+  readonly now?: () => Date;
+}
+
+/** A web of servers that only are told of. Certificates are judged as Node judges them. */
+export function fakeWeb({ servers, machine = [], now = () => new Date() }: FakeWebOptions): FakeWeb {
+  const requests: WebRequest[] = [];
+  return {
+    requests,
+    get: async (request) => {
+      request.signal?.throwIfAborted();
+      requests.push(request);
+      const url = new URL(request.url);
+      const server = servers[url.origin];
+      if (server === undefined) return failed({ kind: 'refused' });
+      const host = request.serverName ?? url.hostname.replace(/^\[|\]$/g, '');
+      const peer = peerOf(server, host);
+      const untrusted = judge(request, server, peer, { host, machine, now: now() });
+      if (untrusted !== null) return failed(untrusted);
+      const reply = server.reply(request);
+      if (reply === 'silence') return silence(request);
+      if (reply.trouble !== undefined) return failed(reply.trouble);
+      const answer: WebAnswer = {
+        kind: 'answer',
+        status: 200,
+        contentType: 'application/json',
+        date: now(),
+        location: null,
+        text: '',
+        peer,
+        ...reply,
+      };
+      const maxBytes = request.maxBytes ?? 4 * 1024 * 1024;
+      return Buffer.byteLength(answer.text) > maxBytes ? failed({ kind: 'too-large', maxBytes }) : answer;
+    },
+  };
+}
+
+function failed(trouble: WebTrouble): WebFailure {
+  return { kind: 'failed', trouble };
+}
+
+function judge(
+  { trust }: WebRequest,
+  { authority, notBefore, notAfter }: FakeServer,
+  peer: PeerCertificate,
+  { host, machine, now }: { readonly host: string; readonly machine: readonly string[]; readonly now: Date },
+): WebTrouble | null {
+  if (trust.kind === 'unverified') return null;
+  const known = trust.kind === 'machine' ? machine.join('') : trust.pem;
+  if (authority === undefined || !known.includes(authority.trim())) return { kind: 'unknown-authority', peer };
+  if (notBefore !== undefined && now < notBefore) return { kind: 'certificate-not-yet-valid', peer };
+  if (notAfter !== undefined && now > notAfter) return { kind: 'certificate-expired', peer };
+  return peer.names.includes(host) ? null : { kind: 'wrong-name', host, peer };
+}
+
+function peerOf({ names, notBefore, notAfter }: FakeServer, host: string): PeerCertificate {
+  return {
+    subject: 'CN=kube-apiserver',
+    issuer: 'CN=kubernetes',
+    notBefore: notBefore ?? new Date('2020-01-01T00:00:00Z'),
+    notAfter: notAfter ?? new Date('2040-01-01T00:00:00Z'),
+    names: names ?? [host],
+  };
+}
+
+function silence({ signal }: WebRequest): Promise<WebFailure> {
+  return new Promise((resolve, reject) => {
+    if (signal === undefined) return resolve(failed({ kind: 'timed-out' }));
+    onAbort(signal, reject);
+    setImmediate(() => resolve(failed({ kind: 'timed-out' })));
+  });
+}
