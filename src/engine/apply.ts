@@ -26,7 +26,21 @@ const OPERATIONS: { readonly [K in HostChange['kind']]: (change: Extract<HostCha
   'stop-unit': ({ unit }) => ({ kind: 'run', argv: ['systemctl', 'stop', unit] }),
 };
 
-const REMOVE_PODS = `for p in $(crictl --runtime-endpoint "$1" pods -q); do crictl --runtime-endpoint "$1" stopp "$p" && crictl --runtime-endpoint "$1" rmp -f "$p" || exit 1; done`;
+/** Each pod is tried five times, and one that stays keeps none of the others, as with kubeadm. */
+const REMOVE_PODS = `c() { crictl --runtime-endpoint "$s" "$@"; }; s=$1; left=
+for p in $(c pods -q); do
+  n=1; until c stopp "$p" && c rmp -f "$p"; do [ $n -lt 5 ] || { left="$left $p"; break; }; n=$((n+1)); sleep 1; done
+done
+[ -z "$left" ] || { echo "these pods stay:$left" >&2; exit 1; }`;
+
+/** What a change may take besides the time all of them have: systemd waits 90 s for a unit to stop, and again to start; a node has up to 110 pods. */
+const BASE_MS = 120_000;
+const EXTRA_MS: Partial<Record<HostChange['kind'], number>> = {
+  'restart-unit': 180_000,
+  'stop-unit': 90_000,
+  'unmount-below': 60_000,
+  'remove-pods': 1_200_000,
+};
 
 /** The operation a change stands for. */
 export function toOperation(change: HostChange): Operation {
@@ -78,12 +92,17 @@ async function performChanges(
   onCount: (done: number) => void = () => {},
 ): Promise<void> {
   await host.perform(changes.map(toOperation), {
+    timeoutMs: timeoutMsOf(changes),
     onDone: (index) => {
       onCount(index + 1);
       const message = describeChange(changes[index] as HostChange);
       context.reporter.report({ level: 'info', code: 'CHANGE_DONE', host: host.name, phase: context.phase, message });
     },
   });
+}
+
+function timeoutMsOf(changes: readonly HostChange[]): number {
+  return changes.reduce((sum, { kind }) => sum + (EXTRA_MS[kind] ?? 0), BASE_MS);
 }
 
 /** Errors after which the host still does what it is told. */
@@ -94,7 +113,7 @@ async function putBack(host: Host, changes: readonly HostChange[], done: number,
   const undo = [...revertChanges(changes.slice(0, done)), ...restartsToRepeat(changes.slice(0, done + 1))];
   if (undo.length === 0) return;
   try {
-    await host.perform(undo.map(toOperation));
+    await host.perform(undo.map(toOperation), { timeoutMs: timeoutMsOf(undo) });
     context.reporter.report({
       level: 'warning',
       code: 'CHANGES_REVERTED',

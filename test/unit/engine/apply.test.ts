@@ -100,6 +100,15 @@ describe('applyHostChanges', () => {
     expect(reporter.events.every(({ host: name, phase }) => name === 'node1' && phase === 'p')).toBe(true);
   });
 
+  it('gives a restart, and the pods of a node, the time they may take', async () => {
+    const { host, context } = setUp();
+    const times: (number | undefined)[] = [];
+    const perform: typeof host.perform = async (_, options) => void times.push(options?.timeoutMs);
+    const pods: HostChange = { kind: 'remove-pods', criSocket: 'unix:///x', because };
+    for (const changes of [[CONFIG], [CONFIG, RESTART], [pods]]) await applyHostChanges({ ...host, perform }, changes, context);
+    expect(times).toEqual([120_000, 300_000, 1_320_000]);
+  });
+
   it.each([0, 1, 2])('puts files back when operation %i fails', async (n) => {
     const { host, reporter, context } = setUp();
     const before = withoutTimes(host);
