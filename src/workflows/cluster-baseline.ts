@@ -2,7 +2,7 @@ import { applyClusterDefaults } from '../core/config/defaults.ts';
 import { dnsIp } from '../core/config/dns-ip.ts';
 import { loadConfig } from '../core/config/load.ts';
 import type { ClusterConfiguration } from '../core/config/model.ts';
-import { AppError, isAppError } from '../core/errors.ts';
+import { AppError, isAppError, type Problem } from '../core/errors.ts';
 import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
 import { decodeKubeletConfiguration } from '../core/kubelet/decode.ts';
 import type { LayeredConfig } from '../core/kubelet/layers.ts';
@@ -18,6 +18,8 @@ export interface ClusterBaseline {
   readonly controlPlaneMinor: Minor;
   readonly layered: LayeredConfig;
   readonly serviceSubnets: string | null;
+  /** kubeadm's, not the kubelet's. */
+  readonly featureGates: Readonly<Record<string, boolean>>;
   readonly warnings: readonly Warning[];
 }
 
@@ -27,7 +29,8 @@ export interface ClusterBaseline {
  */
 export async function readClusterBaseline(cluster: Cluster, catalogue: Catalogue): Promise<ClusterBaseline> {
   const minor = parseMinor(await cluster.version()) ?? NEWEST_MINOR;
-  const settings = applyClusterDefaults((await readClusterConfiguration(cluster)) ?? {});
+  const found = await readClusterConfiguration(cluster);
+  const settings = applyClusterDefaults(found.model ?? {});
   const defaults = {
     clusterDNS: dnsIp(settings.networking.serviceSubnet),
     dnsDomain: settings.networking.dnsDomain,
@@ -39,7 +42,8 @@ export async function readClusterBaseline(cluster: Cluster, catalogue: Catalogue
     controlPlaneMinor: minor,
     layered,
     serviceSubnets: settings.networking.serviceSubnet,
-    warnings: [...warnings, ...adviseClusterConfig(layered, defaults)],
+    featureGates: settings.featureGates ?? {},
+    warnings: [...found.warnings, ...warnings, ...adviseClusterConfig(layered, defaults)],
   };
 }
 
@@ -53,20 +57,27 @@ export async function unlessForbidden(found: Promise<KubeObject | null>): Promis
   }
 }
 
-/** The cluster's kubeadm-config; null in a cluster that kubeadm did not make, or where the credentials may not read it. */
-async function readClusterConfiguration(cluster: Cluster): Promise<ClusterConfiguration | null> {
+export interface FoundClusterConfiguration {
+  readonly model: ClusterConfiguration | null;
+  readonly warnings: readonly Warning[];
+}
+
+/**
+ * The cluster's kubeadm-config; null in a cluster that kubeadm did not make, or where the credentials may not read it. A newer kubeadm may have
+ * written it: fields we do not know are passed over with a warning.
+ */
+export async function readClusterConfiguration(cluster: Cluster): Promise<FoundClusterConfiguration> {
   const found = await unlessForbidden(
     cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'kubeadm-config' }),
   );
   const text = (found?.data as Readonly<Record<string, string>> | undefined)?.ClusterConfiguration;
-  if (text === undefined) return null;
+  if (text === undefined) return { model: null, warnings: [] };
   const { cluster: model, problems } = loadConfig(text, 'ConfigMap kube-system/kubeadm-config', {
     kinds: ['ClusterConfiguration'],
     allowDeprecated: true,
+    lenient: true,
   });
-  const errors = problems.filter(({ severity }) => severity !== 'warning');
-  if (errors.length > 0) throw new AppError(errors);
-  return model ?? null;
+  return { model: model ?? null, warnings: refuseErrors(problems) };
 }
 
 /**
@@ -94,11 +105,15 @@ async function readKubeletConfig(
     catalogue,
     lenient: true,
   });
+  return { baseline: { value, fields, source: document.file }, warnings: refuseErrors(problems) };
+}
+
+/** Throws the errors, gives the warnings. */
+function refuseErrors(problems: readonly Problem[]): readonly Warning[] {
   const errors = problems.filter(({ severity }) => severity !== 'warning');
   if (errors.length > 0) throw new AppError(errors);
-  const warnings = problems.map(({ code, message, path, position }): Warning => {
+  return problems.map(({ code, message, path, position }): Warning => {
     const place = position === undefined ? '' : `${position.file}:${position.line}: `;
     return { code, message: `${place}${path ?? ''} ${message}`.trim(), ...(path === undefined ? {} : { field: path }) };
   });
-  return { baseline: { value, fields, source: document.file }, warnings };
 }

@@ -71,6 +71,7 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
     controlPlaneMinor: minor,
     registerWithTaints: [],
     serviceSubnets: cluster.networking.serviceSubnet,
+    featureGates: cluster.featureGates ?? {},
   });
   const identity = initIdentity(options, hasIdentity(node.facts));
   const start = kubeletStartInput(design, options);

@@ -51,6 +51,7 @@ async function prepareJoin(context: PhaseContext, options: JoinOptions): Promise
     controlPlaneMinor: baseline.controlPlaneMinor,
     registerWithTaints: options.controlPlane ? [] : (node.registration.taints ?? []),
     serviceSubnets: baseline.serviceSubnets,
+    featureGates: baseline.featureGates,
     findings: joinFindings(node, { ...options.apiServer, caCertPath: options.caCertPath, namesake: await namesakeOf(node, cluster) }),
   });
   const start = kubeletStartInput(design, options);

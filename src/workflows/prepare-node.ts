@@ -103,6 +103,8 @@ export interface DesignOptions {
   readonly controlPlaneMinor: Minor;
   readonly registerWithTaints: readonly Taint[];
   readonly serviceSubnets: string | null;
+  /** kubeadm's feature gates of the cluster. */
+  readonly featureGates: Readonly<Record<string, boolean>>;
   /** What the workflow found besides. */
   readonly findings?: readonly Finding[];
 }
@@ -126,6 +128,7 @@ export function designObservedNode(context: PhaseContext, options: NodeOptions, 
   const design = designNode({
     ...options,
     ...cluster,
+    nodeLocalCRISocket: cluster.featureGates.NodeLocalCRISocket ?? true,
     facts,
     minor,
     nodeName: registration.name,
@@ -228,7 +231,7 @@ function toWarning({ id, message }: Finding): Warning {
 export function kubeletStartInput(design: NodeDesign, options: NodeOptions): KubeletStartInput {
   const { instanceConfig, configYaml, flagsEnv } = design.files;
   return {
-    files: [instanceConfig, configYaml, flagsEnv],
+    files: [...(instanceConfig === null ? [] : [instanceConfig]), configYaml, flagsEnv],
     unitFiles: design.unit.files,
     directories: [{ path: '/var/lib/kubelet', mode: 0o700 }],
     health: { url: design.healthzUrl, timeoutMs: options.kubeletHealthCheckMs },

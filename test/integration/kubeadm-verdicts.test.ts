@@ -137,4 +137,14 @@ describe('init writes what kubeadm 1.36.2 writes', () => {
     });
     expect([config.podPidsLimit, config.maxOpenFiles, uploaded.podPidsLimit]).toEqual([BigInt(text), BigInt(text), BigInt(text)]);
   });
+
+  it('with the gate NodeLocalCRISocket off: the socket is a flag', async () => {
+    const { files, config, warnings } = await written({ cluster: 'featureGates: {NodeLocalCRISocket: false}' });
+    expect(files['kubeadm-flags.env']).toBe(
+      'KUBELET_KUBEADM_ARGS="--container-runtime-endpoint=unix:///var/run/containerd/containerd.sock --hostname-override=cp-1"\n',
+    );
+    expect(files).not.toHaveProperty(['instance-config.yaml']);
+    expect(config.containerRuntimeEndpoint).toBe('');
+    expect(warnings.filter((warning) => warning.endsWith('[CONFIG_DEPRECATED_FEATURE_GATE]'))).toHaveLength(1);
+  });
 });

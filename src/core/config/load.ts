@@ -18,7 +18,12 @@ export interface LoadOptions {
   readonly check?: 'structure' | 'values';
   /** No warning about API versions that will go. */
   readonly allowDeprecated?: boolean;
+  /** What is not known is a warning: for documents that a newer kubeadm may have written. */
+  readonly lenient?: boolean;
 }
+
+/** What kubeadm only warns of when it reads a document of its own from the cluster, and names that a newer one may know. */
+const LENIENT: ReadonlySet<string> = new Set(['CONFIG_UNKNOWN_FIELD', 'CONFIG_DUPLICATE_FIELD', 'CONFIG_UNKNOWN_FEATURE_GATE']);
 
 /** What a configuration file says. When a problem is an error, the models lack what is wrong and must not be used. */
 export interface LoadedConfig extends ModelSet {
@@ -60,7 +65,12 @@ export function loadConfig(text: string, file: string, options: LoadOptions): Lo
     ...(kubeProxy && { kubeProxy }),
     problems: sortProblems([...problems, ...parts.flatMap((part) => part.problems)]),
   };
-  return options.check === 'structure' ? loaded : checkValues(loaded);
+  const checked = options.check === 'structure' ? loaded : checkValues(loaded);
+  return options.lenient ? { ...checked, problems: checked.problems.map(softened) } : checked;
+}
+
+function softened(problem: Problem): Problem {
+  return LENIENT.has(problem.code) ? { ...problem, severity: 'warning' } : problem;
 }
 
 /** A configuration without any file: the ground that flags are laid on. */

@@ -1,6 +1,5 @@
 import {
   deprecatedFeatureGate,
-  lockedFeatureGate,
   longValidity,
   mutuallyExclusive,
   outlivesAuthority,
@@ -59,7 +58,14 @@ function* featureGateFindings({ featureGates = {} }: ClusterConfiguration): Iter
     }
     if (name === 'PublicKeysECDSA')
       yield { path: at, problem: deprecatedFeatureGate(name, 'Set encryptionAlgorithm: ECDSA-P256 (v1beta4) instead') };
-    if (name === 'NodeLocalCRISocket' && !on) yield { path: at, problem: lockedFeatureGate(name) };
+    if (name === 'NodeLocalCRISocket' && !on)
+      yield {
+        path: at,
+        problem: deprecatedFeatureGate(
+          name,
+          "Leave it out: the runtime's socket then goes from the kubelet's flags into instance-config.yaml",
+        ),
+      };
   }
 }
 

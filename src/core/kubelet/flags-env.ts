@@ -15,18 +15,30 @@ export interface KubeletFlagsInput {
   readonly registerWithTaints: readonly Taint[];
   /** Minor version of the kubelet: 36 for 1.36. */
   readonly kubeletMinor: number;
+  /** kubeadm's feature gate of this name; off, the socket stays among the flags. */
+  readonly nodeLocalCRISocket: boolean;
+}
+
+/**
+ * Whether the kubelet is told the runtime's socket by a flag: one older than 1.27 has no field for it, and kubeadm does so with its gate
+ * NodeLocalCRISocket off. Else the socket is in instance-config.yaml, and from there in config.yaml.
+ */
+export function isSocketFlag({
+  kubeletMinor,
+  nodeLocalCRISocket,
+}: Pick<KubeletFlagsInput, 'kubeletMinor' | 'nodeLocalCRISocket'>): boolean {
+  return kubeletMinor < 27 || !nodeLocalCRISocket;
 }
 
 /**
  * The flags of kubeadm-flags.env: kubeadm's own ones sorted, without those the user gave; then the user's in the order given, duplicates kept.
- * Kubelets older than 1.27 have no `containerRuntimeEndpoint` in their configuration file and get the flag; those that knew dockershim (up to 1.23)
- * also need `--container-runtime=remote`.
+ * The socket is among them where `isSocketFlag` says so; kubelets that knew dockershim (up to 1.23) also need `--container-runtime=remote`.
  * @see kubeadm 1.36 phases/kubelet/flags.go and util/arguments.go; kubeadm 1.23 for the older flags
  */
 export function buildKubeletFlags(input: KubeletFlagsInput): readonly Arg[] {
   const nodeName = input.extraArgs.findLast((flag) => flag.name === 'hostname-override')?.value ?? input.nodeName;
   const base: Arg[] = [];
-  if (input.kubeletMinor < 27) base.push({ name: 'container-runtime-endpoint', value: input.criSocket });
+  if (isSocketFlag(input)) base.push({ name: 'container-runtime-endpoint', value: input.criSocket });
   if (input.kubeletMinor < 24) base.push({ name: 'container-runtime', value: 'remote' });
   if (input.registerWithTaints.length > 0)
     base.push({ name: 'register-with-taints', value: input.registerWithTaints.map(formatTaint).join(',') });

@@ -287,11 +287,6 @@ export function deprecatedFeatureGate(name: string, mend: string): Problem {
   return warning('CONFIG_DEPRECATED_FEATURE_GATE', `the feature gate ${name} is deprecated`, mend);
 }
 
-/** A gate that can no longer be switched. */
-export function lockedFeatureGate(name: string): Problem {
-  return warning('CONFIG_DEPRECATED_FEATURE_GATE', `the feature gate ${name} is on for good and cannot be switched off`, 'Leave it out');
-}
-
 /** Both members of a pair that exclude each other. */
 export function mutuallyExclusive(a: string, b: string): Problem {
   return error('CONFIG_CONFLICT', `${a} and ${b} exclude each other`, 'Keep one of them');

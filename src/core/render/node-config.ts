@@ -28,6 +28,8 @@ export interface NodeConfigInput {
   readonly runtimeCgroupDriver: RuntimeCgroupDriver | null;
   readonly criSocket: string;
   readonly criSocketSource: string;
+  /** There is an instance-config.yaml with the socket in it. */
+  readonly instanceConfig: boolean;
   /** KubeletConfigurations for this node alone, later ones win. */
   readonly overlays: readonly WrittenConfig[];
   /** Per-host flags: part of the node's overlay. */
@@ -60,7 +62,7 @@ export function layerNodeConfig(input: NodeConfigInput): NodeConfig {
     source: 'unset, the kubelet fills in its default',
   }));
   const withPatches = input.patches.reduce(addPatch, withDefaults);
-  const withInstance = minor < 27 ? withPatches : addInstanceConfig(withPatches, input);
+  const withInstance = input.instanceConfig ? addInstanceConfig(withPatches, input) : withPatches;
   const layered = input.settings.reduce(setField('set'), withInstance);
   const dropped = known.dropped.map(
     ({ path, why }): Warning => ({ code: 'KUBELET_FIELD_UNKNOWN', field: path, message: `${path} is left out on this node: ${why}` }),

@@ -3,7 +3,7 @@ import type { HostFacts } from '../facts/host-facts.ts';
 import type { JsonObject } from '../json.ts';
 import { withBigIntegers } from '../kubelet/big-integers.ts';
 import type { Catalogue, Minor } from '../kubelet/catalogue.ts';
-import { buildKubeletFlags } from '../kubelet/flags-env.ts';
+import { buildKubeletFlags, isSocketFlag } from '../kubelet/flags-env.ts';
 import { type LayeredConfig, originTexts } from '../kubelet/layers.ts';
 import { shadowedFields } from '../kubelet/shadowed-fields.ts';
 import type { Warning } from '../plan/change.ts';
@@ -30,6 +30,8 @@ export interface NodeDesignInput
   readonly nodeName: string;
   readonly extraArgs: readonly Arg[];
   readonly registerWithTaints: readonly Taint[];
+  /** kubeadm's feature gate of this name. */
+  readonly nodeLocalCRISocket: boolean;
 }
 
 /** Everything that is to be on a host for its kubelet, as text. */
@@ -39,7 +41,8 @@ export interface NodeDesign {
   readonly minor: Minor;
   readonly layered: LayeredConfig;
   readonly flags: readonly Arg[];
-  readonly files: { readonly configYaml: WantedFile; readonly instanceConfig: WantedFile; readonly flagsEnv: WantedFile };
+  /** `instanceConfig` is null where the socket is a flag. */
+  readonly files: { readonly configYaml: WantedFile; readonly instanceConfig: WantedFile | null; readonly flagsEnv: WantedFile };
   readonly unit: UnitFilesDesign;
   /** Where the kubelet answers `/healthz`; null when healthzPort is 0. */
   readonly healthzUrl: string | null;
@@ -54,8 +57,10 @@ export interface NodeDesign {
  */
 export function designNode(input: NodeDesignInput): NodeDesign {
   const { facts, minor, nodeName, criSocket } = input;
+  const instanceConfig = !isSocketFlag({ ...input, kubeletMinor: minor });
   const { layered, warnings } = layerNodeConfig({
     ...input,
+    instanceConfig,
     resolvedActive: facts.resolvedActive,
     runtimeCgroupDriver: facts.cgroupDrivers.get(criSocket) ?? null,
   });
@@ -68,13 +73,17 @@ export function designNode(input: NodeDesignInput): NodeDesign {
     minor,
     layered,
     flags,
-    files: renderKubeletFiles(input, layered.config, flags),
+    files: {
+      configYaml: renderConfigYaml(input, layered.config),
+      instanceConfig: instanceConfig ? renderInstanceConfig(input) : null,
+      flagsEnv: renderFlags(input, flags),
+    },
     unit,
     healthzUrl: healthzUrl(layered.config),
     warnings: [...warnings, ...unit.warnings, ...shadowedFields(commandLine, layered, minor, input.catalogue)],
     origins: {
       [CONFIG_YAML]: originTexts(layered),
-      [INSTANCE_CONFIG]: { containerRuntimeEndpoint: input.criSocketSource },
+      ...(instanceConfig ? { [INSTANCE_CONFIG]: { containerRuntimeEndpoint: input.criSocketSource } } : {}),
       [FLAGS_ENV]: Object.fromEntries(
         flags.map(({ name }) => [name, input.extraArgs.some((arg) => arg.name === name) ? 'nodeRegistration.kubeletExtraArgs' : 'kubeadm']),
       ),
@@ -82,20 +91,27 @@ export function designNode(input: NodeDesignInput): NodeDesign {
   };
 }
 
-function renderKubeletFiles(input: NodeDesignInput, config: JsonObject, flags: readonly Arg[]): NodeDesign['files'] {
-  const { templates, criSocket } = input;
+function renderConfigYaml(input: NodeDesignInput, config: JsonObject): WantedFile {
   const sorted = Object.fromEntries(Object.entries(withBigIntegers(config, input)).sort(([a], [b]) => (a < b ? -1 : 1)));
-  const configYaml = render(templates, CONFIG_YAML, { config: sorted });
+  const configYaml = render(input.templates, CONFIG_YAML, { config: sorted });
   checkYaml(CONFIG_YAML, configYaml.content as string, config);
+  return configYaml;
+}
+
+function renderInstanceConfig({ templates, criSocket }: NodeDesignInput): WantedFile {
   const instanceConfig = render(templates, INSTANCE_CONFIG, { criSocket });
   checkYaml(INSTANCE_CONFIG, instanceConfig.content as string, { containerRuntimeEndpoint: criSocket });
+  return instanceConfig;
+}
+
+function renderFlags({ templates }: NodeDesignInput, flags: readonly Arg[]): WantedFile {
   const flagsEnv = render(templates, FLAGS_ENV, { flags });
   checkFlagsEnv(
     FLAGS_ENV,
     flagsEnv.content as string,
     flags.map(({ name }) => name),
   );
-  return { configYaml, instanceConfig, flagsEnv };
+  return flagsEnv;
 }
 
 function render(templates: Templates, path: string, context: Readonly<Record<string, unknown>>): WantedFile {
@@ -134,7 +150,8 @@ function parseFlagWord(word: string): Arg {
   return { name: match?.[1] ?? word, value: match?.[2] ?? 'true' };
 }
 
-function healthzUrl(config: JsonObject): string | null {
+/** Where a kubelet with this configuration answers `/healthz` on its host; null when healthzPort is 0. */
+export function healthzUrl(config: JsonObject): string | null {
   const port = typeof config.healthzPort === 'number' ? config.healthzPort : 10248;
   if (port === 0) return null;
   const bind = typeof config.healthzBindAddress === 'string' && config.healthzBindAddress !== '' ? config.healthzBindAddress : '127.0.0.1';

@@ -726,11 +726,11 @@ describe('messages', () => {
       ],
     ],
     [
-      'gate that is locked',
+      'gate that will be on for good',
       'cluster',
       'featureGates: {NodeLocalCRISocket: false}',
       [
-        'warning: f.yaml:3:36 featureGates.NodeLocalCRISocket: the feature gate NodeLocalCRISocket is on for good and cannot be switched off. Leave it out. [CONFIG_DEPRECATED_FEATURE_GATE]',
+        "warning: f.yaml:3:36 featureGates.NodeLocalCRISocket: the feature gate NodeLocalCRISocket is deprecated. Leave it out: the runtime's socket then goes from the kubelet's flags into instance-config.yaml. [CONFIG_DEPRECATED_FEATURE_GATE]",
       ],
     ],
     [

@@ -18,7 +18,15 @@ function args(...pairs: readonly (readonly [name: string, value: string])[]): re
 }
 
 function input(change: Partial<KubeletFlagsInput> = {}): KubeletFlagsInput {
-  const base = { hostname: 'vm', nodeName: 'cp-1', extraArgs: [], criSocket: CONTAINERD, registerWithTaints: [], kubeletMinor: 36 };
+  const base = {
+    hostname: 'vm',
+    nodeName: 'cp-1',
+    extraArgs: [],
+    criSocket: CONTAINERD,
+    registerWithTaints: [],
+    kubeletMinor: 36,
+    nodeLocalCRISocket: true,
+  };
   return { ...base, ...change };
 }
 
