@@ -1,10 +1,12 @@
 import { applyResetDefaults } from '../core/config/defaults.ts';
 import type { ResetConfiguration } from '../core/config/model.ts';
+import { entryOf, parseSource } from '../core/config/source.ts';
 import { aboutHost } from '../core/errors.ts';
 import { criSockets } from '../core/facts/cri-socket.ts';
-import { combineFacts } from '../core/facts/fact.ts';
+import { combineFacts, type Fact } from '../core/facts/fact.ts';
+import { fileFacts } from '../core/facts/file-facts.ts';
 import { operatingSystem } from '../core/facts/operating-system.ts';
-import { judgeFindings } from '../core/preflight/check.ts';
+import { type Finding, judgeFindings } from '../core/preflight/check.ts';
 import { observe } from '../engine/observe.ts';
 import type { PhaseContext } from '../engine/phase.ts';
 import type { Prepared, Workflow } from '../engine/run-workflow.ts';
@@ -20,20 +22,20 @@ export interface ResetOptions {
 /** Takes off a host what init or join put there. */
 export const resetWorkflow: Workflow<ResetOptions, CleanupNodeInput> = { name: 'reset', phases: [cleanupNode], prepare: prepareReset };
 
+const INSTANCE_CONFIG = '/var/lib/kubelet/instance-config.yaml';
+const ETCD_MANIFEST = '/etc/kubernetes/manifests/etcd.yaml';
+const FACTS = combineFacts({ os: operatingSystem, sockets: criSockets(null), files: fileFacts([INSTANCE_CONFIG, ETCD_MANIFEST]) });
+
+type ResetFacts = typeof FACTS extends Fact<infer T> ? T : never;
+
 async function prepareReset(context: PhaseContext, options: ResetOptions): Promise<Prepared<CleanupNodeInput>> {
-  const { os, sockets } = await observe(context.host, combineFacts({ os: operatingSystem, sockets: criSockets(null) }), context.signal);
+  const facts = await observe(context.host, FACTS, context.signal);
+  const used = endpointOf(facts.files.get(INSTANCE_CONFIG)?.content ?? '');
   const { certificatesDir, criSocket, cleanupTmpDir, unmountFlags, ignorePreflightErrors } = aboutHost(context.host.name, () =>
-    applyResetDefaults(options.reset, { criSockets: sockets }),
+    applyResetDefaults(options.reset, { criSockets: used === null ? facts.sockets : [used] }),
   );
-  const notRoot = os.uid !== null && os.uid !== 0 && !options.skipPreflight;
-  const finding = {
-    id: 'IsPrivilegedUser',
-    severity: options.dryRun ? 'warning' : 'error',
-    message: 'the user on the host is not root',
-    mend: 'Run as root, or let the user use sudo',
-  } as const;
   const { errors, warnings } = judgeFindings(
-    notRoot ? [finding] : [],
+    options.skipPreflight ? [] : resetFindings(facts, options),
     [...options.ignorePreflightErrors, ...(ignorePreflightErrors ?? [])],
     context.host.name,
   );
@@ -42,6 +44,28 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
     warnings: warnings.map(({ id, message }) => ({ code: id, message })),
     refusals: errors,
   };
+}
+
+function resetFindings({ os, files }: ResetFacts, { dryRun }: ResetOptions): readonly Finding[] {
+  const findings: Finding[] = [];
+  if (os.uid !== null && os.uid !== 0) {
+    const mend = 'Run as root, or let the user use sudo';
+    findings.push({ id: 'IsPrivilegedUser', severity: dryRun ? 'warning' : 'error', message: 'the user on the host is not root', mend });
+  }
+  // kubeadm's phase remove-etcd-member: a member that is gone for good still counts for the quorum.
+  if ((files.get(ETCD_MANIFEST) ?? null) !== null) {
+    const message = 'the host runs a member of etcd, and this program does not take it out of the etcd cluster';
+    const mend = 'Use kubeadm reset there, or remove the member first (etcdctl member remove)';
+    findings.push({ id: 'EtcdMember', severity: 'error', message, mend });
+  }
+  return findings;
+}
+
+/** The runtime the kubelet was set up with. */
+function endpointOf(instanceConfig: string): string | null {
+  const root = parseSource(instanceConfig, INSTANCE_CONFIG).documents[0]?.root ?? null;
+  const value = entryOf(root, 'containerRuntimeEndpoint')?.value;
+  return value?.kind === 'scalar' && typeof value.scalar.value === 'string' && value.scalar.value !== '' ? value.scalar.value : null;
 }
 
 /** What reset leaves on a host, as kubeadm does: not ours to remove, or not ours alone. */
