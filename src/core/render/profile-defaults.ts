@@ -6,7 +6,7 @@ import { KUBELET_API_VERSION, KUBELET_KIND } from '../kubelet/decode.ts';
 import { effectiveConfiguration } from '../kubelet/defaults/effective-configuration.ts';
 import { encodeKubeletConfiguration } from '../kubelet/encode.ts';
 import type { LayeredConfig } from '../kubelet/layers.ts';
-import { encodeClusterConfig, layerClusterConfig } from './cluster-config.ts';
+import { layerClusterConfig } from './cluster-config.ts';
 
 /** `kubelet`: what is in force when the file says nothing. `kubeadm`: what `init` writes on a host with containerd and without systemd-resolved. */
 export type DefaultsProfile = 'kubelet' | 'kubeadm';
@@ -26,6 +26,6 @@ export function profileDefaults(profile: DefaultsProfile, minor: Minor, catalogu
     const nothing = { apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND };
     return encodeKubeletConfiguration(effectiveConfiguration(nothing, { minor, catalogue }), { minor, catalogue });
   }
-  const config = encodeClusterConfig(kubeadmProfile(), minor, catalogue);
+  const config = encodeKubeletConfiguration(kubeadmProfile().config, { minor, catalogue });
   return catalogue.field('containerRuntimeEndpoint', minor) === null ? config : { ...config, containerRuntimeEndpoint: CRI_SOCKET };
 }
