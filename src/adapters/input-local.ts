@@ -1,13 +1,20 @@
 import { lstat, mkdtemp, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative, sep } from 'node:path';
-import { AppError } from '../core/errors.ts';
+import { AppError, usageError } from '../core/errors.ts';
 import type { InputFiles, TreeFile } from '../ports/services.ts';
 
 /** Files of this machine; `-` is standard input. */
 export function localInput(stdin: NodeJS.ReadableStream): InputFiles {
+  let stdinIsRead = false;
+  const readStdin = async (): Promise<string> => {
+    if (stdinIsRead)
+      throw usageError('standard input is wanted for two things', "Give one of them as a file ('-' and passwords are read from it)");
+    stdinIsRead = true;
+    return readStream(stdin);
+  };
   return {
-    readText: (path) => (path === '-' ? readStream(stdin) : readFileText(path)),
+    readText: (path) => (path === '-' ? readStdin() : readFileText(path)),
     readTree: async (directory, isWanted) => {
       const info = await lstat(directory).catch((cause: unknown) => refuse(directory, cause));
       if (!info.isDirectory())

@@ -3,6 +3,7 @@ import { tokenKubeconfig } from '../core/config/kubeconfig-render.ts';
 import type { JoinConfiguration } from '../core/config/model.ts';
 import { AppError, usageError } from '../core/errors.ts';
 import type { Secret } from '../core/text/secret.ts';
+import { parseCertificates } from '../core/tls/certificate.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Services } from '../ports/services.ts';
 import { addressOf } from './open-cluster.ts';
@@ -15,6 +16,8 @@ export interface DiscoveredCluster {
   readonly apiServer: { readonly server: string; readonly caPem: string };
   readonly token: Secret;
 }
+
+const CA_MEND = 'Give the CA of the cluster (on a control plane: /etc/kubernetes/pki/ca.crt)';
 
 /**
  * Finds the cluster by a discovery file, or by endpoint, token and `--ca-cert`.
@@ -31,7 +34,9 @@ export async function discoverCluster(services: Services, join: JoinConfiguratio
   const caFile = flagText(options, 'caCert');
   if (caFile === undefined)
     throw usageError('the CA of the cluster is not known', 'Give its certificate with --ca-cert, or a --discovery-file');
-  const apiServer = { server: `https://${apiServerEndpoint}`, caPem: await services.input.readText(caFile) };
+  const caPem = await services.input.readText(caFile);
+  if ((parseCertificates(caPem) ?? []).length === 0) throw usageError(`--ca-cert ${caFile}: there is no PEM certificate in it`, CA_MEND);
+  const apiServer = { server: `https://${apiServerEndpoint}`, caPem };
   const kubeconfig = tokenKubeconfig({ ...apiServer, clusterName: 'kubernetes', user: 'tls-bootstrap-token-user', token: bootstrapToken });
   return {
     cluster: await services.connectCluster({ kubeconfig: kubeconfig.reveal(), file: 'the join token' }),

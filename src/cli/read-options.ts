@@ -1,4 +1,5 @@
 import type { Flags } from '../core/config/flags.ts';
+import { usageError } from '../core/errors.ts';
 import { Secret } from '../core/text/secret.ts';
 import type { HostTarget, Services, SshOptions } from '../ports/services.ts';
 import type { CommandOptions } from './program.ts';
@@ -30,6 +31,8 @@ export async function readHostTargets(services: Services, options: CommandOption
   const staged = rootDir === undefined ? {} : { rootDir };
   const addresses = flagList(options, 'host');
   if (addresses.length === 0) return [staged];
+  const twice = addresses.find((address, at) => addresses.indexOf(address) !== at);
+  if (twice !== undefined) throw usageError(`--host ${twice} is given twice`, 'Give each host once');
   const ssh = await readSshOptions(services, options);
   return addresses.map((address) => ({ address, ssh, ...staged }));
 }
@@ -40,6 +43,10 @@ async function readSshOptions(services: Services, options: CommandOptions): Prom
   const password = options.sshPasswordStdin === true ? fromStdin.shift() : services.env.KUBELETADM_SSH_PASSWORD;
   const sudoPassword = options.sudoPasswordStdin === true ? fromStdin.shift() : services.env.KUBELETADM_SUDO_PASSWORD;
   const passphrase = services.env.KUBELETADM_SSH_PASSPHRASE;
+  if ((options.sshPasswordStdin === true && !password) || (options.sudoPasswordStdin === true && !sudoPassword))
+    throw usageError('there is no password on standard input', 'Pipe it in, one line a password: the SSH password first');
+  for (const file of flagList(options, 'sshIdentity'))
+    if (!(await services.input.exists(file))) throw usageError(`--ssh-identity ${file}: there is no such file`, 'Check the path');
   const [configFile, knownHostsFile] = [flagText(options, 'sshConfig'), flagText(options, 'sshKnownHosts')];
   const secret = (name: string, value: string | undefined) => (value === undefined || value === '' ? {} : { [name]: new Secret(value) });
   return {

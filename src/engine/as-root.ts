@@ -129,7 +129,7 @@ const REFUSALS: readonly Refusal[] = [
       hostSudoPassword({
         host,
         why: 'sudo asks for a password',
-        mend: 'Give the sudo password, connect as root, or allow this user sudo without a password (NOPASSWD: ALL)',
+        mend: 'Give the sudo password (--sudo-password-stdin or KUBELETADM_SUDO_PASSWORD), connect as root, or allow this user sudo without a password (NOPASSWD: ALL)',
       }),
   },
   {

@@ -1,0 +1,42 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { runCommand } from '../support/run-cli.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'ka-bad-'));
+const noCertificate = join(directory, 'ca.crt');
+writeFileSync(noCertificate, 'root:x:0:0\n');
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+const JOIN = ['join', '127.0.0.1:1', '--token', 'abcdef.0123456789abcdef', '--ca-cert', noCertificate];
+const RESET = ['reset', '--force', '--host', 'nowhere.invalid'];
+
+describe('options that cannot be meant so', () => {
+  it.each<[string, readonly string[], string]>([
+    [
+      'a host given twice',
+      [...RESET, '--host', 'n2', '--host', 'nowhere.invalid'],
+      '--host nowhere.invalid is given twice. Give each host once. [USAGE]',
+    ],
+    ['a key that is not there', [...RESET, '-i', '/no/key'], '--ssh-identity /no/key: there is no such file. Check the path. [USAGE]'],
+    [
+      'a password that is not there',
+      [...RESET, '--sudo-password-stdin'],
+      'there is no password on standard input. Pipe it in, one line a password: the SSH password first. [USAGE]',
+    ],
+    [
+      'a CA that is none',
+      JOIN,
+      `--ca-cert ${noCertificate}: there is no PEM certificate in it. Give the CA of the cluster (on a control plane: /etc/kubernetes/pki/ca.crt). [USAGE]`,
+    ],
+  ])('%s', async (_, argv, line) => {
+    expect(await runCommand(argv)).toEqual({ code: 2, stdout: '', stderr: `${line}\n` });
+  });
+
+  it('two things on standard input', async () => {
+    const stdin = 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ResetConfiguration\n';
+    const { code, stderr } = await runCommand([...RESET, '--config', '-', '--sudo-password-stdin'], { stdin });
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/^standard input is wanted for two things\. .*\[USAGE\]\n$/)]);
+  });
+});
