@@ -4,11 +4,14 @@ import { renderTemplate, type Templates } from '../core/render/template.ts';
 import type { Secret } from '../core/text/secret.ts';
 
 const BOOTSTRAP_CONF = '/etc/kubernetes/bootstrap-kubelet.conf';
-const CLUSTER_NAME = 'kubernetes';
+/** kubeadm gives the cluster its own name but leaves this one as it is. */
+const CONTEXT_NAME = 'tls-bootstrap-token-user@kubernetes';
 
 export interface BootstrapTarget {
   readonly server: string;
   readonly caPem: string;
+  /** `clusterName` of the ClusterConfiguration. */
+  readonly clusterName: string;
   /** Where the kubelet finds the authority that clients must be signed by. */
   readonly caPath: string;
   /** Null: the kubelet has an identity, no bootstrap credentials are needed. */
@@ -17,16 +20,19 @@ export interface BootstrapTarget {
 
 /**
  * The CA certificate and, for a kubelet without an identity, the bootstrap kubeconfig.
- * @see kubeadm 1.36 join kubelet-start: bootstrap-kubelet.conf 0600, then caCertPath 0644
+ * @see kubeadm 1.36 join kubelet-start: bootstrap-kubelet.conf 0600, then caCertPath 0644; app/cmd/join.go for the names
  */
-export function bootstrapFiles(templates: Templates, { server, caPem, caPath, token }: BootstrapTarget): readonly WantedFile[] {
+export function bootstrapFiles(
+  templates: Templates,
+  { server, caPem, clusterName, caPath, token }: BootstrapTarget,
+): readonly WantedFile[] {
   const ca: WantedFile = { path: caPath, content: caPem, mode: 0o644, owner: 'root:root', onlyIfAbsent: true };
   if (token === null) return [ca];
   const content = renderTemplate(templates, BOOTSTRAP_CONF, {
     caData: Buffer.from(caPem, 'utf8').toString('base64'),
     server,
-    clusterName: CLUSTER_NAME,
-    contextName: `tls-bootstrap-token-user@${CLUSTER_NAME}`,
+    clusterName,
+    contextName: CONTEXT_NAME,
     token,
   });
   return [{ path: BOOTSTRAP_CONF, content, mode: 0o600, owner: 'root:root' }, ca];

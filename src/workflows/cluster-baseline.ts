@@ -18,6 +18,7 @@ export interface ClusterBaseline {
   readonly controlPlaneMinor: Minor;
   readonly layered: LayeredConfig;
   readonly serviceSubnets: string | null;
+  readonly clusterName: string;
   /** kubeadm's, not the kubelet's. */
   readonly featureGates: Readonly<Record<string, boolean>>;
   readonly warnings: readonly Warning[];
@@ -42,6 +43,7 @@ export async function readClusterBaseline(cluster: Cluster, catalogue: Catalogue
     controlPlaneMinor: minor,
     layered,
     serviceSubnets: settings.networking.serviceSubnet,
+    clusterName: settings.clusterName,
     featureGates: settings.featureGates ?? {},
     warnings: [...found.warnings, ...warnings, ...adviseClusterConfig(layered, defaults)],
   };

@@ -125,8 +125,8 @@ async function editedClusterConfig({ cluster }: PhaseContext, { catalogue }: Ini
 function initIdentity(options: InitOptions, identityThere: boolean): { files: readonly WantedFile[]; warnings: readonly Warning[] } {
   if (options.apiServer === null) return { files: [], warnings: [] };
   const token = options.bootstrapTokens.find((each) => each.token !== undefined)?.token as Secret | undefined;
-  const caPath = `${applyClusterDefaults(options.cluster).certificatesDir}/ca.crt`;
-  const target = { ...options.apiServer, caPath };
+  const { certificatesDir, clusterName } = applyClusterDefaults(options.cluster);
+  const target = { ...options.apiServer, clusterName, caPath: `${certificatesDir}/ca.crt` };
   if (identityThere) return { files: bootstrapFiles(options.templates, { ...target, token: null }), warnings: [] };
   if (token !== undefined) return { files: bootstrapFiles(options.templates, { ...target, token }), warnings: [] };
   const message = 'there is no kubelet.conf on the host and no token was given (--token): the kubelet has nothing to log in with';

@@ -55,7 +55,12 @@ async function prepareJoin(context: PhaseContext, options: JoinOptions): Promise
     findings: joinFindings(node, { ...options.apiServer, caCertPath: options.caCertPath, namesake: await namesakeOf(node, cluster) }),
   });
   const start = kubeletStartInput(design, options);
-  const target = { ...options.apiServer, caPath: options.caCertPath, token: hasIdentity(node.facts) ? null : options.token };
+  const target = {
+    ...options.apiServer,
+    clusterName: baseline.clusterName,
+    caPath: options.caCertPath,
+    token: hasIdentity(node.facts) ? null : options.token,
+  };
   return {
     input: {
       kubeletStart: {

@@ -10,14 +10,6 @@ export interface KubeconfigServer {
   readonly caPem: string;
 }
 
-/**
- * The kubeconfig a kubelet bootstraps with: `/etc/kubernetes/bootstrap-kubelet.conf`.
- * @see kubeadm 1.36 join kubelet-start: user `tls-bootstrap-token-user`
- */
-export function bootstrapKubeconfig(options: KubeconfigServer & { readonly token: Secret }): SensitiveText {
-  return tokenKubeconfig({ ...options, user: 'tls-bootstrap-token-user' });
-}
-
 /** A kubeconfig whose only user has a bearer token. */
 export function tokenKubeconfig(options: KubeconfigServer & { readonly user: string; readonly token: Secret }): SensitiveText {
   return withUser(options, options.user, { token: options.token });
