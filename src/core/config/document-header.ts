@@ -8,11 +8,12 @@ import {
   unknownVersion,
   wrongHeader,
 } from '../problems/config-documents.ts';
+import { closestName } from '../text/closest-name.ts';
 import type { ConfigKind, ModelKind } from './model.ts';
 import { V1BETA3_SCHEMAS } from './schema-v1beta3.ts';
 import { V1BETA4_SCHEMAS } from './schema-v1beta4.ts';
 import { entryOf, type SourceDocument } from './source.ts';
-import { closestName, type SchemaVersion } from './suggest-field.ts';
+import type { SchemaVersion } from './suggest-field.ts';
 
 /** The group of kubeadm's configuration documents. */
 export const KUBEADM_GROUP = 'kubeadm.k8s.io';

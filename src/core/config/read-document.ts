@@ -10,6 +10,7 @@ import {
   quoteValue,
   unknownField,
 } from '../problems/config-documents.ts';
+import { closestName } from '../text/closest-name.ts';
 import { printable } from '../text/printable.ts';
 import { formatFieldPath, type Step, showFieldPath } from './field-path.ts';
 import type { FieldTree } from './field-tree.ts';
@@ -20,7 +21,7 @@ import type { IssueParams } from './schema-parts.ts';
 import type { SourceDocument, SourceEntry, SourceMap, SourceNode } from './source.ts';
 import { sourceToJson } from './source.ts';
 import type { SchemaVersion } from './suggest-field.ts';
-import { closestName, suggestField } from './suggest-field.ts';
+import { suggestField } from './suggest-field.ts';
 
 /** What a document says. `value` lacks what is wrong; `origins` are by path inside the document. */
 export interface ReadDocument<T> {

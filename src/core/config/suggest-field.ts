@@ -1,3 +1,4 @@
+import { closestName } from '../text/closest-name.ts';
 import type { FieldTree } from './field-tree.ts';
 import { fieldTreeOf } from './field-tree.ts';
 import type { ModelKind } from './model.ts';
@@ -40,40 +41,6 @@ export function suggestField(field: UnknownField): string | undefined {
     header(field) ??
     undefined
   );
-}
-
-/**
- * The candidate that is at most two slips away (one for names of up to four letters); the nearest, of equals the first.
- * @returns null when none is near enough
- */
-export function closestName(name: string, candidates: Iterable<string>): string | null {
-  const limit = name.length <= 4 ? 1 : 2;
-  let best: string | null = null;
-  let bestDistance = limit + 1;
-  for (const candidate of candidates) {
-    if (Math.abs(candidate.length - name.length) > limit) continue;
-    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
-    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
-  }
-  return best;
-}
-
-/** Insertions, deletions, replacements and swaps of neighbours between two short texts. */
-function editDistance(a: string, b: string): number {
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = (last[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      let distance = Math.min(replaced, (last[j] as number) + 1, (row[j - 1] as number) + 1);
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
-        distance = Math.min(distance, (beforeLast[j - 2] as number) + 1);
-      row.push(distance);
-    }
-    [beforeLast, last] = [last, row];
-  }
-  return last[b.length] as number;
 }
 
 function question(name: string | null | undefined): string | undefined {

@@ -6,12 +6,12 @@ import {
   requiredWith,
   unknownFeatureGate,
 } from '../problems/config-documents.ts';
+import { closestName } from '../text/closest-name.ts';
 import { parseGoDuration } from '../text/go-duration.ts';
 import { formatFieldPath } from './field-path.ts';
 import type { ClusterConfiguration, ControlPlaneComponent, ExternalEtcd, HostPathMount, LocalEtcd } from './model.ts';
 import type { Finding } from './origins.ts';
 import * as rules from './rules.ts';
-import { closestName } from './suggest-field.ts';
 import { networkingFindings } from './validate-networking.ts';
 import { argumentFindings, each, one } from './validate-parts.ts';
 

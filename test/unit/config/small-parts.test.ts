@@ -3,7 +3,6 @@ import { documentTexts } from '../../../src/core/config/document-text.ts';
 import { formatFieldPath, parentPath, showFieldPath } from '../../../src/core/config/field-path.ts';
 import { parseKubernetesVersion } from '../../../src/core/config/kubernetes-version.ts';
 import { joinHostPort, splitHostPort } from '../../../src/core/config/rules.ts';
-import { closestName } from '../../../src/core/config/suggest-field.ts';
 
 describe('field paths', () => {
   it.each([
@@ -47,24 +46,6 @@ describe('parseKubernetesVersion', () => {
     ['ci/', null],
   ])('%s', (text, expected) => {
     expect(parseKubernetesVersion(text)).toEqual(expected);
-  });
-});
-
-describe('closestName', () => {
-  const FIELDS = ['name', 'criSocket', 'taints', 'token', 'ttl', 'kubeletExtraArgs'];
-  it.each([
-    ['criSockt', 'criSocket'],
-    ['crisokcet', 'criSocket'],
-    ['CRISOCKET', 'criSocket'],
-    ['nmae', 'name'],
-    ['nam', 'name'],
-    ['tll', 'ttl'],
-    ['xyz', null],
-    ['nxxe', null],
-    ['kubeletArgs', null],
-    ['x'.repeat(10_000), null],
-  ])('%s', (name, expected) => {
-    expect(closestName(name, FIELDS)).toBe(expected);
   });
 });
 

@@ -10,6 +10,7 @@ describe('closestName', () => {
     ['MAXPODS', 'maxPods'],
     ['prot', 'port'],
     ['evictionPresureTransitonPeriods', 'evictionPressureTransitionPeriod'],
+    ['prt', 'port'],
     ['pots', null],
     ['hostname', null],
     ['', null],
