@@ -60,7 +60,7 @@ export function judgeKubeletConfiguration(document: SourceDocument, options: Jud
   // A document of another kind was not read: there is nothing to judge.
   const isRead = decoded.problems.every(({ code }) => code !== 'CONFIG_WRONG_KIND');
   const found = isRead ? [...errorsOf(facts, gates.faults), ...warningsOf(facts, options)] : [];
-  const isWarning = (finding: Named): boolean => finding.kind !== 'error' || (isNewer && finding.id === 'KUBELET_UNKNOWN_GATE');
+  const isWarning = (finding: Named): boolean => finding.kind === 'warning' || (isNewer && finding.id === 'KUBELET_UNKNOWN_GATE');
   const problems = [
     ...decoded.problems,
     ...found.map((finding) => place(finding, isWarning(finding))).filter((problem) => problem !== null),
@@ -68,8 +68,7 @@ export function judgeKubeletConfiguration(document: SourceDocument, options: Jud
   return { decoded, effective, ok: problems.every(({ severity }) => severity === 'warning'), problems };
 }
 
-/** `startup`: the kubelet accepts it and then does not start. */
-type Named = Finding & { readonly id: string; readonly kind: 'error' | 'startup' | 'advice' };
+type Named = Finding & { readonly id: string; readonly kind: 'error' | 'warning' };
 
 function errorsOf(facts: RuleFacts, faults: readonly GateFault[]): readonly Named[] {
   const findings = [...gateFindings(faults, facts.minor, facts.catalogue), ...applyRules(VALIDATION_RULES, facts)];
@@ -87,11 +86,18 @@ function warningsOf(facts: RuleFacts, { flags, running }: JudgeOptions): readonl
       (finding): Named => ({
         ...finding,
         message: `the kubelet takes this, and then does not start: ${finding.message}`,
-        kind: 'startup',
+        kind: 'warning',
       }),
     ),
-    ...advice.map((finding): Named => ({ ...finding, kind: 'advice' })),
+    ...advice.map((finding): Named => ({ ...finding, kind: 'warning' })),
   ];
+}
+
+const STARTUP_IDS: ReadonlySet<string> = new Set(STARTUP_RULES.map(({ id }) => id));
+
+/** Tells whether a problem's code is that of a rule on what the kubelet accepts and then does not start with. */
+export function isStartupRule(code: string): boolean {
+  return STARTUP_IDS.has(code);
 }
 
 /** Makes problems of findings; null for those that rest on a value that could not be read. */

@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest';
+import { AppError, formatProblem } from '../../../src/core/errors.ts';
+import type { JsonObject } from '../../../src/core/json.ts';
+import { loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
+import { checkNodeFields } from '../../../src/core/kubelet/check-node-fields.ts';
+import { addLayer, type LayerName, NO_LAYERS } from '../../../src/core/kubelet/layers.ts';
+
+const catalogue = await loadCatalogue();
+const HEADER = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration' };
+
+function problemsOf(fields: JsonObject, layer: LayerName = 'patch', minor = 36): string[] {
+  const layered = addLayer(NO_LAYERS, { ...HEADER, ...fields }, () => ({ layer, source: 'k.yaml' }));
+  try {
+    checkNodeFields(layered, minor, catalogue);
+    return [];
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    expect(error.exitCode).toBe(2);
+    return error.problems.map(formatProblem);
+  }
+}
+
+describe('checkNodeFields', () => {
+  it('takes what the kubelet takes', () => {
+    expect(problemsOf({ maxPods: 50, evictionHard: { 'memory.available': '5%' }, clusterDNS: ['10.96.0.10'] })).toEqual([]);
+  });
+
+  it('leaves out what is only advice', () => {
+    expect(problemsOf({ streamingConnectionIdleTimeout: '4h0m0s', clusterDNS: ['dns'] })).toEqual([]);
+  });
+
+  it('refuses what the kubelet refuses, and says which layer said it', () => {
+    expect(problemsOf({ port: -1, featureGates: { Nope: true }, registerWithTaints: [{ key: 'a b' }] })).toEqual([
+      'featureGates[Nope]: a 1.36 kubelet has no feature gate "Nope", and does not start with it (patch: k.yaml). Remove it. [KUBELET_UNKNOWN_GATE]',
+      'port: must be a port from 1 to 65535, not -1 (patch: k.yaml) [KUBELET_OUT_OF_RANGE]',
+      'registerWithTaints[0].key: "a b" is no key of a taint (patch: k.yaml). Up to 63 letters, digits, dots, dashes and underscores, perhaps after a domain and a slash. [KUBELET_TAINT]',
+    ]);
+  });
+
+  it('refuses what the kubelet takes and then does not start with', () => {
+    expect(problemsOf({ evictionHard: { 'memory.available': 'much' } }, 'set')).toEqual([
+      'evictionHard[memory.available]: the kubelet takes this, and then does not start: "much" is no quantity and no percentage (set: k.yaml) [KUBELET_START_EVICTION_VALUE]',
+    ]);
+  });
+
+  it('judges by the minor of the node', () => {
+    const fields = { cgroupsPerQOS: false, enforceNodeAllocatable: ['none'] };
+    expect(problemsOf(fields, 'host', 31)).toEqual([]);
+    expect(problemsOf(fields, 'host', 30)).toHaveLength(1);
+  });
+});
