@@ -1,6 +1,7 @@
 import { parseSource } from '../config/source.ts';
 import { AppError, type Problem } from '../errors.ts';
 import { encodeYaml } from '../text/yaml-encode.ts';
+import { withBigIntegers } from './big-integers.ts';
 import type { Catalogue, Minor } from './catalogue.ts';
 import { type FieldStep, formatOrigin, type LayeredConfig } from './layers.ts';
 import { isStartupRule, judgeKubeletConfiguration } from './validate/judge.ts';
@@ -11,7 +12,7 @@ import { isStartupRule, judgeKubeletConfiguration } from './validate/judge.ts';
  * @throws AppError with exit code 2 and all problems, each with the layer it comes from
  */
 export function checkNodeFields(layered: LayeredConfig, minor: Minor, catalogue: Catalogue): void {
-  const source = parseSource(encodeYaml(layered.config), '/var/lib/kubelet/config.yaml');
+  const source = parseSource(encodeYaml(withBigIntegers(layered.config, { minor, catalogue })), '/var/lib/kubelet/config.yaml');
   const [document] = source.documents;
   const found = document === undefined ? source.problems : judgeKubeletConfiguration(document, { minor, catalogue }).problems;
   const problems = found
