@@ -55,13 +55,12 @@ async function written(input: Input) {
         : [],
     ),
   );
-  const configMap = plan.cluster.changes
-    .map(({ object }) => object as { kind: string; data?: { kubelet: string } })
-    .find(({ data }) => data);
+  const objects = plan.cluster.changes.map(({ object }) => object as { data?: { kubelet?: string } });
+  const uploaded = objects.find(({ data }) => data?.kubelet !== undefined)?.data?.kubelet ?? '';
   return {
     files,
     config: parse(files['config.yaml'] ?? '', { intAsBigInt: true }) as Record<string, unknown>,
-    uploaded: parse(configMap?.data?.kubelet ?? '', { intAsBigInt: true }) as Record<string, unknown>,
+    uploaded: parse(uploaded, { intAsBigInt: true }) as Record<string, unknown>,
     warnings: plan.warnings.map(({ code: id, message }) => `${message} [${id}]`),
   };
 }

@@ -1,0 +1,144 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse, parseAllDocuments, stringify } from 'yaml';
+import { kubeletConfigRbac } from '../../src/core/kubernetes/kubelet-config-map.ts';
+import type { KubeObject } from '../../src/core/kubernetes/object.ts';
+import type { PlanDocument } from '../../src/core/plan/document.ts';
+import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import { runCommand } from '../support/run-cli.ts';
+
+const FOLDER = fileURLToPath(new URL('../fixtures/kubeadm-1.36.2/join', import.meta.url));
+const CASES = readdirSync(FOLDER).filter((name) => existsSync(join(FOLDER, name, 'input.yaml')));
+
+/** Where a file of a recording stands on the host. */
+const PATHS: Readonly<Record<string, string>> = {
+  'bootstrap-kubelet.conf': '/etc/kubernetes/bootstrap-kubelet.conf',
+  'ca.crt': '/etc/kubernetes/pki/ca.crt',
+  'config.yaml': '/var/lib/kubelet/config.yaml',
+  'instance-config.yaml': '/var/lib/kubelet/instance-config.yaml',
+  'kubeadm-flags.env': '/var/lib/kubelet/kubeadm-flags.env',
+};
+
+const TOKEN = { id: 'fedcba', secret: 'fedcba9876543210' };
+const NODE_GROUPS = ['system:bootstrappers:kubeadm:default-node-token', 'system:nodes'];
+const temporary = mkdtempSync(join(tmpdir(), 'kubeletadm-join-golden-'));
+let api: ApiServer;
+
+beforeAll(async () => {
+  api = await startApiServer({ controllers: ['bootstrap-signer'] });
+  api.put(
+    ...parseAllDocuments(readFileSync(join(FOLDER, 'cluster.yaml'), 'utf8')).flatMap(
+      (document) => (document.toJS() as KubeObject | null) ?? [],
+    ),
+    ...kubeletConfigRbac('kubelet-config'),
+    ...readableConfigMap('kubeadm-config'),
+    bootstrapToken(),
+  );
+});
+
+afterAll(async () => {
+  await api.close();
+  rmSync(temporary, { recursive: true, force: true });
+});
+
+describe('join writes what kubeadm 1.36.2 writes', () => {
+  it.each(CASES)('%s', async (name) => {
+    const recording = parse(readFileSync(join(FOLDER, name, 'expected.yaml'), 'utf8')) as { files: Readonly<Record<string, string>> };
+    const { code, stdout, stderr } = await dryRun(name);
+    expect(code, stderr).toBe(0);
+    const written = filesOf(stdout);
+    for (const [file, text] of Object.entries(recording.files)) {
+      const ours = written.get(PATHS[file] as string);
+      expect(readable(file, ours), file).toEqual(readable(file, atThisCluster(text)));
+    }
+  });
+
+  it('warns of what a newer kubeadm says in kubeadm-config', async () => {
+    const found = api.get('v1', 'ConfigMap', 'kubeadm-config', 'kube-system') as KubeObject;
+    const { resourceVersion: _, ...metadata } = found.metadata;
+    const text = (found.data as Readonly<Record<string, string>>).ClusterConfiguration as string;
+    const newer = { ...(parse(text) as object), clusterName: 'prod', brandNew: { on: true }, featureGates: { BrandNew: true } };
+    api.put({ ...found, metadata, data: { ClusterConfiguration: stringify(newer) } });
+
+    const { code, stdout, stderr } = await dryRun('01-worker');
+    api.put({ ...found, metadata });
+
+    expect(code, stderr).toBe(0);
+    expect(filesOf(stdout).get(PATHS['bootstrap-kubelet.conf'] as string)).toContain('    cluster: prod\n');
+    const warnings = (JSON.parse(stdout) as PlanDocument).warnings.filter(({ code: id }) => String(id).startsWith('CONFIG_UNKNOWN'));
+    expect(warnings.map(({ field }) => field)).toEqual(['brandNew', 'featureGates.BrandNew']);
+  });
+});
+
+async function dryRun(name: string) {
+  const input = readFileSync(join(FOLDER, name, 'input.yaml'), 'utf8')
+    .replaceAll('@PATCHES@', join(FOLDER, name, 'patches'))
+    .replaceAll('@ENDPOINT@', new URL(api.url).host)
+    // `--ca-cert` says more than the pin.
+    .replaceAll('sha256:@PIN@', `sha256:${'0'.repeat(64)}`);
+  const config = join(temporary, 'input.yaml');
+  writeFileSync(config, input);
+  const ca = join(temporary, 'ca.crt');
+  writeFileSync(ca, api.caPem);
+  return runCommand(['join', '--config', config, '--ca-cert', ca, '--rootfs', join(temporary, name), '--dry-run', '-o', 'json']);
+}
+
+function filesOf(stdout: string): ReadonlyMap<string, string> {
+  const changes = (JSON.parse(stdout) as PlanDocument).hosts[0]?.changes ?? [];
+  return new Map(
+    changes.flatMap(({ path, content }) => (typeof path === 'string' && typeof content === 'string' ? [[path, content]] : [])),
+  );
+}
+
+/** The recording's placeholders filled in; the plan shows no token. */
+function atThisCluster(text: string): string {
+  return text
+    .replaceAll('@ENDPOINT@', new URL(api.url).host)
+    .replaceAll("'@CA@'", Buffer.from(api.caPem).toString('base64'))
+    .replaceAll('@CA@\n', api.caPem)
+    .replaceAll(`${TOKEN.id}.${TOKEN.secret}`, '"[secret]"');
+}
+
+/** YAML read, other files as they are. */
+function readable(file: string, text: string | undefined): unknown {
+  if (text === undefined || file === 'ca.crt' || file.endsWith('.env')) return text;
+  return parse(text.replace(/token: \[secret\]$/m, 'token: "[secret]"'));
+}
+
+function readableConfigMap(name: string): readonly KubeObject[] {
+  const metadata = { name: `kubeadm:nodes-${name}`, namespace: 'kube-system' };
+  return [
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'Role',
+      metadata,
+      rules: [{ apiGroups: [''], resources: ['configmaps'], resourceNames: [name], verbs: ['get'] }],
+    },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      metadata,
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: metadata.name },
+      subjects: NODE_GROUPS.map((group) => ({ kind: 'Group', name: group })),
+    },
+  ];
+}
+
+function bootstrapToken(): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: `bootstrap-token-${TOKEN.id}`, namespace: 'kube-system' },
+    type: 'bootstrap.kubernetes.io/token',
+    stringData: {
+      'token-id': TOKEN.id,
+      'token-secret': TOKEN.secret,
+      'usage-bootstrap-authentication': 'true',
+      'usage-bootstrap-signing': 'true',
+      'auth-extra-groups': 'system:bootstrappers:kubeadm:default-node-token',
+    },
+  };
+}
