@@ -128,7 +128,8 @@ function plainOptions({ cluster }: KubeconfigTarget): PrepareOptions {
   return async ({ caData, certData, keyData, token }) => {
     const pem = (name: 'ca' | 'cert' | 'key', data: string | undefined) => (data === undefined ? {} : { [name]: decodeDataField(data) });
     const tls = {
-      ...pem('ca', caData),
+      // An authority that others signed is one as well, as for client-go.
+      ...(caData === undefined ? {} : { ...pem('ca', caData), allowPartialTrustChain: true }),
       ...pem('cert', certData),
       ...pem('key', keyData),
       ...(cluster.tlsServerName === undefined ? {} : { servername: cluster.tlsServerName }),

@@ -99,7 +99,8 @@ function secure(socket: Socket, host: string, ca: readonly string[] | null, sign
     ALPNProtocols: ['http/1.1'],
     minVersion: 'TLSv1.2',
     rejectUnauthorized: false,
-    ...(ca === null ? {} : { ca: [...ca] }),
+    // An authority that others signed is one as well, as for Go.
+    ...(ca === null ? {} : { ca: [...ca], allowPartialTrustChain: true }),
   });
   return connected(tls, 'secureConnect', signal);
 }

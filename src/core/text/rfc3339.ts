@@ -20,6 +20,11 @@ export function normaliseRfc3339(text: string): string | null {
   return `${String(time.getUTCFullYear() - 400).padStart(4, '0')}${date.slice(-6)}T${clock.slice(0, 8)}Z`;
 }
 
+/** A moment as Kubernetes prints it: UTC, to the second. */
+export function formatRfc3339(time: Date): string {
+  return time.toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
 function daysIn(year: number, month: number): number {
   return new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
 }

@@ -34,12 +34,13 @@ function parseOne(block: string): Certificate | null {
   try {
     const read = new X509Certificate(block);
     const publicKey = publicKeyInfoOf(read.raw);
-    if (publicKey === null) return null;
+    const [notBefore, notAfter] = [new Date(read.validFrom), new Date(read.validTo)];
+    if (publicKey === null || Number.isNaN(notBefore.getTime() + notAfter.getTime())) return null;
     return {
       subject: oneLine(read.subject),
       issuer: oneLine(read.issuer),
-      notBefore: new Date(read.validFrom),
-      notAfter: new Date(read.validTo),
+      notBefore,
+      notAfter,
       isAuthority: read.ca,
       publicKeySha256: createHash('sha256').update(publicKey).digest('hex'),
       pem: read.toString(),
