@@ -1,5 +1,6 @@
 import { DEFAULT_CA_CERT_PATH } from '../core/config/defaults.ts';
 import { mergeJoinFlags } from '../core/config/flags.ts';
+import type { NodeRegistration } from '../core/config/model.ts';
 import { AppError, type ExitCode, usageError } from '../core/errors.ts';
 import type { Services } from '../ports/services.ts';
 import { joinWorkflow } from '../workflows/join.ts';
@@ -12,6 +13,17 @@ import { runOnHosts } from './run-on-hosts.ts';
 
 /** `join [ADDRESS:PORT]`. */
 export async function runJoin(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  return join(services, args[0], options);
+}
+
+/** `join phase NAME... [ADDRESS:PORT]`. No phase has a colon in its name, and no address is without. */
+export async function runJoinPhase(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  const last = args.at(-1);
+  const endpoint = last?.includes(':') ? last : undefined;
+  return join(services, endpoint, options, args.slice(0, endpoint === undefined ? undefined : -1).join('/'));
+}
+
+async function join(services: Services, endpoint: string | undefined, options: CommandOptions, onlyPhase?: string): Promise<ExitCode> {
   const loaded = await loadConfigFile(services, options, ['JoinConfiguration', 'KubeletConfiguration']);
   const caCert = flagText(options, 'caCert');
   // The CA itself says more than a pin of it.
@@ -19,22 +31,20 @@ export async function runJoin(services: Services, args: readonly string[], optio
   const config = mergeJoinFlags(loaded, {
     ...kubeadmFlags(options),
     ...trust,
-    ...(args[0] === undefined ? {} : { 'api-server-endpoint': args[0] }),
+    ...(endpoint === undefined ? {} : { 'api-server-endpoint': endpoint }),
   });
   const warnings = requireValid(config);
-  const join = config.join ?? {};
-  if (join.controlPlane !== undefined)
+  const document = config.join ?? {};
+  if (document.controlPlane !== undefined)
     throw new AppError(
       { code: 'NOT_BUILT', message: 'joining control planes is not built yet', mend: 'Join it with kubeadm' },
       { exitCode: 2 },
     );
   const targets = await readHostTargets(services, options);
-  if (targets.length > 1 && (flagText(options, 'nodeName') ?? flagText(options, 'nodeIp')) !== undefined) {
-    throw usageError('--node-name and --node-ip are for one host, and several were given', 'Join the hosts one by one, or leave them out');
-  }
   const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
   const node = await readNodeOptions(services, { config, kind: 'join', options, reporter });
-  const { cluster, apiServer, token } = await discoverCluster(services, join, options);
+  if (targets.length > 1) refuseOneNodesOwn(node.nodeRegistration);
+  const { cluster, apiServer, token } = await discoverCluster(services, document, options);
   try {
     return await runOnHosts(services, {
       workflow: joinWorkflow,
@@ -44,17 +54,29 @@ export async function runJoin(services: Services, args: readonly string[], optio
         ...node,
         apiServer,
         token,
-        caCertPath: join.caCertPath ?? DEFAULT_CA_CERT_PATH,
+        caCertPath: document.caCertPath ?? DEFAULT_CA_CERT_PATH,
         controlPlane: false,
-        tlsBootstrapMs: durationMs(join.timeouts?.tlsBootstrap, 300_000),
+        tlsBootstrapMs: durationMs(document.timeouts?.tlsBootstrap, 300_000),
       },
       options,
       reporter,
       warnings,
       dryRun: node.dryRun,
-      skipPhases: join.skipPhases ?? [],
+      skipPhases: document.skipPhases ?? [],
+      ...(onlyPhase === undefined ? {} : { onlyPhase }),
     });
   } finally {
     await cluster.close();
   }
+}
+
+/** What only one node can have: two nodes of one name would fight over it. */
+function refuseOneNodesOwn({ name, kubeletExtraArgs = [] }: NodeRegistration): void {
+  const own = [
+    ...(name === undefined ? [] : ['a node name (nodeRegistration.name, --node-name)']),
+    ...(kubeletExtraArgs.some((arg) => arg.name === 'node-ip') ? ['a node IP (node-ip, --node-ip)'] : []),
+    ...(kubeletExtraArgs.some((arg) => arg.name === 'hostname-override') ? ['hostname-override'] : []),
+  ];
+  if (own.length === 0) return;
+  throw usageError(`${own.join(' and ')} is for one host, and several were given`, 'Join the hosts one by one, or leave it out');
 }

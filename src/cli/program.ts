@@ -1,7 +1,7 @@
 import { Command, type CommanderError } from 'commander';
 import { type ExitCode, usageError } from '../core/errors.ts';
 import type { Services } from '../ports/services.ts';
-import { INIT_PHASES, JOIN_PHASES, type PhaseHelp } from '../workflows/phase-lists.ts';
+import { INIT_PHASES, JOIN_PHASES, type PhaseHelp, RESET_PHASES } from '../workflows/phase-lists.ts';
 import { addKnowledgeCommands } from './knowledge-commands.ts';
 import {
   addClusterOptions,
@@ -84,16 +84,25 @@ function joinCommand(program: Command, on: On): void {
     load,
   );
   join.addHelpText('after', () => `\nPhases:\n${phaseLines(JOIN_PHASES)}\n\n${JOIN_EXAMPLES}`);
+  const phase = options(
+    join.command('phase').description('Run one phase of join').argument('<name...>', 'a phase; then the address:port of the API server'),
+  );
+  on(phase, async () => (await import('./join.ts')).runJoinPhase).addHelpText('after', () => `\nPhases:\n${phaseLines(JOIN_PHASES)}`);
 }
 
 function resetCommand(program: Command, on: On): void {
-  const reset = addHostOptions(addPlanOptions(program.command('reset').description('Take off a host what init or join put there')))
-    .option('--config <file>', "a ResetConfiguration document; '-' is standard input")
-    .option('--cri-socket <socket>', 'socket of the container runtime (default: detected)')
-    .option('--cert-dir <dir>', 'directory of the certificates (default: /etc/kubernetes/pki)')
-    .option('--cleanup-tmp-dir', 'empty /etc/kubernetes/tmp as well')
-    .option('-f, --force', 'do not ask');
-  on(reset, async () => (await import('./reset.ts')).runReset);
+  const load = async (): Promise<Run> => (await import('./reset.ts')).runReset;
+  const options = (command: Command): Command =>
+    addHostOptions(addPlanOptions(command))
+      .option('--config <file>', "a ResetConfiguration document; '-' is standard input")
+      .option('--cri-socket <socket>', 'socket of the container runtime (default: detected)')
+      .option('--cert-dir <dir>', 'directory of the certificates (default: /etc/kubernetes/pki)')
+      .option('--cleanup-tmp-dir', 'empty /etc/kubernetes/tmp as well')
+      .option('-f, --force', 'do not ask');
+  const reset = on(options(program.command('reset').description('Take off a host what init or join put there')), load);
+  reset.addHelpText('after', () => `\nPhases:\n${phaseLines(RESET_PHASES)}\n\n${RESET_EXAMPLES}`);
+  const phase = options(reset.command('phase').description('Run one phase of reset').argument('<name...>', 'a phase'));
+  on(phase, load).addHelpText('after', () => `\nPhases:\n${phaseLines(RESET_PHASES)}`);
 }
 
 function configCommand(program: Command, on: On): void {
@@ -194,6 +203,12 @@ const JOIN_EXAMPLES = `Examples:
   kubeletadm join 10.0.0.10:6443 --token abcdef.0123456789abcdef --ca-cert ca.crt --host root@10.0.0.12
   kubeletadm join --discovery-file cluster.conf --host node2 --host node3 --dry-run
   kubeletadm join --config join.yaml --overlay node2-kubelet.yaml --host node2`;
+
+const RESET_EXAMPLES = `Examples:
+  # what would be removed
+  kubeletadm reset --host node2 --dry-run
+  # after kubectl drain node2 and kubectl delete node node2
+  kubeletadm reset --host node2 --force`;
 
 /** Turns what commander throws into ours; null: help or version was printed, all is well. */
 export function usageOf(error: CommanderError): ReturnType<typeof usageError> | null {

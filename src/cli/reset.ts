@@ -7,8 +7,8 @@ import type { CommandOptions } from './program.ts';
 import { flagList, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 
-/** `reset`. */
-export async function runReset(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+/** `reset` and `reset phase NAME...`. */
+export async function runReset(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
   const config = mergeResetFlags(await loadConfigFile(services, options, ['ResetConfiguration']), kubeadmFlags(options));
   const warnings = requireValid(config);
   const reset = config.reset ?? {};
@@ -35,6 +35,7 @@ export async function runReset(services: Services, _args: readonly string[], opt
     warnings,
     dryRun,
     skipPhases,
+    ...(args.length === 0 ? {} : { onlyPhase: args.join('/') }),
   });
   if (!dryRun) services.output.stderr(`Left as it is:\n${RESET_LEAVES.map((item) => `  ${item}\n`).join('')}`);
   return code;

@@ -34,6 +34,24 @@ describe('options that cannot be meant so', () => {
     expect(await runCommand(argv)).toEqual({ code: 2, stdout: '', stderr: `${line}\n` });
   });
 
+  it.each([
+    ['join.yaml', 'nodeRegistration: {name: n1}', 'a node name (nodeRegistration.name, --node-name)'],
+    ['ip.yaml', 'nodeRegistration: {kubeletExtraArgs: [{name: node-ip, value: 10.0.0.1}]}', 'a node IP (node-ip, --node-ip)'],
+  ])('what one node has for several hosts, in %s', async (name, line, what) => {
+    const file = join(directory, name);
+    writeFileSync(file, `apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\n${line}\n`);
+    const { code, stderr } = await runCommand([...JOIN, '--config', file, '--host', 'a.invalid', '--host', 'b.invalid']);
+    expect([code, stderr]).toEqual([
+      2,
+      `${what} is for one host, and several were given. Join the hosts one by one, or leave it out. [USAGE]\n`,
+    ]);
+  });
+
+  it('a phase there is not', async () => {
+    const { code, stderr } = await runCommand(['reset', 'phase', 'nope', '--force', '--rootfs', directory]);
+    expect([code, stderr]).toEqual([2, 'reset has no phase nope. Its phases are preflight, cleanup-node. [USAGE]\n']);
+  });
+
   it('two things on standard input', async () => {
     const stdin = 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ResetConfiguration\n';
     const { code, stderr } = await runCommand([...RESET, '--config', '-', '--sudo-password-stdin'], { stdin });
