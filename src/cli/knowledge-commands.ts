@@ -1,11 +1,18 @@
 import { type Command, Option } from 'commander';
-import { outputOption } from './options.ts';
+import { addClusterOptions, addSshOptions, collect, outputOption } from './options.ts';
 import type { On, Run } from './program.ts';
 
-/** What the program knows about kubelets, below `config`. */
+/** What is known about kubelets, below `config`: nothing of it changes anything. */
 export function addKnowledgeCommands(config: Command, on: On): void {
   explainCommand(config, on);
   defaultsCommand(config, on);
+  diffCommand(config, on);
+  fromNodeCommand(config, on);
+}
+
+/** `node`: what is known about one node. */
+export function addNodeCommands(program: Command, on: On): void {
+  nodeExplainCommand(program.command('node').description('Look at one node'), on);
 }
 
 function explainCommand(config: Command, on: On): void {
@@ -46,5 +53,98 @@ function defaultsCommand(config: Command, on: On): void {
 Examples:
   kubeletadm config defaults --kubernetes-version 1.30
   kubeletadm config defaults --profile kubeadm -o json`,
+  );
+}
+
+function diffCommand(config: Command, on: On): void {
+  const diff = config
+    .command('diff')
+    .description('Compare what two configurations put in force: defaults count, durations and quantities are compared by value')
+    .argument(
+      '<a>',
+      "a file ('-' is standard input), cluster, node/NAME, host/[user@]ADDRESS[:port] (host/localhost is this machine) or defaults/1.X",
+    )
+    .argument('<b>', 'the same')
+    .option('--kubernetes-version <version>', 'the kubelet both are read by (default: the one each side runs with, else 1.36)')
+    .option('--exit-code', 'exit with 6 when they differ');
+  addSshOptions(addClusterOptions(diff.addOption(outputOption(['text', 'json', 'yaml']))));
+  on(diff, async (): Promise<Run> => (await import('./config-diff.ts')).runDiff);
+  diff.addHelpText(
+    'after',
+    `
+Examples:
+  kubeletadm config diff old.yaml new.yaml --kubernetes-version 1.34
+  kubeletadm config diff cluster node/worker-1 --kubeconfig admin.conf
+  kubeletadm config diff host/root@10.0.0.11 host/root@10.0.0.12 -o yaml
+  kubeletadm config diff defaults/1.25 defaults/1.36`,
+  );
+}
+
+/** `config migrate`: kubeadm's documents to another version, or a kubelet's configuration to another kubelet. */
+export function addMigrateCommand(config: Command, on: On): void {
+  const migrate = config
+    .command('migrate')
+    .description('Convert a KubeletConfiguration for another kubelet, or older kubeadm documents to v1beta4')
+    .argument('[file]', "the KubeletConfiguration to convert; '-' is standard input")
+    .option('--from <version>', 'the kubelet it was written for, 1.20 to 1.36')
+    .option('--to <version>', 'the kubelet it is to be for')
+    .option('--flags <file>', 'its flags, as in kubeadm-flags.env or /etc/default/kubelet (repeatable)', collect)
+    .option('--kubelet-extra-args <name=value>', 'a flag of its command line (repeatable)', collect)
+    .option('--keep-defaults', 'write down defaults that are others in the new kubelet')
+    .option('--force', 'take out also what is lost by it')
+    .option(
+      '--old-config <file>',
+      "kubeadm documents to convert to v1beta4; '-' is standard input; KubeletConfiguration documents stay as they are",
+    )
+    .option('--new-config <file>', 'where to write the result (default: standard output)')
+    .option('--new-flags <file>', 'where to write the flags that stay, as kubeadm-flags.env');
+  on(migrate.addOption(outputOption(['text', 'json', 'yaml'])), async (): Promise<Run> => (await import('./config-migrate.ts')).runMigrate);
+  migrate.addHelpText(
+    'after',
+    `
+Examples:
+  kubeletadm config migrate kubelet.yaml --from 1.22 --to 1.36 > new.yaml
+  kubeletadm config migrate kubelet.yaml --from 1.26 --to 1.36 --flags kubeadm-flags.env --new-config new.yaml --new-flags new.env
+  kubeletadm config migrate --old-config v1beta3.yaml`,
+  );
+}
+
+function fromNodeCommand(config: Command, on: On): void {
+  const fromNode = config
+    .command('from-node')
+    .description(
+      'Make a configuration file of what the kubelet of a node has in force (its configz); what belongs to that node alone is set apart',
+    )
+    .argument('<node>', 'name of the Node')
+    .option('--without-defaults', 'leave out what the kubelet would have anyway')
+    .option('--overlay-out <file>', 'where to write what belongs to that node: for --overlay of init and join');
+  addClusterOptions(fromNode.addOption(outputOption(['yaml', 'json'])));
+  on(fromNode, async (): Promise<Run> => (await import('./config-from-node.ts')).runFromNode);
+  fromNode.addHelpText(
+    'after',
+    `
+Examples:
+  kubeletadm config from-node worker-1 --without-defaults --kubeconfig admin.conf > kubelet.yaml
+  kubeletadm config from-node worker-1 --overlay-out worker-1.yaml`,
+  );
+}
+
+function nodeExplainCommand(node: Command, on: On): void {
+  const explain = node
+    .command('explain')
+    .description('Say of each field which value is in force and which layer it is from: default, file, drop-in or flag, and what lost')
+    .argument('<host|node>', '[host/][user@]ADDRESS[:port] over SSH (localhost is this machine), or node/NAME through the API server')
+    .argument('[field]', 'only this field, with all below it');
+  addSshOptions(addClusterOptions(explain.addOption(outputOption(['text', 'wide', 'json', 'yaml']))));
+  on(explain, async (): Promise<Run> => (await import('./node-explain.ts')).runNodeExplain);
+  explain.addHelpText(
+    'after',
+    `
+With --kubeconfig a host is compared with what its kubelet says at the API server, too.
+
+Examples:
+  kubeletadm node explain root@10.0.0.11
+  kubeletadm node explain worker-1 maxPods --kubeconfig admin.conf
+  kubeletadm node explain node/worker-1 -o json`,
   );
 }

@@ -39,9 +39,16 @@ export function addPlanOptions(command: Command): Command {
 
 /** Which host to work on. */
 export function addHostOptions(command: Command): Command {
+  return addSshOptions(
+    command
+      .option('--host <[user@]address[:port]>', 'work on this host over SSH (repeatable); default: this machine', collect)
+      .option('--rootfs <dir>', 'stage all files into this directory in place of /; nothing is started'),
+  );
+}
+
+/** How a host is reached over SSH. */
+export function addSshOptions(command: Command): Command {
   return command
-    .option('--host <[user@]address[:port]>', 'work on this host over SSH (repeatable); default: this machine', collect)
-    .option('--rootfs <dir>', 'stage all files into this directory in place of /; nothing is started')
     .option('--ssh-config <file>', 'OpenSSH client configuration (default: ~/.ssh/config and /etc/ssh/ssh_config)')
     .option('-i, --ssh-identity <file>', 'private key (repeatable)', collect)
     .option('--ssh-known-hosts <file>', 'known_hosts file to judge host keys by')
@@ -50,6 +57,13 @@ export function addHostOptions(command: Command): Command {
     .addOption(new Option('--become <how>', 'how to be root on the host').choices(['auto', 'sudo', 'none']).default('auto'))
     .option('--sudo-password-stdin', 'read the sudo password from the next line of standard input (or KUBELETADM_SUDO_PASSWORD)')
     .option('--connect-timeout <seconds>', 'how long to try to reach a host', parseCount, 10);
+}
+
+/** Which API server, and as whom. */
+export function addClusterOptions(command: Command): Command {
+  return command
+    .option('--kubeconfig <file>', 'credentials of an administrator (default: KUBECONFIG, ~/.kube/config, /etc/kubernetes/admin.conf)')
+    .option('--context <name>', 'context of the kubeconfig');
 }
 
 /** What is declared for one node, in place of what is detected. */

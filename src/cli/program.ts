@@ -2,7 +2,7 @@ import { Command, type CommanderError } from 'commander';
 import { type ExitCode, usageError } from '../core/errors.ts';
 import type { Services } from '../ports/services.ts';
 import { INIT_PHASES, JOIN_PHASES, type PhaseHelp, RESET_PHASES } from '../workflows/phase-lists.ts';
-import { addKnowledgeCommands } from './knowledge-commands.ts';
+import { addKnowledgeCommands, addMigrateCommand, addNodeCommands } from './knowledge-commands.ts';
 import {
   addClusterOptions,
   addHostOptions,
@@ -49,6 +49,7 @@ export function buildProgram(services: CommandServices, exit: (code: ExitCode) =
   resetCommand(program, on);
   addTokenCommands(program, on);
   configCommand(program, on);
+  addNodeCommands(program, on);
   labCommand(program, on);
   on(
     program
@@ -127,13 +128,7 @@ function configCommand(program: Command, on: On): void {
     .option('--kubernetes-version <version>', 'the kubelet to judge KubeletConfigurations by, e.g. 1.34')
     .option('--lenient', 'unknown and duplicate fields of a KubeletConfiguration are warnings');
   on(validate.addOption(outputOption(['text', 'json', 'sarif'])), async () => (await import('./config-validate.ts')).runValidate);
-  const migrate = config
-    .command('migrate')
-    .description('Convert older kubeadm documents to v1beta4; KubeletConfiguration documents stay as they are');
-  migrate
-    .requiredOption('--old-config <file>', "the file to convert; '-' is standard input")
-    .option('--new-config <file>', 'where to write the result (default: standard output)');
-  on(migrate, async () => (await import('./config-migrate.ts')).runMigrate);
+  addMigrateCommand(config, on);
   const render = addInitOptions(addHostOptions(addNodeOptions(config.command('render').description('Print the files a node would get'))));
   render.option('--show-origin', 'say of each field which layer it comes from').addOption(outputOption(['text', 'json', 'yaml']));
   on(render.argument('[path...]', 'only these files'), async () => (await import('./config-render.ts')).runRender);

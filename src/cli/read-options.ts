@@ -37,6 +37,11 @@ export async function readHostTargets(services: Services, options: CommandOption
   return addresses.map((address) => ({ address, ssh, ...staged }));
 }
 
+/** The host of an address; `localhost` is this machine, without SSH. */
+export async function readHostTarget(services: Services, address: string, options: CommandOptions): Promise<HostTarget> {
+  return address === 'localhost' ? {} : { address, ssh: await readSshOptions(services, options) };
+}
+
 async function readSshOptions(services: Services, options: CommandOptions): Promise<SshOptions> {
   const fromStdin =
     options.sshPasswordStdin === true || options.sudoPasswordStdin === true ? (await services.input.readText('-')).split('\n') : [];

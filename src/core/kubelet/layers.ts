@@ -1,7 +1,19 @@
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../json.ts';
 
 /** Which layer gave a value. The order is the order they are applied in: later ones win. */
-export type LayerName = 'kubelet default' | 'kubeadm default' | 'cluster' | 'host' | 'node' | 'patch' | 'instance-config' | 'set' | 'flag';
+export type LayerName =
+  | 'kubelet default'
+  | 'kubeadm default'
+  | 'cluster'
+  | 'host'
+  | 'node'
+  | 'patch'
+  | 'instance-config'
+  | 'set'
+  | 'config file'
+  | 'dynamic config'
+  | 'drop-in'
+  | 'flag';
 
 export interface Origin {
   readonly layer: LayerName;

@@ -46,7 +46,8 @@ function unknownFlag(name: string, { flags }: Catalogue): AppError {
   return unknown(`no kubelet has a flag --${flagKey(name)}`, guess === null ? null : `--${guess}`);
 }
 
-function unknownName(name: string, { fields, gates, flags }: Catalogue): AppError {
+/** The error for a name that is no field, flag or gate of any minor, with a guess. */
+export function unknownName(name: string, { fields, gates, flags }: Catalogue): AppError {
   const paths = [...fields.keys()];
   const last = lastName(name);
   const namesake = paths.find((path) => lastName(path).toLowerCase() === last.toLowerCase());

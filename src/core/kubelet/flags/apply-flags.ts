@@ -10,6 +10,8 @@ export interface FlagSetting {
   readonly path: string;
   /** What is in force: flags of lists and maps are gathered, feature gates laid over those of the file. */
   readonly value: Json;
+  /** What the flags alone say. */
+  readonly own: Json;
   readonly flag: Flag;
   /** Which of the given flags: the last of its name. */
   readonly last: Arg;
@@ -50,7 +52,14 @@ export function readFlagSettings(
       field,
     );
     if ('fault' in read) unreadable.push({ flag, last, path: field.path, why: read.fault });
-    else settings.push({ path: field.path, value: combineWithFile(flag, valueAt(config, field.path), read.value), flag, last });
+    else
+      settings.push({
+        path: field.path,
+        value: combineWithFile(flag, valueAt(config, field.path), read.value),
+        own: read.value,
+        flag,
+        last,
+      });
   }
   return { settings, unreadable };
 }

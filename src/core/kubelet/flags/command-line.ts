@@ -6,9 +6,14 @@ export interface FlagOptions {
   readonly minor: Minor;
 }
 
+/** `index`: the word it begins at. */
+export interface CommandLineFlag extends Arg {
+  readonly index: number;
+}
+
 export interface CommandLine {
   /** Flags in the order given, under the names the catalogue has for them; a flag without a value is `true`. */
-  readonly flags: readonly Arg[];
+  readonly flags: readonly CommandLineFlag[];
   /** Words that are no flags and no values: the kubelet does not start with one. */
   readonly others: readonly string[];
 }
@@ -22,7 +27,7 @@ const WITHOUT_VALUE: ReadonlySet<string> = new Set(['bool', 'version']);
  * @see github.com/spf13/pflag; k8s.io/component-base/cli/flag (word separators)
  */
 export function parseCommandLine(words: readonly string[], options: FlagOptions): CommandLine {
-  const flags: Arg[] = [];
+  const flags: CommandLineFlag[] = [];
   const others: string[] = [];
   for (let at = 0; at < words.length; at++) {
     const word = words[at] as string;
@@ -33,8 +38,9 @@ export function parseCommandLine(words: readonly string[], options: FlagOptions)
       continue;
     }
     const entry = findFlag(name, options);
+    const index = at;
     const given = value ?? (takesNextWord(entry, words[at + 1]) ? words[++at] : undefined);
-    flags.push({ name: entry?.flag ?? name, value: given ?? 'true' });
+    flags.push({ name: entry?.flag ?? name, value: given ?? 'true', index });
   }
   return { flags, others };
 }

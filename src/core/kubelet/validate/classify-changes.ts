@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../json.ts';
+import { formatGoDuration } from '../../text/go-duration.ts';
 import { parseQuantity } from '../../text/quantity.ts';
 import type { Catalogue, LiveChange, Minor } from '../catalogue.ts';
 import { fillKubeletDefaults } from '../defaults/default-kubelet-configuration.ts';
@@ -120,8 +121,10 @@ function normalise(type: TypeNode, value: Json): Json {
     }
     case 'string':
       return typeof value === 'string' ? normaliseQuantity(value) : value;
-    case 'duration':
     case 'durationOrNanoseconds':
+      if (typeof value === 'number') return formatGoDuration(BigInt(value));
+      return typeof value === 'string' ? normaliseScalar(type, value) : value;
+    case 'duration':
     case 'timestamp':
     case 'quantity':
       return typeof value === 'string' ? normaliseScalar(type, value) : value;

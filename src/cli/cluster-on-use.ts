@@ -1,0 +1,30 @@
+import type { Cluster } from '../ports/cluster.ts';
+import type { Services } from '../ports/services.ts';
+import type { CommandOptions } from './program.ts';
+
+export interface ClusterOnUse {
+  /** Throws AppError NO_API_SERVER where there is none to talk to. */
+  readonly open: () => Promise<Cluster>;
+  readonly close: () => Promise<void>;
+}
+
+/** The cluster of `--kubeconfig`, connected when it is asked for first: what reads files alone needs none. */
+export function clusterOnUse(services: Services, options: CommandOptions): ClusterOnUse {
+  let opened: Promise<Cluster> | null = null;
+  const open = async (): Promise<Cluster> => {
+    const { openCluster } = await import('./open-cluster.ts');
+    const { cluster } = await openCluster(services, options, { dryRun: false, staged: false });
+    if (cluster === null) throw new Error('a real run has a cluster');
+    return cluster;
+  };
+  return {
+    open: () => {
+      opened ??= open();
+      return opened;
+    },
+    close: async () => {
+      const cluster = await opened?.catch(() => null);
+      await cluster?.close();
+    },
+  };
+}

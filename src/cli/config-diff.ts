@@ -1,0 +1,37 @@
+import { type ExitCode, usageError } from '../core/errors.ts';
+import { loadCatalogue, type Minor, NEWEST_MINOR, OLDEST_MINOR } from '../core/kubelet/catalogue.ts';
+import { type ConfigSide, diffConfigs } from '../core/kubelet/diff/diff-configs.ts';
+import { diffDocument, renderDiff } from '../core/kubelet/diff/render-diff.ts';
+import type { Services } from '../ports/services.ts';
+import { clusterOnUse } from './cluster-on-use.ts';
+import { readMinor } from './minor-option.ts';
+import type { CommandOptions } from './program.ts';
+import { flagText } from './read-options.ts';
+import { type ReadSide, readSide } from './read-side.ts';
+import { formatOf, renderDocument } from './show-document.ts';
+
+/** `config diff A B`: exit code 6 with `--exit-code` when they differ in what is in force. */
+export async function runDiff(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  const [first, second, ...more] = args;
+  if (first === undefined || second === undefined || more.length > 0) throw usageError('two configurations are compared', 'Name both');
+  const version = flagText(options, 'kubernetesVersion');
+  const chosen = version === undefined ? null : readMinor(version, 'kubernetes-version', OLDEST_MINOR);
+  const catalogue = await loadCatalogue();
+  const cluster = clusterOnUse(services, options);
+  try {
+    const context = { services, options, catalogue, cluster: cluster.open };
+    const [a, b] = [await readSide(first, context), await readSide(second, context)];
+    const [before, after] = [toSide(a, chosen ?? a.minor ?? b.minor), toSide(b, chosen ?? b.minor ?? a.minor)];
+    const diff = diffConfigs(before, after, catalogue);
+    const format = formatOf(options);
+    services.output.stdout(format === 'text' ? renderDiff(diff, before, after) : renderDocument(diffDocument(diff, before, after), format));
+    return options.exitCode === true && diff.differences.length > 0 ? 6 : 0;
+  } finally {
+    await cluster.close();
+  }
+}
+
+function toSide({ name, configOf }: ReadSide, minor: Minor | null): ConfigSide {
+  const known = minor ?? NEWEST_MINOR;
+  return { name, minor: known, config: configOf(known) };
+}

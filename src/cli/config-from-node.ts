@@ -1,0 +1,41 @@
+import { type ExitCode, usageError } from '../core/errors.ts';
+import type { JsonObject } from '../core/json.ts';
+import { loadCatalogue } from '../core/kubelet/catalogue.ts';
+import { KUBELET_API_VERSION, KUBELET_KIND } from '../core/kubelet/decode.ts';
+import { cleanConfigz } from '../core/kubelet/effective/clean-configz.ts';
+import { inlineValue } from '../core/text/inline-value.ts';
+import { encodeYaml } from '../core/text/yaml-encode.ts';
+import type { Services } from '../ports/services.ts';
+import { readNodeConfig } from '../workflows/read-node-config.ts';
+import { clusterOnUse } from './cluster-on-use.ts';
+import type { CommandOptions } from './program.ts';
+import { flagText } from './read-options.ts';
+
+/** `config from-node NODE`: what a running kubelet has in force, as a configuration file. */
+export async function runFromNode(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  const [name, ...more] = args.map((arg) => arg.replace(/^node\//, ''));
+  if (name === undefined || more.length > 0) throw usageError('one node is read at a time', 'Name it');
+  const catalogue = await loadCatalogue();
+  const cluster = clusterOnUse(services, options);
+  try {
+    const { minor, config } = await readNodeConfig(await cluster.open(), name, catalogue);
+    const { shared, own, masked } = cleanConfigz(config, { minor, catalogue, withoutDefaults: options.withoutDefaults === true });
+    const target = flagText(options, 'overlayOut');
+    const say = (line: string): void => services.output.stderr(`${line}\n`);
+    for (const path of masked) say(`warning: ${path} is left out: the kubelet does not tell its value [CONFIGZ_MASKED]`);
+    for (const [path, value] of Object.entries(own)) {
+      const where = target === undefined ? 'left out: it belongs to this node' : `in ${target}: it belongs to this node`;
+      say(`${path}: ${inlineValue(value)} is ${where}`);
+    }
+    if (target !== undefined) await services.writeLocalFile(target, print(own, 'yaml'));
+    services.output.stdout(print(shared, flagText(options, 'output') ?? 'yaml'));
+    return 0;
+  } finally {
+    await cluster.close();
+  }
+}
+
+function print(config: JsonObject, format: string): string {
+  const document = { apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND, ...config };
+  return format === 'json' ? `${JSON.stringify(document, null, 2)}\n` : encodeYaml(document);
+}

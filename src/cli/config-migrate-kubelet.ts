@@ -1,0 +1,93 @@
+import type { Arg } from '../core/config/model.ts';
+import { AppError, type ExitCode, usageError } from '../core/errors.ts';
+import { loadCatalogue, type Minor, OLDEST_MINOR } from '../core/kubelet/catalogue.ts';
+import { parseCommandLine } from '../core/kubelet/flags/command-line.ts';
+import { renderFlagsEnv } from '../core/kubelet/flags-env.ts';
+import { type KubeletMigration, migrateKubelet, refuseLoss, resultText, stepText } from '../core/kubelet/migrate/migrate-kubelet.ts';
+import { parseEnvironmentFile, splitCommandWords } from '../core/systemd/environment.ts';
+import type { Services } from '../ports/services.ts';
+import { readMinor } from './minor-option.ts';
+import type { CommandOptions } from './program.ts';
+import { flagList, flagText } from './read-options.ts';
+import { formatOf, renderDocument } from './show-document.ts';
+
+/** `config migrate FILE --from 1.X --to 1.Y`: exit code 2, and nothing is written, when something would be lost. */
+export async function runMigrateKubelet(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  const [file, ...more] = args;
+  if (file === undefined || more.length > 0)
+    throw usageError('one file is converted at a time', 'Name it, or give kubeadm documents with --old-config');
+  const [from, to] = [requireMinor(options, 'from'), requireMinor(options, 'to')];
+  const catalogue = await loadCatalogue();
+  const words = [
+    ...(await readFlagFiles(services, options)),
+    ...flagList(options, 'kubeletExtraArgs').map((text) => `--${text.replace(/^-+/, '')}`),
+  ];
+  const { flags, others } = parseCommandLine(words, { catalogue, minor: from });
+  if (others[0] !== undefined) throw usageError(`${others[0]} is no flag: no kubelet starts with it on its command line`);
+  const migration = migrateKubelet(await services.input.readText(file), file, {
+    from,
+    to,
+    catalogue,
+    flags,
+    keepDefaults: options.keepDefaults === true,
+  });
+  return report(services, migration, { options, hasFlags: words.length > 0 });
+}
+
+async function report(
+  services: Services,
+  migration: KubeletMigration,
+  { options, hasFlags }: { readonly options: CommandOptions; readonly hasFlags: boolean },
+): Promise<ExitCode> {
+  const { text, flags, steps, problems } = migration;
+  const refused = options.force === true ? null : refuseLoss(steps);
+  const format = formatOf(options);
+  if (format === 'text')
+    for (const step of steps.filter(({ lossy }) => refused === null || !lossy)) services.output.stderr(`${stepText(step)}\n`);
+  if (refused !== null) throw refused;
+  const errors = problems.filter(({ severity }) => severity !== 'warning');
+  if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
+  const [newConfig, newFlags] = [flagText(options, 'newConfig'), flagText(options, 'newFlags')];
+  if (newFlags !== undefined) await services.writeLocalFile(newFlags, renderFlagsEnv(flags));
+  if (newConfig !== undefined) await services.writeLocalFile(newConfig, text);
+  if (format !== 'text') {
+    services.output.stdout(renderDocument({ config: text, flags: flags.map(({ name, value }) => ({ name, value })), steps }, format));
+    return 0;
+  }
+  for (const problem of problems) services.output.stderr(`${resultText(problem)}\n`);
+  if (hasFlags && newFlags === undefined) services.output.stderr(`flags that stay: ${flags.map(flagOf).join(' ') || 'none'}\n`);
+  if (newConfig === undefined) services.output.stdout(text);
+  return 0;
+}
+
+function flagOf({ name, value }: Arg): string {
+  return `--${name}=${value}`;
+}
+
+function requireMinor(options: CommandOptions, name: 'from' | 'to'): Minor {
+  const text = flagText(options, name);
+  if (text === undefined) throw usageError(`--${name} is missing`, 'Say from which kubelet to which, e.g. --from 1.26 --to 1.36');
+  return readMinor(text, name, OLDEST_MINOR);
+}
+
+/** The variables that the unit of a kubelet has for flags, in the order they come on its command line. */
+const VARIABLES = ['KUBELET_KUBEADM_ARGS', 'KUBELET_EXTRA_ARGS'] as const;
+
+async function readFlagFiles(services: Services, options: CommandOptions): Promise<readonly string[]> {
+  const found: { readonly order: number; readonly words: readonly string[] }[] = [];
+  for (const file of flagList(options, 'flags')) {
+    const values = parseEnvironmentFile(await services.input.readText(file));
+    const own = VARIABLES.flatMap((name, order) => (values.has(name) ? [{ order, words: splitCommandWords(values.get(name) ?? '') }] : []));
+    if (own.length === 0)
+      throw new AppError(
+        {
+          code: 'FLAGS_FILE_INVALID',
+          message: `${file} sets neither ${VARIABLES.join(' nor ')}`,
+          mend: 'Give kubeadm-flags.env, or flags with --kubelet-extra-args',
+        },
+        { exitCode: 2 },
+      );
+    found.push(...own);
+  }
+  return found.sort((a, b) => a.order - b.order).flatMap(({ words }) => words);
+}

@@ -1,0 +1,96 @@
+import { parseSource } from '../core/config/source.ts';
+import { AppError, usageError } from '../core/errors.ts';
+import type { JsonObject } from '../core/json.ts';
+import { type Catalogue, type Minor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
+import { decodeKubeletConfiguration, KUBELET_API_VERSION, KUBELET_KIND, syntaxOf } from '../core/kubelet/decode.ts';
+import type { Cluster } from '../ports/cluster.ts';
+import type { Services } from '../ports/services.ts';
+import { readConfigMapDocument } from '../workflows/cluster-documents.ts';
+import { observeKubelet } from '../workflows/observe-kubelet.ts';
+import { readNodeConfig } from '../workflows/read-node-config.ts';
+import { readMinor } from './minor-option.ts';
+import type { CommandOptions } from './program.ts';
+import { readHostTarget } from './read-options.ts';
+
+/** A configuration to compare; `minor` is null where it does not say what kubelet it is for. */
+export interface ReadSide {
+  readonly name: string;
+  readonly minor: Minor | null;
+  /** Reads it as the kubelet of a minor does: decoded, without unknown fields. */
+  readonly configOf: (minor: Minor) => JsonObject;
+}
+
+export interface SideContext {
+  readonly services: Services;
+  readonly options: CommandOptions;
+  readonly catalogue: Catalogue;
+  /** Connects on first use. */
+  readonly cluster: () => Promise<Cluster>;
+}
+
+/**
+ * Reads one side of a comparison: `cluster`, `node/NAME`, `host/ADDRESS`, `defaults/1.X`, else a file (`-` is standard input).
+ * @throws AppError what the host, the API server or the file says
+ */
+export async function readSide(name: string, context: SideContext): Promise<ReadSide> {
+  const [kind = '', rest = ''] = /^(node|host|defaults)\/(.*)$/.exec(name)?.slice(1) ?? [];
+  if (name === 'cluster') return readCluster(context);
+  if (kind === '') return readFile(name, context);
+  if (rest === '') throw usageError(`${name}: there is nothing behind the slash`, `Write it like ${EXAMPLES[kind] ?? ''}`);
+  if (kind === 'node') {
+    const { minor, config } = await readNodeConfig(await context.cluster(), rest, context.catalogue);
+    return { name, minor, configOf: () => config };
+  }
+  if (kind === 'host') return readHost(name, rest, context);
+  const minor = readMinor(rest, name, OLDEST_MINOR);
+  return { name, minor, configOf: () => ({ apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND }) };
+}
+
+const EXAMPLES: Readonly<Record<string, string>> = { node: 'node/worker-1', host: 'host/root@10.0.0.11', defaults: 'defaults/1.36' };
+
+async function readCluster({ cluster, catalogue }: SideContext): Promise<ReadSide> {
+  const api = await cluster();
+  const configMap = await api.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'kubelet-config' });
+  if (configMap === null)
+    throw new AppError({
+      code: 'CLUSTER_NOT_FOUND',
+      message: `${api.server} has no ConfigMap kube-system/kubelet-config`,
+      mend: 'kubeletadm init uploads it',
+    });
+  const document = readConfigMapDocument(configMap, 'kubelet');
+  const minor = parseMinor(await api.version());
+  return {
+    name: 'cluster',
+    minor: minor === null ? null : Math.min(Math.max(minor, OLDEST_MINOR), NEWEST_MINOR),
+    configOf: (kubelet) => requireDecoded(decodeKubeletConfiguration(document, { minor: kubelet, catalogue, lenient: true })),
+  };
+}
+
+async function readHost(name: string, address: string, { services, options, catalogue }: SideContext): Promise<ReadSide> {
+  const host = await services.connectHost(await readHostTarget(services, address, options));
+  try {
+    const { minor, running } = await observeKubelet(host, catalogue, services.signal);
+    return { name, minor, configOf: () => running.layered.config };
+  } finally {
+    await host.close();
+  }
+}
+
+async function readFile(file: string, { services, catalogue }: SideContext): Promise<ReadSide> {
+  const text = await services.input.readText(file);
+  const { documents, problems } = parseSource(text, file);
+  if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });
+  const document = documents.find(({ root }) => root !== null);
+  if (document === undefined) throw new AppError({ code: 'CONFIG_NO_DOCUMENT', message: `${file}: there is no document` }, { exitCode: 2 });
+  return {
+    name: file,
+    minor: null,
+    configOf: (minor) => requireDecoded(decodeKubeletConfiguration(document, { minor, catalogue, lenient: true, syntax: syntaxOf(text) })),
+  };
+}
+
+function requireDecoded({ value, problems }: ReturnType<typeof decodeKubeletConfiguration>): JsonObject {
+  const errors = problems.filter(({ severity }) => severity !== 'warning');
+  if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
+  return value;
+}

@@ -1,0 +1,41 @@
+import { inlineValue } from '../../text/inline-value.ts';
+import { renderTable } from '../../text/table.ts';
+import type { ExplainedField, LayerWord, NodeExplanation } from './node-explanation.ts';
+
+/** An explanation as a table; `wide` also has what lost, and the flags that are no fields. */
+export function renderNodeExplanation(explanation: NodeExplanation, wide: boolean): string {
+  const { node, kubernetesVersion, process: running, fields, flags, disagreements } = explanation;
+  const state =
+    running === null ? '' : `, running as process ${running.pid}${running.startedAt === null ? '' : ` since ${running.startedAt}`}`;
+  const header = ['FIELD', 'VALUE', 'FROM', ...(wide ? ['OVER'] : [])];
+  const rows = fields.map((field) => [field.path, valueText(field), fromText(field), ...(wide ? [overText(field)] : [])]);
+  const others = flags.filter(({ field }) => field === null);
+  return [
+    `${node}: kubelet ${kubernetesVersion}${state}`,
+    '',
+    ...renderTable([header, ...rows]),
+    ...(wide && others.length > 0
+      ? [
+          '',
+          ...renderTable([
+            ['FLAG', 'VALUE', 'FROM'],
+            ...others.map(({ name, value, source }) => [`--${name}`, inlineValue(value), source]),
+          ]),
+        ]
+      : []),
+    ...(disagreements.length === 0 ? [] : ['', ...disagreements.map(({ message }) => `! ${message}`)]),
+    '',
+  ].join('\n');
+}
+
+function valueText({ value }: LayerWord): string {
+  return inlineValue(value);
+}
+
+function fromText({ layer, source }: LayerWord): string {
+  return `${layer}: ${source}`;
+}
+
+function overText({ lost }: ExplainedField): string {
+  return lost.map((word) => `${valueText(word)} (${fromText(word)})`).join(', ');
+}

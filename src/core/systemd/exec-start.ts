@@ -1,0 +1,80 @@
+import { parseEnvironmentFile, splitCommandWords } from './environment.ts';
+import { parseUnitFile, type UnitDirective } from './unit-file.ts';
+
+/** A word of a command line, and what wrote it: a unit file, or a file and the variable in it. */
+export interface PlacedWord {
+  readonly word: string;
+  readonly source: string;
+}
+
+/** A file by its path; `text` is null when there is none. */
+export interface FoundText {
+  readonly path: string;
+  readonly text: string | null;
+}
+
+/**
+ * The command line systemd would start a service with now.
+ * @param unitFiles the unit and its drop-ins, in the order systemd reads them
+ * @param environmentFiles those `environmentFilesOf` names
+ * @returns the words, the program first; null when there is no ExecStart
+ * @see systemd.service(5) COMMAND LINES, systemd.exec(5) Environment=, EnvironmentFile=
+ */
+export function execStartWords(unitFiles: readonly FoundText[], environmentFiles: readonly FoundText[]): readonly PlacedWord[] | null {
+  const directives = unitFiles.flatMap(({ path, text }) => parseUnitFile(text ?? '').map((directive) => ({ ...directive, path })));
+  const command = lastOf(directives, 'ExecStart').at(-1);
+  if (command === undefined) return null;
+  const variables = readVariables(directives, environmentFiles);
+  return splitCommandWords(command.value.replace(/^[-@:+!|]+/, '')).flatMap((word) => expandWord(word, command.path, variables));
+}
+
+/** The paths of `EnvironmentFile=`, in order, without the `-` in front. */
+export function environmentFilesOf(unitFiles: readonly FoundText[]): readonly string[] {
+  const directives = unitFiles.flatMap(({ path, text }) => parseUnitFile(text ?? '').map((directive) => ({ ...directive, path })));
+  return lastOf(directives, 'EnvironmentFile').map(({ value }) => value.replace(/^-/, ''));
+}
+
+type PlacedDirective = UnitDirective & { readonly path: string };
+
+/** The assignments of a list of the service that count: an empty one resets it. */
+function lastOf(directives: readonly PlacedDirective[], name: string): readonly PlacedDirective[] {
+  const own = directives.filter((directive) => directive.section === 'Service' && directive.name === name);
+  return own.slice(own.findLastIndex(({ value }) => value === '') + 1);
+}
+
+interface Variable {
+  readonly value: string;
+  readonly source: string;
+}
+
+/** Files win over `Environment=`. */
+function readVariables(directives: readonly PlacedDirective[], files: readonly FoundText[]): ReadonlyMap<string, Variable> {
+  const variables = new Map<string, Variable>();
+  for (const { value, path } of lastOf(directives, 'Environment')) {
+    for (const assignment of splitCommandWords(value)) {
+      const equals = assignment.indexOf('=');
+      if (equals > 0) variables.set(assignment.slice(0, equals), { value: assignment.slice(equals + 1), source: path });
+    }
+  }
+  for (const { path, text } of files) {
+    for (const [name, value] of parseEnvironmentFile(text ?? '')) variables.set(name, { value, source: `${name} in ${path}` });
+  }
+  return variables;
+}
+
+/** A bare `$NAME` becomes as many words as it holds, `${NAME}` stays one. */
+function expandWord(word: string, path: string, variables: ReadonlyMap<string, Variable>): readonly PlacedWord[] {
+  const bare = /^\$([A-Za-z_][A-Za-z0-9_]*)$/.exec(word)?.[1];
+  if (bare !== undefined) {
+    const { value = '', source = path } = variables.get(bare) ?? {};
+    return splitCommandWords(value).map((part) => ({ word: part, source }));
+  }
+  let source = path;
+  const expanded = word.replace(/\$(?:\$|\{([A-Za-z_][A-Za-z0-9_]*)\})/g, (whole, name: string | undefined) => {
+    if (name === undefined) return whole.slice(1);
+    const variable = variables.get(name);
+    source = variable?.source ?? source;
+    return variable?.value ?? '';
+  });
+  return [{ word: expanded, source }];
+}

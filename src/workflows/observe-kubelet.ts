@@ -1,0 +1,198 @@
+import { AppError } from '../core/errors.ts';
+import { combineFacts, defineFact, type Fact } from '../core/facts/fact.ts';
+import { fileFacts } from '../core/facts/file-facts.ts';
+import { type KubeletProcess, kubeletProcess } from '../core/facts/kubelet-process.ts';
+import { kubeletBinary } from '../core/facts/kubelet-version.ts';
+import { operatingSystem } from '../core/facts/operating-system.ts';
+import type { FileFact } from '../core/facts/question.ts';
+import { type UnitState, unitState } from '../core/facts/unit.ts';
+import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
+import { assignedFile, checkpointFile, LAST_DYNAMIC_MINOR, parseAssigned } from '../core/kubelet/effective/dynamic-store.ts';
+import { type HostText, layerRunningConfig, type RunningConfig } from '../core/kubelet/effective/running-config.ts';
+import { type CommandLineFlag, parseCommandLine } from '../core/kubelet/flags/command-line.ts';
+import { environmentFilesOf, execStartWords, type FoundText } from '../core/systemd/exec-start.ts';
+import { observe } from '../engine/observe.ts';
+import type { Host } from '../ports/host.ts';
+
+/** A flag as the disk would give it to the next kubelet, and what writes it. */
+export interface DiskFlag extends CommandLineFlag {
+  readonly source: string;
+}
+
+/** Everything a host says about the configuration of its kubelet. */
+export interface ObservedKubelet {
+  readonly minor: Minor;
+  /** Of the running kubelet, or of the program on disk where none runs. */
+  readonly version: string;
+  /** Of the program on disk; null where it does not say. */
+  readonly diskVersion: string | null;
+  readonly nodeName: string | null;
+  /** The process; null where none runs. */
+  readonly kubelet: KubeletProcess | null;
+  readonly unit: UnitState | null;
+  /** The flags that count: those of the running kubelet, or of the next one. */
+  readonly flags: readonly DiskFlag[];
+  /** What systemd would start the kubelet with now; null without a unit. */
+  readonly diskFlags: readonly DiskFlag[] | null;
+  /** The files the configuration comes from, in the order they count. */
+  readonly files: readonly { readonly path: string; readonly file: FileFact | null }[];
+  readonly running: RunningConfig;
+}
+
+/**
+ * Reads how the kubelet of a host is configured: unit, environment files, the running command line, configuration file, fragments. A handful of round trips;
+ * nothing is changed.
+ * @throws AppError KUBELET_MISSING, KUBELET_UNSUPPORTED, HOST_FILE_MISSING, or what a file has wrong, with the host
+ */
+export async function observeKubelet(host: Host, catalogue: Catalogue, signal?: AbortSignal): Promise<ObservedKubelet> {
+  const base = await observe(
+    host,
+    combineFacts({ kubelet: kubeletProcess, binary: kubeletBinary, unit: unitState('kubelet'), os: operatingSystem }),
+    signal,
+  );
+  const diskVersion = base.binary !== null && 'version' in base.binary ? base.binary.version : null;
+  const version = base.kubelet?.version ?? diskVersion;
+  if (version === null) throw missingKubelet(host.name);
+  const options = { catalogue, minor: supportedMinor(version, host.name) };
+  const diskFlags = await readDiskFlags(host, base.unit, options, signal);
+  const running = base.kubelet === null ? null : parseCommandLine(base.kubelet.argv.slice(1), options).flags;
+  const flags = running === null ? (diskFlags ?? []) : running.map((flag) => ({ ...flag, source: sourceOf(flag, diskFlags) }));
+  const texts = await readConfigTexts(host, flags, options.minor, signal);
+  return {
+    minor: options.minor,
+    version,
+    diskVersion,
+    nodeName: flags.findLast(({ name }) => name === 'hostname-override')?.value ?? base.os.hostname,
+    kubelet: base.kubelet,
+    unit: base.unit,
+    flags,
+    diskFlags,
+    files: texts.files,
+    running: withHost(host.name, () => layerRunningConfig({ ...options, flags, ...texts })),
+  };
+}
+
+interface Options {
+  readonly catalogue: Catalogue;
+  readonly minor: Minor;
+}
+
+/** What systemd would pass to the kubelet now; null where there is no unit. */
+async function readDiskFlags(
+  host: Host,
+  unit: UnitState | null,
+  options: Options,
+  signal?: AbortSignal,
+): Promise<readonly DiskFlag[] | null> {
+  const unitPaths = unit === null ? [] : [unit.fragmentPath, ...unit.dropInPaths].filter((path) => path !== null);
+  if (unitPaths.length === 0) return null;
+  const unitFiles = foundTexts(unitPaths, await observe(host, fileFacts(unitPaths), signal));
+  const environmentPaths = environmentFilesOf(unitFiles);
+  const environmentFiles = foundTexts(environmentPaths, await observe(host, fileFacts(environmentPaths), signal));
+  const words = execStartWords(unitFiles, environmentFiles)?.slice(1);
+  if (words === undefined) return null;
+  const { flags } = parseCommandLine(
+    words.map(({ word }) => word),
+    options,
+  );
+  return flags.map((flag) => ({ ...flag, source: words[flag.index]?.source ?? '' }));
+}
+
+/** Where a flag of the running kubelet is written; it may have been taken out since. */
+function sourceOf(flag: CommandLineFlag, diskFlags: readonly DiskFlag[] | null): string {
+  const same = diskFlags?.findLast(({ name, value }) => name === flag.name && value === flag.value);
+  return same?.source ?? 'the running command line';
+}
+
+interface ConfigTexts {
+  readonly configFile: HostText | null;
+  readonly dynamicConfig: HostText | null;
+  readonly dropIns: readonly HostText[];
+  readonly files: ObservedKubelet['files'];
+}
+
+async function readConfigTexts(host: Host, flags: readonly DiskFlag[], minor: Minor, signal?: AbortSignal): Promise<ConfigTexts> {
+  const flag = (name: string): string => flags.findLast((one) => one.name === name)?.value ?? '';
+  const [configPath, dropInDir, dynamicDir] = [
+    flag('config'),
+    flag('config-dir'),
+    minor <= LAST_DYNAMIC_MINOR ? flag('dynamic-config-dir') : '',
+  ];
+  const assigned = dynamicDir === '' ? '' : assignedFile(dynamicDir);
+  const first = await observe(
+    host,
+    combineFacts({ files: fileFacts([configPath, assigned].filter(Boolean)), fragments: fragmentsBelow(dropInDir) }),
+    signal,
+  );
+  const checkpoint = parseAssigned(first.files.get(assigned)?.content ?? '');
+  const payload = checkpoint === null ? '' : checkpointFile(dynamicDir, checkpoint);
+  const more = [...first.fragments, payload].filter(Boolean);
+  const files = new Map([...first.files, ...(more.length === 0 ? [] : await observe(host, fileFacts(more), signal))]);
+  const read = (path: string): HostText => {
+    const text = files.get(path)?.content;
+    if (text === undefined) throw missingFile(host.name, path);
+    return { path, text };
+  };
+  return {
+    configFile: configPath === '' ? null : read(configPath),
+    dynamicConfig: payload === '' ? null : read(payload),
+    dropIns: first.fragments.map(read),
+    files: [configPath, payload, ...first.fragments].filter(Boolean).map((path) => ({ path, file: files.get(path) ?? null })),
+  };
+}
+
+/** The fragments of `--config-dir` in the order the kubelet merges them: directory by directory, names in byte order. */
+function fragmentsBelow(directory: string): Fact<readonly string[]> {
+  if (directory === '') return defineFact({}, () => []);
+  return defineFact({ found: { kind: 'command', argv: ['find', directory, '!', '-type', 'd', '-name', '*.conf'] } }, ({ found }) =>
+    found.exitCode === 0 ? found.stdout.split('\n').filter(Boolean).sort(byPath) : [],
+  );
+}
+
+function byPath(a: string, b: string): number {
+  const [left, right] = [a.split('/'), b.split('/')];
+  const at = left.findIndex((step, i) => step !== right[i]);
+  return at < 0 ? 0 : (left[at] as string) < (right[at] ?? '') ? -1 : 1;
+}
+
+function foundTexts(paths: readonly string[], files: ReadonlyMap<string, FileFact | null>): readonly FoundText[] {
+  return paths.map((path) => ({ path, text: files.get(path)?.content ?? null }));
+}
+
+function missingKubelet(host: string): AppError {
+  return new AppError({
+    host,
+    code: 'KUBELET_MISSING',
+    message: 'there is no kubelet, or it does not say its version',
+    mend: 'Install it, or look with kubelet --version',
+  });
+}
+
+function missingFile(host: string, path: string): AppError {
+  return new AppError({
+    host,
+    code: 'HOST_FILE_MISSING',
+    message: `${path}: there is no such file, but the kubelet is to read it`,
+    mend: 'Run init or join again',
+  });
+}
+
+function supportedMinor(version: string, host: string): Minor {
+  const minor = parseMinor(version);
+  if (minor !== null && minor >= OLDEST_MINOR) return Math.min(minor, NEWEST_MINOR);
+  const range = `${formatMinor(OLDEST_MINOR)} to ${formatMinor(NEWEST_MINOR)}`;
+  throw new AppError({ host, code: 'KUBELET_UNSUPPORTED', message: `its kubelet is ${version}: kubelets ${range} are known` });
+}
+
+/** Problems of a host's files begin with the host. */
+function withHost<T>(host: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    throw new AppError(
+      error.problems.map((problem) => ({ host, ...problem })),
+      { exitCode: error.exitCode, cause: error },
+    );
+  }
+}

@@ -1,0 +1,91 @@
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../../../src/core/json.ts';
+import { loadCatalogue } from '../../../../src/core/kubelet/catalogue.ts';
+import { diffConfigs } from '../../../../src/core/kubelet/diff/diff-configs.ts';
+import { diffDocument, renderDiff } from '../../../../src/core/kubelet/diff/render-diff.ts';
+
+const catalogue = await loadCatalogue();
+
+function side(config: JsonObject, minor = 36, name = 'a.yaml') {
+  return { name, minor, config };
+}
+
+function changes(before: JsonObject, after: JsonObject, minors: readonly [number, number] = [36, 36]) {
+  const { differences } = diffConfigs(side(before, minors[0]), side(after, minors[1]), catalogue);
+  return differences.map((one) => [one.path, one.before.value, one.after.value, one.class]);
+}
+
+describe('diffConfigs', () => {
+  it.each<[string, JsonObject, JsonObject]>([
+    ['a default that is written out', {}, { maxPods: 110, healthzPort: 10248 }],
+    ['durations', { syncFrequency: '90s' }, { syncFrequency: '1m30s' }],
+    ['a duration in nanoseconds', { logging: { flushFrequency: 5000000000 } }, { logging: { flushFrequency: '5s' } }],
+    ['quantities', { kubeReserved: { memory: '1Gi', cpu: '1' } }, { kubeReserved: { cpu: '1000m', memory: '1024Mi' } }],
+    ['a zero that means the default', { maxPods: 0, syncFrequency: '0s', port: 0 }, {}],
+    [
+      'hard eviction thresholds the kubelet fills in',
+      {},
+      {
+        mergeDefaultEvictionSettings: false,
+        evictionHard: {
+          'memory.available': '100Mi',
+          'nodefs.available': '10%',
+          'imagefs.available': '15%',
+          'nodefs.inodesFree': '5%',
+          'imagefs.inodesFree': '5%',
+        },
+      },
+    ],
+    ['the order of members', { featureGates: { A: true, B: false } }, { featureGates: { B: false, A: true } }],
+  ])('sees no difference in %s', (_, before, after) => {
+    expect(changes(before, after)).toEqual([]);
+  });
+
+  it('counts defaults of each side’s own kubelet', () => {
+    expect(changes({}, {}, [26, 27]).map(([name, before, after]) => [name, before, after])).toEqual([
+      ['eventBurst', 10, 100],
+      ['eventRecordQPS', 5, 50],
+      ['kubeAPIBurst', 10, 100],
+      ['kubeAPIQPS', 5, 50],
+      ['memoryThrottlingFactor', 0.8, 0.9],
+    ]);
+  });
+
+  it('says which value is a default, what the change does, and what belongs to one machine', () => {
+    const { differences, worst } = diffConfigs(
+      side({ maxPods: 50 }),
+      side({ resolvConf: '/run/systemd/resolve/resolv.conf', clusterDomain: 'a.b' }),
+      catalogue,
+    );
+    expect(worst).toBe('restart-pods');
+    expect(
+      differences.map(({ path: name, before, after, nodeSpecific }) => [name, before.isDefault, after.isDefault, nodeSpecific]),
+    ).toEqual([
+      ['clusterDomain', false, false, false],
+      ['maxPods', false, true, false],
+      ['resolvConf', true, false, true],
+    ]);
+  });
+});
+
+describe('a comparison', () => {
+  const before = side({ maxPods: 50, evictionHard: { 'memory.available': '1Gi' }, clusterDNS: ['10.96.0.10'] }, 36, 'old.yaml');
+  const after = side({ cpuManagerPolicy: 'static', resolvConf: '/x' }, 36, 'host/node1');
+  const diff = diffConfigs(before, after, catalogue);
+
+  it('is printed as a table', async () => {
+    await expect(renderDiff(diff, before, after)).toMatchFileSnapshot(path.join(import.meta.dirname, 'golden', 'table.txt'));
+  });
+
+  it('is a document for machines', async () => {
+    const document = `${JSON.stringify(diffDocument(diff, before, after), null, 2)}\n`;
+    await expect(document).toMatchFileSnapshot(path.join(import.meta.dirname, 'golden', 'document.json'));
+  });
+
+  it('says when there is none', () => {
+    expect(renderDiff(diffConfigs(before, before, catalogue), before, before)).toBe(
+      'old.yaml (kubelet 1.36) and old.yaml (kubelet 1.36): no difference in force\n',
+    );
+  });
+});

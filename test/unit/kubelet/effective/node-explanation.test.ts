@@ -1,0 +1,151 @@
+import { describe, expect, it } from 'vitest';
+import { loadCatalogue } from '../../../../src/core/kubelet/catalogue.ts';
+import { cleanConfigz } from '../../../../src/core/kubelet/effective/clean-configz.ts';
+import { readConfigz } from '../../../../src/core/kubelet/effective/configz.ts';
+import { assignedFile, checkpointFile, parseAssigned } from '../../../../src/core/kubelet/effective/dynamic-store.ts';
+import { type DriftInput, findDrift } from '../../../../src/core/kubelet/effective/node-explanation.ts';
+import { profileDefaults } from '../../../../src/core/render/profile-defaults.ts';
+
+const catalogue = await loadCatalogue();
+
+const CALM: DriftInput = {
+  flags: [{ name: 'v', value: '2' }],
+  diskFlags: [{ name: 'v', value: '2', source: '/e' }],
+  files: [{ path: '/var/lib/kubelet/config.yaml', modifiedAt: 100 }],
+  unit: { startedAt: 100, needsReload: false },
+  runningVersion: 'v1.36.2',
+  diskVersion: 'v1.36.2',
+};
+
+describe('findDrift', () => {
+  it.each<[string, Partial<DriftInput>, readonly string[]]>([
+    ['nothing', {}, []],
+    ['a host that can’t tell', { diskFlags: null, unit: null, runningVersion: null }, []],
+    [
+      'a file edited after the start',
+      { files: [{ path: '/c', modifiedAt: 101 }] },
+      ['NOT_RESTARTED: /c was edited after the kubelet was started: edited, not restarted'],
+    ],
+    [
+      'a flag changed on disk',
+      { diskFlags: [{ name: 'v', value: '4', source: '/e' }] },
+      ['NOT_RESTARTED: the running kubelet has --v=2, its unit gives --v=4 (/e): edited, not restarted'],
+    ],
+    [
+      'a flag added on disk',
+      {
+        diskFlags: [
+          { name: 'max-pods', value: '4', source: '/e' },
+          { name: 'v', value: '2', source: '/e' },
+        ],
+      },
+      ['NOT_RESTARTED: the running kubelet has no --max-pods, its unit gives --max-pods=4 (/e): edited, not restarted'],
+    ],
+    [
+      'a flag taken out on disk',
+      { diskFlags: [] },
+      ['NOT_RESTARTED: the running kubelet has --v=2, its unit does not give it any more: edited, not restarted'],
+    ],
+    [
+      'another program on disk',
+      { diskVersion: 'v1.36.3' },
+      ['VERSION_REPLACED: the kubelet that runs is v1.36.2, the program on disk is v1.36.3: replaced, not restarted'],
+    ],
+    [
+      'unit files edited',
+      { unit: { startedAt: 100, needsReload: true } },
+      ['NEEDS_RELOAD: its unit files were edited after systemd read them: systemctl daemon-reload was not run'],
+    ],
+  ])('finds %s', (_, change, messages) => {
+    expect(findDrift({ ...CALM, ...change }).map(({ code, message }) => `${code}: ${message}`)).toEqual(messages);
+  });
+});
+
+describe('readConfigz', () => {
+  it('adds the header and normalises values', () => {
+    const config = readConfigz({ kubeletconfig: { maxPods: 50, syncFrequency: '60s', strange: 1 } }, 'n', { minor: 36, catalogue });
+    expect({ ...config }).toEqual({
+      apiVersion: 'kubelet.config.k8s.io/v1beta1',
+      kind: 'KubeletConfiguration',
+      maxPods: 50,
+      syncFrequency: '1m0s',
+    });
+  });
+
+  it.each([
+    ['no member', {}, "node/n: its configz can't be read: there is no member kubeletconfig [CONFIGZ_INVALID]"],
+    [
+      'a wrong type',
+      { kubeletconfig: { maxPods: 'x' } },
+      'node/n: its configz can\'t be read: maxPods: must be a whole number, not the text "x" [CONFIGZ_INVALID]',
+    ],
+  ])('refuses %s', (_, answer, message) => {
+    expect(() => readConfigz(answer, 'n', { minor: 36, catalogue })).toThrow(message);
+  });
+});
+
+describe('cleanConfigz', () => {
+  const options = { minor: 36, catalogue, withoutDefaults: true };
+
+  it('leaves nothing of a kubelet that runs with defaults, in any minor', () => {
+    for (let minor = 20; minor <= 36; minor++) {
+      const config = profileDefaults('kubelet', minor, catalogue);
+      expect([minor, cleanConfigz(config, { ...options, minor })]).toEqual([minor, { shared: {}, own: {}, masked: [] }]);
+    }
+  });
+
+  it('parts what belongs to the machine, and keeps maps whole', () => {
+    const config = {
+      ...profileDefaults('kubelet', 36, catalogue),
+      maxPods: 50,
+      evictionHard: { 'memory.available': '1Gi', 'nodefs.available': '10%' },
+      resolvConf: '/run/systemd/resolve/resolv.conf',
+      providerID: 'aws:///i-1',
+      healthzPort: 0,
+    };
+    expect(cleanConfigz(config, options)).toEqual({
+      shared: { maxPods: 50, evictionHard: { 'memory.available': '1Gi', 'nodefs.available': '10%' }, healthzPort: 0 },
+      own: { resolvConf: '/run/systemd/resolve/resolv.conf', providerID: 'aws:///i-1' },
+      masked: [],
+    });
+  });
+
+  it('keeps defaults where they are wanted, but no masked values', () => {
+    const config = { maxPods: 110, staticPodURLHeader: { 'X-Token': ['<masked>'] } };
+    expect(cleanConfigz(config, { ...options, withoutDefaults: false })).toEqual({
+      shared: { maxPods: 110 },
+      own: {},
+      masked: ['staticPodURLHeader'],
+    });
+  });
+});
+
+describe('the store of dynamic configuration', () => {
+  const ASSIGNED = `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: SerializedNodeConfigSource
+source:
+  configMap:
+    kubeletConfigKey: kubelet
+    name: my-config
+    namespace: kube-system
+    resourceVersion: "1326"
+    uid: 705ab4f5-6393-11e8-b7cc-42010a800002
+`;
+
+  it('names the checkpoint', () => {
+    const assigned = parseAssigned(ASSIGNED);
+    expect(assigned?.configMap).toBe('kube-system/my-config');
+    expect(assignedFile('/dyn/')).toBe('/dyn/store/meta/assigned');
+    expect(assigned === null ? '' : checkpointFile('/dyn', assigned)).toBe(
+      '/dyn/store/checkpoints/705ab4f5-6393-11e8-b7cc-42010a800002/1326/kubelet',
+    );
+  });
+
+  it.each([
+    ['an empty file', ''],
+    ['a key that leads out', ASSIGNED.replace('kubelet\n    name', '../../../etc/shadow\n    name')],
+    ['no uid', ASSIGNED.replace(/\n {4}uid: .*/, '')],
+  ])('%s names none', (_, text) => {
+    expect(parseAssigned(text)).toBeNull();
+  });
+});

@@ -1,0 +1,308 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parseSource } from '../../../../src/core/config/source.ts';
+import { loadCatalogue } from '../../../../src/core/kubelet/catalogue.ts';
+import { decodeKubeletConfiguration } from '../../../../src/core/kubelet/decode.ts';
+import { parseCommandLine } from '../../../../src/core/kubelet/flags/command-line.ts';
+import { FLAG_ENDS } from '../../../../src/core/kubelet/migrate/flag-ends.ts';
+import {
+  type KubeletMigration,
+  type MigrateOptions,
+  migrateKubelet,
+  refuseLoss,
+  stepText,
+} from '../../../../src/core/kubelet/migrate/migrate-kubelet.ts';
+import { profileDefaults } from '../../../../src/core/render/profile-defaults.ts';
+import { encodeYaml } from '../../../../src/core/text/yaml-encode.ts';
+
+const catalogue = await loadCatalogue();
+const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
+
+function migrate(
+  text: string,
+  minors: readonly [number, number],
+  flags: readonly string[] = [],
+  change: Partial<MigrateOptions> = {},
+): KubeletMigration {
+  const [from, to] = minors;
+  const line = parseCommandLine(flags, { catalogue, minor: from });
+  return migrateKubelet(text, 'kubelet.yaml', { from, to, catalogue, flags: line.flags, keepDefaults: false, ...change });
+}
+
+/** The steps but for defaults that change. */
+function steps(migration: KubeletMigration): readonly string[] {
+  return migration.steps.filter(({ did }) => did !== 'changes').map((step) => `${step.lossy ? 'LOSSY ' : ''}${stepText(step)}`);
+}
+
+function body(migration: KubeletMigration): string {
+  expect(migration.text.startsWith(HEADER)).toBe(true);
+  return migration.text.slice(HEADER.length);
+}
+
+const FLAGS = [
+  '--container-runtime=remote',
+  '--container-runtime-endpoint=unix:///run/containerd/containerd.sock',
+  '--pod-infra-container-image=k8s.gcr.io/pause:3.5',
+  '--max-pods=70',
+  '--node-ip=10.0.0.5',
+  '--node-labels=pool=a',
+  '--feature-gates=NodeSwap=true,SeccompDefault=true',
+  '--network-plugin=cni',
+  '--kube-reserved=cpu=100m,memory=1Gi',
+  '--v=2',
+];
+
+describe('migrateKubelet', () => {
+  it('brings a file and its flags from 1.22 to 1.36, comments kept, each thing said', async () => {
+    const golden = (name: string): string => path.join(import.meta.dirname, 'golden', name);
+    const migration = migrate(readFileSync(golden('workers.input.yaml'), 'utf8'), [22, 36], FLAGS);
+    await expect(migration.text).toMatchFileSnapshot(golden('workers.output.yaml'));
+    await expect(`${migration.steps.map(stepText).join('\n')}\n`).toMatchFileSnapshot(golden('workers.steps.txt'));
+    expect(migration.flags.map(({ name, value }) => `${name}=${value}`)).toEqual(['node-ip=10.0.0.5', 'node-labels=pool=a']);
+    expect(refuseLoss(migration.steps)).toBeNull();
+    expect(migration.problems.filter(({ severity }) => severity !== 'warning')).toEqual([]);
+  });
+
+  it('leaves a text alone in which nothing has to change, whatever its style', () => {
+    const text = `# odd\n${HEADER}'maxPods':   0x3c\nclusterDNS:   [ 10.0.0.1 ]\nkubeReserved: { "cpu": '1' }\n`;
+    expect(migrate(text, [27, 36]).text).toBe(text);
+  });
+
+  it('a second run finds nothing more to do', () => {
+    const first = migrate(`${HEADER}maxPods: 5\nfeatureGates: {CSIMigration: true, NodeSwap: true}\n`, [24, 36], ['--v=4']);
+    const second = migrate(
+      first.text,
+      [36, 36],
+      first.flags.map(({ name, value }) => `--${name}=${value}`),
+    );
+    expect(second.text).toBe(first.text);
+    expect(second.steps).toEqual([]);
+  });
+
+  it.each<[string, string, readonly [number, number], string, readonly string[]]>([
+    [
+      'a field that is gone and said nothing',
+      'logging: {sanitization: false}\nmaxPods: 5\n',
+      [22, 24],
+      'maxPods: 5\n',
+      ['removed: logging.sanitization: a 1.24 kubelet does not have it, it was removed in 1.24'],
+    ],
+    [
+      'a field that is gone',
+      'logging:\n  sanitization: true\n  format: json\n',
+      [22, 24],
+      'logging:\n  format: json\n',
+      ["LOSSY removed: logging.sanitization: a 1.24 kubelet does not have it, it was removed in 1.24: true can't be kept"],
+    ],
+    [
+      'a field of newer kubelets, going back',
+      'imageMaximumGCAge: 24h\n',
+      [36, 28],
+      '',
+      ["LOSSY removed: imageMaximumGCAge: a 1.28 kubelet does not have it, it came with 1.29: 24h0m0s can't be kept"],
+    ],
+    [
+      'a type that changed, going back',
+      'logging:\n  flushFrequency: 10s # slow disk\n',
+      [28, 27],
+      'logging:\n  flushFrequency: 10000000000 # slow disk\n',
+      ['rewritten: logging.flushFrequency: 10s is written 10000000000 for a 1.27 kubelet'],
+    ],
+    [
+      'a type that changed',
+      'logging:\n  flushFrequency: 10000000000\n',
+      [27, 28],
+      'logging:\n  flushFrequency: 10s\n',
+      ['rewritten: logging.flushFrequency: 10000000000 is written 10s for a 1.28 kubelet'],
+    ],
+    [
+      'a word that is gone',
+      'memorySwap:\n  swapBehavior: UnlimitedSwap\n',
+      [29, 30],
+      'memorySwap:\n  swapBehavior: UnlimitedSwap\n',
+      ['LOSSY kept: memorySwap.swapBehavior: a 1.30 kubelet does not take UnlimitedSwap: it takes LimitedSwap, NoSwap'],
+    ],
+    [
+      'a field the old kubelet passed over',
+      'seccompDefault: true\n',
+      [21, 30],
+      'seccompDefault: true\n',
+      ['kept: seccompDefault: not known to a 1.21 kubelet: it came with 1.22; a 1.30 kubelet will obey it'],
+    ],
+    [
+      'a field nobody knows',
+      'maxPodz: 5\nmaxPods: 5\n',
+      [21, 30],
+      'maxPods: 5\n',
+      ['LOSSY removed: maxPodz: unknown field; neither kubelet reads it'],
+    ],
+    [
+      'anchors',
+      'evictionSoft: &e {memory.available: 1Gi}\nevictionSoftGracePeriod: {memory.available: 1m}\nlogging: {sanitization: false}\nevictionHard: *e\n',
+      [23, 24],
+      'evictionSoft: &e {memory.available: 1Gi}\nevictionSoftGracePeriod: {memory.available: 1m}\nevictionHard: *e\n',
+      ['removed: logging.sanitization: a 1.24 kubelet does not have it, it was removed in 1.24'],
+    ],
+    [
+      'wide indents',
+      'logging:\n    sanitization: false\n    format: json\nclusterDNS:\n    - 10.0.0.1\n',
+      [22, 24],
+      'logging:\n    format: json\nclusterDNS:\n    - 10.0.0.1\n',
+      ['removed: logging.sanitization: a 1.24 kubelet does not have it, it was removed in 1.24'],
+    ],
+  ])('%s', (_, text, minors, output, expected) => {
+    const migration = migrate(`${HEADER}${text}`, minors);
+    expect(body(migration)).toBe(output);
+    expect(steps(migration)).toEqual(expected);
+  });
+
+  it.each<[string, boolean, readonly [number, number], string | null]>([
+    ['CSIMigration', true, [25, 36], 'removed: featureGates.CSIMigration: always on, the gate went with 1.27'],
+    ['CSIMigration', false, [24, 36], "LOSSY removed: featureGates.CSIMigration: always on, the gate went with 1.27: false can't be kept"],
+    [
+      'DynamicKubeletConfig',
+      true,
+      [22, 36],
+      "LOSSY removed: featureGates.DynamicKubeletConfig: the feature is gone, the gate went with 1.26: true can't be kept",
+    ],
+    ['NodeSwap', true, [28, 36], 'removed: featureGates.NodeSwap: always on, locked since 1.34'],
+    ['NodeSwap', false, [28, 36], 'LOSSY removed: featureGates.NodeSwap: always on, locked since 1.34: false is refused'],
+    ['NodeSwap', false, [28, 30], null],
+    ['NodeSwap', true, [30, 21], 'LOSSY removed: featureGates.NodeSwap: a 1.21 kubelet does not have it: it came with 1.22'],
+    ['NodeSwap', false, [30, 21], 'removed: featureGates.NodeSwap: a 1.21 kubelet does not have it: it came with 1.22'],
+    ['AllAlpha', false, [28, 30], null],
+    ['NoSuchGate', true, [28, 30], 'LOSSY removed: featureGates.NoSuchGate: no kubelet has this gate'],
+  ])('gate %s: %s', (name, value, minors, step) => {
+    const migration = migrate(`${HEADER}maxPods: 5\nfeatureGates:\n  ${name}: ${value}\n`, minors);
+    expect(steps(migration)).toEqual(step === null ? [] : [step]);
+    expect(body(migration)).toBe(step === null ? `maxPods: 5\nfeatureGates:\n  ${name}: ${value}\n` : 'maxPods: 5\n');
+  });
+
+  it.each<[string, readonly string[], readonly [number, number], readonly string[], readonly string[]]>([
+    [
+      'a field on both sides',
+      ['--max-pods=6'],
+      [24, 36],
+      [],
+      ['moved: --max-pods: to maxPods: 6, in place of 5: the flag won over the file'],
+    ],
+    ['a flag that says what the file says', ['--max-pods=5'], [24, 36], [], ['moved: --max-pods: to maxPods: 5']],
+    [
+      'a flag whose field is younger than the new kubelet',
+      ['--register-with-taints=a=b:NoSchedule'],
+      [21, 22],
+      ['register-with-taints=a=b:NoSchedule'],
+      [],
+    ],
+    [
+      'a flag that became a field',
+      ['--register-with-taints=a=b:NoSchedule'],
+      [22, 23],
+      [],
+      ['moved: --register-with-taints: to registerWithTaints: [{key: a, value: b, effect: NoSchedule}]'],
+    ],
+    [
+      'a value no kubelet takes',
+      ['--max-pods=many'],
+      [24, 36],
+      ['max-pods=many'],
+      ['LOSSY kept: --max-pods: no kubelet takes its value: must be a whole number, not the text "many"'],
+    ],
+    [
+      'a flag that was renamed',
+      ['--experimental-bootstrap-kubeconfig=/b'],
+      [22, 23],
+      ['bootstrap-kubeconfig=/b'],
+      [
+        'rewritten: --experimental-bootstrap-kubeconfig: a 1.23 kubelet does not have it, it was removed in 1.23: it was renamed, to --bootstrap-kubeconfig',
+      ],
+    ],
+    [
+      'dockershim',
+      ['--container-runtime=docker', '--network-plugin=cni'],
+      [23, 27],
+      [],
+      [
+        'LOSSY removed: --container-runtime: a 1.27 kubelet does not have it, it was removed in 1.27: all runtimes are remote since 1.24',
+        'LOSSY removed: --network-plugin: a 1.27 kubelet does not have it, it was removed in 1.24: only dockershim read it, which is gone since 1.24: networks and images are the container runtime’s',
+      ],
+    ],
+    [
+      'a cloud provider that is gone',
+      ['--cloud-provider=aws'],
+      [26, 27],
+      ['cloud-provider=aws'],
+      [
+        "LOSSY kept: --cloud-provider: a 1.27 kubelet has no in-tree cloud provider aws: 1.26 was the last. Use cloud-provider 'external' with a cloud controller manager",
+      ],
+    ],
+    [
+      'a flag nobody knows',
+      ['--nonsense=1'],
+      [26, 27],
+      ['nonsense=1'],
+      ['LOSSY kept: --nonsense: a 1.27 kubelet has no flag --nonsense. Check its spelling (kubelet --help lists them)'],
+    ],
+    [
+      'a flag of newer kubelets, going back',
+      ['--config-dir=/d'],
+      [30, 24],
+      [],
+      ['LOSSY removed: --config-dir: a 1.24 kubelet does not have it: it came with 1.28'],
+    ],
+  ])('%s', (_, flags, minors, kept, expected) => {
+    const migration = migrate(`${HEADER}maxPods: 5\n`, minors, flags);
+    expect(steps(migration)).toEqual(expected);
+    expect(migration.flags.map(({ name, value }) => `${name}=${value}`)).toEqual(kept);
+  });
+
+  it('says what each removed flag without a field became', () => {
+    const unsaid = [...catalogue.flags.values()].filter(
+      ({ flag, removedIn, field }) => removedIn !== null && removedIn > 20 && field === null && !FLAG_ENDS.has(flag),
+    );
+    expect(unsaid.map(({ flag }) => flag)).toEqual([]);
+    expect([...FLAG_ENDS.keys()].filter((name) => !catalogue.flags.has(name))).toEqual([]);
+  });
+
+  it('tells which defaults are others, and writes the old ones down when asked', () => {
+    const text = `${HEADER}kubeAPIQPS: 20\n`;
+    const told = migrate(text, [26, 27]).steps.map(({ did, what }) => `${did} ${what}`);
+    expect(told).toEqual(['changes eventBurst', 'changes eventRecordQPS', 'changes kubeAPIBurst', 'changes memoryThrottlingFactor']);
+    const pinned = migrate(text, [26, 27], [], { keepDefaults: true });
+    expect(body(pinned)).toBe('kubeAPIQPS: 20\neventBurst: 10\neventRecordQPS: 5\nkubeAPIBurst: 10\nmemoryThrottlingFactor: 0.8\n');
+  });
+
+  it('keeps thresholds whole when it writes them down', () => {
+    const pinned = migrate(HEADER, [29, 30], [], { keepDefaults: true });
+    expect(body(pinned)).toBe(
+      'evictionHard:\n  imagefs.available: 15%\n  memory.available: 100Mi\n  nodefs.available: 10%\n  nodefs.inodesFree: 5%\n',
+    );
+  });
+
+  it('changes one document of several, and no other', () => {
+    const init = '# first\napiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\n';
+    const migration = migrate(`${init}---\n${HEADER}maxPods: 5\nfeatureGates: {CSIMigration: true}\n`, [25, 36]);
+    expect(migration.text).toBe(`${init}---\n${HEADER}maxPods: 5\n`);
+  });
+
+  it.each([
+    ['what the old kubelet could not read', `${HEADER}maxPods: many\n`, /kubelet.yaml:3:10 maxPods: must be a whole number/],
+    ['a file without such a document', 'kind: Pod\napiVersion: v1\n', /has no document of kind KubeletConfiguration/],
+    ['two of them', `${HEADER}---\n${HEADER}`, /has more than one document/],
+    ['no YAML', 'a: [', /not valid YAML/],
+  ])('refuses %s', (_, text, message) => {
+    expect(() => migrate(text, [25, 36])).toThrow(message);
+  });
+
+  it('brings the defaults of every minor to every other in a form that one reads', () => {
+    for (const from of [20, 28, 36]) {
+      for (const to of [20, 23, 28, 36]) {
+        const { text } = migrate(encodeYaml(profileDefaults('kubelet', from, catalogue)), [from, to]);
+        const document = parseSource(text, '').documents[0];
+        if (document === undefined) throw new Error('no document');
+        expect([from, to, decodeKubeletConfiguration(document, { minor: to, catalogue }).problems]).toEqual([from, to, []]);
+      }
+    }
+  });
+});
