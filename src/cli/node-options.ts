@@ -52,7 +52,8 @@ export function durationMs(text: string | undefined, defaultMs: number): number 
   return nanoseconds === null ? defaultMs : Number(nanoseconds / 1_000_000n);
 }
 
-async function readOverlay(services: Services, file: string): Promise<readonly SourceDocument[]> {
+/** The one document of `--overlay`. */
+export async function readOverlay(services: Services, file: string): Promise<readonly SourceDocument[]> {
   const { documents, problems } = parseSource(await services.input.readText(file), file);
   if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });
   const found = documents.filter(({ root }) => root !== null);
@@ -68,7 +69,8 @@ async function readOverlay(services: Services, file: string): Promise<readonly S
 }
 
 /** A file that is wrong is refused whatever its target is, as in kubeadm: one that is skipped would be missed only later. */
-async function readPatches(services: Services, directory: string, reporter: Reporter): Promise<NodeOptions['patches']> {
+/** The patches of a directory that are for the KubeletConfiguration. */
+export async function readPatches(services: Services, directory: string, reporter: Reporter): Promise<NodeOptions['patches']> {
   const files = await services.input.readTree(directory, isPatchFile);
   const { patches, ignored, problems } = planPatches(files.map(({ path, text }) => ({ path: `${directory}/${path}`, text })));
   const errors = problems.filter(({ severity }) => severity !== 'warning');
@@ -84,7 +86,8 @@ async function readPatches(services: Services, directory: string, reporter: Repo
   return patches.filter(({ target }) => target === 'kubeletconfiguration');
 }
 
-function declaredFields(options: CommandOptions): readonly FieldSetting[] {
+/** Fields of this node that have a flag of their own. */
+export function declaredFields(options: CommandOptions): readonly FieldSetting[] {
   const fields = [
     ['resolvConf', 'resolv-conf'],
     ['cgroupDriver', 'cgroup-driver'],

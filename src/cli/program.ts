@@ -3,6 +3,7 @@ import { type ExitCode, usageError } from '../core/errors.ts';
 import type { Services } from '../ports/services.ts';
 import { INIT_PHASES, JOIN_PHASES, type PhaseHelp, RESET_PHASES } from '../workflows/phase-lists.ts';
 import { addKnowledgeCommands, addMigrateCommand, addNodeCommands } from './knowledge-commands.ts';
+import { addNodeLifecycleCommands } from './node-lifecycle-commands.ts';
 import {
   addClusterOptions,
   addHostOptions,
@@ -14,6 +15,7 @@ import {
   outputOption,
   parseCount,
 } from './options.ts';
+import { phaseLines } from './phase-lines.ts';
 import { addTokenCommands } from './token-commands.ts';
 
 /** Runs a command and gives the exit code. Loaded on use, so that help is quick. */
@@ -47,6 +49,7 @@ export function buildProgram(services: CommandServices, exit: (code: ExitCode) =
   initCommand(program, on);
   joinCommand(program, on);
   resetCommand(program, on);
+  addNodeLifecycleCommands(program, on);
   addTokenCommands(program, on);
   configCommand(program, on);
   addNodeCommands(program, on);
@@ -177,11 +180,6 @@ function addJoinOptions(command: Command): Command {
     .option('--certificate-key <key>', 'key of the uploaded control plane certificates')
     .option('--apiserver-advertise-address <address>', 'with --control-plane: address its API server tells others')
     .option('--apiserver-bind-port <port>', 'with --control-plane: port of its API server');
-}
-
-function phaseLines(phases: readonly PhaseHelp[]): string {
-  const width = Math.max(...phases.map(({ name }) => name.length));
-  return phases.map(({ name, short }) => `  ${name.padEnd(width)}  ${short}`).join('\n');
 }
 
 const INIT_EXAMPLES = `Examples:

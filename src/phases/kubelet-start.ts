@@ -1,15 +1,18 @@
+import { parseSource, sourceToJson } from '../core/config/source.ts';
 import { combineFacts } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
 import { initSystem } from '../core/facts/init-system.ts';
 import type { FileFact, HttpFact } from '../core/facts/question.ts';
 import type { UnitState } from '../core/facts/unit.ts';
+import { isJsonObject } from '../core/json.ts';
 import type { Change, HostChange, PhasePlan } from '../core/plan/change.ts';
 import { diffDirectory, diffFile, type WantedFile } from '../core/plan/diff-file.ts';
 import { revertChanges } from '../core/plan/revert.ts';
+import { healthzUrl } from '../core/render/node-design.ts';
 import { UNIT_FILE_PATHS } from '../core/systemd/kubelet-unit-paths.ts';
 import { type HealthTarget, isHealthy, kubeletHealth, waitForHealthyKubelet } from '../engine/kubelet-health.ts';
 import { observe } from '../engine/observe.ts';
-import { definePhase } from '../engine/phase.ts';
+import { definePhase, type PhaseContext } from '../engine/phase.ts';
 
 export interface KubeletStartInput {
   /** In the order they are written. */
@@ -21,36 +24,70 @@ export interface KubeletStartInput {
   readonly health: HealthTarget;
   /** False for a user who may not chown (an unprivileged `--rootfs`). */
   readonly mayChown: boolean;
+  /** A directory to be made for copies of the files that will be replaced. */
+  readonly backupDir?: string;
 }
 
 interface KubeletStartFacts {
   readonly files: ReadonlyMap<string, FileFact | null>;
   readonly init: 'systemd' | 'openrc' | null;
-  readonly health: { readonly unit: UnitState | null; readonly healthz: HttpFact | null };
+  readonly health: Health;
+  /** As its own configuration says, which the one to be written may change. */
+  readonly before: { readonly url: string | null; readonly health: Health };
+}
+
+interface Health {
+  readonly unit: UnitState | null;
+  readonly healthz: HttpFact | null;
 }
 
 const UNIT = 'kubelet';
+const CONFIG_YAML = '/var/lib/kubelet/config.yaml';
 
-/** Writes the kubelet's files and (re)starts it, only when something changed or it does not run. kubeadm 1.36: phase kubelet-start of init and join. */
-export const kubeletStart = definePhase<KubeletStartInput, KubeletStartFacts>({
-  name: 'kubelet-start',
-  short: 'Write the kubelet configuration and (re)start the kubelet',
-  observe: (context, input) => {
-    const own = [...input.unitFiles, ...input.files, ...input.directories].map(({ path }) => path);
-    const paths = [...new Set([...own, ...UNIT_FILE_PATHS])];
-    return observe(
-      context.host,
-      combineFacts({ files: fileFacts(paths), init: initSystem, health: kubeletHealth(input.health.url) }),
-      context.signal,
-    );
-  },
-  plan: planKubeletStart,
-  verify: async (context, input, facts) => {
-    if (facts.init === 'systemd') await waitForHealthyKubelet(context, 'kubelet-start', input.health);
-  },
-  undo: (facts, applied) => (isHealthy(facts.health) ? undoKubeletStart(facts, applied) : null),
-  verifyUndone: (context, input) => waitForHealthyKubelet(context, 'kubelet-start', input.health),
-});
+/**
+ * Writes the kubelet's files and (re)starts it, only when something changed or it does not run; when it was healthy before and is not any more, the files from
+ * before come back.
+ */
+function writeKubeletFiles(name: string, short: string) {
+  return definePhase<KubeletStartInput, KubeletStartFacts>({
+    name,
+    short,
+    observe: observeKubelet,
+    plan: planKubeletStart,
+    verify: async (context, input, facts) => {
+      if (facts.init === 'systemd') await waitForHealthyKubelet(context, name, input.health);
+    },
+    undo: (facts, applied) => (isHealthy(facts.before.health) ? undoKubeletStart(facts, applied) : null),
+    verifyUndone: (context, input, { before }) => waitForHealthyKubelet(context, name, { ...input.health, url: before.url }),
+  });
+}
+
+/** kubeadm 1.36: phase kubelet-start of init and join. */
+export const kubeletStart = writeKubeletFiles('kubelet-start', 'Write the kubelet configuration and (re)start the kubelet');
+
+/** kubeadm 1.36: phase kubelet-config of upgrade, which leaves the restart to the user. */
+export const upgradeKubeletConfig = writeKubeletFiles(
+  'kubelet-config',
+  'Write the kubelet configuration of the cluster and restart the kubelet',
+);
+
+async function observeKubelet({ host, signal }: PhaseContext, input: KubeletStartInput): Promise<KubeletStartFacts> {
+  const own = [...input.unitFiles, ...input.files, ...input.directories].map(({ path }) => path);
+  const paths = [...new Set([...own, ...UNIT_FILE_PATHS])];
+  const facts = combineFacts({ files: fileFacts(paths), init: initSystem, health: kubeletHealth(input.health.url) });
+  const { files, init, health } = await observe(host, facts, signal);
+  const url = currentHealthzUrl(files.get(CONFIG_YAML)?.content);
+  if (url === undefined || url === input.health.url) return { files, init, health, before: { url: input.health.url, health } };
+  return { files, init, health, before: { url, health: await observe(host, kubeletHealth(url), signal) } };
+}
+
+/** Where the kubelet that runs answers, which the new configuration may change; undefined when that can't be known. */
+function currentHealthzUrl(configYaml: string | undefined): string | null | undefined {
+  const { documents, problems } = parseSource(configYaml ?? '', CONFIG_YAML);
+  const root = documents[0]?.root ?? null;
+  const config = problems.length > 0 || root === null ? null : sourceToJson(root);
+  return isJsonObject(config) ? healthzUrl(config) : undefined;
+}
 
 function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): PhasePlan {
   const found = (path: string): FileFact | null => facts.files.get(path) ?? null;
@@ -58,10 +95,28 @@ function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): P
   const diff = (file: WantedFile): HostChange | null => diffFile(found(file.path), file, { mayChown: input.mayChown });
   const unitFiles = input.unitFiles.map(diff).filter((change) => change !== null);
   const files = input.files.map(diff).filter((change) => change !== null);
-  const writes = [...directories, ...unitFiles, ...files];
+  const writes = [...directories, ...planBackup([...unitFiles, ...files], input.backupDir), ...unitFiles, ...files];
   if (facts.init !== 'systemd') return planWithoutSystemd(facts.init, writes);
   const changes = [...writes, ...planUnit(facts, unitFiles.length > 0, [...unitFiles, ...files])];
   return changes.length === 0 ? { changes, noop: 'the files are as wanted and the kubelet is healthy' } : { changes };
+}
+
+/** Copies of what is about to be replaced, in a directory of their own. kubeadm keeps config.yaml so when it upgrades. */
+function planBackup(writes: readonly HostChange[], directory: string | undefined): readonly HostChange[] {
+  if (directory === undefined) return [];
+  const copies = writes.flatMap((change): readonly HostChange[] => {
+    if (change.kind !== 'write-file' || change.before === null) return [];
+    const path = `${directory}/${change.path.replace(/^.*\//, '')}`;
+    const { content, owner } = change.before;
+    return [
+      { kind: 'write-file', path, mode: 0o600, owner, action: 'create', content, before: null, because: 'a copy of what is replaced' },
+    ];
+  });
+  if (copies.length === 0) return [];
+  return [
+    { kind: 'make-directory', path: directory, mode: 0o700, owner: 'root:root', because: 'for copies of what is replaced' },
+    ...copies,
+  ];
 }
 
 function planWithoutSystemd(init: KubeletStartFacts['init'], changes: readonly Change[]): PhasePlan {

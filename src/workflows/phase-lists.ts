@@ -24,6 +24,14 @@ export const INIT_PHASES: readonly PhaseHelp[] = [
 /** The phases of join, in order. */
 export const JOIN_PHASES: readonly PhaseHelp[] = [PREFLIGHT, KUBELET_START, REMEMBER, WAIT_BOOTSTRAP];
 
+/** The phases of upgrade node, in order. */
+export const UPGRADE_NODE_PHASES: readonly PhaseHelp[] = [
+  PREFLIGHT,
+  { name: 'kubelet-config', short: 'Write the kubelet configuration of the cluster and restart the kubelet' },
+  { name: 'kubelet-config/remember', short: REMEMBER.short },
+  { name: 'kubelet-config/cri-socket-annotation', short: 'Remove the annotation of the CRI socket from the Node' },
+];
+
 /** The phases of reset, in order. */
 export const RESET_PHASES: readonly PhaseHelp[] = [
   PREFLIGHT,

@@ -3,6 +3,7 @@ import type { NodeRegistration, Taint } from '../core/config/model.ts';
 import type { SourceDocument } from '../core/config/source.ts';
 import { AppError, aboutHost, type Problem } from '../core/errors.ts';
 import { type HostFacts, hostFacts } from '../core/facts/host-facts.ts';
+import type { JsonObject } from '../core/json.ts';
 import {
   type Catalogue,
   formatMinor,
@@ -105,6 +106,8 @@ export interface DesignOptions {
   readonly serviceSubnets: string | null;
   /** kubeadm's feature gates of the cluster. */
   readonly featureGates: Readonly<Record<string, boolean>>;
+  /** instance-config.yaml of the host, where it stays as it is. */
+  readonly instancePatch?: JsonObject;
   /** What the workflow found besides. */
   readonly findings?: readonly Finding[];
 }

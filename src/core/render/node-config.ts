@@ -28,6 +28,8 @@ export interface NodeConfigInput {
   readonly runtimeCgroupDriver: RuntimeCgroupDriver | null;
   readonly criSocket: string;
   readonly criSocketSource: string;
+  /** instance-config.yaml as it stands on the host and stays: any field may be in it. Absent: it is made anew, of the CRI socket alone. */
+  readonly instancePatch?: JsonObject;
   /** There is an instance-config.yaml with the socket in it. */
   readonly instanceConfig: boolean;
   /** KubeletConfigurations for this node alone, later ones win. */
@@ -88,7 +90,11 @@ function addPatch(current: LayeredConfig, patch: KubeletPatch): LayeredConfig {
   return addLayer(current, patched, () => ({ layer: 'patch', source: patch.source }));
 }
 
-function addInstanceConfig(current: LayeredConfig, { criSocket, criSocketSource }: NodeConfigInput): LayeredConfig {
+function addInstanceConfig(current: LayeredConfig, { criSocket, criSocketSource, instancePatch }: NodeConfigInput): LayeredConfig {
+  if (instancePatch !== undefined) {
+    const patched = applyPatch(current.config, instancePatch, 'strategic', KUBELET_PATCH_SCHEMA);
+    return addLayer(current, patched, () => ({ layer: 'instance-config', source: INSTANCE_CONFIG }), leavesOf(instancePatch).keys());
+  }
   const config = { ...current.config, containerRuntimeEndpoint: criSocket };
   return addLayer(current, config, () => ({ layer: 'instance-config', source: `${INSTANCE_CONFIG} (${criSocketSource})` }), [
     'containerRuntimeEndpoint',

@@ -20,7 +20,7 @@ const FLAGS_ENV = '/var/lib/kubelet/kubeadm-flags.env';
 export interface NodeDesignInput
   extends Pick<
     NodeConfigInput,
-    'cluster' | 'clusterIsDeclared' | 'criSocket' | 'criSocketSource' | 'overlays' | 'declared' | 'patches' | 'settings'
+    'cluster' | 'clusterIsDeclared' | 'criSocket' | 'criSocketSource' | 'instancePatch' | 'overlays' | 'declared' | 'patches' | 'settings'
   > {
   readonly templates: Templates;
   readonly catalogue: Catalogue;

@@ -151,9 +151,10 @@ describe('kubelet-start plans', () => {
   });
 
   it('nothing when it runs and healthz is switched off', async () => {
-    const { host } = world(DONE);
+    const off = { ...INPUT, files: [file(CONFIG, 'healthzPort: 0\n')], health: { url: null, timeoutMs: 1 } };
+    const { host } = world({ ...DONE, [CONFIG]: 'healthzPort: 0\n' });
     host.http = () => expect.unreachable();
-    expect((await plan(host, { ...INPUT, health: { url: null, timeoutMs: 1 } })).noop).toBeDefined();
+    expect((await plan(host, off)).noop).toBeDefined();
   });
 
   it('to keep a stricter mode, and the owner where it may not be changed', async () => {
@@ -246,6 +247,32 @@ describe('kubelet-start', () => {
       'systemd read its units again',
       'restarted kubelet',
     ]);
+  });
+
+  it('knows a healthy kubelet by where it answers now, also when the new configuration moves that', async () => {
+    const unit = fakeUnit({ activeState: 'active', unitFileState: 'enabled' });
+    const { host, context, clock } = world({ ...DONE, [CONFIG]: 'healthzPort: 10249\n' }, unit);
+    host.http = (url) => {
+      const answers = unit.state.activeState === 'active' && url === 'http://127.0.0.1:10249/healthz';
+      return answers ? { status: 200, body: 'ok' } : { error: 'connection refused' };
+    };
+    unit.onStart = (started) => {
+      if (host.text(CONFIG) === 'healthzPort: 10249\n') return runs(started);
+      crashes(started, BAD);
+      for (const atMs of [2_000, 4_000]) clock.at(clock.elapsedMs + atMs, () => crashes(started, BAD));
+    };
+    await expect(run(context)).rejects.toMatchObject({ exitCode: 5, problems: [{ code: 'KUBELET_UNHEALTHY' }, { code: 'ROLLED_BACK' }] });
+    expect(host.text(CONFIG)).toBe('healthzPort: 10249\n');
+  });
+
+  it('keeps copies of what it replaces where a directory is given for them, and takes them back with it', async () => {
+    const unit = fakeUnit({ activeState: 'active', unitFileState: 'enabled' });
+    const { host, context } = world({ ...DONE, [CONFIG]: 'maxPods: 4\n' }, unit);
+    const input = { ...INPUT, backupDir: '/etc/kubernetes/tmp/kubeadm-kubelet-config-2026-01-02-03-04-05' };
+    await run(context, input);
+    expect(host.files.get(input.backupDir)).toMatchObject({ type: 'directory', mode: 0o700 });
+    expect(host.files.get(`${input.backupDir}/config.yaml`)).toMatchObject({ content: 'maxPods: 4\n', mode: 0o600 });
+    expect((await plan(host, input)).changes).toEqual([]);
   });
 
   it('says so when the old files do not do any more either', async () => {

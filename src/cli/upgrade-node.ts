@@ -1,0 +1,58 @@
+import { mergeUpgradeFlags } from '../core/config/flags.ts';
+import type { ExitCode } from '../core/errors.ts';
+import { loadCatalogue } from '../core/kubelet/catalogue.ts';
+import type { Services } from '../ports/services.ts';
+import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../workflows/upgrade-node.ts';
+import { loadConfigFile, requireValid } from './load-config-file.ts';
+import { nodeCluster } from './node-cluster.ts';
+import { declaredFields, durationMs, readOverlay, readPatches } from './node-options.ts';
+import { openCluster } from './open-cluster.ts';
+import type { CommandOptions } from './program.ts';
+import { flagList, flagText, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
+import { runOnHosts } from './run-on-hosts.ts';
+
+/** `upgrade node` and `upgrade node phase NAME...`. */
+export async function runUpgradeNode(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  const config = mergeUpgradeFlags(await loadConfigFile(services, options, ['UpgradeConfiguration']), 'node', kubeadmFlags(options));
+  const warnings = requireValid(config);
+  const { node = {}, timeouts } = config.upgrade ?? {};
+  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
+  const overlay = flagText(options, 'overlay');
+  const settings = flagList(options, 'set');
+  const directory = node.patches?.directory;
+  const skipPhases = [...flagList(options, 'skipPhases'), ...(node.skipPhases ?? [])];
+  const dryRun = options.dryRun === true || node.dryRun === true;
+  const workflowOptions: UpgradeNodeOptions = {
+    templates: await services.templates(),
+    catalogue: await loadCatalogue(),
+    overlays: overlay === undefined ? null : await readOverlay(services, overlay),
+    declared: declaredFields(options),
+    settings: settings.length === 0 ? null : settings,
+    patches: directory === undefined ? null : await readPatches(services, directory, reporter),
+    forget: options.forget === true,
+    ignorePreflightErrors: node.ignorePreflightErrors ?? [],
+    skipPreflight: skipPhases.includes('preflight'),
+    dryRun,
+    staged: false,
+    kubeletHealthCheckMs: durationMs(timeouts?.kubeletHealthCheck, 240_000),
+  };
+  const admin =
+    flagText(options, 'kubeconfig') === undefined ? null : await openCluster(services, options, { dryRun: false, staged: false });
+  try {
+    return await runOnHosts(services, {
+      workflow: upgradeNodeWorkflow,
+      targets: await readHostTargets(services, options),
+      cluster: admin?.cluster ?? null,
+      ...(admin === null ? { clusterOf: (host) => nodeCluster(services, host) } : {}),
+      workflowOptions,
+      options,
+      reporter,
+      warnings,
+      dryRun,
+      skipPhases,
+      ...(args.length === 0 ? {} : { onlyPhase: args.join('/') }),
+    });
+  } finally {
+    await admin?.cluster?.close();
+  }
+}

@@ -1,0 +1,135 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
+import { startLab } from '../../src/lab/lab.ts';
+import type { Cluster } from '../../src/ports/cluster.ts';
+import type { Lab } from '../../src/ports/services.ts';
+import { runCommand } from '../support/run-cli.ts';
+
+const CONFIG = 'var/lib/kubelet/config.yaml';
+const KUBELET_CONFIG = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'kubelet-config' };
+
+describe('upgrade node', { timeout: 120_000 }, () => {
+  let directory: string;
+  let lab: Lab;
+  let admin: Cluster;
+  const path = (name: string): string => join(lab.hosts[1]?.rootDir ?? '', name);
+  const config = (): string => readFileSync(path(CONFIG), 'utf8');
+  const upgrade = (...args: string[]) => runCommand(['upgrade', 'node', '--ssh-config', lab.sshConfig, '--host', 'node2', ...args]);
+  /** Edits the configuration of all nodes, as kubectl edit does. */
+  const editCluster = async (edit: (yaml: string) => string): Promise<void> => {
+    const found = await admin.get(KUBELET_CONFIG);
+    if (found === null) throw new Error('no kubelet-config');
+    const data = found.data as Record<string, string>;
+    await admin.update({ ...found, data: { kubelet: edit(data.kubelet ?? '') } });
+  };
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'ka-upgrade-'));
+    lab = await startLab({ directory, hosts: 2 });
+    admin = kubeCluster({ kubeconfig: { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig } });
+    const shared = ['--ssh-config', lab.sshConfig, '--token', lab.token.reveal()];
+    expect((await runCommand(['init', '--kubeconfig', lab.kubeconfig, '--host', 'node1', ...shared])).code).toBe(0);
+    const patches = join(directory, 'patches');
+    const overlay = join(directory, 'node2.yaml');
+    await import('node:fs').then(({ mkdirSync }) => mkdirSync(patches));
+    writeFileSync(join(patches, 'kubeletconfiguration+merge.yaml'), 'imageGCHighThresholdPercent: 91\n');
+    writeFileSync(overlay, 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nserializeImagePulls: false\n');
+    const own = ['--host', 'node2', '--overlay', overlay, '--patches', patches, '--set', 'maxPods=60', '--node-labels', 'pool=edge'];
+    const joined = await runCommand(['join', lab.server.replace('https://', ''), '--ca-cert', lab.caFile, ...shared, ...own]);
+    expect(joined.code, joined.stderr).toBe(0);
+    rmSync(patches, { recursive: true });
+    rmSync(overlay);
+  });
+  afterAll(async () => {
+    await admin?.close();
+    await lab?.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  it('has nothing to do right after a join, without any of what was given there', async () => {
+    const { code, stdout, stderr } = await upgrade('--dry-run', '--exit-code');
+    expect(code, stdout + stderr).toBe(0);
+  });
+
+  it('remembers in a file that only root may read, without a secret', () => {
+    const memory = path('var/lib/kubelet/kubeletadm-node.yaml');
+    expect(statSync(memory).mode & 0o777).toBe(0o600);
+    expect(readFileSync(memory, 'utf8')).toContain('kind: NodeMemory');
+    expect(readFileSync(memory, 'utf8')).not.toContain(lab.token.reveal().slice(7));
+  });
+
+  it('brings an edited kubelet-config to the node as the node itself, keeps its own settings, and keeps a copy', async () => {
+    const before = config();
+    await editCluster((yaml) => `${yaml}registryPullQPS: 7\n`);
+    const starts = lab.hosts[1]?.kubeletStarts() ?? 0;
+    const plan = await upgrade('--dry-run');
+    expect(plan.stdout).toContain('+registryPullQPS: 7');
+    expect(config()).toBe(before);
+    const { code, stderr } = await upgrade();
+    expect(code, stderr).toBe(0);
+    for (const line of ['registryPullQPS: 7', 'maxPods: 60', 'imageGCHighThresholdPercent: 91', 'serializeImagePulls: false'])
+      expect(config()).toContain(`${line}\n`);
+    expect(lab.hosts[1]?.kubeletStarts()).toBe(starts + 1);
+    const [backup = ''] = readdirSync(path('etc/kubernetes/tmp'));
+    expect(backup).toMatch(/^kubeadm-kubelet-config-\d{4}(-\d\d){5}$/);
+    expect(readFileSync(path(`etc/kubernetes/tmp/${backup}/config.yaml`), 'utf8')).toBe(before);
+    expect((await upgrade('--dry-run', '--exit-code')).code).toBe(0);
+  });
+
+  it('replaces what is given anew and remembers that', async () => {
+    expect((await upgrade('--set', 'maxPods=70')).code).toBe(0);
+    expect(config()).toContain('maxPods: 70\n');
+    expect((await upgrade('--dry-run', '--exit-code')).code).toBe(0);
+    expect(config()).toContain('imageGCHighThresholdPercent: 91\n');
+  });
+
+  it('goes back to what worked when the kubelet does not start with what the cluster says', async () => {
+    const before = config();
+    const healthy = (await admin.get(KUBELET_CONFIG))?.data as Record<string, string>;
+    await editCluster((yaml) => yaml.replace('/etc/kubernetes/pki/ca.crt', '/nowhere/ca.crt'));
+    const { code, stderr } = await upgrade();
+    expect(code, stderr).toBe(5);
+    expect(stderr).toMatch(/\[KUBELET_UNHEALTHY\][\s\S]*\[ROLLED_BACK\]/);
+    expect(config()).toBe(before);
+    await editCluster(() => healthy.kubelet ?? '');
+    expect((await upgrade('--dry-run', '--exit-code')).code).toBe(0);
+  });
+
+  it('keeps what was put into instance-config.yaml by hand', async () => {
+    const instance = path('var/lib/kubelet/instance-config.yaml');
+    writeFileSync(instance, `${readFileSync(instance, 'utf8')}podPidsLimit: 4096\n`);
+    expect((await upgrade()).code).toBe(0);
+    expect(config()).toContain('podPidsLimit: 4096\n');
+    expect(readFileSync(instance, 'utf8')).toContain('podPidsLimit: 4096\n');
+  });
+
+  it('moves the socket out of the flags of an older kubeadm, and works without its own memory', async () => {
+    const [instance, flags, memory] = ['instance-config.yaml', 'kubeadm-flags.env', 'kubeletadm-node.yaml'].map((name) =>
+      path(`var/lib/kubelet/${name}`),
+    ) as [string, string, string];
+    rmSync(instance);
+    rmSync(memory);
+    writeFileSync(
+      flags,
+      'KUBELET_KUBEADM_ARGS="--container-runtime-endpoint=unix:///var/run/containerd/containerd.sock --pod-infra-container-image=registry.k8s.io/pause:3.10 --node-labels=pool=edge"\n',
+    );
+    const { code, stderr } = await upgrade();
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain('[NODE_MEMORY_MISSING]');
+    expect(stderr).toContain('--pod-infra-container-image=registry.k8s.io/pause:3.10 of kubeadm-flags.env is taken out');
+    expect(readFileSync(flags, 'utf8')).toBe('KUBELET_KUBEADM_ARGS="--node-labels=pool=edge"\n');
+    expect(readFileSync(instance, 'utf8')).toBe('containerRuntimeEndpoint: "unix:///var/run/containerd/containerd.sock"\n');
+    expect(config()).not.toContain('maxPods');
+    expect((await upgrade('--dry-run', '--exit-code')).code).toBe(0);
+  });
+
+  it('refuses a host that is no node', async () => {
+    expect((await runCommand(['reset', '--force', '--ssh-config', lab.sshConfig, '--host', 'node2'])).code).toBe(0);
+    const { code, stderr } = await upgrade();
+    expect(code).toBe(3);
+    expect(stderr).toContain('node2: there is no /etc/kubernetes/kubelet.conf: the node has not joined a cluster');
+  });
+});

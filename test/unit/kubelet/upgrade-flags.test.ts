@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest';
+import { loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
+import { readFlagsEnv, renderFlagsEnv } from '../../../src/core/kubelet/flags-env.ts';
+import { upgradeFlags } from '../../../src/core/kubelet/upgrade-flags.ts';
+
+const catalogue = await loadCatalogue();
+const upgrade = (line: string, minor: number, moveSocket = false) =>
+  upgradeFlags(`KUBELET_KUBEADM_ARGS="${line}"\n`, { minor, catalogue, moveSocket });
+const SOCKET = '--container-runtime-endpoint=unix:///run/crio/crio.sock';
+const names = (flags: readonly { readonly name: string }[]) => flags.map(({ name }) => name);
+
+describe('kubeadm-flags.env of a node that is upgraded', () => {
+  it.each([
+    ['stays as it is', '--node-ip=10.0.0.4', 36, false, { kept: ['node-ip'], dropped: [], changed: false }],
+    ['loses the socket that moves', `${SOCKET} --v=2`, 36, true, { kept: ['v'], dropped: [], changed: true }],
+    [
+      'keeps the socket of an old kubelet',
+      `${SOCKET} --v=2`,
+      26,
+      false,
+      { kept: ['container-runtime-endpoint', 'v'], dropped: [], changed: false },
+    ],
+    [
+      'loses what the kubelet does not know any more',
+      '--pod-infra-container-image=pause:3.10 --v=2',
+      35,
+      false,
+      { kept: ['v'], dropped: ['pod-infra-container-image'], changed: true },
+    ],
+    [
+      'keeps what the kubelet still knows',
+      '--pod-infra-container-image=pause:3.10 --v=2',
+      34,
+      false,
+      { kept: ['pod-infra-container-image', 'v'], dropped: [], changed: false },
+    ],
+    [
+      'loses --container-runtime=remote with 1.27',
+      '--container-runtime=remote --network-plugin=cni',
+      27,
+      false,
+      { kept: [], dropped: ['container-runtime', 'network-plugin'], changed: true },
+    ],
+    [
+      'keeps the order and what is there twice',
+      '--v=4 --node-ip=::1 --v=2',
+      36,
+      true,
+      { kept: ['v', 'node-ip', 'v'], dropped: [], changed: false },
+    ],
+  ] as const)('%s', (_, line, minor, moveSocket, expected) => {
+    const { flags, dropped, changed } = upgrade(line, minor, moveSocket);
+    expect({ kept: names(flags), dropped: names(dropped), changed }).toEqual(expected);
+  });
+
+  it('tells the last socket', () => {
+    expect(upgrade(`--container-runtime-endpoint=unix:///a ${SOCKET}`, 36, true).criSocket).toBe('unix:///run/crio/crio.sock');
+    expect(upgrade('', 36, true).criSocket).toBeNull();
+    expect(upgradeFlags('', { minor: 36, catalogue, moveSocket: true })).toEqual({
+      flags: [],
+      dropped: [],
+      criSocket: null,
+      changed: false,
+    });
+  });
+
+  it.each([
+    String.raw`--node-labels=x=\"q r\" --v=2`,
+    '--node-labels=a=b --register-with-taints=k=v:NoSchedule',
+    "--node-labels='x y' --v=2",
+  ])('is read by systemd as before once it is written again: %s', (line) => {
+    const before = readFlagsEnv(`KUBELET_KUBEADM_ARGS="${line} ${SOCKET}"\n`);
+    const written = renderFlagsEnv(upgrade(`${line} ${SOCKET}`, 36, true).flags);
+    expect(readFlagsEnv(written)).toEqual(before.slice(0, -1));
+  });
+});
