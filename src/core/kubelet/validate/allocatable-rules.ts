@@ -31,10 +31,14 @@ export const ALLOCATABLE_RULES: readonly Rule[] = [
   {
     id: 'KUBELET_ENFORCE_TWICE',
     since: 31,
-    check: ({ config }) =>
-      listAt(config, ENFORCE).flatMap((item, index, items): Finding[] =>
-        items.indexOf(item) === index ? [] : [{ path: `${ENFORCE}[${index}]`, message: `${quoteValue(String(item))} is given twice` }],
-      ),
+    check: ({ config }) => {
+      const seen = new Set<string>();
+      return listAt(config, ENFORCE).flatMap((item, index): Finding[] => {
+        const kind = String(item);
+        if (seen.size === seen.add(kind).size) return [{ path: `${ENFORCE}[${index}]`, message: `${quoteValue(kind)} is given twice` }];
+        return [];
+      });
+    },
   },
   {
     id: 'KUBELET_ENFORCE_EITHER',

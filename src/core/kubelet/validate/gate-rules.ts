@@ -1,5 +1,4 @@
 import { quoteValue } from '../../problems/config-documents.ts';
-import { closestName } from '../../text/closest-name.ts';
 import type { Catalogue, Minor } from '../catalogue.ts';
 import { formatMinor } from '../catalogue.ts';
 import type { GateFault } from '../feature-gates.ts';
@@ -147,13 +146,15 @@ export function gateFindings(
   minor: Minor,
   catalogue: Catalogue,
 ): readonly (Finding & { readonly id: string })[] {
-  return faults.map((fault) => gateFinding(fault, minor, catalogue));
+  if (faults.length === 0) return [];
+  const known = [...catalogue.gates.keys()].filter((name) => catalogue.gate(name, minor) !== null);
+  return faults.map((fault) => gateFinding(fault, minor, known));
 }
 
-function gateFinding(fault: GateFault, minor: Minor, catalogue: Catalogue): Finding & { readonly id: string } {
+function gateFinding(fault: GateFault, minor: Minor, known: readonly string[]): Finding & { readonly id: string } {
   switch (fault.kind) {
     case 'unknown':
-      return { id: 'KUBELET_UNKNOWN_GATE', path: gatePath(fault.gate), ...unknownGate(fault, minor, catalogue) };
+      return { id: 'KUBELET_UNKNOWN_GATE', path: gatePath(fault.gate), ...unknownGate(fault, minor, known) };
     case 'locked': {
       const message = `is locked to ${fault.locked} in ${formatMinor(minor)}`;
       return { id: 'KUBELET_LOCKED_GATE', path: gatePath(fault.gate), message, mend: 'Remove it' };
@@ -173,11 +174,9 @@ function gatePath(name: string): string {
 function unknownGate(
   { gate, history }: Extract<GateFault, { readonly kind: 'unknown' }>,
   minor: Minor,
-  catalogue: Catalogue,
-): Pick<Finding, 'message' | 'mend'> {
+  known: readonly string[],
+): Pick<Finding, 'message' | 'mend' | 'guess'> {
   const message = `a ${formatMinor(minor)} kubelet has no feature gate ${quoteValue(gate)}, and does not start with it`;
   if (history !== null) return { message: `${message}: ${history}`, mend: 'Remove it' };
-  const names = [...catalogue.gates.keys()].filter((name) => catalogue.gate(name, minor) !== null);
-  const likely = names.find((name) => name.toLowerCase() === gate.toLowerCase()) ?? closestName(gate, names);
-  return { message, mend: likely ? `Did you mean ${likely}?` : 'Remove it' };
+  return { message, mend: 'Remove it', guess: { word: gate, among: known } };
 }

@@ -2,6 +2,7 @@ import type { Arg } from '../../config/model.ts';
 import type { SourceDocument } from '../../config/source.ts';
 import type { Position, Problem } from '../../errors.ts';
 import type { JsonObject } from '../../json.ts';
+import { closestName } from '../../text/closest-name.ts';
 import type { Catalogue, Minor } from '../catalogue.ts';
 import { NEWEST_MINOR } from '../catalogue.ts';
 import { type DecodedKubeletConfiguration, decodeKubeletConfiguration } from '../decode.ts';
@@ -100,12 +101,17 @@ export function isStartupRule(code: string): boolean {
   return STARTUP_IDS.has(code);
 }
 
+/** Beyond this many findings nothing is guessed any more: the file is something else, and guessing takes time. */
+const MAX_GUESSES = 100;
+
 /** Makes problems of findings; null for those that rest on a value that could not be read. */
 function placer(document: SourceDocument, { fields, problems }: DecodedKubeletConfiguration) {
-  const damaged = problems.filter(({ severity, code }) => severity !== 'warning' && !STRICT_CODES.has(code)).map(({ path = '' }) => path);
-  const isDamaged = (path: string): boolean => damaged.some((other) => isWithin(other, path) || isWithin(path, other));
-  return ({ id, path, message, mend, near = [] }: Finding & { readonly id: string }, isWarning: boolean): Problem | null => {
-    if ([path, ...near].some(isDamaged)) return null;
+  const isDamaged = damageOf(problems);
+  let guesses = 0;
+  return ({ id, path, message, mend: given, guess, near = [] }: Finding & { readonly id: string }, isWarning: boolean): Problem | null => {
+    if (isDamaged(path) || near.some(isDamaged)) return null;
+    const likely = guess !== undefined && guesses++ < MAX_GUESSES ? likelyName(guess) : null;
+    const mend = likely === null ? given : `Did you mean ${likely}?`;
     const position = positionOf(path, fields) ?? near.map((other) => positionOf(other, fields)).find((found) => found !== undefined);
     return {
       code: id,
@@ -118,12 +124,28 @@ function placer(document: SourceDocument, { fields, problems }: DecodedKubeletCo
   };
 }
 
+function likelyName({ word, among }: NonNullable<Finding['guess']>): string | null {
+  return among.find((name) => name.toLowerCase() === word.toLowerCase()) ?? closestName(word, among);
+}
+
+/** Tells of a path whether it, something in it or something around it could not be read. */
+function damageOf(problems: readonly Problem[]): (path: string) => boolean {
+  const damaged = new Set<string>();
+  const around = new Set<string>();
+  for (const { severity, code, path = '' } of problems) {
+    if (severity === 'warning' || STRICT_CODES.has(code)) continue;
+    damaged.add(path);
+    for (let at = path; at !== '' && !around.has(at); at = parentOf(at)) around.add(at);
+  }
+  return (path) => {
+    if (around.has(path)) return true;
+    for (let at = path; at !== ''; at = parentOf(at)) if (damaged.has(at)) return true;
+    return false;
+  };
+}
+
 /** Findings of strict decoding: the value was read all the same, or there is none. */
 const STRICT_CODES: ReadonlySet<string> = new Set(['CONFIG_UNKNOWN_FIELD', 'CONFIG_DUPLICATE_FIELD', 'CONFIG_MISSING_HEADER']);
-
-function isWithin(path: string, parent: string): boolean {
-  return path.startsWith(parent) && /^(?:$|[.[])/.test(path.slice(parent.length));
-}
 
 /** Where a field or the nearest thing around it was written. */
 function positionOf(path: string, fields: ReadonlyMap<string, Position>): Position | undefined {

@@ -22,6 +22,8 @@ export interface Finding {
   /** A clause that says the rule: `must be 0 or more, not -1`. */
   readonly message: string;
   readonly mend?: string;
+  /** A word that may be a slip of the pen, and those it may stand for: makes the mend where there is a likely one. */
+  readonly guess?: { readonly word: string; readonly among: readonly string[] };
   /**
    * Other fields the verdict rests on. Where `path` is not in the file, its value being a default, the first of them that is there is pointed
    * at; where one of them could not be read, nothing is said.

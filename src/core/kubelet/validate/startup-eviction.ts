@@ -107,7 +107,8 @@ function faultOfReclaim(text: string): string | null {
   return quantitySign(quantity) === -1 ? 'is negative' : null;
 }
 
+/** Any number of percent signs may stand at the end. */
 function parsePercentage(text: string): number | null {
-  const digits = text.replace(/%+$/, '');
-  return /^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/.test(digits) ? Number(digits) : null;
+  const match = /^([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)%+$/.exec(text);
+  return match === null ? null : Number(match[1]);
 }

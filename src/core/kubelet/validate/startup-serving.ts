@@ -16,6 +16,8 @@ const WORDS: readonly (readonly [path: string, words: readonly string[]])[] = [
   ['cgroupDriver', ['systemd', 'cgroupfs']],
 ];
 
+const CIPHER_NAMES = [...CIPHER_SUITES];
+
 const SYSCTL = /^(?:[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?[./])*(?:[a-z0-9][-_a-z0-9]*)?[a-z0-9*]$/;
 const NAMESPACED = /^(?:kernel\.(?:sem|shmall|shmmax|shmmni|shm_rmid_forced|shm|msgmax|msgmnb|msgmni|msg)$|net\.|fs\.mqueue\.)/;
 const MAX_SYSCTL = 253;
@@ -35,8 +37,8 @@ export const SERVING_STARTUP_RULES: readonly Rule[] = [
     check: ({ config }) =>
       listAt(config, 'tlsCipherSuites').flatMap((name, index): Finding[] => {
         if (CIPHER_SUITES.has(String(name))) return [];
-        const { mend } = unknownWord(String(name), [...CIPHER_SUITES]);
-        return [{ path: `tlsCipherSuites[${index}]`, message: `unknown cipher suite ${quoteValue(String(name))}`, ...(mend && { mend }) }];
+        const message = `unknown cipher suite ${quoteValue(String(name))}`;
+        return [{ path: `tlsCipherSuites[${index}]`, message, guess: { word: String(name), among: CIPHER_NAMES } }];
       }),
   },
   {

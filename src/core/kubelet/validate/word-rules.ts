@@ -1,5 +1,4 @@
 import { quoteValue } from '../../problems/config-documents.ts';
-import { closestName } from '../../text/closest-name.ts';
 import type { Finding, Rule, RuleFacts } from './rule.ts';
 import { textAt } from './values.ts';
 
@@ -43,8 +42,7 @@ function checkWord(path: string, known: readonly string[], { config }: RuleFacts
 }
 
 /** What to say of a word that is none of the known ones. */
-export function unknownWord(word: string, known: readonly string[]): Pick<Finding, 'message' | 'mend'> {
-  const likely = known.find((name) => name.toLowerCase() === word.toLowerCase()) ?? closestName(word, known);
+export function unknownWord(word: string, known: readonly string[]): Pick<Finding, 'message' | 'guess'> {
   const list = known.length < 2 ? known.join('') : `${known.slice(0, -1).join(', ')} or ${known.at(-1)}`;
-  return { message: `must be ${list}, not ${quoteValue(word)}`, ...(likely && { mend: `Did you mean ${likely}?` }) };
+  return { message: `must be ${list}, not ${quoteValue(word)}`, guess: { word, among: known } };
 }
