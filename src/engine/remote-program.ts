@@ -28,13 +28,13 @@ export interface ProgramOptions {
  * `\n<nonce> <index>\n` on stderr.
  */
 export function renderQuestions(questions: readonly Question[], options: ProgramOptions): string {
-  const lines = questions.map((question, index) => `${questionLine(question)}; mark ${index} $?`);
+  const lines = questions.map((question, index) => `${questionLines(question)}\nmark ${index} $?`);
   return renderProgram([...lines, 'exit 0'], options);
 }
 
 /** The program that runs operations in order and stops at the first that fails. Framed like answers. */
 export function renderOperations(operations: readonly Operation[], options: ProgramOptions): string {
-  const lines = operations.map((operation, index) => `${operationLine(operation)}\nr=$?; mark ${index} $r; [ $r = 0 ] || exit 1`);
+  const lines = operations.map((operation, index) => `${operationLines(operation)}\nr=$?; mark ${index} $r; [ $r = 0 ] || exit 1`);
   return renderProgram([...lines, 'exit 0'], options);
 }
 
@@ -44,7 +44,7 @@ function renderProgram(lines: readonly string[], { nonce, rootDir }: ProgramOpti
   return [`B=${nonce}`, root, SHELL_FUNCTIONS, 'mark start 0', ...lines, `#end ${nonce}`].join('\n');
 }
 
-function questionLine(question: Question): string {
+function questionLines(question: Question): string {
   switch (question.kind) {
     case 'file':
       return `q_file ${quoteShell(question.path)} ${question.content === false ? 0 : 1}`;
@@ -52,18 +52,22 @@ function questionLine(question: Question): string {
       return `q_list ${quoteShell(question.path)}`;
     case 'http':
       return `q_http ${quoteShell(question.url)} ${question.timeoutSeconds}`;
-    case 'command':
-      return `( ${question.argv.map(quoteShell).join(' ')} ) </dev/null`;
+    case 'command': {
+      const words = `( ${question.argv.map(quoteShell).join(' ')} )`;
+      if (question.stdin === undefined) return `${words} </dev/null`;
+      const { encoding, lines } = heredoc(question.stdin);
+      return `${encoding === 'plain' ? `${words} ${HERE}` : `base64 -d ${HERE} | ${words}`}\n${lines}${HERE_END}`;
+    }
   }
 }
 
-function operationLine(operation: Operation): string {
+function operationLines(operation: Operation): string {
   switch (operation.kind) {
     case 'write-file': {
       const text = revealText(operation.content);
       const { encoding, lines } = heredoc(text);
       const head = `w_file ${quoteShell(operation.path)} ${octal(operation.mode)} ${quoteShell(operation.owner)} ${encoding} ${Buffer.byteLength(text)}`;
-      return `${head} <<'EOF_KUBELETADM'\n${lines}EOF_KUBELETADM`;
+      return `${head} ${HERE}\n${lines}${HERE_END}`;
     }
     case 'make-directory':
       return `w_directory ${quoteShell(operation.path)} ${octal(operation.mode)} ${quoteShell(operation.owner)}`;
@@ -84,6 +88,9 @@ function okExits(okExit: readonly number[] | undefined): string {
   if (okExit === undefined) return '';
   return `; case $? in ${okExit.join('|')}) true;; *) false;; esac`;
 }
+
+const HERE_END = 'EOF_KUBELETADM';
+const HERE = `<<'${HERE_END}'`;
 
 /** Plain text goes as it is; anything a here-document would change goes in base64. */
 function heredoc(text: string): { encoding: 'plain' | 'base64'; lines: string } {

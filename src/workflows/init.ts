@@ -64,7 +64,7 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
   const written = options.kubelet === null ? null : readWritten(options.kubelet, Math.min(minor, NEWEST_MINOR), options.catalogue);
   const baseline = written ?? (await editedClusterConfig(context, options, minor));
   const layered = layerClusterConfig(defaults, baseline);
-  const { design, warnings, refusals } = designObservedNode(context, options, {
+  const { design, warnings, refusals } = await designObservedNode(context, options, {
     node,
     cluster: layered,
     clusterIsDeclared: written !== null,

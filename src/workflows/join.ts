@@ -44,7 +44,7 @@ async function prepareJoin(context: PhaseContext, options: JoinOptions): Promise
   const cluster = context.cluster as Cluster;
   const node = await observeNode(context, options);
   const baseline = await readClusterBaseline(cluster, options.catalogue);
-  const { design, warnings, refusals } = designObservedNode(context, options, {
+  const { design, warnings, refusals } = await designObservedNode(context, options, {
     node,
     cluster: baseline.layered,
     clusterIsDeclared: false,

@@ -3,6 +3,7 @@ import type { NodeRegistration, Taint } from '../core/config/model.ts';
 import type { SourceDocument } from '../core/config/source.ts';
 import { AppError, aboutHost, type Problem } from '../core/errors.ts';
 import { type HostFacts, hostFacts } from '../core/facts/host-facts.ts';
+import { flagsToAskWith, kubeletAcceptance } from '../core/facts/kubelet-acceptance.ts';
 import type { JsonObject } from '../core/json.ts';
 import {
   type Catalogue,
@@ -22,10 +23,12 @@ import { type FieldSetting, parseSetting } from '../core/kubelet/setting.ts';
 import type { Warning } from '../core/plan/change.ts';
 import { type Finding, judgeFindings } from '../core/preflight/check.ts';
 import { kubeletFlagFindings } from '../core/preflight/kubelet-flags.ts';
+import { kubeletConfigAccepted } from '../core/preflight/kubelet-config-accepted.ts';
 import { runNodeChecks } from '../core/preflight/node-checks.ts';
 import type { WrittenConfig } from '../core/render/cluster-config.ts';
 import { designNode, type NodeDesign } from '../core/render/node-design.ts';
 import type { Templates } from '../core/render/template.ts';
+import { revealText } from '../core/text/secret.ts';
 import { observe } from '../engine/observe.ts';
 import type { PhaseContext } from '../engine/phase.ts';
 import type { KubeletStartInput } from '../phases/kubelet-start.ts';
@@ -122,7 +125,11 @@ export interface DesignedNode {
  * Works out the files of a node and asks preflight whether they may be written.
  * @throws AppError with exit code 2: wrong fields in overlays, settings or patches, flags the kubelet does not have, a name that contradicts itself
  */
-export function designObservedNode(context: PhaseContext, options: NodeOptions, { node, ...cluster }: DesignOptions): DesignedNode {
+export async function designObservedNode(
+  context: PhaseContext,
+  options: NodeOptions,
+  { node, ...cluster }: DesignOptions,
+): Promise<DesignedNode> {
   const { catalogue } = options;
   const { facts, registration } = node;
   const minor = catalogueMinor(node.kubeletMinor ?? cluster.controlPlaneMinor);
@@ -142,7 +149,7 @@ export function designObservedNode(context: PhaseContext, options: NodeOptions, 
     settings: options.settings.map((setting) => parseSetting(setting, minor, catalogue)),
   });
   checkNodeFields(design.layered, minor, catalogue);
-  const verdict = options.skipPreflight ? { errors: [], warnings: [] } : preflight(context, options, node, design, cluster);
+  const verdict = options.skipPreflight ? { errors: [], warnings: [] } : await preflight(context, options, node, design, cluster);
   const versions = versionWarnings(node.kubeletMinor, cluster.controlPlaneMinor);
   return {
     design,
@@ -185,7 +192,7 @@ export function readWritten(document: SourceDocument, minor: Minor, catalogue: C
 /** What a dry run can do without. */
 const ABSENT_IS_FINE = new Set(['IsPrivilegedUser', 'KubeletVersion', 'CRI']);
 
-function preflight(
+async function preflight(
   context: PhaseContext,
   options: NodeOptions,
   { facts, kubeletMinor, registration }: ObservedNode,
@@ -215,11 +222,29 @@ function preflight(
     assumed: kubeletMinor === null,
     catalogue: options.catalogue,
   });
-  const applicable = [...findings, ...flags, ...more].filter(({ id }) => !(options.staged && id === 'IsPrivilegedUser'));
+  const accepted = await askKubelet(context, options, facts, design);
+  const applicable = [...findings, ...flags, ...accepted, ...more].filter(({ id }) => !(options.staged && id === 'IsPrivilegedUser'));
   const softened = applicable.map(
     (finding): Finding => (options.dryRun && softens(finding, facts) ? { ...finding, severity: 'warning' } : finding),
   );
   return judgeFindings(softened, [...options.ignorePreflightErrors, ...registration.ignorePreflightErrors], context.host.name);
+}
+
+/** Lets the kubelet that is there read the configuration it is to get. One round trip. */
+async function askKubelet(
+  { host, signal }: PhaseContext,
+  { catalogue, staged }: NodeOptions,
+  { kubelet }: HostFacts,
+  { files, flags, unit, minor }: NodeDesign,
+): Promise<readonly Finding[]> {
+  if (staged || kubelet === null || 'error' in kubelet) return [];
+  const words = [...flags.map(({ name, value }) => `--${name}=${value}`), ...unit.extraArgs];
+  const acceptance = kubeletAcceptance({
+    kubeletPath: kubelet.path,
+    config: revealText(files.configYaml.content),
+    flags: flagsToAskWith(words, { catalogue, minor }),
+  });
+  return kubeletConfigAccepted(await observe(host, acceptance, signal), kubelet.version);
 }
 
 function softens({ id }: Finding, facts: HostFacts): boolean {

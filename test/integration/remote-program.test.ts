@@ -276,6 +276,24 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       expect(answers.after.stdout).toBe('still here\n');
     });
 
+    it.each([
+      '',
+      'a: 1\n',
+      'no newline',
+      "it's $HOME `x` \\\n",
+      'a\r\nb\r\n',
+      'EOF_KUBELETADM\n',
+      'é\ud83d\ude00\n',
+      `${'x'.repeat(300)}\n`.repeat(400),
+    ])('gives a command %j to read', async (stdin) => {
+      const { it: fact, after } = await onSystem().ask({
+        it: { kind: 'command', argv: ['sh', '-c', 'cat; echo err >&2; exit 3'], stdin },
+        after: { kind: 'command', argv: ['cat'] },
+      });
+      expect(fact).toEqual({ exitCode: 3, stdout: stdin, stderr: 'err\n' });
+      expect(after).toEqual({ exitCode: 0, stdout: '', stderr: '' });
+    });
+
     it('is not confused by what looks like its own marks', async () => {
       const other = nonce();
       const hostile = `\n${other} 0 0\n\n${other} start 0\nfile 644 0 0 root:root\n-\nabsent\n\nstart 0 0\n#end ${other}\n`;

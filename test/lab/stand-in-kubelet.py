@@ -40,13 +40,16 @@ def read_config(path):
     max_pods = scalar(text, "maxPods")
     if max_pods.startswith("-"):
         die(f"failed to validate kubelet configuration, error: invalid configuration: maxPods (--max-pods) {max_pods} must not be a negative number, path: &TypeMeta{{Kind:,APIVersion:,}}")
+    return text
+
+
+def check_files(text):
     tls = scalar(text, "tlsCertFile")
     if tls and not os.path.exists(tls):
         die(f"failed to run Kubelet: open {tls}: no such file or directory")
     ca = re.search(r"^ +clientCAFile: *(.*)$", text, re.M)
     if ca and not os.path.exists(ca.group(1)):
         die(f"failed to run Kubelet: open {ca.group(1)}: no such file or directory")
-    return text
 
 
 def bootstrap(given):
@@ -87,6 +90,9 @@ def main():
         return
     given = flags()
     config = read_config(given.get("config", ""))
+    if given.get("exit-on-lock-contention") == "true" and not given.get("lock-file"):
+        die("failed to run Kubelet: cannot exit on lock file contention: no lock file specified")
+    check_files(config)
     bootstrap(given)
     port = int(scalar(config, "healthzPort") or 10248)
     print("I " + shlex.join(sys.argv), file=sys.stderr, flush=True)

@@ -5,7 +5,7 @@ import type { Source } from './source.ts';
 /** Objects above this can be stored by no API server. */
 const MAX_CHARACTERS = 1024 * 1024;
 export const MEND_TOO_LARGE = 'A KubeletConfiguration has a few kilobytes: check that this is the right file';
-export const MAX_NODES = 200_000;
+const MAX_NODES = 200_000;
 export const MAX_DEPTH = 200;
 
 /**

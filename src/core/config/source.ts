@@ -16,7 +16,7 @@ import {
 import type { Position, Problem } from '../errors.ts';
 import type { Json } from '../json.ts';
 import { resolvePlainScalar, type YamlScalar } from '../text/yaml-scalar.ts';
-import { MAX_DEPTH, MAX_NODES, MEND_TOO_LARGE, parsePlainSource } from './plain-source.ts';
+import { MAX_DEPTH, MEND_TOO_LARGE, parsePlainSource } from './plain-source.ts';
 
 /** A node of a YAML or JSON text with the place it came from: what decoders read, so that each finding has its line. */
 export type SourceNode = SourceScalar | SourceList | SourceMap;
@@ -89,6 +89,8 @@ export function parseAnySource(text: string, file: string): Source {
 
 /** The general reader takes up to ten microseconds for a character: this keeps it below a second. */
 const MAX_ANY_CHARACTERS = 64 * 1024;
+/** More than such a text can have without aliases. */
+const MAX_ANY_NODES = 40_000;
 
 const TOO_DEEP = `the document is nested deeper than ${MAX_DEPTH} levels`;
 
@@ -164,7 +166,8 @@ class TreeReader {
   }
 
   read(node: unknown, depth = 0): SourceNode {
-    if (++this.#nodes > MAX_NODES) throw new LimitError(`the document has more than ${MAX_NODES} values once its aliases are followed`);
+    if (++this.#nodes > MAX_ANY_NODES)
+      throw new LimitError(`the document has more than ${MAX_ANY_NODES} values once its aliases are followed`);
     if (depth > MAX_DEPTH) throw new LimitError(TOO_DEEP);
     if (isAlias(node)) return this.#readAlias(node, depth);
     if (isMap(node)) return { kind: 'map', entries: this.#readEntries(node, depth), offset: offsetOf(node) };

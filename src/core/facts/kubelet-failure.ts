@@ -189,19 +189,33 @@ export function explainKubeletFailure(
   const byUnit = unit === null ? null : explainUnit(unit);
   if (byUnit !== null) return byUnit;
   const all = splitRuns(journal ?? '').reverse();
-  const runs = options.lastRunOnly === true ? all.slice(0, 1) : all;
-  for (const run of runs) {
-    const found = findCause(run);
-    if (found !== null) return found;
-  }
-  const mend = 'See journalctl -u kubelet on the host';
-  const last = runs.flat().find((text) => LAST_WORDS.test(text));
-  if (last !== undefined) return { cause: LAST_WORDS.exec(last)?.[1] as string, mend, fatal: false };
+  const said = explainRuns(options.lastRunOnly === true ? all.slice(0, 1) : all);
+  if (said !== null) return said;
   const state =
     unit === null
       ? 'its unit is not known'
       : `the unit is ${unit.activeState} (${unit.subState})${unit.execMainStatus === 0 ? '' : `, last exit code ${unit.execMainStatus}`}`;
-  return { cause: state, mend, fatal: false };
+  return { cause: state, mend: SEE_JOURNAL, fatal: false };
+}
+
+const SEE_JOURNAL = 'See journalctl -u kubelet on the host';
+
+/**
+ * Finds the cause in what one kubelet printed before it ended.
+ * @returns null when it does not say why it ended
+ */
+export function explainKubeletOutput(output: string): KubeletFailure | null {
+  return explainRuns(splitRuns(output).reverse());
+}
+
+/** @param runs newest first */
+function explainRuns(runs: readonly (readonly string[])[]): KubeletFailure | null {
+  for (const run of runs) {
+    const found = findCause(run);
+    if (found !== null) return found;
+  }
+  const last = runs.flat().find((text) => LAST_WORDS.test(text));
+  return last === undefined ? null : { cause: LAST_WORDS.exec(last)?.[1] as string, mend: SEE_JOURNAL, fatal: false };
 }
 
 /** @param run what one run said, newest first */

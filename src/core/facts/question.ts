@@ -25,7 +25,8 @@ export type HttpFact = { readonly status: number; readonly body: string } | { re
 export type Question =
   | { readonly kind: 'file'; readonly path: string; readonly content?: boolean }
   | { readonly kind: 'list'; readonly path: string }
-  | { readonly kind: 'command'; readonly argv: readonly string[] }
+  /** `stdin`: what the command reads, in place of nothing; here what must not be in an argv is safe. */
+  | { readonly kind: 'command'; readonly argv: readonly string[]; readonly stdin?: string }
   | { readonly kind: 'http'; readonly url: string; readonly timeoutSeconds: number };
 
 /** What is answered to each kind of question; null: there is nothing at that path. */

@@ -60,7 +60,7 @@ export class StandInHost {
       case 'journalctl':
         return say(...this.#journal);
       case 'kubelet':
-        return say(`Kubernetes ${this.#options.kubeletVersion}`);
+        return this.#runKubelet(args);
       case 'crictl':
         return args.includes('runtime-config') ? say('cgroup driver: SYSTEMD') : fail(1);
       case 'curl':
@@ -72,6 +72,14 @@ export class StandInHost {
       default:
         return fail(127);
     }
+  }
+
+  /** `--version`, or a look at a configuration that ends, as always without a lock file, before anything is started. */
+  #runKubelet(args: readonly string[]): CommandAnswer {
+    const config = args.find((arg) => arg.startsWith('--config='))?.slice('--config='.length);
+    if (config === undefined) return say(`Kubernetes ${this.#options.kubeletVersion}`);
+    const why = whyRefused(config, config) ?? 'failed to run Kubelet: cannot exit on lock file contention: no lock file specified';
+    return { exitCode: 1, lines: [this.#logLine('E', `run.go:72] "command failed" err=${JSON.stringify(why)}`)] };
   }
 
   #systemctl(args: readonly string[]): CommandAnswer {
@@ -164,18 +172,9 @@ export class StandInHost {
     const path = '/var/lib/kubelet/config.yaml';
     if (!DROP_IN_PLACES.some((place) => this.#has(place)))
       return 'failed to run Kubelet: no client provided, cannot use webhook authentication';
-    if (!this.#has(path)) {
-      return `failed to load kubelet config file, path: ${path}, error: failed to load Kubelet config file ${path}, error failed to read kubelet config file "${path}", error: open ${path}: no such file or directory`;
-    }
-    let config: Readonly<Record<string, unknown>>;
-    try {
-      config = this.#readConfig();
-    } catch (error) {
-      return `failed to load kubelet config file, path: ${path}, error: failed to load Kubelet config file ${path}, error failed to decode: ${String(error)}`;
-    }
-    if (typeof config.maxPods === 'number' && config.maxPods < 0) {
-      return `failed to validate kubelet configuration, error: invalid configuration: maxPods (--max-pods) ${config.maxPods} must not be a negative number, path: &TypeMeta{Kind:,APIVersion:,}`;
-    }
+    const refused = whyRefused(join(this.#options.rootDir, path), path);
+    if (refused !== null) return refused;
+    const config = this.#readConfig();
     const evictionHard = (config.evictionHard ?? {}) as Readonly<Record<string, unknown>>;
     const unknown = Object.keys(evictionHard).find(
       (signal) => !/^(memory|nodefs|imagefs|containerfs|pid|allocatableMemory)\./.test(signal),
@@ -211,11 +210,26 @@ export class StandInHost {
   }
 
   #log(level: string, text: string): void {
+    this.#journal = [...this.#journal.slice(-99), this.#logLine(level, text)];
+  }
+
+  #logLine(level: string, text: string): string {
     const time = this.#options.now().toISOString();
-    this.#journal = [
-      ...this.#journal.slice(-99),
-      `${level}${time.slice(5, 7)}${time.slice(8, 10)} ${time.slice(11, 23)}000       1 ${text}`,
-    ];
+    return `${level}${time.slice(5, 7)}${time.slice(8, 10)} ${time.slice(11, 23)}000       1 ${text}`;
+  }
+}
+
+/** What the kubelet says of a file it cannot read or does not accept; null when it does. `path` is the file's name to the kubelet. */
+function whyRefused(file: string, path: string): string | null {
+  const failed = `failed to load kubelet config file, path: ${path}, error: failed to load Kubelet config file ${path}, error`;
+  if (!existsSync(file)) return `${failed} failed to read kubelet config file "${path}", error: open ${path}: no such file or directory`;
+  try {
+    const { maxPods } = readYaml(file);
+    if (typeof maxPods !== 'number' || maxPods >= 0) return null;
+    const rule = `maxPods (--max-pods) ${maxPods} must not be a negative number`;
+    return `failed to validate kubelet configuration, error: invalid configuration: ${rule}, path: &TypeMeta{Kind:,APIVersion:,}`;
+  } catch (error) {
+    return `${failed} failed to decode: ${String(error)}`;
   }
 }
 

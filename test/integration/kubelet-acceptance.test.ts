@@ -1,0 +1,129 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { askedKubelet, kubeletAcceptance } from '../../src/core/facts/kubelet-acceptance.ts';
+import { hostOver } from '../../src/engine/host.ts';
+import { observe } from '../../src/engine/observe.ts';
+import type { Host } from '../../src/ports/host.ts';
+import { requirement } from '../support/requirement.ts';
+import { shellTransport } from '../support/shell-transport.ts';
+import { SHELLS } from '../support/shells.ts';
+
+const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
+const nonce = (): string => randomBytes(8).toString('hex');
+
+/** Writes down how it was called and with what, and ends as a kubelet without a lock file does. */
+const STAND_IN = `#!/bin/sh
+here=\${0%/*}
+for word; do case $word in --config=*) config=\${word#--config=};; esac; done
+cat "$config" >"$here/config"
+printf %s "\${config%/*}" >"$here/directory"
+ls -ld "\${config%/*}" | cut -c1-10 >"$here/mode"
+printf '%s\\n' "$@" >"$here/words"
+cat >"$here/stdin"
+echo 'E1121 19:39:45.449559   30278 run.go:72] "command failed" err="failed to run Kubelet: cannot exit on lock file contention: no lock file specified"' >&2
+exit 1
+`;
+
+describe.each(SHELLS)('asking a kubelet in $name', (shell) => {
+  describe.skipIf(requirement(`asking a kubelet in ${shell.name}`, shell.missing))('here', () => {
+    let top = '';
+    let temporary = '';
+    let host: Host;
+
+    beforeAll(() => {
+      top = mkdtempSync(join(tmpdir(), 'ask-kubelet-'));
+      temporary = join(top, 'tmp');
+      mkdirSync(temporary);
+      const options = shell.options(top);
+      host = hostOver(shellTransport({ ...options, env: { ...options.env, TMPDIR: temporary } }), { nonce });
+    });
+    afterAll(() => rmSync(top, { recursive: true, force: true }));
+
+    const program = (name: string, text: string): string => {
+      const path = join(top, name, 'kubelet');
+      mkdirSync(join(top, name));
+      writeFileSync(path, text);
+      chmodSync(path, 0o755);
+      return path;
+    };
+
+    it('gives it the configuration in a directory of its own that is gone afterwards', async () => {
+      const kubeletPath = program('stand-in', STAND_IN);
+      const config = `${HEADER}staticPodURLHeader: {Authorization: [it's secret]}\r\nmaxPods: 1`;
+      const flags = [
+        { name: 'node-labels', value: 'a=b c' },
+        { name: 'v', value: '4' },
+      ];
+      expect(await observe(host, kubeletAcceptance({ kubeletPath, config, flags }))).toEqual({ verdict: 'accepted' });
+      const written = (name: string): string => readFileSync(join(top, 'stand-in', name), 'utf8');
+      expect([written('config'), written('stdin'), written('mode')]).toEqual([config, '', 'drwx------\n']);
+      const directory = written('directory');
+      expect(directory.startsWith(`${temporary}/`)).toBe(true);
+      expect(written('words').split('\n').filter(Boolean)).toEqual([
+        '--node-labels=a=b c',
+        '--v=4',
+        `--config=${directory}/config.yaml`,
+        `--cert-dir=${directory}/pki`,
+        `--root-dir=${directory}/root`,
+        '--lock-file=',
+        '--exit-on-lock-contention=true',
+      ]);
+      expect(readdirSync(temporary)).toEqual([]);
+    });
+
+    it.each<[string, string, unknown]>([
+      ['that says nothing', '#!/bin/sh\nexit 1\n', { verdict: 'unknown', why: 'it said nothing within 20 s' }],
+      ['that is none', '#!/bin/sh\necho usage: kubelet\n', { verdict: 'unknown', why: 'usage: kubelet' }],
+    ])('does not take one %s for a verdict', async (name, text, expected) => {
+      const kubeletPath = program(name, text);
+      expect(await observe(host, kubeletAcceptance({ kubeletPath, config: HEADER, flags: [] }))).toEqual(expected);
+    });
+
+    it('says that there is none', async () => {
+      const acceptance = await observe(host, kubeletAcceptance({ kubeletPath: `${top}/no-kubelet`, config: HEADER, flags: [] }));
+      expect(acceptance).toEqual({ verdict: 'unknown', why: expect.stringMatching(/no-kubelet/) });
+      expect(await observe(host, askedKubelet(`${top}/no-kubelet`))).toMatchObject({ version: null });
+    });
+  });
+});
+
+const assets = process.env.KUBEBUILDER_ASSETS ?? '';
+const kubelet = join(assets, 'kubelet');
+const missing = assets !== '' && existsSync(kubelet) ? null : 'KUBEBUILDER_ASSETS names no folder with kubelet';
+
+describe.skipIf(requirement('asking a real kubelet', missing))('asking a real kubelet', () => {
+  const host = hostOver(shellTransport({ shell: ['/bin/sh'] }), { nonce });
+  const ask = (config: string, flags: readonly (readonly [string, string])[] = []) =>
+    observe(
+      host,
+      kubeletAcceptance({
+        kubeletPath: kubelet,
+        config: `${HEADER}failCgroupV1: false\n${config}`,
+        flags: flags.map(([name, value]) => ({ name, value })),
+      }),
+    );
+
+  it('knows its version', async () => {
+    expect(await observe(host, askedKubelet(kubelet))).toMatchObject({ version: expect.stringMatching(/^v1\.\d+\./) });
+  });
+
+  it('accepts what is right, and does not stay', async () => {
+    expect(await ask('maxPods: 50\n', [['node-ip', '10.0.0.1']])).toEqual({ verdict: 'accepted' });
+    expect(execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' })).not.toContain(`${kubelet} --`);
+  });
+
+  it.each<[string, string, readonly (readonly [string, string])[], RegExp]>([
+    ['a value out of range', 'healthzPort: 70000\nmaxPods: -1\n', [], /healthzPort .* 70000 must be between 1 and 65535.*; maxPods/],
+    ['a wrong type', 'maxPods: x\n', [], /cannot read its configuration: .*maxPods/],
+    ['a locked gate', 'featureGates: {AnyVolumeDataSource: false}\n', [], /AnyVolumeDataSource is locked to true/],
+    ['a cipher suite that is none', 'tlsCipherSuites: [x]\n', [], /x is not a cipher suite/],
+    ['a flag it does not have', '', [['nope', '1']], /does not know the flag --nope/],
+    ['a flag that is wrong with this configuration', '', [['max-pods', '-1']], /maxPods .* must not be a negative number/],
+  ])('refuses %s', async (_, config, flags, cause) => {
+    expect(await ask(config, flags)).toMatchObject({ verdict: 'refused', cause: expect.stringMatching(cause), isHost: false });
+  });
+});
