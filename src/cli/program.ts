@@ -1,7 +1,7 @@
 import { Command, type CommanderError } from 'commander';
 import { type ExitCode, usageError } from '../core/errors.ts';
 import type { Services } from '../ports/services.ts';
-import { INIT_PHASES, JOIN_PHASES, type PhaseHelp, RESET_PHASES } from '../workflows/phase-lists.ts';
+import { INIT_PHASES, JOIN_PHASES, RESET_PHASES } from '../workflows/phase-lists.ts';
 import { addKnowledgeCommands, addMigrateCommand, addNodeCommands } from './knowledge-commands.ts';
 import { addNodeLifecycleCommands } from './node-lifecycle-commands.ts';
 import {
@@ -159,8 +159,9 @@ function addInitOptions(command: Command): Command {
     .option('--cert-dir <dir>', 'directory of the certificates (default: /etc/kubernetes/pki)')
     .option('--image-repository <repository>', 'where control plane images come from')
     .option('--feature-gates <name=bool>', "kubeadm's feature gates")
-    .option('--token <token>', 'bootstrap token')
+    .option('--token <token>', 'bootstrap token (default: one that is there and nodes can join by, else a new one)')
     .option('--token-ttl <duration>', 'how long it lives (default: 24h0m0s; 0 is for ever)')
+    .option('--skip-token-print', 'leave the token out of the join command that is printed')
     .option('--apiserver-advertise-address <address>', 'address the API server tells others')
     .option('--apiserver-bind-port <port>', 'port of the API server')
     .option('--apiserver-cert-extra-sans <names>', 'more names for the certificate of the API server', collectList)

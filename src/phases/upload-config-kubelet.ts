@@ -1,5 +1,3 @@
-import { parseSource, sourceToJson } from '../core/config/source.ts';
-import { type Json, jsonEqual } from '../core/json.ts';
 import {
   isGenerated,
   KUBELET_CONFIG_KEY,
@@ -7,12 +5,13 @@ import {
   kubeletConfigMapName,
   kubeletConfigRbac,
 } from '../core/kubernetes/kubelet-config-map.ts';
-import type { KubeObject, ObjectRef } from '../core/kubernetes/object.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
 import { diffRbac } from '../core/kubernetes/rbac-diff.ts';
+import { sameYaml } from '../core/kubernetes/same-yaml.ts';
 import type { ClusterChange, PhasePlan, Warning } from '../core/plan/change.ts';
 import { unifiedDiff } from '../core/plan/text-diff.ts';
 import { definePhase } from '../engine/phase.ts';
-import type { Cluster } from '../ports/cluster.ts';
+import { findObjects } from './find-objects.ts';
 
 export interface UploadKubeletConfigInput {
   /** Minor version of the control plane; it names the ConfigMap. */
@@ -39,25 +38,17 @@ export const uploadConfigKubelet = definePhase<UploadKubeletConfigInput, Found>(
   observe: async ({ cluster }, input) => {
     if (cluster === null) return input.assumeEmptyCluster ? { configMap: null, role: null, binding: null } : null;
     const name = kubeletConfigMapName(input.controlPlaneMinor);
-    const [role, binding] = kubeletConfigRbac(name);
-    const [foundMap, foundRole, foundBinding] = await Promise.all([
-      getLike(cluster, kubeletConfigMap(name, '', false)),
-      getLike(cluster, role),
-      getLike(cluster, binding),
+    const [configMap = null, role = null, binding = null] = await findObjects(cluster, [
+      kubeletConfigMap(name, '', false),
+      ...kubeletConfigRbac(name),
     ]);
-    return { configMap: foundMap, role: foundRole, binding: foundBinding };
+    return { configMap, role, binding };
   },
   plan: (found, input) => {
     if (found === null) return { changes: [], deferred: 'needs the API server, and none was given (--kubeconfig)' };
     return planUpload(found, input);
   },
 });
-
-function getLike(cluster: Cluster, object: KubeObject): Promise<KubeObject | null> {
-  const { name, namespace } = object.metadata;
-  const ref: ObjectRef = { apiVersion: object.apiVersion, kind: object.kind, name, ...(namespace === undefined ? {} : { namespace }) };
-  return cluster.get(ref);
-}
 
 function planUpload(found: NonNullable<Found>, input: UploadKubeletConfigInput): PhasePlan {
   const name = kubeletConfigMapName(input.controlPlaneMinor);
@@ -108,14 +99,4 @@ function replaceData(found: KubeObject, wanted: KubeObject): KubeObject {
 function textOf(configMap: KubeObject): string {
   const data = configMap.data as Readonly<Record<string, string>> | undefined;
   return data?.[KUBELET_CONFIG_KEY] ?? '';
-}
-
-function sameYaml(a: string, b: string): boolean {
-  return jsonEqual(readYaml(a), readYaml(b));
-}
-
-function readYaml(text: string): Json {
-  const { documents, problems } = parseSource(text, 'kubelet-config');
-  const root = documents[0]?.root ?? null;
-  return problems.length > 0 || root === null ? text : sourceToJson(root);
 }

@@ -1,41 +1,55 @@
-import { applyClusterDefaults } from '../core/config/defaults.ts';
+import { applyClusterDefaults, type DefaultedCluster } from '../core/config/defaults.ts';
 import { dnsIp } from '../core/config/dns-ip.ts';
-import type { BootstrapToken, ClusterConfiguration } from '../core/config/model.ts';
+import { encodeClusterConfiguration } from '../core/config/encode.ts';
+import { parseKubernetesVersion } from '../core/config/kubernetes-version.ts';
+import { mergeClusterConfiguration } from '../core/config/merge-cluster.ts';
+import type { ClusterConfiguration } from '../core/config/model.ts';
 import type { SourceDocument } from '../core/config/source.ts';
 import { formatMinor, type Minor, NEWEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
 import { isGenerated, KUBELET_CONFIG_KEY, kubeletConfigMapName } from '../core/kubernetes/kubelet-config-map.ts';
 import type { Warning } from '../core/plan/change.ts';
 import type { WantedFile } from '../core/plan/diff-file.ts';
 import { adviseClusterConfig, encodeClusterConfig, layerClusterConfig, type WrittenConfig } from '../core/render/cluster-config.ts';
-import type { Secret } from '../core/text/secret.ts';
+import type { Secret, SensitiveText } from '../core/text/secret.ts';
 import { encodeYaml } from '../core/text/yaml-encode.ts';
 import type { PhaseContext } from '../engine/phase.ts';
 import type { Prepared, Workflow } from '../engine/run-workflow.ts';
+import { type BootstrapTokenInput, bootstrapToken } from '../phases/bootstrap-token.ts';
 import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
 import { kubeletWaitBootstrap } from '../phases/kubelet-wait-bootstrap.ts';
 import { type RememberNodeInput, rememberStartedNode } from '../phases/remember-node.ts';
+import { type ShowJoinCommandInput, showJoinCommand } from '../phases/show-join-command.ts';
+import { type UploadKubeadmConfigInput, uploadConfigKubeadm } from '../phases/upload-config-kubeadm.ts';
 import { type UploadKubeletConfigInput, uploadConfigKubelet } from '../phases/upload-config-kubelet.ts';
 import { bootstrapFiles, hasIdentity } from './bootstrap-files.ts';
+import { readClusterConfiguration } from './cluster-baseline.ts';
 import { readConfigMapDocument } from './cluster-documents.ts';
+import { type InitTokenOptions, settleTokens } from './init-tokens.ts';
 import { nodeMemoryOf } from './node-memory-of.ts';
-import { designObservedNode, kubeletStartInput, type NodeOptions, observeNode, readWritten } from './prepare-node.ts';
+import { designObservedNode, kubeletStartInput, type NodeOptions, type ObservedNode, observeNode, readWritten } from './prepare-node.ts';
 import { selectPhase } from './select-phase.ts';
 
-export interface InitOptions extends NodeOptions {
+export interface InitOptions extends NodeOptions, InitTokenOptions {
   readonly cluster: ClusterConfiguration;
   /** The KubeletConfiguration for all nodes, when the user gave one. */
   readonly kubelet: SourceDocument | null;
-  readonly bootstrapTokens: readonly BootstrapToken[];
   /** CA and address of the API server there is, from its kubeconfig. */
   readonly apiServer: { readonly server: string; readonly caPem: string } | null;
   readonly forceUpload: boolean;
   readonly tlsBootstrapMs: number;
+  /** Tokens are not to be shown. */
+  readonly withholdToken: boolean;
+  /** Takes the commands that join nodes. */
+  readonly showJoinCommand: (command: SensitiveText) => void;
 }
 
 export interface InitInput {
   readonly kubeletStart: KubeletStartInput;
   readonly remember: RememberNodeInput;
   readonly upload: UploadKubeletConfigInput;
+  readonly uploadKubeadm: UploadKubeadmConfigInput;
+  readonly bootstrapToken: BootstrapTokenInput;
+  readonly show: ShowJoinCommandInput;
   readonly tlsBootstrapMs: number;
 }
 
@@ -43,19 +57,24 @@ export interface InitInput {
 export const initWorkflow: Workflow<InitOptions, InitInput> = {
   name: 'init',
   phases: [
+    selectPhase(bootstrapToken, (input) => input.bootstrapToken),
     selectPhase(kubeletStart, (input) => input.kubeletStart),
     selectPhase(rememberStartedNode, (input) => input.remember),
     selectPhase(kubeletWaitBootstrap, (input) => ({ timeoutMs: input.tlsBootstrapMs })),
+    selectPhase(uploadConfigKubeadm, (input) => input.uploadKubeadm),
     selectPhase(uploadConfigKubelet, (input) => input.upload),
+    selectPhase(showJoinCommand, (input) => input.show),
   ],
   prepare: prepareInit,
 };
 
 async function prepareInit(context: PhaseContext, options: InitOptions): Promise<Prepared<InitInput>> {
   const node = await observeNode(context, options);
-  const { version, warnings: versionWarnings } = await controlPlaneVersion(context, options.cluster, node.kubeletMinor);
+  const { version, warnings: versionWarnings } = await controlPlaneVersion(context, options.cluster, node.facts.kubelet);
   const minor = parseMinor(version) ?? NEWEST_MINOR;
-  const cluster = applyClusterDefaults(options.cluster);
+  const found = context.cluster === null ? NO_SETTINGS : await readClusterConfiguration(context.cluster);
+  const cluster = settingsOf(found.model ?? {}, options.cluster, version);
+  const apiServer = options.apiServer && { ...options.apiServer, server: serverOf(cluster, options.apiServer) };
   const defaults = {
     clusterDNS: dnsIp(cluster.networking.serviceSubnet),
     dnsDomain: cluster.networking.dnsDomain,
@@ -73,7 +92,8 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
     serviceSubnets: cluster.networking.serviceSubnet,
     featureGates: cluster.featureGates ?? {},
   });
-  const identity = initIdentity(options, hasIdentity(node.facts));
+  const tokens = await settleTokens(context, options);
+  const identity = initIdentity(options, { apiServer, token: tokens.joining[0], cluster, identityThere: hasIdentity(node.facts) });
   const start = kubeletStartInput(design, options);
   return {
     input: {
@@ -91,8 +111,21 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
       },
       remember: { memory: nodeMemoryOf(node, options), mayChown: start.mayChown },
       tlsBootstrapMs: options.tlsBootstrapMs,
+      uploadKubeadm: {
+        clusterConfiguration: parseKubernetesVersion(version)?.kind === 'release' ? encodeClusterConfiguration(cluster) : null,
+        understood: found.model && encodeClusterConfiguration(applyClusterDefaults(found.model)),
+        assumeEmptyCluster: options.dryRun,
+      },
+      bootstrapToken: {
+        tokens: tokens.wanted,
+        apiServer,
+        replaceAddress: options.forceUpload || cluster.controlPlaneEndpoint !== undefined,
+        assumeEmptyCluster: options.dryRun,
+        now: context.clock.now(),
+      },
+      show: { tokens: tokens.joining, apiServer, withhold: options.withholdToken, show: options.showJoinCommand },
     },
-    warnings: [...versionWarnings, ...adviseClusterConfig(layered, defaults), ...warnings, ...identity.warnings],
+    warnings: [...found.warnings, ...versionWarnings, ...adviseClusterConfig(layered, defaults), ...warnings, ...identity.warnings],
     refusals,
     origins: design.origins,
   };
@@ -102,10 +135,11 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
 async function controlPlaneVersion(
   { cluster }: PhaseContext,
   { kubernetesVersion }: ClusterConfiguration,
-  kubeletMinor: Minor | null,
+  kubelet: ObservedNode['facts']['kubelet'],
 ): Promise<{ version: string; warnings: readonly Warning[] }> {
   const written = kubernetesVersion !== undefined && parseMinor(kubernetesVersion) !== null ? kubernetesVersion : null;
-  if (cluster === null) return { version: written ?? formatMinor(kubeletMinor ?? NEWEST_MINOR), warnings: [] };
+  const ofKubelet = kubelet !== null && 'version' in kubelet ? kubelet.version : formatMinor(NEWEST_MINOR);
+  if (cluster === null) return { version: written ?? ofKubelet, warnings: [] };
   const version = await cluster.version();
   if (written === null || parseMinor(written) === parseMinor(version)) return { version, warnings: [] };
   const message = `kubernetesVersion is ${written}, but the API server is ${version}: the server's version counts`;
@@ -121,14 +155,35 @@ async function editedClusterConfig({ cluster }: PhaseContext, { catalogue }: Ini
   return readWritten(readConfigMapDocument(found, KUBELET_CONFIG_KEY), Math.min(minor, NEWEST_MINOR), catalogue);
 }
 
+const NO_SETTINGS = { model: null, warnings: [] } as const satisfies Awaited<ReturnType<typeof readClusterConfiguration>>;
+
+/** What was declared over what the cluster says. Its version stays as it is there, unless one was declared: then the server's counts. */
+function settingsOf(found: ClusterConfiguration, declared: ClusterConfiguration, version: string): DefaultedCluster {
+  const kubernetesVersion = declared.kubernetesVersion === undefined ? (found.kubernetesVersion ?? version) : version;
+  return applyClusterDefaults({ ...mergeClusterConfiguration(found, declared), kubernetesVersion });
+}
+
+/** Where nodes reach the API server: all control planes together, where that was declared. */
+function serverOf({ controlPlaneEndpoint }: DefaultedCluster, { server }: { readonly server: string }): string {
+  return controlPlaneEndpoint === undefined ? server : `https://${controlPlaneEndpoint}`;
+}
+
 /** With an API server and a token, a kubelet without an identity gets bootstrap credentials and the cluster's CA. */
-function initIdentity(options: InitOptions, identityThere: boolean): { files: readonly WantedFile[]; warnings: readonly Warning[] } {
-  if (options.apiServer === null) return { files: [], warnings: [] };
-  const token = options.bootstrapTokens.find((each) => each.token !== undefined)?.token as Secret | undefined;
-  const { certificatesDir, clusterName } = applyClusterDefaults(options.cluster);
-  const target = { ...options.apiServer, clusterName, caPath: `${certificatesDir}/ca.crt` };
-  if (identityThere) return { files: bootstrapFiles(options.templates, { ...target, token: null }), warnings: [] };
-  if (token !== undefined) return { files: bootstrapFiles(options.templates, { ...target, token }), warnings: [] };
-  const message = 'there is no kubelet.conf on the host and no token was given (--token): the kubelet has nothing to log in with';
-  return { files: bootstrapFiles(options.templates, { ...target, token: null }), warnings: [{ code: 'KUBELET_NO_CREDENTIALS', message }] };
+function initIdentity(
+  { templates }: InitOptions,
+  facts: {
+    readonly apiServer: InitOptions['apiServer'];
+    readonly token: Secret | undefined;
+    readonly cluster: DefaultedCluster;
+    readonly identityThere: boolean;
+  },
+): { files: readonly WantedFile[]; warnings: readonly Warning[] } {
+  const { apiServer, token, cluster, identityThere } = facts;
+  if (apiServer === null) return { files: [], warnings: [] };
+  const target = { ...apiServer, clusterName: cluster.clusterName, caPath: `${cluster.certificatesDir}/ca.crt` };
+  if (identityThere) return { files: bootstrapFiles(templates, { ...target, token: null }), warnings: [] };
+  if (token !== undefined) return { files: bootstrapFiles(templates, { ...target, token }), warnings: [] };
+  const message =
+    'there is no kubelet.conf on the host and no token that nodes can join by (--token): the kubelet has nothing to log in with';
+  return { files: bootstrapFiles(templates, { ...target, token: null }), warnings: [{ code: 'KUBELET_NO_CREDENTIALS', message }] };
 }

@@ -15,10 +15,13 @@ const WAIT_BOOTSTRAP: PhaseHelp = { name: 'kubelet-wait-bootstrap', short: 'Wait
 /** The phases of init, in order. */
 export const INIT_PHASES: readonly PhaseHelp[] = [
   PREFLIGHT,
+  { name: 'bootstrap-token', short: 'Make bootstrap tokens, cluster-info and the RBAC that lets nodes join' },
   KUBELET_START,
   REMEMBER,
   WAIT_BOOTSTRAP,
+  { name: 'upload-config/kubeadm', short: 'Upload the cluster configuration to a ConfigMap' },
   { name: 'upload-config/kubelet', short: 'Upload the kubelet configuration to a ConfigMap' },
+  { name: 'show-join-command', short: 'Show the command that joins nodes' },
 ];
 
 /** The phases of join, in order. */

@@ -1,0 +1,41 @@
+import { isJsonObject, type Json, type JsonObject } from '../json.ts';
+import type { ClusterChange, Warning } from '../plan/change.ts';
+import { CLUSTER_INFO_KUBECONFIG, dataOf, SIGNATURE_PREFIX } from './cluster-info.ts';
+import type { KubeObject } from './object.ts';
+import { readYaml, sameYaml } from './same-yaml.ts';
+
+/**
+ * What brings cluster-info to what is wanted. One that names another address of the same cluster is kept with a warning: it may be a load balancer's.
+ * @param replaceAddress the wanted address was declared
+ */
+export function diffClusterInfo(
+  found: KubeObject | null,
+  wanted: KubeObject,
+  replaceAddress: boolean,
+): { readonly change: ClusterChange | null; readonly warnings: readonly Warning[] } {
+  if (found === null) return { change: { kind: 'create-object', object: wanted, because: 'it is missing' }, warnings: [] };
+  const [before, after] = [kubeconfigOf(found), kubeconfigOf(wanted)];
+  if (sameYaml(before, after)) return { change: null, warnings: [] };
+  const [there, ours] = [clusterOf(before), clusterOf(after)];
+  const sameAuthority = there['certificate-authority-data'] === ours['certificate-authority-data'];
+  if (sameAuthority && typeof there.server === 'string' && !replaceAddress) {
+    const message = `ConfigMap kube-public/cluster-info sends joining nodes to ${there.server}, not to ${String(ours.server)}: it is kept. Declare controlPlaneEndpoint, or replace it with --force-upload`;
+    return { change: null, warnings: [{ code: 'CLUSTER_INFO_KEPT', message }] };
+  }
+  // Signatures of the old text would only mislead: the signer makes them anew.
+  const others = Object.entries(dataOf(found)).filter(([key]) => !key.startsWith(SIGNATURE_PREFIX));
+  const object = { ...found, data: { ...Object.fromEntries(others), ...dataOf(wanted) } };
+  const because = sameAuthority ? 'it names another address' : 'it names another certificate authority';
+  return { change: { kind: 'update-object', object, before: found, because }, warnings: [] };
+}
+
+function kubeconfigOf(clusterInfo: KubeObject): string {
+  return dataOf(clusterInfo)[CLUSTER_INFO_KUBECONFIG] ?? '';
+}
+
+/** The first cluster of a kubeconfig; empty when the text holds none. */
+function clusterOf(kubeconfig: string): JsonObject {
+  const root = readYaml(kubeconfig);
+  const first = isJsonObject(root) && Array.isArray(root.clusters) ? (root.clusters[0] as Json) : null;
+  return isJsonObject(first) && isJsonObject(first.cluster) ? first.cluster : {};
+}
