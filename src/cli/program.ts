@@ -54,6 +54,12 @@ export function buildProgram(services: CommandServices, exit: (code: ExitCode) =
   configCommand(program, on);
   addNodeCommands(program, on);
   labCommand(program, on);
+  const completion = program.command('completion').description('Print a script for the shell that completes commands and options');
+  completion.argument('<shell>', 'bash, zsh or fish').addHelpText('after', COMPLETION_EXAMPLES);
+  on(completion, async () => {
+    const { runCompletion } = await import('./completion.ts');
+    return async (at, [shell]) => runCompletion(program, at, shell);
+  });
   on(
     program
       .command('version')
@@ -197,6 +203,11 @@ const JOIN_EXAMPLES = `Examples:
   kubeletadm join 10.0.0.10:6443 --token abcdef.0123456789abcdef --ca-cert ca.crt --host root@10.0.0.12
   kubeletadm join --discovery-file cluster.conf --host node2 --host node3 --dry-run
   kubeletadm join --config join.yaml --overlay node2-kubelet.yaml --host node2`;
+
+const COMPLETION_EXAMPLES = `
+Examples:
+  source <(kubeletadm completion bash)
+  kubeletadm completion fish > ~/.config/fish/completions/kubeletadm.fish`;
 
 const RESET_EXAMPLES = `Examples:
   # what would be removed

@@ -1,0 +1,45 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { describe, expect, it } from 'vitest';
+import { requirement } from '../support/requirement.ts';
+import { runCommand } from '../support/run-cli.ts';
+
+const noBash = spawnSync('bash', ['-c', 'type compgen']).status === 0 ? null : 'completion needs bash';
+const { stdout: script } = await runCommand(['completion', 'bash']);
+
+/** What bash would offer for the last word. */
+function complete(...words: readonly string[]): readonly string[] {
+  const program = `${script}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _kubeletadm; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  return execFileSync('bash', ['--norc', '-c', program, 'bash', 'kubeletadm', ...words], { encoding: 'utf8' })
+    .trim()
+    .split('\n');
+}
+
+describe.skipIf(requirement('bash', noBash))('completion in bash', () => {
+  it.each<[readonly string[], readonly string[]]>([
+    [['jo'], ['join']],
+    [['join', '--discovery-f'], ['--discovery-file']],
+    [['init', 'phase', '--dry'], ['--dry-run']],
+    [['--v', '2', 'init', '-o', 'j'], ['json']],
+    [['init', '--config', 'x'], ['']],
+    [['config', 'print', 'join'], ['join-defaults']],
+    [['init', 'join'], ['']],
+  ])('%j: %j', (words, offered) => {
+    expect(complete(...words)).toEqual(offered);
+  });
+});
+
+describe('completion', () => {
+  it.each(['bash', 'zsh', 'fish'])('knows every command and option in %s', async (shell) => {
+    const { code, stdout } = await runCommand(['completion', shell]);
+    expect(code).toBe(0);
+    for (const word of ['kubeletadm init phase', 'kubeletadm reset', 'accept-new', 'text json yaml']) expect(stdout).toContain(word);
+  });
+
+  it('has no other', async () => {
+    expect(await runCommand(['completion', 'tcsh'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'completion: no script for tcsh. There are those for bash, zsh, fish. [USAGE]\n',
+    });
+  });
+});
