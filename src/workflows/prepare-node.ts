@@ -134,7 +134,8 @@ export async function designObservedNode(
   const { facts, registration } = node;
   const minor = catalogueMinor(node.kubeletMinor ?? cluster.controlPlaneMinor);
   const overlays = options.overlays.map((document) => readWritten(document, minor, catalogue));
-  const flagWarnings = checkExtraArgs(registration, { minor, assumed: node.kubeletMinor === null, catalogue });
+  const kubelet = { minor, assumed: node.kubeletMinor === null, catalogue };
+  const flagWarnings = checkExtraArgs(registration, kubelet);
   const design = designNode({
     ...options,
     ...cluster,
@@ -148,12 +149,12 @@ export async function designObservedNode(
     overlays,
     settings: options.settings.map((setting) => parseSetting(setting, minor, catalogue)),
   });
-  checkNodeFields(design.layered, minor, catalogue);
+  const fieldWarnings = checkNodeFields(design.layered, kubelet);
   const verdict = options.skipPreflight ? { errors: [], warnings: [] } : await preflight(context, options, node, design, cluster);
   const versions = versionWarnings(node.kubeletMinor, cluster.controlPlaneMinor);
   return {
     design,
-    warnings: [...versions, ...flagWarnings, ...verdict.warnings.map(toWarning), ...design.warnings],
+    warnings: [...versions, ...flagWarnings, ...fieldWarnings, ...verdict.warnings.map(toWarning), ...design.warnings],
     refusals: verdict.errors,
   };
 }

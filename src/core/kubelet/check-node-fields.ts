@@ -1,24 +1,37 @@
 import { parseSource } from '../config/source.ts';
 import { AppError, type Problem } from '../errors.ts';
+import type { Warning } from '../plan/change.ts';
 import { encodeYaml } from '../text/yaml-encode.ts';
 import { withBigIntegers } from './big-integers.ts';
-import type { Catalogue, Minor } from './catalogue.ts';
+import type { KubeletToCheck } from './check-extra-args.ts';
 import { type FieldStep, formatOrigin, type LayeredConfig } from './layers.ts';
 import { isStartupRule, judgeKubeletConfiguration } from './validate/judge.ts';
 
 /**
  * Judges the finished configuration of a node as its kubelet will: what patches and settings put in must have the right types and names, be
  * accepted together, and let the kubelet start.
+ * @returns warnings: what a kubelet of an assumed minor would not accept or not start with
  * @throws AppError with exit code 2 and all problems, each with the layer it comes from
  */
-export function checkNodeFields(layered: LayeredConfig, minor: Minor, catalogue: Catalogue): void {
+export function checkNodeFields(layered: LayeredConfig, { minor, assumed, catalogue }: KubeletToCheck): readonly Warning[] {
   const source = parseSource(encodeYaml(withBigIntegers(layered.config, { minor, catalogue })), '/var/lib/kubelet/config.yaml');
   const [document] = source.documents;
   const found = document === undefined ? source.problems : judgeKubeletConfiguration(document, { minor, catalogue }).problems;
   const problems = found
     .filter(({ severity, code }) => severity !== 'warning' || isStartupRule(code))
     .map(({ severity: _, ...problem }) => withOrigin(problem, layered));
-  if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });
+  const errors = assumed ? problems.filter(({ code }) => !isRule(code)) : problems;
+  if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
+  return problems.map(({ code, path, message, mend }) => ({
+    code,
+    message: `${path}: ${message}${mend === undefined ? '' : `. ${mend}`}`,
+    ...(path === undefined ? {} : { field: path }),
+  }));
+}
+
+/** A rule of the kubelet about values, as against what no kubelet could read. */
+function isRule(code: string): boolean {
+  return code.startsWith('KUBELET_');
 }
 
 /** A line of the rendered file means nothing to the user: the layer does. */

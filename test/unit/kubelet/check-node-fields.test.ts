@@ -11,7 +11,7 @@ const HEADER = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConf
 function problemsOf(fields: JsonObject, layer: LayerName = 'patch', minor = 36): string[] {
   const layered = addLayer(NO_LAYERS, { ...HEADER, ...fields }, () => ({ layer, source: 'k.yaml' }));
   try {
-    checkNodeFields(layered, minor, catalogue);
+    checkNodeFields(layered, { minor, assumed: false, catalogue });
     return [];
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
@@ -19,6 +19,20 @@ function problemsOf(fields: JsonObject, layer: LayerName = 'patch', minor = 36):
     return error.problems.map(formatProblem);
   }
 }
+
+describe('checkNodeFields of a kubelet that is only assumed', () => {
+  const layered = (fields: JsonObject) => addLayer(NO_LAYERS, { ...HEADER, ...fields }, () => ({ layer: 'patch', source: 'k.yaml' }));
+
+  it('warns of what it would not accept', () => {
+    const warnings = checkNodeFields(layered({ maxPods: -1 }), { minor: 36, assumed: true, catalogue });
+    expect(warnings.map(({ code, field }) => [code, field])).toEqual([['KUBELET_OUT_OF_RANGE', 'maxPods']]);
+  });
+
+  it('refuses what no kubelet could read', () => {
+    const check = () => checkNodeFields(layered({ maxPods: 'x' }), { minor: 36, assumed: true, catalogue });
+    expect(check).toThrow(expect.objectContaining({ code: 'CONFIG_WRONG_TYPE', exitCode: 2 }));
+  });
+});
 
 describe('checkNodeFields', () => {
   it('takes what the kubelet takes', () => {
