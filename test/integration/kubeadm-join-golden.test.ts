@@ -4,9 +4,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
+import { BOOTSTRAP_GROUP } from '../../src/core/kubernetes/bootstrap-rbac.ts';
+import { clusterInfoMap, clusterInfoRbac } from '../../src/core/kubernetes/cluster-info.ts';
+import { kubeadmConfigRbac } from '../../src/core/kubernetes/kubeadm-config-map.ts';
 import { kubeletConfigRbac } from '../../src/core/kubernetes/kubelet-config-map.ts';
 import type { KubeObject } from '../../src/core/kubernetes/object.ts';
 import type { PlanDocument } from '../../src/core/plan/document.ts';
+import { Secret } from '../../src/core/text/secret.ts';
+import { caPinsOf } from '../../src/core/token/ca-pin.ts';
+import { tokenSecret } from '../../src/core/token/token-secret.ts';
 import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { runCommand } from '../support/run-cli.ts';
 
@@ -22,20 +28,23 @@ const PATHS: Readonly<Record<string, string>> = {
   'kubeadm-flags.env': '/var/lib/kubelet/kubeadm-flags.env',
 };
 
-const TOKEN = { id: 'fedcba', secret: 'fedcba9876543210' };
-const NODE_GROUPS = ['system:bootstrappers:kubeadm:default-node-token', 'system:nodes'];
+/** Of the recordings. */
+const TOKEN = 'fedcba.fedcba9876543210';
 const temporary = mkdtempSync(join(tmpdir(), 'kubeletadm-join-golden-'));
 let api: ApiServer;
 
 beforeAll(async () => {
   api = await startApiServer({ controllers: ['bootstrap-signer'] });
+  const token = { token: new Secret(TOKEN), usages: ['signing', 'authentication'], groups: [String(BOOTSTRAP_GROUP.name)] };
   api.put(
     ...parseAllDocuments(readFileSync(join(FOLDER, 'cluster.yaml'), 'utf8')).flatMap(
       (document) => (document.toJS() as KubeObject | null) ?? [],
     ),
     ...kubeletConfigRbac('kubelet-config'),
-    ...readableConfigMap('kubeadm-config'),
-    bootstrapToken(),
+    ...kubeadmConfigRbac(),
+    ...clusterInfoRbac(),
+    clusterInfoMap({ server: api.url, caPem: api.caPem }),
+    tokenSecret(token, new Date()),
   );
 });
 
@@ -77,13 +86,10 @@ async function dryRun(name: string) {
   const input = readFileSync(join(FOLDER, name, 'input.yaml'), 'utf8')
     .replaceAll('@PATCHES@', join(FOLDER, name, 'patches'))
     .replaceAll('@ENDPOINT@', new URL(api.url).host)
-    // `--ca-cert` says more than the pin.
-    .replaceAll('sha256:@PIN@', `sha256:${'0'.repeat(64)}`);
+    .replaceAll('sha256:@PIN@', String(caPinsOf(api.caPem)?.[0]));
   const config = join(temporary, 'input.yaml');
   writeFileSync(config, input);
-  const ca = join(temporary, 'ca.crt');
-  writeFileSync(ca, api.caPem);
-  return runCommand(['join', '--config', config, '--ca-cert', ca, '--rootfs', join(temporary, name), '--dry-run', '-o', 'json']);
+  return runCommand(['join', '--config', config, '--rootfs', join(temporary, name), '--dry-run', '-o', 'json']);
 }
 
 function filesOf(stdout: string): ReadonlyMap<string, string> {
@@ -99,46 +105,11 @@ function atThisCluster(text: string): string {
     .replaceAll('@ENDPOINT@', new URL(api.url).host)
     .replaceAll("'@CA@'", Buffer.from(api.caPem).toString('base64'))
     .replaceAll('@CA@\n', api.caPem)
-    .replaceAll(`${TOKEN.id}.${TOKEN.secret}`, '"[secret]"');
+    .replaceAll(TOKEN, '"[secret]"');
 }
 
 /** YAML read, other files as they are. */
 function readable(file: string, text: string | undefined): unknown {
   if (text === undefined || file === 'ca.crt' || file.endsWith('.env')) return text;
   return parse(text.replace(/token: \[secret\]$/m, 'token: "[secret]"'));
-}
-
-function readableConfigMap(name: string): readonly KubeObject[] {
-  const metadata = { name: `kubeadm:nodes-${name}`, namespace: 'kube-system' };
-  return [
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'Role',
-      metadata,
-      rules: [{ apiGroups: [''], resources: ['configmaps'], resourceNames: [name], verbs: ['get'] }],
-    },
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'RoleBinding',
-      metadata,
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: metadata.name },
-      subjects: NODE_GROUPS.map((group) => ({ kind: 'Group', name: group })),
-    },
-  ];
-}
-
-function bootstrapToken(): KubeObject {
-  return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: `bootstrap-token-${TOKEN.id}`, namespace: 'kube-system' },
-    type: 'bootstrap.kubernetes.io/token',
-    stringData: {
-      'token-id': TOKEN.id,
-      'token-secret': TOKEN.secret,
-      'usage-bootstrap-authentication': 'true',
-      'usage-bootstrap-signing': 'true',
-      'auth-extra-groups': 'system:bootstrappers:kubeadm:default-node-token',
-    },
-  };
 }
