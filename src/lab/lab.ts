@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { Secret } from '../core/text/secret.ts';
 import type { Lab, LabHost, LabOptions } from '../ports/services.ts';
-import { type ApiServer, startApiServer } from './api-server/server.ts';
+import { startApiServer } from './api-server/server.ts';
 import { createRootTree } from './hosts/root-tree.ts';
 import { newSshKey } from './hosts/ssh-key.ts';
 import { type SshServer, startSshServer } from './hosts/ssh-server.ts';
@@ -30,7 +30,7 @@ export async function startLab({ directory, hosts: count }: LabOptions): Promise
   const user = newSshKey('kubeletadm lab');
   await writePrivate(join(directory, 'id_ed25519'), user.private);
   const names = Array.from({ length: count }, (_, i) => `node${i + 1}`);
-  const started = await Promise.all(names.map((name, i) => startHost({ name, index: i, directory, bin, authorizedKey: user.public, api })));
+  const started = await Promise.all(names.map((name, i) => startHost({ name, index: i, directory, bin, authorizedKey: user.public })));
   await writeFile(files.sshConfig, sshConfig(directory, started));
   await writeFile(join(directory, 'known_hosts'), started.map(({ host, hostKey }) => `[127.0.0.1]:${host.port} ${hostKey}\n`).join(''));
   return {
@@ -40,6 +40,7 @@ export async function startLab({ directory, hosts: count }: LabOptions): Promise
     token: new Secret(`${TOKEN.id}.${TOKEN.secret}`),
     hosts: started.map(({ host }) => host),
     close: async () => {
+      for (const { standIn } of started) standIn.close();
       await Promise.all(started.flatMap(({ ssh, socket }) => [ssh.close(), new Promise((resolve) => socket.close(resolve))]));
       await api.close();
     },
@@ -48,6 +49,7 @@ export async function startLab({ directory, hosts: count }: LabOptions): Promise
 
 interface StartedHost {
   readonly host: LabHost;
+  readonly standIn: StandInHost;
   readonly ssh: SshServer;
   readonly socket: Server;
   /** As in known_hosts. */
@@ -60,31 +62,27 @@ async function startHost(options: {
   readonly directory: string;
   readonly bin: string;
   readonly authorizedKey: string;
-  readonly api: ApiServer;
 }): Promise<StartedHost> {
-  const { name, index, directory, bin, authorizedKey, api } = options;
+  const { name, index, directory, bin, authorizedKey } = options;
   const rootDir = join(directory, name);
   await rm(rootDir, { recursive: true, force: true });
   // The second host shows that detection is per host: its systemd-resolved runs.
   const resolved = index === 1;
-  const socket = await createRootTree(rootDir, { hostname: name, address: `10.99.0.${11 + index}`, resolved });
-  const issueClient = async (commonName: string): Promise<string> => {
-    const { certPem, keyPem } = await api.authority.issueClient({ commonName, organizations: ['system:nodes'] });
-    return certPem + keyPem;
-  };
+  const address = `10.99.0.${11 + index}`;
+  const socket = await createRootTree(rootDir, { hostname: name, address, resolved });
   const standIn = new StandInHost({
     rootDir,
     hostname: name,
     kubeletVersion: KUBELET_VERSION,
     resolved,
     now: () => new Date(),
-    issueClient,
+    address,
   });
   const key = newSshKey(name);
   const env = { PATH: `${bin}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`, HOME: rootDir, KUBELETADM_ROOT: rootDir };
   const ssh = await startSshServer({ hostKey: key.private, authorizedKey, env, answer: (line) => standIn.answer(line) });
   const host: LabHost = { name, port: ssh.port, rootDir, kubeletStarts: () => standIn.starts };
-  return { host, ssh, socket, hostKey: key.public.split(' ').slice(0, 2).join(' ') };
+  return { host, standIn, ssh, socket, hostKey: key.public.split(' ').slice(0, 2).join(' ') };
 }
 
 function sshConfig(directory: string, hosts: readonly StartedHost[]): string {

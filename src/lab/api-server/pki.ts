@@ -10,6 +10,7 @@ import {
   KeyUsagesExtension,
   Name,
   Pkcs10CertificateRequest,
+  Pkcs10CertificateRequestGenerator,
   type PublicKey,
   SubjectAlternativeNameExtension,
   type X509Certificate,
@@ -153,6 +154,25 @@ export function parseCertificateRequest(pem: string): ParsedRequest {
     subject: request.subjectName,
     publicKey: request.publicKey,
   };
+}
+
+/**
+ * Makes a key and a request for a certificate of it, as a kubelet does.
+ * @param names DNS names and IP addresses
+ * @returns PEM: `CERTIFICATE REQUEST` and `PRIVATE KEY`
+ */
+export async function createCertificateRequest(
+  subject: Subject,
+  names: readonly string[] = [],
+): Promise<{ readonly requestPem: string; readonly keyPem: string }> {
+  const keys = await generateKeys();
+  const request = await Pkcs10CertificateRequestGenerator.create({
+    name: nameOf(subject),
+    keys,
+    signingAlgorithm: EC,
+    extensions: names.length === 0 ? [] : [alternativeNames(names)],
+  });
+  return { requestPem: `${request.toString('pem').trim()}\n`, keyPem: await exportKey(keys.privateKey) };
 }
 
 function usageExtensions(usages: readonly string[]): Extension[] {

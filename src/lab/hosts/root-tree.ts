@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -15,13 +16,23 @@ export interface RootTreeOptions {
  * @returns the server behind the runtime's socket, to be closed at the end
  */
 export async function createRootTree(directory: string, options: RootTreeOptions): Promise<Server> {
-  const files = { ...FILES, '/etc/hostname': `${options.hostname}\n`, '/proc/net/fib_trie': fibTrie(options.address) };
+  const files = {
+    ...FILES,
+    '/etc/hostname': `${options.hostname}\n`,
+    '/etc/machine-id': `${machineId(options.hostname)}\n`,
+    '/proc/net/fib_trie': fibTrie(options.address),
+  };
   for (const path of DIRECTORIES) await mkdir(join(directory, path), { recursive: true });
   for (const [path, content] of Object.entries(files)) {
     await mkdir(dirname(join(directory, path)), { recursive: true });
     await writeFile(join(directory, path), content);
   }
   return listenOn(join(directory, 'var/run/containerd/containerd.sock'));
+}
+
+/** 32 hexadecimal digits, another for each host. */
+function machineId(hostname: string): string {
+  return createHash('sha256').update(hostname).digest('hex').slice(0, 32);
 }
 
 /** The kubelet package as Debian's pkgs.k8s.io ships it, without kubeadm's drop-in: that one is ours to bring. */

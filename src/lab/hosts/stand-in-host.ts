@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseSource, sourceToJson } from '../../core/config/source.ts';
 import type { JsonObject } from '../../core/json.ts';
-import { encodeYaml } from '../../core/text/yaml-encode.ts';
 import type { CommandAnswer } from './stand-in-commands.ts';
+import { StandInKubelet } from './stand-in-kubelet.ts';
 
 export interface StandInHostOptions {
   readonly rootDir: string;
@@ -12,8 +12,8 @@ export interface StandInHostOptions {
   readonly kubeletVersion: string;
   readonly resolved: boolean;
   readonly now: () => Date;
-  /** Certificate and key (PEM) of a client of the cluster: what TLS bootstrap gives a kubelet. */
-  readonly issueClient: (commonName: string) => Promise<string>;
+  /** The host's address inside the lab. */
+  readonly address: string;
 }
 
 interface KubeletProcess {
@@ -22,10 +22,7 @@ interface KubeletProcess {
   readonly config: Readonly<Record<string, unknown>>;
 }
 
-const KUBELET_CONF = '/etc/kubernetes/kubelet.conf';
 const BOOTSTRAP_CONF = '/etc/kubernetes/bootstrap-kubelet.conf';
-const FLAGS_ENV = '/var/lib/kubelet/kubeadm-flags.env';
-const CLIENT_PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
 const UNIT_PLACES = ['etc/systemd/system/kubelet.service', 'usr/lib/systemd/system/kubelet.service'];
 const DROP_IN_PLACES = ['etc/systemd/system/kubelet.service.d/10-kubeadm.conf', 'usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf'];
 
@@ -35,6 +32,7 @@ const DROP_IN_PLACES = ['etc/systemd/system/kubelet.service.d/10-kubeadm.conf', 
  */
 export class StandInHost {
   readonly #options: StandInHostOptions;
+  readonly #client: StandInKubelet;
   #kubelet: KubeletProcess = { active: false, exitStatus: 0, config: {} };
   #enabled = false;
   #starts = 0;
@@ -44,11 +42,18 @@ export class StandInHost {
 
   constructor(options: StandInHostOptions) {
     this.#options = options;
+    const { rootDir, hostname, address, kubeletVersion: version } = options;
+    this.#client = new StandInKubelet({ rootDir, hostname, address, version, log: (level, text) => this.#log(level, text) });
   }
 
   /** How often the kubelet was started: what a second run must not raise. */
   get starts(): number {
     return this.#starts;
+  }
+
+  /** The host is switched off. */
+  close(): void {
+    this.#client.stop();
   }
 
   /** Answers one command line of the stand-in commands. */
@@ -93,7 +98,10 @@ export class StandInHost {
       return say(...this.#show());
     }
     if (verb === 'enable') this.#enabled = true;
-    if (verb === 'stop') this.#kubelet = { active: false, exitStatus: 0, config: {} };
+    if (verb === 'stop') {
+      this.#client.stop();
+      this.#kubelet = { active: false, exitStatus: 0, config: {} };
+    }
     if (verb === 'restart') {
       this.#restarts = 0;
       this.#start();
@@ -136,36 +144,13 @@ export class StandInHost {
     const failure = this.#whyItDies();
     if (failure === null) {
       this.#kubelet = { active: true, exitStatus: 0, config: this.#readConfig() };
-      void this.#bootstrap();
+      this.#client.start(this.#kubelet.config);
       this.#log('I', 'server.go:72] "Kubelet version" kubeletVersion="%s"'.replace('%s', this.#options.kubeletVersion));
       return;
     }
+    this.#client.stop();
     this.#kubelet = { active: false, exitStatus: 1, config: {} };
     this.#log('E', `run.go:72] "command failed" err=${JSON.stringify(failure)}`);
-  }
-
-  /** As the kubelet does with a bootstrap kubeconfig: gets a client certificate and writes a kubeconfig that names it. */
-  async #bootstrap(): Promise<void> {
-    if (this.#has(KUBELET_CONF) || !this.#has(BOOTSTRAP_CONF)) return;
-    const { rootDir, hostname } = this.#options;
-    const flags = this.#has(FLAGS_ENV) ? readFileSync(join(rootDir, FLAGS_ENV), 'utf8') : '';
-    const nodeName = /--hostname-override=([^\s"]+)/.exec(flags)?.[1] ?? hostname;
-    const bootstrap = readYaml(join(rootDir, BOOTSTRAP_CONF)) as unknown as {
-      readonly clusters: readonly [{ readonly cluster: object }];
-    };
-    const pem = await this.#options.issueClient(`system:node:${nodeName}`);
-    mkdirSync(join(rootDir, 'var/lib/kubelet/pki'), { recursive: true });
-    writeFileSync(join(rootDir, CLIENT_PEM), pem, { mode: 0o600 });
-    const user = { 'client-certificate': CLIENT_PEM, 'client-key': CLIENT_PEM };
-    const kubeconfig = {
-      apiVersion: 'v1',
-      clusters: [{ cluster: bootstrap.clusters[0].cluster, name: 'default-cluster' }],
-      contexts: [{ context: { cluster: 'default-cluster', namespace: 'default', user: 'default-auth' }, name: 'default-context' }],
-      'current-context': 'default-context',
-      kind: 'Config',
-      users: [{ name: 'default-auth', user }],
-    };
-    writeFileSync(join(rootDir, KUBELET_CONF), encodeYaml(kubeconfig as unknown as JsonObject), { mode: 0o600 });
   }
 
   #whyItDies(): string | null {
@@ -182,7 +167,7 @@ export class StandInHost {
     if (unknown !== undefined) return `failed to run Kubelet: failed to create kubelet: unknown eviction signal "${unknown}"`;
     const ca = ((config.authentication as { x509?: { clientCAFile?: string } } | undefined)?.x509?.clientCAFile ?? '') || null;
     if (ca !== null && !this.#has(ca)) return `failed to run Kubelet: open ${ca}: no such file or directory`;
-    if (!this.#has(KUBELET_CONF) && !this.#has(BOOTSTRAP_CONF)) {
+    if (!this.#has(BOOTSTRAP_CONF) && !this.#client.hasIdentity()) {
       return 'failed to run Kubelet: unable to load bootstrap kubeconfig: stat /etc/kubernetes/bootstrap-kubelet.conf: no such file or directory';
     }
     return null;

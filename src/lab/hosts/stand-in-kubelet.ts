@@ -1,0 +1,231 @@
+import { X509Certificate } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseKubeconfig, resolveContext } from '../../core/config/kubeconfig.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { encodeYaml } from '../../core/text/yaml-encode.ts';
+import { itemsOf, memberOf, textOf } from '../api-server/members.ts';
+import { createCertificateRequest } from '../api-server/pki.ts';
+import { type ApiAnswer, type ApiRequest, askApiServer } from './api-client.ts';
+
+export interface StandInKubeletOptions {
+  readonly rootDir: string;
+  readonly hostname: string;
+  readonly address: string;
+  /** e.g. `v1.36.2`. */
+  readonly version: string;
+  readonly log: (level: 'I' | 'E', text: string) => void;
+}
+
+const KUBELET_CONF = '/etc/kubernetes/kubelet.conf';
+const BOOTSTRAP_CONF = '/etc/kubernetes/bootstrap-kubelet.conf';
+const FLAGS_ENV = '/var/lib/kubelet/kubeadm-flags.env';
+const CLIENT_PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
+const SERVER_PEM = '/var/lib/kubelet/pki/kubelet-server-current.pem';
+const CSRS = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
+const RETRY_MS = 100;
+
+/** The side of a lab host's kubelet that talks to the API server: TLS bootstrap, its Node, and the certificate it serves with. */
+export class StandInKubelet {
+  readonly #options: StandInKubeletOptions;
+  #running: AbortController | null = null;
+
+  constructor(options: StandInKubeletOptions) {
+    this.#options = options;
+  }
+
+  /** Begins anew, as a kubelet that was started. It goes on trying until it is stopped. */
+  start(config: Readonly<Record<string, unknown>>): void {
+    this.stop();
+    const running = new AbortController();
+    this.#running = running;
+    void this.#run(running.signal, config).catch(() => {});
+  }
+
+  stop(): void {
+    this.#running?.abort();
+    this.#running = null;
+  }
+
+  /** Whether what kubelet.conf names can be used now. The real kubelet needs its bootstrap kubeconfig when it can't. */
+  hasIdentity(): boolean {
+    try {
+      const { user } = resolveContext(parseKubeconfig(this.#read(KUBELET_CONF), KUBELET_CONF));
+      if (user?.certData === undefined && user?.certFile === undefined) return user?.token !== undefined;
+      const pem = user.certData === undefined ? this.#read(user.certFile ?? '') : Buffer.from(user.certData, 'base64').toString('utf8');
+      return Date.parse(new X509Certificate(pem).validTo) > Date.now();
+    } catch {
+      return false;
+    }
+  }
+
+  async #run(signal: AbortSignal, config: Readonly<Record<string, unknown>>): Promise<void> {
+    await this.#untilDone(signal, async () => this.hasIdentity() || (await this.#bootstrap(signal)));
+    await this.#untilDone(signal, () => this.#register());
+    if (config.serverTLSBootstrap === true && !existsSync(this.#at(SERVER_PEM)))
+      await this.#untilDone(signal, () => this.#askServingCertificate(signal));
+  }
+
+  async #untilDone(signal: AbortSignal, work: () => Promise<boolean>): Promise<void> {
+    for (; !signal.aborted; await sleep(RETRY_MS, undefined, { signal, ref: false })) {
+      const done = await work().catch((error: Error) => {
+        if (!signal.aborted) this.#options.log('E', `"Unhandled Error" err=${JSON.stringify(error.message)}`);
+        return false;
+      });
+      if (done) return;
+    }
+  }
+
+  /** kubelet.conf is written first, when there is no certificate yet, as the real one does it. */
+  async #bootstrap(signal: AbortSignal): Promise<boolean> {
+    const { cluster } = resolveContext(parseKubeconfig(this.#read(BOOTSTRAP_CONF), BOOTSTRAP_CONF));
+    const user = { 'client-certificate': CLIENT_PEM, 'client-key': CLIENT_PEM };
+    const entry = { ...(cluster.caData === undefined ? {} : { 'certificate-authority-data': cluster.caData }), server: cluster.server };
+    const kubeconfig = {
+      apiVersion: 'v1',
+      clusters: [{ cluster: entry, name: 'default-cluster' }],
+      contexts: [{ context: { cluster: 'default-cluster', namespace: 'default', user: 'default-auth' }, name: 'default-context' }],
+      'current-context': 'default-context',
+      kind: 'Config',
+      users: [{ name: 'default-auth', user }],
+    };
+    this.#write(KUBELET_CONF, encodeYaml(kubeconfig));
+    const subject = { commonName: `system:node:${this.#nodeName()}`, organizations: ['system:nodes'] };
+    const { requestPem, keyPem } = await createCertificateRequest(subject);
+    const certificate = await this.#requestCertificate(signal, BOOTSTRAP_CONF, {
+      generateName: 'node-csr-',
+      requestPem,
+      signerName: 'kubernetes.io/kube-apiserver-client-kubelet',
+      usages: ['digital signature', 'client auth'],
+    });
+    if (certificate === null) return false;
+    this.#write(CLIENT_PEM, certificate + keyPem);
+    return true;
+  }
+
+  async #askServingCertificate(signal: AbortSignal): Promise<boolean> {
+    const subject = { commonName: `system:node:${this.#nodeName()}`, organizations: ['system:nodes'] };
+    const { hostname, address } = this.#options;
+    const { requestPem, keyPem } = await createCertificateRequest(subject, [hostname, address]);
+    const certificate = await this.#requestCertificate(signal, KUBELET_CONF, {
+      generateName: 'csr-',
+      requestPem,
+      signerName: 'kubernetes.io/kubelet-serving',
+      usages: ['digital signature', 'server auth'],
+    });
+    if (certificate === null) return false;
+    this.#write(SERVER_PEM, certificate + keyPem);
+    return true;
+  }
+
+  /** The certificate as PEM; null when it was denied or failed. */
+  async #requestCertificate(
+    signal: AbortSignal,
+    conf: string,
+    {
+      generateName,
+      requestPem,
+      ...spec
+    }: {
+      readonly generateName: string;
+      readonly requestPem: string;
+      readonly signerName: string;
+      readonly usages: readonly string[];
+    },
+  ): Promise<string | null> {
+    const body = {
+      apiVersion: 'certificates.k8s.io/v1',
+      kind: 'CertificateSigningRequest',
+      metadata: { generateName },
+      spec: { ...spec, request: Buffer.from(requestPem, 'utf8').toString('base64') },
+    };
+    const created = await this.#ask(conf, { method: 'POST', path: CSRS, body });
+    const name = textOf(memberOf(created, 'metadata'), 'name');
+    for (;;) {
+      const status = memberOf(await this.#ask(conf, { method: 'GET', path: `${CSRS}/${name}` }), 'status');
+      const certificate = textOf(status, 'certificate');
+      if (certificate !== '') return Buffer.from(certificate, 'base64').toString('utf8');
+      if (itemsOf(status, 'conditions').some(({ type }) => type === 'Denied' || type === 'Failed')) return null;
+      await sleep(RETRY_MS / 4, undefined, { signal, ref: false });
+    }
+  }
+
+  /** Makes its Node, or says that the one that is there is ready. */
+  async #register(): Promise<boolean> {
+    const name = this.#nodeName();
+    const { status } = await askApiServer(this.#options.rootDir, KUBELET_CONF, { method: 'GET', path: `/api/v1/nodes/${name}` });
+    if (status === 404) {
+      const labels = { 'kubernetes.io/hostname': this.#options.hostname, 'kubernetes.io/os': 'linux', ...this.#labels() };
+      const body = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels } };
+      await this.#ask(KUBELET_CONF, { method: 'POST', path: '/api/v1/nodes', body });
+    }
+    await this.#ask(KUBELET_CONF, { method: 'PATCH', path: `/api/v1/nodes/${name}/status`, body: { status: this.#status() } });
+    return true;
+  }
+
+  #status(): JsonObject {
+    const { address, hostname, version } = this.#options;
+    const machineID = existsSync(this.#at('/etc/machine-id')) ? this.#read('/etc/machine-id').trim() : '';
+    const ready = {
+      type: 'Ready',
+      status: 'True',
+      reason: 'KubeletReady',
+      message: 'kubelet is posting ready status',
+      lastHeartbeatTime: null,
+      lastTransitionTime: null,
+    };
+    return {
+      addresses: [
+        { type: 'InternalIP', address },
+        { type: 'Hostname', address: hostname },
+      ],
+      conditions: [ready],
+      nodeInfo: {
+        machineID,
+        systemUUID: machineID,
+        bootID: '',
+        kernelVersion: '6.12.0-lab',
+        osImage: 'Lab Linux 1',
+        containerRuntimeVersion: 'containerd://2.1.0',
+        kubeletVersion: version,
+        kubeProxyVersion: '',
+        operatingSystem: 'linux',
+        architecture: 'amd64',
+      },
+    };
+  }
+
+  async #ask(conf: string, asked: ApiRequest): Promise<JsonObject> {
+    const { status, body }: ApiAnswer = await askApiServer(this.#options.rootDir, conf, asked);
+    if (status >= 400) throw new Error(String(body.message ?? status));
+    return body;
+  }
+
+  #nodeName(): string {
+    return this.#flag('hostname-override') ?? this.#options.hostname;
+  }
+
+  #labels(): Readonly<Record<string, string>> {
+    const pairs = (this.#flag('node-labels') ?? '').split(',').filter(Boolean);
+    return Object.fromEntries(pairs.map((pair) => pair.split('=', 2) as [string, string]));
+  }
+
+  #flag(name: string): string | undefined {
+    const flags = existsSync(this.#at(FLAGS_ENV)) ? this.#read(FLAGS_ENV) : '';
+    return new RegExp(`--${name}=([^\\s"]+)`).exec(flags)?.[1];
+  }
+
+  #at(path: string): string {
+    return join(this.#options.rootDir, path);
+  }
+
+  #read(path: string): string {
+    return readFileSync(this.#at(path), 'utf8');
+  }
+
+  #write(path: string, text: string): void {
+    mkdirSync(dirname(this.#at(path)), { recursive: true });
+    writeFileSync(this.#at(path), text, { mode: 0o600 });
+  }
+}
