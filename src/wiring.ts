@@ -4,6 +4,7 @@ import { systemClock } from './adapters/clock-system.ts';
 import { listFiles, localInput, makeTemporaryDirectory, removeTemporaryDirectory, writeLocalFile } from './adapters/input-local.ts';
 import { jsonReporter } from './adapters/reporter-json.ts';
 import { textReporter } from './adapters/reporter-text.ts';
+import { revealText } from './core/text/secret.ts';
 import type { Host } from './ports/host.ts';
 import type { HostTarget, Output, Services, SshOptions } from './ports/services.ts';
 import type { Transport } from './ports/transport.ts';
@@ -49,8 +50,9 @@ export function createServices(environment: Environment): Services {
     connectHost: (target) => connectHost(target, environment, output),
     connectCluster: async ({ kubeconfig, file, context }) => {
       const { kubeCluster } = await import('./adapters/cluster-kube.ts');
-      return kubeCluster({ kubeconfig: { text: kubeconfig, file }, env, ...(context === undefined ? {} : { context }) });
+      return kubeCluster({ kubeconfig: { text: revealText(kubeconfig), file }, env, ...(context === undefined ? {} : { context }) });
     },
+    web: { get: async (request) => (await import('./adapters/kube/web.ts')).nodeWeb(env).get(request) },
     startLab: async (options) => (await import('./lab/lab.ts')).startLab(options),
   };
 }

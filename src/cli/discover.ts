@@ -1,66 +1,51 @@
-import { credentialKinds, parseKubeconfig, resolveContext } from '../core/config/kubeconfig.ts';
-import { tokenKubeconfig } from '../core/config/kubeconfig-render.ts';
+import { dirname, isAbsolute, resolve } from 'node:path';
 import type { JoinConfiguration } from '../core/config/model.ts';
-import { AppError, usageError } from '../core/errors.ts';
-import type { Secret } from '../core/text/secret.ts';
-import { parseCertificates } from '../core/tls/certificate.ts';
-import type { Cluster } from '../ports/cluster.ts';
+import { usageError } from '../core/errors.ts';
+import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
-import { addressOf } from './open-cluster.ts';
-import type { CommandOptions } from './program.ts';
-import { flagText } from './read-options.ts';
+import { type DiscoveredCluster, type DiscoveryPlan, discoverCluster } from '../workflows/discovery/discover-cluster.ts';
+import { withoutSecrets } from '../workflows/discovery/fetch-kubeconfig.ts';
+import { durationMs } from './node-options.ts';
 
-/** The cluster a node is to join, and what its kubelet logs in with at first. */
-export interface DiscoveredCluster {
-  readonly cluster: Cluster;
-  readonly apiServer: { readonly server: string; readonly caPem: string };
-  readonly token: Secret;
+export interface DiscoveryInput {
+  readonly join: JoinConfiguration;
+  /** `--ca-cert`: says more than a pin of it. */
+  readonly caFile: string | undefined;
+  /** Some of the hosts are not this machine. */
+  readonly forOthers: boolean;
+  readonly reporter: Reporter;
 }
 
-const CA_MEND = 'Give the CA of the cluster (on a control plane: /etc/kubernetes/pki/ca.crt)';
-
-/**
- * Finds the cluster by a discovery file, or by endpoint, token and `--ca-cert`.
- * @throws AppError with exit code 2 when something needed was not given
- */
-export async function discoverCluster(services: Services, join: JoinConfiguration, options: CommandOptions): Promise<DiscoveredCluster> {
-  const { discovery = {} } = join;
-  if (discovery.file?.kubeConfigPath !== undefined)
-    return discoverByFile(services, discovery.file.kubeConfigPath, discovery.tlsBootstrapToken);
-  const { apiServerEndpoint, token } = discovery.bootstrapToken ?? {};
-  const bootstrapToken = discovery.tlsBootstrapToken ?? token;
-  if (apiServerEndpoint === undefined || bootstrapToken === undefined)
-    throw usageError('no cluster to join', 'Give ADDRESS:PORT with --token and --ca-cert, or --discovery-file');
-  const caFile = flagText(options, 'caCert');
-  if (caFile === undefined)
-    throw usageError('the CA of the cluster is not known', 'Give its certificate with --ca-cert, or a --discovery-file');
-  const caPem = await services.input.readText(caFile);
-  if ((parseCertificates(caPem) ?? []).length === 0) throw usageError(`--ca-cert ${caFile}: there is no PEM certificate in it`, CA_MEND);
-  const apiServer = { server: `https://${apiServerEndpoint}`, caPem };
-  const kubeconfig = tokenKubeconfig({ ...apiServer, clusterName: 'kubernetes', user: 'tls-bootstrap-token-user', token: bootstrapToken });
-  return {
-    cluster: await services.connectCluster({ kubeconfig: kubeconfig.reveal(), file: 'the join token' }),
-    apiServer,
-    token: bootstrapToken,
-  };
+/** Finds the cluster to join as the configuration says, before any host is asked. */
+export async function discover(services: Services, { join, caFile, forOthers, reporter }: DiscoveryInput): Promise<DiscoveredCluster> {
+  const { web, clock, signal, connectCluster } = services;
+  return discoverCluster({ web, clock, reporter, signal, connectCluster }, await planDiscovery(services, join, caFile), {
+    timeoutMs: durationMs(join.timeouts?.discovery, 300_000),
+    forOthers,
+  });
 }
 
-async function discoverByFile(services: Services, file: string, tlsBootstrapToken: Secret | undefined): Promise<DiscoveredCluster> {
-  const text = await services.input.readText(file);
-  const kubeconfig = parseKubeconfig(text, file);
-  const target = resolveContext(kubeconfig);
-  const apiServer = await addressOf(services, target.cluster, kubeconfig);
-  if (apiServer === null)
-    throw new AppError(
-      { code: 'DISCOVERY_NO_CA', message: `${file} has no certificate authority`, mend: 'Put certificate-authority-data into it' },
-      { exitCode: 2 },
-    );
-  const token = tlsBootstrapToken ?? target.user?.token;
-  if (token === undefined) {
-    const message = `${file} holds no token (${credentialKinds(target.user).join(', ') || 'no credentials'}) for the kubelet to bootstrap itself with`;
-    throw new AppError({ code: 'DISCOVERY_NO_TOKEN', message, mend: 'Give one with --tls-bootstrap-token' }, { exitCode: 2 });
+async function planDiscovery(
+  services: Services,
+  { discovery = {} }: JoinConfiguration,
+  caFile: string | undefined,
+): Promise<DiscoveryPlan> {
+  const { file, tlsBootstrapToken } = discovery;
+  const path = file?.kubeConfigPath;
+  if (path !== undefined) {
+    if (/^https:/i.test(path)) return { kind: 'url', url: path, shown: withoutSecrets(path), tlsBootstrapToken };
+    const text = await services.input.readText(path);
+    return { kind: 'kubeconfig', text, file: path, readFile: (named) => services.input.readText(besides(path, named)), tlsBootstrapToken };
   }
-  const withToken = tokenKubeconfig({ ...apiServer, clusterName: 'kubernetes', user: 'tls-bootstrap-token-user', token });
-  const useFile = credentialKinds(target.user).length > 0;
-  return { cluster: await services.connectCluster({ kubeconfig: useFile ? text : withToken.reveal(), file }), apiServer, token };
+  const { apiServerEndpoint: endpoint, token, caCertHashes: pins = [] } = discovery.bootstrapToken ?? {};
+  if (endpoint === undefined || token === undefined)
+    throw usageError('no cluster to join', 'Give ADDRESS:PORT with --token and --discovery-token-ca-cert-hash, or --discovery-file');
+  if (caFile === undefined) return { kind: 'token', endpoint, token, pins, tlsBootstrapToken: tlsBootstrapToken ?? token };
+  const caPem = await services.input.readText(caFile);
+  return { kind: 'authority', endpoint, caPem, file: caFile, pins, tlsBootstrapToken: tlsBootstrapToken ?? token };
+}
+
+/** Paths in a kubeconfig count from its folder. */
+function besides(file: string, path: string): string {
+  return isAbsolute(path) ? path : resolve(dirname(file), path);
 }

@@ -4,7 +4,7 @@ import type { NodeRegistration } from '../core/config/model.ts';
 import { AppError, type ExitCode, usageError } from '../core/errors.ts';
 import type { Services } from '../ports/services.ts';
 import { joinWorkflow } from '../workflows/join.ts';
-import { discoverCluster } from './discover.ts';
+import { discover } from './discover.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { durationMs, readNodeOptions } from './node-options.ts';
 import type { CommandOptions } from './program.ts';
@@ -44,7 +44,8 @@ async function join(services: Services, endpoint: string | undefined, options: C
   const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
   const node = await readNodeOptions(services, { config, kind: 'join', options, reporter });
   if (targets.length > 1) refuseOneNodesOwn(node.nodeRegistration);
-  const { cluster, apiServer, token } = await discoverCluster(services, document, options);
+  const forOthers = targets.some(({ address }) => address !== undefined);
+  const { cluster, apiServer, credentials } = await discover(services, { join: document, caFile: caCert, forOthers, reporter });
   try {
     return await runOnHosts(services, {
       workflow: joinWorkflow,
@@ -53,7 +54,7 @@ async function join(services: Services, endpoint: string | undefined, options: C
       workflowOptions: {
         ...node,
         apiServer,
-        token,
+        credentials,
         caCertPath: document.caCertPath ?? DEFAULT_CA_CERT_PATH,
         controlPlane: false,
         tlsBootstrapMs: durationMs(document.timeouts?.tlsBootstrap, 300_000),

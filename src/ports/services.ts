@@ -1,8 +1,9 @@
-import type { Secret } from '../core/text/secret.ts';
+import type { Secret, SensitiveText } from '../core/text/secret.ts';
 import type { Clock } from './clock.ts';
 import type { Cluster } from './cluster.ts';
 import type { Host } from './host.ts';
 import type { Reporter } from './reporter.ts';
+import type { Web } from './web.ts';
 
 /** Where results and progress go. Results (plans, rendered files, tables) on stdout, everything else on stderr. */
 export interface Output {
@@ -52,7 +53,7 @@ export interface SshOptions {
 
 export interface ClusterTarget {
   /** Text of a kubeconfig. */
-  readonly kubeconfig: string;
+  readonly kubeconfig: string | SensitiveText;
   /** Where the text came from, for messages and for the files it names. */
   readonly file: string;
   readonly context?: string;
@@ -82,6 +83,7 @@ export interface Services {
   reporter(options: { readonly verbosity: number; readonly format: 'text' | 'json' }): Reporter;
   connectHost(target: HostTarget): Promise<Host>;
   connectCluster(target: ClusterTarget): Promise<Cluster>;
+  readonly web: Web;
   /** Starts the embedded lab: an API server and hosts in this process. */
   startLab(options: LabOptions): Promise<Lab>;
   /** Aborted by the first Ctrl-C or SIGTERM. */

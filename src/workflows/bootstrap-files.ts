@@ -1,11 +1,12 @@
+import { type BootstrapCredentials, tokenCredentials } from '../core/config/bootstrap-credentials.ts';
 import type { HostFacts } from '../core/facts/host-facts.ts';
 import type { WantedFile } from '../core/plan/diff-file.ts';
 import { renderTemplate, type Templates } from '../core/render/template.ts';
-import type { Secret } from '../core/text/secret.ts';
+import { Secret } from '../core/text/secret.ts';
 
 const BOOTSTRAP_CONF = '/etc/kubernetes/bootstrap-kubelet.conf';
-/** kubeadm gives the cluster its own name but leaves this one as it is. */
-const CONTEXT_NAME = 'tls-bootstrap-token-user@kubernetes';
+/** kubeadm gives the cluster its own name but leaves that of the context as it is. */
+const CONTEXT_CLUSTER = 'kubernetes';
 
 export interface BootstrapTarget {
   readonly server: string;
@@ -14,8 +15,8 @@ export interface BootstrapTarget {
   readonly clusterName: string;
   /** Where the kubelet finds the authority that clients must be signed by. */
   readonly caPath: string;
-  /** Null: the kubelet has an identity, no bootstrap credentials are needed. */
-  readonly token: Secret | null;
+  /** What the kubelet logs in with at first. Null: it has an identity, no bootstrap credentials are needed. */
+  readonly token: Secret | BootstrapCredentials | null;
 }
 
 /**
@@ -28,12 +29,14 @@ export function bootstrapFiles(
 ): readonly WantedFile[] {
   const ca: WantedFile = { path: caPath, content: caPem, mode: 0o644, owner: 'root:root', onlyIfAbsent: true };
   if (token === null) return [ca];
+  const { user, entry } = token instanceof Secret ? tokenCredentials(token) : token;
   const content = renderTemplate(templates, BOOTSTRAP_CONF, {
     caData: Buffer.from(caPem, 'utf8').toString('base64'),
     server,
     clusterName,
-    contextName: CONTEXT_NAME,
-    token,
+    contextName: `${user}@${CONTEXT_CLUSTER}`,
+    user,
+    users: [{ name: user, user: entry }],
   });
   return [{ path: BOOTSTRAP_CONF, content, mode: 0o600, owner: 'root:root' }, ca];
 }

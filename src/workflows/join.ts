@@ -1,5 +1,5 @@
+import type { BootstrapCredentials } from '../core/config/bootstrap-credentials.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
-import type { Secret } from '../core/text/secret.ts';
 import type { PhaseContext } from '../engine/phase.ts';
 import type { Prepared, Workflow } from '../engine/run-workflow.ts';
 import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
@@ -17,7 +17,7 @@ export interface JoinOptions extends NodeOptions {
   /** The cluster the node joins, as discovered. */
   readonly apiServer: { readonly server: string; readonly caPem: string };
   /** What the kubelet bootstraps itself with. */
-  readonly token: Secret;
+  readonly credentials: BootstrapCredentials;
   readonly caCertPath: string;
   readonly controlPlane: boolean;
   readonly tlsBootstrapMs: number;
@@ -59,7 +59,7 @@ async function prepareJoin(context: PhaseContext, options: JoinOptions): Promise
     ...options.apiServer,
     clusterName: baseline.clusterName,
     caPath: options.caCertPath,
-    token: hasIdentity(node.facts) ? null : options.token,
+    token: hasIdentity(node.facts) ? null : options.credentials,
   };
   return {
     input: {

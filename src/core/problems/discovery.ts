@@ -53,7 +53,7 @@ export function untrustedServer(endpoint: string, authority: string, peer: PeerC
 
 /** Its certificate is for other names. */
 export function wrongServerName(endpoint: string, host: string, peer: PeerCertificate | null): Problem {
-  const names = peer === null || peer.names.length === 0 ? 'no name at all' : peer.names.map(printable).join(', ');
+  const names = peer === null || peer.names.length === 0 ? 'no name at all' : peer.names.map((each) => printable(each)).join(', ');
   const mend = `Use one of those as the address, or have ${host} added to the certificate (apiServer.certSANs)`;
   return problem(endpoint, 'WRONG_NAME', `its certificate is not for ${host} but for ${names}`, mend);
 }

@@ -41,7 +41,7 @@ function encoders(secrets: Secret[]): Record<string, Handlebars.HelperDelegate> 
 /** Puts a marker in place of each Secret; what the marker stands for is already in YAML. */
 function hideSecrets(value: unknown, secrets: Secret[]): unknown {
   if (value instanceof Secret) {
-    secrets.push(new Secret(encodeYaml(value.reveal()).replace(/\n$/, '')));
+    secrets.push(new Secret(encodeInLine(value.reveal())));
     return `⟦${secrets.length - 1}⟧`;
   }
   if (Array.isArray(value)) return value.map((item) => hideSecrets(item, secrets));
@@ -50,6 +50,12 @@ function hideSecrets(value: unknown, secrets: Secret[]): unknown {
   if (value === undefined) throw new Error('a template got a value that is not there');
   if (typeof value === 'string' && value.includes('⟦')) throw new Error('a value holds the marker that stands for secrets: ⟦');
   return value;
+}
+
+/** A text as YAML that fits behind a key: several lines would be a block with an indentation of its own. */
+function encodeInLine(text: string): string {
+  const encoded = encodeYaml(text).replace(/\n$/, '');
+  return encoded.includes('\n') ? JSON.stringify(text) : encoded;
 }
 
 /** A path in a unit file: `%` doubled, nothing that systemd would split. */

@@ -1,4 +1,4 @@
-import { type BootstrapCredentials, type CredentialEntry, hideTexts, tokenCredentials } from '../../core/config/bootstrap-credentials.ts';
+import { type BootstrapCredentials, tokenCredentials, userCredentials } from '../../core/config/bootstrap-credentials.ts';
 import {
   credentialKinds,
   decodeDataField,
@@ -11,7 +11,7 @@ import {
 import { type FoundCluster, readFoundCluster } from '../../core/discovery/found-cluster.ts';
 import { AppError, isAppError, type Problem } from '../../core/errors.ts';
 import * as problems from '../../core/problems/discovery.ts';
-import { Secret } from '../../core/text/secret.ts';
+import type { Secret } from '../../core/text/secret.ts';
 import { parseCertificates } from '../../core/tls/certificate.ts';
 import type { Trust } from '../../ports/web.ts';
 import { readClusterInfo } from './read-cluster-info.ts';
@@ -130,20 +130,11 @@ async function authorityOf({ kubeconfig, readFile }: KubeconfigDiscovery, { caDa
 async function credentialsOf({ kubeconfig, readFile }: KubeconfigDiscovery, user: KubeconfigUser | null): Promise<BootstrapCredentials> {
   if (user === null || credentialKinds(user).length === 0) throw mistake(problems.noCredentials(kubeconfig.file));
   const read = async (path: string | undefined) => (path === undefined || readFile === null ? undefined : readFile(path));
-  const base64 = (text: string | undefined) => (text === undefined ? undefined : Buffer.from(text, 'utf8').toString('base64'));
-  const keyData = user.keyData?.reveal() ?? base64(await read(user.keyFile));
-  const token = user.token?.reveal() ?? (await read(user.tokenFile))?.trim();
-  const members: Readonly<Record<string, CredentialEntry[string] | undefined>> = {
-    'client-certificate-data': user.certData ?? base64(await read(user.certFile)),
-    'client-key-data': keyData === undefined ? undefined : new Secret(keyData),
-    token: token === undefined ? undefined : new Secret(token),
-    username: user.username,
-    password: user.password,
-    exec: user.exec && hideTexts(user.exec),
-    'auth-provider': user.authProvider && hideTexts(user.authProvider),
-  };
-  const entry = Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as CredentialEntry;
-  return { user: user.name, entry };
+  return userCredentials(user, {
+    certificate: await read(user.certFile),
+    key: await read(user.keyFile),
+    token: await read(user.tokenFile),
+  });
 }
 
 function mistake(problem: Problem): AppError {

@@ -1,0 +1,197 @@
+import { type BootstrapCredentials, tokenCredentials } from '../../core/config/bootstrap-credentials.ts';
+import { parseKubeconfig } from '../../core/config/kubeconfig.ts';
+import { clusterInfoKubeconfig, tokenKubeconfig } from '../../core/config/kubeconfig-render.ts';
+import { type FoundCluster, pinnedCertificates } from '../../core/discovery/found-cluster.ts';
+import { AppError, isAppError, type Problem } from '../../core/errors.ts';
+import * as problems from '../../core/problems/discovery.ts';
+import type { Secret } from '../../core/text/secret.ts';
+import { parseCertificates } from '../../core/tls/certificate.ts';
+import { partsOfToken } from '../../core/token/bootstrap-token.ts';
+import type { Cluster } from '../../ports/cluster.ts';
+import type { ClusterTarget } from '../../ports/services.ts';
+import { discoverByKubeconfig, type KubeconfigFinding } from './discover-by-kubeconfig.ts';
+import { discoverByToken } from './discover-by-token.ts';
+import { fetchKubeconfig } from './fetch-kubeconfig.ts';
+import { type Deadline, type DiscoveryContext, deadlineIn } from './wait-for.ts';
+
+/** How the cluster is to be found. */
+export type DiscoveryPlan =
+  | {
+      readonly kind: 'token';
+      readonly endpoint: string;
+      readonly token: Secret;
+      /** None: the token alone is trusted. */
+      readonly pins: readonly string[];
+      readonly tlsBootstrapToken: Secret;
+    }
+  /** The CA is at hand. */
+  | {
+      readonly kind: 'authority';
+      readonly endpoint: string;
+      readonly caPem: string;
+      readonly file: string;
+      readonly pins: readonly string[];
+      readonly tlsBootstrapToken: Secret;
+    }
+  | {
+      readonly kind: 'kubeconfig';
+      readonly text: string;
+      readonly file: string;
+      readonly readFile: (path: string) => Promise<string>;
+      readonly tlsBootstrapToken: Secret | undefined;
+    }
+  /** `shown` is the URL without what must not be seen. */
+  | { readonly kind: 'url'; readonly url: string; readonly shown: string; readonly tlsBootstrapToken: Secret | undefined };
+
+export interface DiscoveryPorts extends DiscoveryContext {
+  connectCluster(target: ClusterTarget): Promise<Cluster>;
+}
+
+export interface DiscoveryOptions {
+  /** `timeouts.discovery`. */
+  readonly timeoutMs: number;
+  /** The API server is asked from here for hosts elsewhere. */
+  readonly forOthers: boolean;
+}
+
+/** The cluster a node is to join, reached with what its kubelet logs in with at first. */
+export interface DiscoveredCluster {
+  readonly cluster: Cluster;
+  readonly apiServer: Pick<FoundCluster, 'server' | 'caPem'>;
+  readonly credentials: BootstrapCredentials;
+}
+
+/**
+ * Finds the cluster, and logs in: join goes on only with an API server that is verified and credentials that are accepted.
+ * @throws AppError DISCOVERY_*, and what the kubeconfig and the API server say
+ */
+export async function discoverCluster(ports: DiscoveryPorts, plan: DiscoveryPlan, options: DiscoveryOptions): Promise<DiscoveredCluster> {
+  const deadline = deadlineIn(options.timeoutMs, ports.clock);
+  const { connect, explain, apiServer, credentials } = await find(ports, deadline, plan, options);
+  const cluster = await ports.connectCluster(connect);
+  try {
+    await cluster.version();
+    return { cluster, apiServer, credentials };
+  } catch (error) {
+    await cluster.close();
+    throw isAppError(error) ? explain(error) : error;
+  }
+}
+
+interface Found extends Omit<DiscoveredCluster, 'cluster'> {
+  readonly connect: ClusterTarget;
+  /** Says why it does not let us in. */
+  explain(error: AppError): AppError;
+}
+
+async function find(ports: DiscoveryPorts, deadline: Deadline, plan: DiscoveryPlan, { forOthers }: DiscoveryOptions): Promise<Found> {
+  switch (plan.kind) {
+    case 'token': {
+      const found = await discoverByToken(ports, deadline, {
+        ...plan,
+        forOthers,
+        acceptsToken: (cluster) => acceptsToken(ports, cluster, plan.token),
+      });
+      return byToken(found, plan, plan.tlsBootstrapToken, plan.token.equals(plan.tlsBootstrapToken));
+    }
+    case 'authority': {
+      const certificates = parseCertificates(plan.caPem) ?? [];
+      if (certificates.length === 0) throw new AppError(problems.noCertificates(plan.file), { exitCode: 2 });
+      const server = `https://${plan.endpoint}`;
+      if (plan.pins.length > 0) pinnedCertificates({ server, caPem: plan.caPem, certificates }, plan.pins, plan.file);
+      const text = clusterInfoKubeconfig({ server, caPem: plan.caPem });
+      const kubeconfig = parseKubeconfig(text, plan.file);
+      const found = await discoverByKubeconfig(ports, deadline, { ...plan, kubeconfig, readFile: null, forOthers });
+      return byToken(found, plan, plan.tlsBootstrapToken, false);
+    }
+    case 'kubeconfig':
+      return byKubeconfig(ports, deadline, plan, forOthers);
+    case 'url': {
+      const text = await fetchKubeconfig(ports, deadline, plan.url);
+      return byKubeconfig(ports, deadline, { ...plan, text, file: plan.shown, readFile: null }, forOthers);
+    }
+  }
+}
+
+async function byKubeconfig(
+  ports: DiscoveryPorts,
+  deadline: Deadline,
+  {
+    text,
+    file,
+    readFile,
+    tlsBootstrapToken,
+  }: {
+    readonly text: string;
+    readonly file: string;
+    readonly readFile: ((path: string) => Promise<string>) | null;
+    readonly tlsBootstrapToken: Secret | undefined;
+  },
+  forOthers: boolean,
+): Promise<Found> {
+  const kubeconfig = parseKubeconfig(text, file);
+  const found = await discoverByKubeconfig(ports, deadline, { kubeconfig, readFile, tlsBootstrapToken, forOthers });
+  const endpoint = endpointOf(found.server);
+  if (tlsBootstrapToken !== undefined) return byToken(found, { endpoint }, tlsBootstrapToken, false);
+  return {
+    ...withoutMore(found),
+    credentials: found.credentials,
+    connect: { kubeconfig: text, file },
+    explain: (error) =>
+      error.code === 'CLUSTER_UNAUTHORIZED'
+        ? refusal(problems.credentialsRefused(file, 'they are unknown or have expired (401)'), error)
+        : error,
+  };
+}
+
+function byToken(
+  found: Pick<FoundCluster, 'server' | 'caPem'>,
+  { endpoint }: { readonly endpoint: string },
+  token: Secret,
+  isSigned: boolean,
+): Found {
+  const credentials = tokenCredentials(token);
+  const kubeconfig = tokenKubeconfig({ ...found, clusterName: 'kubernetes', user: credentials.user, token });
+  return {
+    ...withoutMore(found),
+    credentials,
+    connect: { kubeconfig, file: 'the join token' },
+    explain: (error) => {
+      if (error.code === 'CLUSTER_UNAUTHORIZED')
+        return refusal(problems.tokenRefused(endpointOf(found.server), partsOfToken(token)?.id ?? '', isSigned), error);
+      if (error.code !== 'CLUSTER_UNREACHABLE' || endpointOf(found.server) === endpoint) return error;
+      const why = (error.problems[0]?.message ?? '').replace(`cannot reach the API server ${found.server}: `, '');
+      return new AppError(problems.namedServerUnreachable(endpoint, found.server, why), { cause: error });
+    },
+  };
+}
+
+async function acceptsToken(
+  { connectCluster }: DiscoveryPorts,
+  { server, caPem }: Pick<FoundCluster, 'server' | 'caPem'>,
+  token: Secret,
+): Promise<boolean | null> {
+  const kubeconfig = tokenKubeconfig({ server, caPem, clusterName: 'kubernetes', user: 'tls-bootstrap-token-user', token });
+  const cluster = await connectCluster({ kubeconfig, file: 'the join token' });
+  try {
+    await cluster.version();
+    return true;
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return error.code === 'CLUSTER_UNAUTHORIZED' ? false : null;
+  } finally {
+    await cluster.close();
+  }
+}
+
+function withoutMore({ server, caPem }: Pick<KubeconfigFinding, 'server' | 'caPem'>): Pick<Found, 'apiServer'> {
+  return { apiServer: { server, caPem } };
+}
+
+function endpointOf(server: string): string {
+  return server.replace(/^https:\/\//, '');
+}
+
+function refusal(problem: Problem, cause: unknown): AppError {
+  return new AppError(problem, { exitCode: 3, cause });
+}

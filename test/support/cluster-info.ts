@@ -1,0 +1,45 @@
+import { clusterInfoKubeconfig } from '../../src/core/config/kubeconfig-render.ts';
+import type { JsonObject } from '../../src/core/json.ts';
+import { Secret } from '../../src/core/text/secret.ts';
+import { signDetached } from '../../src/core/token/jws.ts';
+
+/** A made-up token. */
+export const TOKEN = { id: 'abcdef', secret: '0123456789abcdef', full: 'abcdef.0123456789abcdef' } as const;
+
+export interface ClusterInfoPlan {
+  readonly server?: string;
+  readonly caPem: string;
+  /** In place of the kubeconfig for `server` and `caPem`. */
+  readonly kubeconfig?: string;
+  /** Secrets by the id they sign for. */
+  readonly signers?: Readonly<Record<string, string>>;
+  /** Signatures as they stand there. */
+  readonly signatures?: Readonly<Record<string, string>>;
+  /** When the kubeconfig and when the signatures were written. */
+  readonly times?: { readonly written: string; readonly signed: string };
+}
+
+/** ConfigMap kube-public/cluster-info as an API server answers with it. */
+export function clusterInfoObject(plan: ClusterInfoPlan): JsonObject {
+  const { server = 'https://10.0.0.1:6443', caPem, signers = { [TOKEN.id]: TOKEN.secret }, signatures = {}, times } = plan;
+  const kubeconfig = plan.kubeconfig ?? clusterInfoKubeconfig({ server, caPem });
+  const signed = Object.entries(signers).map(([id, secret]) => [id, signDetached(id, new Secret(secret), kubeconfig)] as const);
+  const all = Object.fromEntries([...signed, ...Object.entries(signatures)].map(([id, value]) => [`jws-kubeconfig-${id}`, value]));
+  const owned = (keys: readonly string[]) => ({ 'f:data': Object.fromEntries(keys.map((key) => [`f:${key}`, {}])) });
+  const managedFields = times && [
+    { manager: 'kubeadm', operation: 'Update', time: times.written, fieldsType: 'FieldsV1', fieldsV1: owned(['kubeconfig']) },
+    {
+      manager: 'kube-controller-manager',
+      operation: 'Update',
+      time: times.signed,
+      fieldsType: 'FieldsV1',
+      fieldsV1: owned(Object.keys(all)),
+    },
+  ];
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'cluster-info', namespace: 'kube-public', resourceVersion: '7', ...(managedFields && { managedFields }) },
+    data: { kubeconfig, ...all },
+  };
+}
