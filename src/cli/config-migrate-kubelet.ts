@@ -4,6 +4,7 @@ import { loadCatalogue, type Minor, OLDEST_MINOR } from '../core/kubelet/catalog
 import { parseCommandLine } from '../core/kubelet/flags/command-line.ts';
 import { renderFlagsEnv } from '../core/kubelet/flags-env.ts';
 import { type KubeletMigration, migrateKubelet, refuseLoss, resultText, stepText } from '../core/kubelet/migrate/migrate-kubelet.ts';
+import type { MigrationStep } from '../core/kubelet/migrate/migration-step.ts';
 import { parseEnvironmentFile, splitCommandWords } from '../core/systemd/environment.ts';
 import type { Services } from '../ports/services.ts';
 import { readMinor } from './minor-option.ts';
@@ -51,13 +52,19 @@ async function report(
   if (newFlags !== undefined) await services.writeLocalFile(newFlags, renderFlagsEnv(flags));
   if (newConfig !== undefined) await services.writeLocalFile(newConfig, text);
   if (format !== 'text') {
-    services.output.stdout(renderDocument({ config: text, flags: flags.map(({ name, value }) => ({ name, value })), steps }, format));
+    services.output.stdout(
+      renderDocument({ config: text, flags: flags.map(({ name, value }) => ({ name, value })), steps: steps.map(stepDocument) }, format),
+    );
     return 0;
   }
   for (const problem of problems) services.output.stderr(`${resultText(problem)}\n`);
   if (hasFlags && newFlags === undefined) services.output.stderr(`flags that stay: ${flags.map(flagOf).join(' ') || 'none'}\n`);
   if (newConfig === undefined) services.output.stdout(text);
   return 0;
+}
+
+function stepDocument({ did, what, message, lossy }: MigrationStep): MigrationStep {
+  return { did, what, message, lossy };
 }
 
 function flagOf({ name, value }: Arg): string {

@@ -1,5 +1,5 @@
 import { AppError } from '../core/errors.ts';
-import { combineFacts, defineFact, type Fact } from '../core/facts/fact.ts';
+import { combineFacts, defineFact } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
 import { type KubeletProcess, kubeletProcess } from '../core/facts/kubelet-process.ts';
 import { kubeletBinary } from '../core/facts/kubelet-version.ts';
@@ -119,15 +119,12 @@ async function readConfigTexts(host: Host, flags: readonly DiskFlag[], minor: Mi
     minor <= LAST_DYNAMIC_MINOR ? flag('dynamic-config-dir') : '',
   ];
   const assigned = dynamicDir === '' ? '' : assignedFile(dynamicDir);
-  const first = await observe(
-    host,
-    combineFacts({ files: fileFacts([configPath, assigned].filter(Boolean)), fragments: fragmentsBelow(dropInDir) }),
-    signal,
-  );
-  const checkpoint = parseAssigned(first.files.get(assigned)?.content ?? '');
+  const first = await observe(host, fileFacts([configPath, assigned].filter(Boolean)), signal);
+  const checkpoint = parseAssigned(first.get(assigned)?.content ?? '');
   const payload = checkpoint === null ? '' : checkpointFile(dynamicDir, checkpoint);
-  const more = [...first.fragments, payload].filter(Boolean);
-  const files = new Map([...first.files, ...(more.length === 0 ? [] : await observe(host, fileFacts(more), signal))]);
+  const second = payload === '' ? [] : await observe(host, fileFacts([payload]), signal);
+  const fragments = dropInDir === '' ? new Map<string, FileFact | null>() : await readFragments(host, dropInDir, signal);
+  const files = new Map([...first, ...second, ...fragments]);
   const read = (path: string): HostText => {
     const text = files.get(path)?.content;
     if (text === undefined) throw missingFile(host.name, path);
@@ -136,23 +133,29 @@ async function readConfigTexts(host: Host, flags: readonly DiskFlag[], minor: Mi
   return {
     configFile: configPath === '' ? null : read(configPath),
     dynamicConfig: payload === '' ? null : read(payload),
-    dropIns: first.fragments.map(read),
-    files: [configPath, payload, ...first.fragments].filter(Boolean).map((path) => ({ path, file: files.get(path) ?? null })),
+    dropIns: [...fragments.keys()].map(read),
+    files: [configPath, payload, ...fragments.keys()].filter(Boolean).map((path) => ({ path, file: files.get(path) ?? null })),
   };
 }
 
-/** The fragments of `--config-dir` in the order the kubelet merges them: directory by directory, names in byte order. */
-function fragmentsBelow(directory: string): Fact<readonly string[]> {
-  if (directory === '') return defineFact({}, () => []);
-  return defineFact({ found: { kind: 'command', argv: ['find', directory, '!', '-type', 'd', '-name', '*.conf'] } }, ({ found }) =>
-    found.exitCode === 0 ? found.stdout.split('\n').filter(Boolean).sort(byPath) : [],
-  );
+/** The fragments of `--config-dir` in the order the kubelet merges them: names in byte order, directories where their name stands. */
+async function readFragments(host: Host, directory: string, signal?: AbortSignal): Promise<ReadonlyMap<string, FileFact | null>> {
+  const listed = defineFact({ names: { kind: 'list', path: directory } }, ({ names }) => names ?? []);
+  const paths = (await observe(host, listed, signal)).toSorted(inByteOrder).map((name) => `${directory.replace(/\/+$/, '')}/${name}`);
+  const facts = await observe(host, fileFacts(paths), signal);
+  const found = new Map<string, FileFact | null>();
+  for (const path of paths) {
+    const file = facts.get(path) ?? null;
+    // Links to directories are not followed.
+    if (file?.type === 'directory' && file.target === undefined)
+      for (const [below, fragment] of await readFragments(host, path, signal)) found.set(below, fragment);
+    else if (path.endsWith('.conf')) found.set(path, file);
+  }
+  return found;
 }
 
-function byPath(a: string, b: string): number {
-  const [left, right] = [a.split('/'), b.split('/')];
-  const at = left.findIndex((step, i) => step !== right[i]);
-  return at < 0 ? 0 : (left[at] as string) < (right[at] ?? '') ? -1 : 1;
+function inByteOrder(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 function foundTexts(paths: readonly string[], files: ReadonlyMap<string, FileFact | null>): readonly FoundText[] {
