@@ -45,6 +45,15 @@ export function findRealBinaries(env: NodeJS.ProcessEnv = process.env): RealBina
   return { apiserver, etcd, controllerManager: find('kube-controller-manager', [folder]) ?? null };
 }
 
+/** Why there is no control plane with its controllers; null when there is. */
+export function whyNoControlPlane(env: NodeJS.ProcessEnv = process.env): string | null {
+  const binaries = findRealBinaries(env);
+  if (typeof binaries === 'string') return binaries;
+  return binaries.controllerManager === null
+    ? `there is no kube-controller-manager in ${env.KUBEBUILDER_ASSETS} (KUBEBUILDER_ASSETS)`
+    : null;
+}
+
 /** Starts etcd and kube-apiserver on free ports of the loopback address, with Node and RBAC authorizers, NodeRestriction and bootstrap tokens. */
 export async function startRealApiServer(
   binaries: RealBinaries,

@@ -1,0 +1,36 @@
+import { describe, it } from 'vitest';
+import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
+import { startApiServer } from '../../src/lab/api-server/server.ts';
+import { findRealBinaries, startRealApiServer, whyNoControlPlane } from '../support/real-apiserver.ts';
+import { requirement } from '../support/requirement.ts';
+import { initObjectsContract } from './init-objects.ts';
+
+const withKubeconfig = (text: string) => kubeCluster({ kubeconfig: { text, file: 'test.conf' } });
+
+initObjectsContract('what init puts into the API server double', async () => {
+  const server = await startApiServer({ controllers: ['bootstrap-signer', 'token-cleaner'] });
+  const cluster = withKubeconfig(server.adminKubeconfig());
+  const close = async () => {
+    await cluster.close();
+    await server.close();
+  };
+  return { cluster, kubeconfig: server.adminKubeconfig(), url: server.url, caPem: server.caPem, close };
+});
+
+const binaries = findRealBinaries();
+const missing = whyNoControlPlane();
+if (typeof binaries === 'string' || missing !== null) {
+  describe.skipIf(requirement('the objects of init in a real cluster', missing))('what init puts into a real cluster', () => {
+    it('is not tested', () => undefined);
+  });
+} else {
+  initObjectsContract('what init puts into a real cluster', async () => {
+    const server = await startRealApiServer(binaries, { withControllerManager: true });
+    const cluster = withKubeconfig(server.adminKubeconfig());
+    const close = async () => {
+      await cluster.close();
+      await server.close();
+    };
+    return { cluster, kubeconfig: server.adminKubeconfig(), url: server.url, caPem: server.authority.certPem, close };
+  });
+}

@@ -1,0 +1,174 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import type { JsonObject } from '../../src/core/json.ts';
+import { dataOf } from '../../src/core/kubernetes/cluster-info.ts';
+import type { KubeObject } from '../../src/core/kubernetes/object.ts';
+import { refOf } from '../../src/core/kubernetes/object-ref.ts';
+import { Secret } from '../../src/core/text/secret.ts';
+import { renderTable } from '../../src/core/text/table.ts';
+import { caPinsOf } from '../../src/core/token/ca-pin.ts';
+import { isSignedBy } from '../../src/core/token/jws.ts';
+import type { Cluster } from '../../src/ports/cluster.ts';
+import { runCommand } from '../support/run-cli.ts';
+
+/** An empty cluster whose controllers run. */
+export interface EmptyWorld {
+  /** As an admin. */
+  readonly cluster: Cluster;
+  readonly kubeconfig: string;
+  readonly url: string;
+  readonly caPem: string;
+  close(): Promise<void>;
+}
+
+const FIXTURE = new URL('../fixtures/kubeadm-1.36.2/cluster-objects/', import.meta.url);
+const recorded = parse(readFileSync(new URL('expected.yaml', FIXTURE), 'utf8')) as KubeObject[];
+const RBAC = { apiVersion: 'rbac.authorization.k8s.io/v1', apiGroup: 'rbac.authorization.k8s.io' };
+/** kubeadm makes it together with admin.conf. */
+const CLUSTER_ADMINS: KubeObject = {
+  apiVersion: RBAC.apiVersion,
+  kind: 'ClusterRoleBinding',
+  metadata: { name: 'kubeadm:cluster-admins' },
+  roleRef: { apiGroup: RBAC.apiGroup, kind: 'ClusterRole', name: 'cluster-admin' },
+  subjects: [{ apiGroup: RBAC.apiGroup, kind: 'Group', name: 'kubeadm:cluster-admins' }],
+};
+const WANTED = [...recorded, CLUSTER_ADMINS];
+
+/** What init puts into a cluster is what kubeadm puts there. */
+export function initObjectsContract(name: string, start: () => Promise<EmptyWorld>): void {
+  describe(name, () => {
+    const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-objects-'));
+    const file = (path: string, text: string): string => {
+      writeFileSync(join(directory, path), text, { mode: 0o600 });
+      return join(directory, path);
+    };
+    const config = file('init.yaml', readFileSync(new URL('input.yaml', FIXTURE), 'utf8'));
+    let world: EmptyWorld;
+    let admin: string;
+    beforeAll(async () => {
+      world = await start();
+      admin = file('admin.conf', world.kubeconfig);
+    });
+    afterAll(async () => {
+      await world?.close();
+      rmSync(directory, { recursive: true, force: true });
+    });
+    const init = (...more: readonly string[]) =>
+      runCommand(['init', '--rootfs', join(directory, 'root'), '--node-name', 'cp-1', '--kubeconfig', admin, ...more]);
+    const tokenNames = async () => {
+      const { items } = await world.cluster.list({ apiVersion: 'v1', kind: 'Secret', namespace: 'kube-system' });
+      return items.map(({ metadata }) => metadata.name).filter((secret) => secret.startsWith('bootstrap-token-'));
+    };
+
+    it('holds the objects that kubeadm makes, equal after defaulting', { timeout: 120_000 }, async () => {
+      const before = Date.now();
+      const { code, stdout, stderr } = await init('--config', config);
+      expect(code, stderr).toBe(0);
+      const rows: string[][] = [];
+      for (const wanted of WANTED) {
+        const found = await world.cluster.get(refOf(wanted));
+        const same = found !== null && JSON.stringify(sorted(recordable(found, world, before))) === JSON.stringify(sorted(wanted));
+        rows.push([
+          wanted.kind,
+          wanted.metadata.namespace ?? '',
+          wanted.metadata.name,
+          found === null ? 'MISSING' : same ? 'equal' : 'DIFFERS',
+        ]);
+      }
+      console.log(`${name}\n${renderTable([['KIND', 'NAMESPACE', 'NAME', 'KUBEADM 1.36.2'], ...rows]).join('\n')}`);
+      for (const wanted of WANTED) expect(recordable(await mustGet(world.cluster, wanted), world, before)).toEqual(wanted);
+      expect(rows).toHaveLength(18);
+      const line = `kubeletadm join ${world.url.replace('https://', '')} --token abcde0.0123456789abcdef --discovery-token-ca-cert-hash ${caPinsOf(world.caPem)?.[0]}`;
+      expect(stdout).toBe(`\nJoin other nodes with:\n\n  ${line}\n\n`);
+      expect(stderr).not.toContain('0123456789abcdef');
+    });
+
+    it('is signed for the token that may sign, and for no other', async () => {
+      const data = dataOf(await mustGet(world.cluster, recorded.find(({ metadata }) => metadata.name === 'cluster-info') as KubeObject));
+      expect(Object.keys(data).sort()).toEqual(['jws-kubeconfig-abcde0', 'kubeconfig']);
+      expect(isSignedBy(data['jws-kubeconfig-abcde0'] ?? '', 'abcde0', new Secret('0123456789abcdef'), data.kubeconfig ?? '')).toBe(true);
+    });
+
+    it('has nothing to do the second time', async () => {
+      const { code, stdout, stderr } = await init('--config', config, '--dry-run', '--exit-code');
+      expect(code, stdout + stderr).toBe(0);
+      expect(stdout).toMatch(/Nothing to do\.\n$/);
+    });
+
+    it('brings back what somebody changed, and leaves what others added', async () => {
+      const rbac = 'rbac.authorization.k8s.io/v1';
+      await world.cluster.delete({ apiVersion: rbac, kind: 'ClusterRoleBinding', name: 'kubeadm:get-nodes' });
+      const role = { apiVersion: rbac, kind: 'Role', namespace: 'kube-public', name: 'kubeadm:bootstrap-signer-clusterinfo' };
+      await world.cluster.patch(role, 'merge', { metadata: { labels: { theirs: 'x' } }, rules: [] });
+      const { code, stderr } = await init('--config', config);
+      expect(code, stderr).toBe(0);
+      expect((await world.cluster.get(role))?.metadata.labels).toEqual({ theirs: 'x' });
+      expect((await world.cluster.get(role))?.rules).toEqual(
+        recorded.find(({ kind, metadata }) => kind === 'Role' && metadata.name === role.name)?.rules,
+      );
+      expect(await world.cluster.get({ apiVersion: rbac, kind: 'ClusterRoleBinding', name: 'kubeadm:get-nodes' })).not.toBeNull();
+    });
+
+    it('without a token: uses one that nodes can join by, and makes one only when there is none', async () => {
+      const tokens = await tokenNames();
+      const used = await init();
+      expect(used.code, used.stderr).toBe(0);
+      expect(used.stdout).toContain('--token abcde0.0123456789abcdef ');
+      expect(await tokenNames()).toEqual(tokens);
+      for (const secret of tokens) await world.cluster.delete({ apiVersion: 'v1', kind: 'Secret', namespace: 'kube-system', name: secret });
+
+      const dry = await init('--dry-run', '-o', 'json');
+      expect(dry.stdout).toContain('"name": "bootstrap-token-dryrun"');
+      expect(await tokenNames()).toEqual([]);
+
+      const made = await init();
+      expect(made.code, made.stderr).toBe(0);
+      const [, token = ''] = / --token (\S+) /.exec(made.stdout) ?? [];
+      expect(token).toMatch(/^[a-z0-9]{6}\.[a-z0-9]{16}$/);
+      expect(await tokenNames()).toEqual([`bootstrap-token-${token.slice(0, 6)}`]);
+      expect(made.stderr).not.toContain(token.slice(7));
+      const again = await init('--skip-token-print', '-v', '9');
+      expect(again.stdout).toContain(' --token <value withheld> ');
+      expect(again.stdout + again.stderr).not.toContain(token.slice(7));
+      expect(await tokenNames()).toHaveLength(1);
+    });
+  });
+}
+
+async function mustGet(cluster: Cluster, object: KubeObject): Promise<KubeObject> {
+  const found = await cluster.get(refOf(object));
+  if (found === null) throw new Error(`there is no ${object.kind} ${object.metadata.name}`);
+  return found;
+}
+
+/** An object of the server in the form of the recording. Documents inside ConfigMaps stay texts: they are the same to the byte. */
+function recordable(found: KubeObject, { url, caPem }: EmptyWorld, before: number): JsonObject {
+  const { name, namespace, labels, annotations } = found.metadata;
+  const metadata = Object.fromEntries(Object.entries({ name, namespace, labels, annotations }).filter(([, value]) => value !== undefined));
+  const { data: _, metadata: __, ...rest } = found;
+  if (found.data === undefined) return { ...rest, metadata } as JsonObject;
+  const data = Object.entries(dataOf(found)).map(([key, value]): [string, string] => [
+    key,
+    found.kind === 'Secret' ? Buffer.from(value, 'base64').toString() : value,
+  ]);
+  const shown = data
+    .filter(([key]) => !key.startsWith('jws-'))
+    .map(([key, value]): [string, string] => {
+      if (key === 'expiration') return [key, Math.abs(Date.parse(value) - before - 7_200_000) < 60_000 ? '@2h@' : value];
+      return [key, value.replace(Buffer.from(caPem).toString('base64'), '@CA@').replace(url, '@SERVER@')];
+    });
+  return { ...rest, metadata, data: Object.fromEntries(shown) } as JsonObject;
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, member]) => [key, sorted(member)]),
+  );
+}
