@@ -14,6 +14,8 @@ import type { Services } from '../ports/services.ts';
 import { VERSION } from '../version.ts';
 import type { CommandOptions } from './program.ts';
 import { flagList, flagText } from './read-options.ts';
+import type { TextOptions, TextVerdict } from './validate-documents.ts';
+import type { KubeletsToAsk } from './validate-kubelets.ts';
 import { type FileVerdict, isOk, type ReportFormat, showVerdicts } from './validate-report.ts';
 
 /** Files read while others are judged. */
@@ -23,22 +25,31 @@ const READ_AHEAD = 32;
 export async function runValidate(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
   const files = [...args, ...flagList(options, 'config')];
   if (files.length === 0) throw usageError('no file to check', "Name one; '-' is standard input");
-  const judgeOptions: FileOptions = {
-    catalogue: await loadCatalogue(),
-    chosen: chosenMinor(flagText(options, 'kubernetesVersion')),
-    lenient: options.lenient === true,
-    allowDeprecated: options.allowDeprecatedApi === true,
-  };
+  const catalogue = await loadCatalogue();
+  const chosen = chosenMinor(flagText(options, 'kubernetesVersion'));
+  const asks = flagText(options, 'kubelet') !== undefined || flagList(options, 'host').length > 0;
+  const kubelets = asks ? await (await import('./validate-kubelets.ts')).openKubelets(services, options, { catalogue, chosen }) : null;
+  const lenient = options.lenient === true;
+  const fileOptions: FileOptions = { catalogue, chosen, lenient, allowDeprecated: options.allowDeprecatedApi === true, kubelets };
+  try {
+    const verdicts = await judgeFiles(services, files, fileOptions);
+    showVerdicts(verdicts, options.output as ReportFormat, services.output, VERSION);
+    return verdicts.every(isOk) ? 0 : 2;
+  } finally {
+    await kubelets?.close();
+  }
+}
+
+async function judgeFiles(services: Services, files: readonly string[], options: FileOptions): Promise<readonly FileVerdict[]> {
   const verdicts: FileVerdict[] = [];
   for (let next = 0; next < files.length; next += READ_AHEAD) {
     const read = files.slice(next, next + READ_AHEAD).map((file) => readFile(services, file));
     for (const { file, text } of await Promise.all(read)) {
-      const problems = typeof text === 'string' ? await judgeFile(text, file, judgeOptions) : text.problems;
+      const problems = typeof text === 'string' ? await judgeFile(text, file, options) : text.problems;
       verdicts.push({ file, problems });
     }
   }
-  showVerdicts(verdicts, options.output as ReportFormat, services.output, VERSION);
-  return verdicts.every(isOk) ? 0 : 2;
+  return verdicts;
 }
 
 /** A file that cannot be read is not right; the others are judged all the same. */
@@ -55,14 +66,24 @@ interface FileOptions {
   readonly chosen: Minor | null;
   readonly lenient: boolean;
   readonly allowDeprecated: boolean;
+  /** Those to ask as well; their versions are what is judged by. */
+  readonly kubelets: KubeletsToAsk | null;
+}
+
+async function judgeFile(text: string, file: string, options: FileOptions): Promise<readonly Problem[]> {
+  const { kubelets, ...own } = options;
+  return kubelets === null
+    ? (await judgeText(text, file, own)).problems
+    : kubelets.judge((asked) => judgeText(text, file, { ...own, ...asked }), file);
 }
 
 /** A KubeletConfiguration is judged by the version asked for, else by that of the ClusterConfiguration beside it, else by the newest. */
-async function judgeFile(text: string, file: string, options: FileOptions): Promise<readonly Problem[]> {
-  const { catalogue, chosen, lenient } = options;
+async function judgeText(text: string, file: string, options: TextOptions): Promise<TextVerdict> {
+  const { chosen, allowDeprecated, ...judgeOptions } = options;
   const parse = async () => (await import('../core/config/source.ts')).parseSource;
-  const own = await judgeKubeletFile(text, file, { minor: chosen ?? NEWEST_MINOR, catalogue, lenient, parse });
-  return own ?? (await import('./validate-documents.ts')).judgeDocuments(text, file, options);
+  const own = await judgeKubeletFile(text, file, { ...judgeOptions, minor: chosen ?? NEWEST_MINOR, parse });
+  if (own !== null) return { problems: own, kubeletText: text };
+  return (await import('./validate-documents.ts')).judgeDocuments(text, file, options);
 }
 
 /** Versions newer than those known are taken: what they may know and we do not is then a warning. */

@@ -9,6 +9,7 @@ import {
   addHostOptions,
   addNodeOptions,
   addPlanOptions,
+  addSshOptions,
   addVerbosity,
   collect,
   collectList,
@@ -134,8 +135,13 @@ function configCommand(program: Command, on: On): void {
     .option('--config <file>', 'a file, as kubeadm names it (repeatable)', collect)
     .option('--allow-deprecated-api', 'no warning about API versions that will go');
   validate
-    .option('--kubernetes-version <version>', 'the kubelet to judge KubeletConfigurations by, e.g. 1.34')
+    .option('--kubernetes-version <version>', 'the kubelet to judge KubeletConfigurations by, e.g. 1.34 (default: the newest known)')
     .option('--lenient', 'unknown and duplicate fields of a KubeletConfiguration are warnings');
+  addSshOptions(
+    validate
+      .option('--kubelet <path>', 'ask this kubelet binary as well; it is not started')
+      .option('--host <[user@]address[:port]>', "ask the kubelet of this host, and judge by its flags and what it runs with (repeatable)", collect),
+  );
   on(validate.addOption(outputOption(['text', 'json', 'sarif'])), async () => (await import('./config-validate.ts')).runValidate);
   addMigrateCommand(config, on);
   const render = addInitOptions(addHostOptions(addNodeOptions(config.command('render').description('Print the files a node would get'))));

@@ -1,25 +1,34 @@
 import { CONFIG_KINDS } from '../core/config/document-header.ts';
+import { documentTexts } from '../core/config/document-text.ts';
 import { loadConfig } from '../core/config/load.ts';
 import type { Problem } from '../core/errors.ts';
-import { type Catalogue, isSupportedMinor, type Minor, NEWEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
-import { judgeKubeletConfiguration } from '../core/kubelet/validate/judge.ts';
+import { isSupportedMinor, type Minor, NEWEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
+import { type JudgeOptions, judgeKubeletConfiguration } from '../core/kubelet/validate/judge.ts';
+
+/** How a file is to be judged; `chosen` is the version asked for. */
+export interface TextOptions extends Omit<JudgeOptions, 'minor' | 'syntax'> {
+  readonly chosen: Minor | null;
+  readonly allowDeprecated: boolean;
+}
+
+export interface TextVerdict {
+  /** In order of position. */
+  readonly problems: readonly Problem[];
+  /** The KubeletConfiguration in the file; null when there is none. */
+  readonly kubeletText: string | null;
+}
 
 /**
  * Judges a file with kubeadm's documents. A KubeletConfiguration among them is judged by the version chosen, else by that of the
  * ClusterConfiguration beside it, else by the newest.
- * @returns all problems in order of position
  */
-export function judgeDocuments(
-  text: string,
-  file: string,
-  options: { readonly catalogue: Catalogue; readonly chosen: Minor | null; readonly lenient: boolean; readonly allowDeprecated: boolean },
-): readonly Problem[] {
-  const { catalogue, chosen, lenient, allowDeprecated } = options;
+export function judgeDocuments(text: string, file: string, { chosen, allowDeprecated, ...options }: TextOptions): TextVerdict {
   const config = loadConfig(text, file, { kinds: CONFIG_KINDS, allowDeprecated });
-  if (config.kubelet === undefined) return config.problems;
+  if (config.kubelet === undefined) return { problems: config.problems, kubeletText: null };
   const declared = parseMinor(config.cluster?.kubernetesVersion ?? '');
   const minor = chosen ?? (declared !== null && isSupportedMinor(declared) ? declared : NEWEST_MINOR);
-  return [...config.problems, ...judgeKubeletConfiguration(config.kubelet, { minor, catalogue, lenient }).problems].sort(byPosition);
+  const { problems } = judgeKubeletConfiguration(config.kubelet, { ...options, minor });
+  return { problems: [...config.problems, ...problems].sort(byPosition), kubeletText: documentTexts(text)[config.kubelet.index] ?? null };
 }
 
 function byPosition(a: Problem, b: Problem): number {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -184,6 +184,53 @@ cannot read ${directory}: it is a directory. Check the path. [INPUT_UNREADABLE]
 
   it('wants a file', async () => {
     expect(await runCommand(['config', 'validate'])).toMatchObject({ code: 2, stderr: /no file to check/ });
+  });
+});
+
+describe('config validate --kubelet', () => {
+  /** Says what it is told to, whatever it is asked about. */
+  function kubelet(name: string, says: string): string {
+    const path = file(
+      name,
+      `#!/bin/sh\nif [ "$1" = --version ]; then echo Kubernetes v1.30.4; exit; fi\necho 'E1121 19:39:44.486318   30208 run.go:72] "command failed" err="${says}"' >&2\nexit 1\n`,
+    );
+    chmodSync(path, 0o755);
+    return path;
+  }
+  const accepts = 'failed to run Kubelet: cannot exit on lock file contention: no lock file specified';
+  const refuses = 'failed to validate kubelet configuration, error: invalid configuration: odd, path: &TypeMeta{Kind:,APIVersion:,}';
+
+  it.each<[string, string, string, readonly string[]]>([
+    ['both accept', accepts, HEADER, []],
+    ['both refuse', refuses, `${HEADER}maxPods: -1\n`, ['3 maxPods KUBELET_OUT_OF_RANGE']],
+    ['it alone refuses', refuses, HEADER, ['1  KUBELET_REFUSES']],
+    ['it alone accepts', accepts, `${HEADER}maxPods: -1\n`, ['3 maxPods KUBELET_OUT_OF_RANGE', '1  KUBELET_ACCEPTS']],
+    ['it reads on where we are strict', accepts, `${HEADER}x: 1\n`, ['3 x CONFIG_UNKNOWN_FIELD']],
+    ['it says nothing that tells', 'oops" x', HEADER, ['1  KUBELET_REFUSES']],
+    ['the file is for kubeadm', refuses, `${KUBEADM}---\n${HEADER}`, ['1  KUBELET_REFUSES']],
+    ['the file is not for kubelets', refuses, KUBEADM, []],
+    ['its version does not know a field', accepts, `${HEADER}failCgroupV1: false\n`, ['3 failCgroupV1 CONFIG_UNKNOWN_FIELD']],
+  ])('compares: %s', async (_, says, text, expected) => {
+    expect(rulesOf(await judge(text, '--kubelet', kubelet('kubelet', says)))).toEqual(expected);
+  });
+
+  it('says which kubelet it was, and why', async () => {
+    const { stderr, code } = await runCommand(['config', 'validate', '--kubelet', kubelet('kubelet', refuses), file('good.yaml', HEADER)]);
+    expect([code, stderr]).toEqual([
+      2,
+      `${directory}/good.yaml:1:1: kubelet v1.30.4 refuses this configuration: the kubelet refuses its configuration: odd. Change what it names. [KUBELET_REFUSES]\n`,
+    ]);
+  });
+
+  it('wants a kubelet, and no other version', async () => {
+    const good = file('good.yaml', HEADER);
+    const none = await runCommand(['config', 'validate', good, '--kubelet', `${directory}/none`]);
+    expect(none).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/none --version names no version of a kubelet.*\[KUBELET_NOT_ASKED\]/),
+    });
+    const other = await runCommand(['config', 'validate', good, '--kubelet', kubelet('kubelet', accepts), '--kubernetes-version', '1.36']);
+    expect(other).toMatchObject({ code: 2, stderr: expect.stringMatching(/--kubernetes-version 1.36, but kubelet v1.30.4 is asked/) });
   });
 });
 

@@ -1,0 +1,90 @@
+import { formatProblem, type Problem, usageError } from '../core/errors.ts';
+import { type Catalogue, formatMinor, type Minor } from '../core/kubelet/catalogue.ts';
+import { compareVerdicts } from '../core/kubelet/validate/compare-verdicts.ts';
+import type { Host } from '../ports/host.ts';
+import type { Services } from '../ports/services.ts';
+import { askKubelet, findKubelet, type KubeletToAsk } from '../workflows/ask-kubelet.ts';
+import type { CommandOptions } from './program.ts';
+import { flagList, flagText, readHostTargets } from './read-options.ts';
+import type { TextOptions, TextVerdict } from './validate-documents.ts';
+
+/** Kubelets that are asked what they say of a file. */
+export interface KubeletsToAsk {
+  /**
+   * Judges a file as each of the kubelets would, asks each, and reports where it differs.
+   * @param judge our verdict, by what is known of a kubelet
+   */
+  judge(judge: (asked: Asked) => Promise<TextVerdict>, file: string): Promise<readonly Problem[]>;
+  close(): Promise<void>;
+}
+
+type Asked = Pick<TextOptions, 'chosen' | 'flags' | 'running' | 'cgroupVersion'>;
+
+/**
+ * Opens the kubelets of `--kubelet` and `--host`.
+ * @throws AppError USAGE when `--kubernetes-version` is another version than a kubelet's; what connecting and finding a kubelet throw
+ */
+export async function openKubelets(
+  services: Services,
+  options: CommandOptions,
+  { catalogue, chosen }: { readonly catalogue: Catalogue; readonly chosen: Minor | null },
+): Promise<KubeletsToAsk> {
+  const path = flagText(options, 'kubelet');
+  const { signal } = services;
+  const hosts: Host[] = [];
+  const close = async (): Promise<void> => {
+    for (const host of hosts) await host.close();
+  };
+  const kubelets: KubeletToAsk[] = [];
+  try {
+    for (const target of await readHostTargets(services, options)) {
+      const host = await services.connectHost(target.address === LOCAL ? {} : target);
+      hosts.push(host);
+      const asNode = flagList(options, 'host').length > 0;
+      const kubelet = await findKubelet(host, { catalogue, asNode, signal, ...(path === undefined ? {} : { path }) });
+      if (chosen !== null && chosen !== kubelet.minor)
+        throw usageError(`--kubernetes-version ${formatMinor(chosen)}, but ${nameOf(kubelet)} is asked`, 'Leave the version out');
+      kubelets.push(kubelet);
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    close,
+    judge: async (judge, file) => {
+      const problems: Problem[] = [];
+      for (const kubelet of kubelets) problems.push(...(await judgeAndAsk(kubelet, judge, file, { catalogue, signal })));
+      return [...new Map(problems.map((problem) => [formatProblem(problem), problem])).values()];
+    },
+  };
+}
+
+async function judgeAndAsk(
+  kubelet: KubeletToAsk,
+  judge: (asked: Asked) => Promise<TextVerdict>,
+  file: string,
+  options: { readonly catalogue: Catalogue; readonly signal: AbortSignal },
+): Promise<readonly Problem[]> {
+  const { minor, flags, running, cgroupVersion } = kubelet;
+  const { problems, kubeletText } = await judge({
+    chosen: minor,
+    flags,
+    ...(running === null ? {} : { running }),
+    ...(cgroupVersion === null ? {} : { cgroupVersion }),
+  });
+  if (kubeletText === null) return problems;
+  const accepts = problems.every(({ severity, code }) => severity === 'warning' || NO_REASON.has(code));
+  const acceptance = await askKubelet(kubelet, kubeletText, options);
+  return [...problems, ...compareVerdicts(acceptance, { file, accepts }, nameOf(kubelet))];
+}
+
+/** Errors to us, while the kubelet reads on. */
+const NO_REASON: ReadonlySet<string> = new Set(['CONFIG_UNKNOWN_FIELD', 'CONFIG_DUPLICATE_FIELD']);
+
+/** This machine, as `--host` and as its transport name it. */
+const LOCAL = 'localhost';
+
+function nameOf({ version, host }: KubeletToAsk): string {
+  return `kubelet ${version}${host.name === LOCAL ? '' : ` of ${host.name}`}`;
+}
