@@ -26,7 +26,9 @@ export function localInput(stdin: NodeJS.ReadableStream): InputFiles {
           },
           { exitCode: 2 },
         );
-      const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch((cause: unknown) => refuse(directory, cause));
+      const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch((cause: unknown) =>
+        refuse(directory, cause),
+      );
       const paths = entries.filter((entry) => !entry.isDirectory()).map((entry) => join(entry.parentPath, entry.name));
       const named = paths
         .map((path) => ({ path, name: relative(directory, path).split(sep).join('/') }))
