@@ -1,5 +1,5 @@
 import type { ExitCode } from '../core/errors.ts';
-import type { Lab } from '../ports/services.ts';
+import type { Lab, Output } from '../ports/services.ts';
 import type { CommandServices } from './program.ts';
 
 /**
@@ -8,30 +8,28 @@ import type { CommandServices } from './program.ts';
  */
 export async function runLabDemo(services: CommandServices, lab: Lab): Promise<ExitCode> {
   const say = (text: string): void => services.output.stdout(`${text}\n`);
-  const run = async (argv: readonly string[]): Promise<ExitCode> => {
-    say(
-      `\n$ kubeletadm ${argv.map((word) => (word === lab.token.reveal() ? '[token]' : word.replaceAll(lab.directory, '$LAB'))).join(' ')}`,
-    );
-    return services.runCommand(argv);
+  const run = async (argv: readonly string[], output = services.output): Promise<ExitCode> => {
+    const shown = argv.map((word, i) => (argv[i - 1] === '--token' ? '[token]' : word.replaceAll(lab.directory, '$LAB')));
+    say(`\n$ kubeletadm ${shown.join(' ')}`);
+    return services.runCommand(argv, output);
   };
   const ssh = ['--ssh-config', lab.sshConfig] as const;
   const [first, ...others] = lab.hosts.map(({ name }) => name);
-  const init = ['init', '--kubeconfig', lab.kubeconfig, ...ssh, '--host', first ?? '', '--token', lab.token.reveal()];
-  const joinAll = [
-    'join',
-    lab.server.replace(/^https:\/\//, ''),
-    '--token',
-    lab.token.reveal(),
-    '--ca-cert',
-    lab.caFile,
-    ...ssh,
-    ...others.flatMap((name) => ['--host', name]),
-  ];
+  const init = ['init', '--kubeconfig', lab.kubeconfig, ...ssh, '--host', first ?? ''];
   say(`A lab in ${lab.directory}: an API server at ${lab.server} and ${lab.hosts.length} hosts behind SSH servers of their own.`);
   say('\n# 1. The first node: its kubelet is configured and started, the configuration for all others is uploaded.');
-  for (const step of [init]) if ((await run(step)) !== 0) return 1;
+  let printed = '';
+  const keeping: Output = {
+    ...services.output,
+    stdout: (text) => {
+      printed += text;
+      services.output.stdout(text);
+    },
+  };
+  if ((await run(init, keeping)) !== 0) return 1;
+  const joinAll = [...joinCommandIn(printed), ...ssh, ...others.flatMap((name) => ['--host', name])];
   say(
-    '\n# 2. The others join with what is in the cluster; what differs by host is detected there (node2 has systemd-resolved) or declared.',
+    '\n# 2. The others join by the command that init printed, with what is in the cluster; what differs by host is detected there (node2 has systemd-resolved) or declared.',
   );
   if ((await run([...joinAll, '--set', 'maxPods=60'])) !== 0) return 1;
   say('\n# 3. What is on the hosts now.');
@@ -67,4 +65,9 @@ export async function runLabDemo(services: CommandServices, lab: Lab): Promise<E
     `\nKubelet starts: ${starts}. ${second.every((code) => code === 0) ? 'Nothing pending.' : 'CHANGES ARE PENDING.'} Keep a lab up to play with: kubeletadm lab`,
   );
   return second.every((code) => code === 0) ? 0 : 1;
+}
+
+/** The words of the command that init printed for other nodes. */
+function joinCommandIn(printed: string): readonly string[] {
+  return /^ *kubeletadm (join .*)$/m.exec(printed)?.[1]?.split(' ').filter(Boolean) ?? ['join'];
 }

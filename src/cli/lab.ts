@@ -30,6 +30,7 @@ ${hosts}
 Try, in another terminal:
   kubeletadm init --kubeconfig ${lab.kubeconfig} ${flags} --host node1 --token ${lab.token.reveal()} --dry-run
   kubeletadm join ${endpoint} --token ${lab.token.reveal()} --ca-cert ${lab.caFile} ${flags} --host node2
+  kubeletadm token create --print-join-command --kubeconfig ${lab.kubeconfig}
   kubectl --kubeconfig ${lab.kubeconfig} -n kube-system get configmap kubelet-config -o yaml
   ssh -F ${lab.sshConfig} node1 ls
 

@@ -1,6 +1,6 @@
 import { Command, type CommanderError } from 'commander';
 import { type ExitCode, usageError } from '../core/errors.ts';
-import type { Services } from '../ports/services.ts';
+import type { Output, Services } from '../ports/services.ts';
 import { INIT_PHASES, JOIN_PHASES, RESET_PHASES } from '../workflows/phase-lists.ts';
 import { addKnowledgeCommands, addMigrateCommand, addNodeCommands } from './knowledge-commands.ts';
 import { addNodeLifecycleCommands } from './node-lifecycle-commands.ts';
@@ -25,7 +25,7 @@ export type CommandOptions = Readonly<Record<string, unknown>>;
 
 /** What commands get: the services, and other command lines to run. */
 export interface CommandServices extends Services {
-  runCommand(argv: readonly string[]): Promise<ExitCode>;
+  runCommand(argv: readonly string[], output?: Output): Promise<ExitCode>;
 }
 
 /**

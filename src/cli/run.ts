@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander';
 import type { ExitCode } from '../core/errors.ts';
 import type { Services } from '../ports/services.ts';
-import { buildProgram } from './program.ts';
+import { buildProgram, type CommandServices } from './program.ts';
 import { showProblem } from './show-problem.ts';
 
 /**
@@ -11,7 +11,10 @@ import { showProblem } from './show-problem.ts';
  */
 export async function runCli(argv: readonly string[], services: Services, version: string): Promise<ExitCode> {
   let code: ExitCode = 0;
-  const commands = { ...services, runCommand: (line: readonly string[]) => runCli(line, services, version) };
+  const commands: CommandServices = {
+    ...services,
+    runCommand: (line, output = services.output) => runCli(line, { ...services, output }, version),
+  };
   const program = buildProgram(
     commands,
     (result) => {
