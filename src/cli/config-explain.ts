@@ -19,7 +19,6 @@ export async function runExplain(services: Services, args: readonly string[], op
   const explanation = explain(args[0] ?? '', {
     catalogue: await loadCatalogue(),
     minor,
-    rulesOf: () => [],
     recursive: options.recursive === true,
   });
   const format = formatOf(options);

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../../src/core/json.ts';
 import { loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
 import { renderNodeExplanation } from '../../../src/core/kubelet/effective/render-node-explanation.ts';
 import { explainHostKubelet, explainNodeKubelet } from '../../../src/workflows/explain-kubelet.ts';
@@ -63,7 +64,7 @@ function host({ files = FILES, argv = RUNNING, version = 'v1.36.2', diskVersion 
 }
 
 /** A cluster with the Node, and the kubelet's own word behind its proxy. */
-function cluster(name: string, config: object): FakeCluster {
+function cluster(name: string, config: JsonObject): FakeCluster {
   const node = {
     apiVersion: 'v1',
     kind: 'Node',

@@ -11,8 +11,6 @@ export interface ExplainOptions {
   readonly catalogue: Catalogue;
   /** The kubelet it is explained for. */
   readonly minor: Minor;
-  /** What that kubelet refuses in a field, in words. */
-  readonly rulesOf: (path: string) => readonly string[];
   /** Members of members too. */
   readonly recursive?: boolean;
 }

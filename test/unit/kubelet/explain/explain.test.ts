@@ -8,7 +8,7 @@ import { renderExplanation } from '../../../../src/core/kubelet/explain/render-e
 const catalogue = await loadCatalogue();
 
 function options(version = '1.36', change: Partial<ExplainOptions> = {}): ExplainOptions {
-  return { catalogue, minor: parseMinor(version) as number, rulesOf: () => [], ...change };
+  return { catalogue, minor: parseMinor(version) as number, ...change };
 }
 
 describe('explain, as printed', () => {
@@ -77,6 +77,31 @@ describe('explain', () => {
 
   it('has no guess where nothing is near', () => {
     expect(() => explain('zzzzzzzzzzzz', options())).toThrow('kubeletadm config explain lists the fields');
+  });
+});
+
+describe('rules of fields', () => {
+  it.each<[string, string, readonly string[]]>([
+    ['healthzPort', '1.36', ['must be a port from 1 to 65535, or 0 for none']],
+    ['containerLogMaxFiles', '1.36', ['must be 2 or more']],
+    ['containerLogMaxFiles', '1.32', ['must be 2 or more; else it does not start']],
+    ['systemReserved', '1.30', ['each name must be cpu, memory, ephemeral-storage or pid; else it does not start']],
+    ['cpuCFSQuotaPeriod', '1.36', ['must be from 1ms to 1s']],
+    ['memorySwap.swapBehavior', '1.36', ['must be LimitedSwap or NoSwap']],
+    ['cgroupDriver', '1.30', ['must be systemd or cgroupfs; else it does not start']],
+    ['shutdownGracePeriodCriticalPods', '1.30', ['must be 0s or at least 1s', 'must be at most shutdownGracePeriod, which it is part of']],
+    ['resolvConf', '1.36', []],
+  ])('%s of %s', (name, version, rules) => {
+    expect(explain(name, options(version))).toMatchObject({ rules });
+  });
+
+  it('name no value that was only tried', () => {
+    for (const version of ['1.21', '1.29', '1.36']) {
+      for (const name of catalogue.fields.keys()) {
+        const { rules } = explain(name, options(version)) as { readonly rules: readonly string[] };
+        expect(rules.filter((rule) => /no such word|a\/b|2147483648|2400h|1ns/.test(rule))).toEqual([]);
+      }
+    }
   });
 });
 
