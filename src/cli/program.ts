@@ -109,6 +109,10 @@ function resetCommand(program: Command, on: On): void {
       .option('--cri-socket <socket>', 'socket of the container runtime (default: detected)')
       .option('--cert-dir <dir>', 'directory of the certificates (default: /etc/kubernetes/pki)')
       .option('--cleanup-tmp-dir', 'empty /etc/kubernetes/tmp as well')
+      .option('--delete-node', 'stop the kubelet and delete its Node as well (pods are not drained); needs credentials of an administrator')
+      .option('--node-name <name>', 'with --delete-node: the Node (default: the one the host is registered as)')
+      .option('--kubeconfig <file>', 'with --delete-node: credentials of an administrator (default: as for init)')
+      .option('--context <name>', 'context of the kubeconfig')
       .option('-f, --force', 'do not ask');
   const reset = on(options(program.command('reset').description('Take off a host what init or join put there')), load);
   reset.addHelpText('after', () => `\nPhases:\n${phaseLines(RESET_PHASES)}\n\n${RESET_EXAMPLES}`);
@@ -218,8 +222,8 @@ Examples:
 const RESET_EXAMPLES = `Examples:
   # what would be removed
   kubeletadm reset --host node2 --dry-run
-  # after kubectl drain node2 and kubectl delete node node2
-  kubeletadm reset --host node2 --force`;
+  # after kubectl drain node2
+  kubeletadm reset --host node2 --force --delete-node --kubeconfig admin.conf`;
 
 /** Turns what commander throws into ours; null: help or version was printed, all is well. */
 export function usageOf(error: CommanderError): ReturnType<typeof usageError> | null {

@@ -1,10 +1,11 @@
 import { mergeResetFlags } from '../core/config/flags.ts';
 import { type ExitCode, usageError } from '../core/errors.ts';
-import type { Services } from '../ports/services.ts';
-import { RESET_LEAVES, resetWorkflow } from '../workflows/reset.ts';
+import type { HostTarget, Services } from '../ports/services.ts';
+import { resetWorkflow } from '../workflows/reset.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
+import { type OpenedCluster, openCluster } from './open-cluster.ts';
 import type { CommandOptions } from './program.ts';
-import { flagList, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
+import { flagList, flagText, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 
 /** `reset` and `reset phase NAME...`. */
@@ -20,25 +21,41 @@ export async function runReset(services: Services, args: readonly string[], opti
       targets.map(({ address, rootDir }) => address ?? rootDir ?? 'this machine'),
     );
   const skipPhases = reset.skipPhases ?? [];
-  const code = await runOnHosts(services, {
-    workflow: resetWorkflow,
-    targets,
-    cluster: null,
-    workflowOptions: {
-      reset,
-      ignorePreflightErrors: flagList(options, 'ignorePreflightErrors'),
-      skipPreflight: [...flagList(options, 'skipPhases'), ...skipPhases].includes('preflight'),
+  const nodeName = flagText(options, 'nodeName');
+  const opened = await openForDeletion(services, options, targets);
+  try {
+    return await runOnHosts(services, {
+      workflow: resetWorkflow,
+      targets,
+      cluster: opened?.cluster ?? null,
+      workflowOptions: {
+        reset,
+        ignorePreflightErrors: flagList(options, 'ignorePreflightErrors'),
+        skipPreflight: [...flagList(options, 'skipPhases'), ...skipPhases].includes('preflight'),
+        dryRun,
+        ...(opened === null ? {} : { deleteNode: nodeName === undefined ? {} : { nodeName } }),
+      },
+      options,
+      reporter: services.reporter({ verbosity: verbosityOf(options), format: 'text' }),
+      warnings,
       dryRun,
-    },
-    options,
-    reporter: services.reporter({ verbosity: verbosityOf(options), format: 'text' }),
-    warnings,
-    dryRun,
-    skipPhases,
-    ...(args.length === 0 ? {} : { onlyPhase: args.join('/') }),
-  });
-  if (!dryRun) services.output.stderr(`Left as it is:\n${RESET_LEAVES.map((item) => `  ${item}\n`).join('')}`);
-  return code;
+      skipPhases,
+      ...(args.length === 0 ? {} : { onlyPhase: args.join('/') }),
+    });
+  } finally {
+    await opened?.cluster?.close();
+  }
+}
+
+/** The cluster with `--delete-node`; without it none is talked to. */
+async function openForDeletion(services: Services, options: CommandOptions, targets: readonly HostTarget[]): Promise<OpenedCluster | null> {
+  const named = flagText(options, 'nodeName') !== undefined;
+  if (options.deleteNode !== true) {
+    if (named) throw usageError('--node-name is for --delete-node', 'Add --delete-node, or leave it out');
+    return null;
+  }
+  if (named && targets.length > 1) throw usageError('--node-name is for one host, and several were given', 'Reset them one by one');
+  return openCluster(services, options, { dryRun: false, staged: false });
 }
 
 async function confirmReset(services: Services, hosts: readonly string[]): Promise<void> {

@@ -38,5 +38,7 @@ export const UPGRADE_NODE_PHASES: readonly PhaseHelp[] = [
 /** The phases of reset, in order. */
 export const RESET_PHASES: readonly PhaseHelp[] = [
   PREFLIGHT,
+  { name: 'delete-node', short: 'Stop the kubelet and delete the Node (with --delete-node)' },
   { name: 'cleanup-node', short: 'Stop the kubelet and remove what init or join wrote' },
+  { name: 'leftovers', short: 'Say what is left on the host' },
 ];

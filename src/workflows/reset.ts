@@ -5,42 +5,75 @@ import { aboutHost } from '../core/errors.ts';
 import { criSockets } from '../core/facts/cri-socket.ts';
 import { combineFacts, type Fact } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
+import { clientIdentity } from '../core/facts/kubelet-identity.ts';
 import { operatingSystem } from '../core/facts/operating-system.ts';
+import { readFlagsEnv } from '../core/kubelet/flags-env.ts';
+import { NODE_MEMORY_PATH } from '../core/node-memory/node-memory.ts';
 import { type Finding, judgeFindings } from '../core/preflight/check.ts';
 import { observe } from '../engine/observe.ts';
 import type { PhaseContext } from '../engine/phase.ts';
 import type { Prepared, Workflow } from '../engine/run-workflow.ts';
 import { type CleanupNodeInput, cleanupNode } from '../phases/cleanup-node.ts';
+import { type DeleteNodeInput, deleteNode } from '../phases/delete-node.ts';
+import { listLeftovers } from '../phases/list-leftovers.ts';
+import { mayDo } from './may-do.ts';
+import { selectPhase } from './select-phase.ts';
 
 export interface ResetOptions {
   readonly reset: ResetConfiguration;
   readonly ignorePreflightErrors: readonly string[];
   readonly skipPreflight: boolean;
   readonly dryRun: boolean;
+  /** Deletes the Node too: of this name, or of the one the host knows. Needs a cluster. */
+  readonly deleteNode?: { readonly nodeName?: string };
+}
+
+export interface ResetInput {
+  readonly cleanup: CleanupNodeInput;
+  readonly deleteNode: DeleteNodeInput;
 }
 
 /** Takes off a host what init or join put there. */
-export const resetWorkflow: Workflow<ResetOptions, CleanupNodeInput> = { name: 'reset', phases: [cleanupNode], prepare: prepareReset };
+export const resetWorkflow: Workflow<ResetOptions, ResetInput> = {
+  name: 'reset',
+  phases: [
+    selectPhase(deleteNode, (input) => input.deleteNode),
+    selectPhase(cleanupNode, (input) => input.cleanup),
+    selectPhase(listLeftovers, () => null),
+  ],
+  prepare: prepareReset,
+};
 
 const INSTANCE_CONFIG = '/var/lib/kubelet/instance-config.yaml';
 const ETCD_MANIFEST = '/etc/kubernetes/manifests/etcd.yaml';
-const FACTS = combineFacts({ os: operatingSystem, sockets: criSockets(null), files: fileFacts([INSTANCE_CONFIG, ETCD_MANIFEST]) });
+const FLAGS_ENV = '/var/lib/kubelet/kubeadm-flags.env';
+const MACHINE_ID = '/etc/machine-id';
+const FACTS = combineFacts({
+  os: operatingSystem,
+  sockets: criSockets(null),
+  identity: clientIdentity,
+  files: fileFacts([INSTANCE_CONFIG, ETCD_MANIFEST, NODE_MEMORY_PATH, FLAGS_ENV, MACHINE_ID]),
+});
 
 type ResetFacts = typeof FACTS extends Fact<infer T> ? T : never;
 
-async function prepareReset(context: PhaseContext, options: ResetOptions): Promise<Prepared<CleanupNodeInput>> {
+async function prepareReset(context: PhaseContext, options: ResetOptions): Promise<Prepared<ResetInput>> {
   const facts = await observe(context.host, FACTS, context.signal);
   const used = endpointOf(facts.files.get(INSTANCE_CONFIG)?.content ?? '');
   const { certificatesDir, criSocket, cleanupTmpDir, unmountFlags, ignorePreflightErrors } = aboutHost(context.host.name, () =>
     applyResetDefaults(options.reset, { criSockets: used === null ? facts.sockets : [used] }),
   );
+  const nodeName = options.deleteNode === undefined ? null : (options.deleteNode.nodeName ?? nodeNameOf(facts));
   const { errors, warnings } = judgeFindings(
-    options.skipPreflight ? [] : resetFindings(facts, options),
+    options.skipPreflight ? [] : [...resetFindings(facts, options), ...(await deletionFindings(context, facts, nodeName))],
     [...options.ignorePreflightErrors, ...(ignorePreflightErrors ?? [])],
     context.host.name,
   );
   return {
-    input: { certificatesDir, criSocket, cleanupTmpDir: cleanupTmpDir === true, unmountFlags: unmountFlags ?? [] },
+    input: {
+      cleanup: { certificatesDir, criSocket, cleanupTmpDir: cleanupTmpDir === true, unmountFlags: unmountFlags ?? [] },
+      deleteNode: { nodeName },
+    },
     warnings: warnings.map(({ id, message }) => ({ code: id, message })),
     refusals: errors,
   };
@@ -61,17 +94,36 @@ function resetFindings({ os, files }: ResetFacts, { dryRun }: ResetOptions): rea
   return findings;
 }
 
+/** The name the host is registered by: of its certificate, the flag, its memory, else its own. */
+function nodeNameOf({ identity, files, os }: ResetFacts): string | null {
+  const certified = identity.state === 'usable' ? /^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] : undefined;
+  const words = readFlagsEnv(files.get(FLAGS_ENV)?.content ?? '');
+  const overridden = words.findLast((word) => word.startsWith('--hostname-override='))?.slice('--hostname-override='.length);
+  const remembered = /^ {2}name: (.+)$/m.exec(files.get(NODE_MEMORY_PATH)?.content ?? '')?.[1];
+  return certified ?? overridden ?? remembered ?? os.hostname;
+}
+
+/** What speaks against deleting the Node: it is another host's, or the credentials do not reach that far. Asked before anything is stopped. */
+async function deletionFindings({ cluster }: PhaseContext, { files }: ResetFacts, nodeName: string | null): Promise<readonly Finding[]> {
+  if (nodeName === null || cluster === null) return [];
+  const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
+  if (node === null) return [];
+  const own = files.get(MACHINE_ID)?.content?.trim() ?? '';
+  const { nodeInfo = {} } = (node.status ?? {}) as { readonly nodeInfo?: { readonly machineID?: string } };
+  const theirs = nodeInfo.machineID ?? '';
+  if (own !== '' && theirs !== '' && own !== theirs) {
+    const message = `Node ${nodeName} is of another host: its machine-id is ${theirs}, this host's is ${own}`;
+    const mend = 'Name the Node of this host with --node-name, or reset without --delete-node';
+    return [{ id: 'NodeOfAnotherHost', severity: 'error', message, mend }];
+  }
+  if (await mayDo(cluster, { verb: 'delete', group: '', resource: 'nodes', name: nodeName })) return [];
+  const mend = 'Give the credentials of an administrator with --kubeconfig; those of a node never reach that far';
+  return [{ id: 'NodeDeletable', severity: 'error', message: `the credentials may not delete Node ${nodeName}`, mend }];
+}
+
 /** The runtime the kubelet was set up with. */
 function endpointOf(instanceConfig: string): string | null {
   const root = parseSource(instanceConfig, INSTANCE_CONFIG).documents[0]?.root ?? null;
   const value = entryOf(root, 'containerRuntimeEndpoint')?.value;
   return value?.kind === 'scalar' && typeof value.scalar.value === 'string' && value.scalar.value !== '' ? value.scalar.value : null;
 }
-
-/** What reset leaves on a host, as kubeadm does: not ours to remove, or not ours alone. */
-export const RESET_LEAVES: readonly string[] = [
-  'the Node object and its certificate signing requests (kubectl delete node NAME)',
-  '/etc/cni/net.d and the rules of iptables, nftables and IPVS',
-  '~/.kube/config',
-  '/etc/default/kubelet or /etc/sysconfig/kubelet, kubelet.service and its drop-ins; the unit stays enabled',
-];

@@ -1,32 +1,42 @@
 import { describe, expect, it } from 'vitest';
 import { resetWorkflow } from '../../../src/workflows/reset.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
+import { type FakeCluster, fakeCluster } from '../../support/fake-cluster.ts';
 import { type FakeHostOptions, fakeHost } from '../../support/fake-host.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
 const SOCKET = { type: 'socket', mode: 0o660, owner: 'root:root' } as const;
 const SOCKETS = { '/var/run/containerd/containerd.sock': SOCKET, '/var/run/crio/crio.sock': SOCKET };
 const COMMANDS = {
+  date: { exitCode: 0, stdout: '1800000000\n' },
   id: { exitCode: 0, stdout: '0\n' },
+  // Both its machine and its name.
   uname: { exitCode: 0, stdout: 'x86_64\n' },
   hostname: { exitCode: 0, stdout: 'n\n' },
 };
 
-async function prepare(files: FakeHostOptions['files'] = {}, options: { ignore?: readonly string[] } = {}) {
+interface PrepareOptions {
+  readonly ignore?: readonly string[];
+  readonly cluster?: FakeCluster;
+  readonly nodeName?: string;
+}
+
+async function prepare(files: FakeHostOptions['files'] = {}, options: PrepareOptions = {}) {
   const host = fakeHost({ files, commands: COMMANDS });
-  const context = { host, cluster: null, clock: fakeClock(), reporter: recordingReporter() };
+  const context = { host, cluster: options.cluster ?? null, clock: fakeClock(), reporter: recordingReporter() };
   return resetWorkflow.prepare(context, {
     reset: {},
     ignorePreflightErrors: options.ignore ?? [],
     skipPreflight: false,
     dryRun: false,
+    ...(options.cluster === undefined ? {} : { deleteNode: options.nodeName === undefined ? {} : { nodeName: options.nodeName } }),
   });
 }
 
 describe('prepareReset', () => {
   it('takes the runtime the kubelet was set up with, where there are several', async () => {
     const instance = { '/var/lib/kubelet/instance-config.yaml': 'containerRuntimeEndpoint: "unix:///var/run/crio/crio.sock"\n' };
-    expect((await prepare({ ...SOCKETS, ...instance })).input.criSocket).toBe('unix:///var/run/crio/crio.sock');
+    expect((await prepare({ ...SOCKETS, ...instance })).input.cleanup.criSocket).toBe('unix:///var/run/crio/crio.sock');
   });
 
   it('names the host where it cannot tell the runtime', async () => {
@@ -38,5 +48,36 @@ describe('prepareReset', () => {
     expect((await prepare(manifest)).refusals).toMatchObject([{ code: 'EtcdMember', host: 'node1' }]);
     expect(await prepare(manifest, { ignore: ['EtcdMember'] })).toMatchObject({ refusals: [], warnings: [{ code: 'EtcdMember' }] });
     expect((await prepare()).refusals).toEqual([]);
+  });
+
+  describe('with --delete-node', () => {
+    const node = (name: string, machineID: string) => ({
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name },
+      status: { nodeInfo: { machineID } },
+    });
+    const flags = { '/var/lib/kubelet/kubeadm-flags.env': 'KUBELET_KUBEADM_ARGS="--hostname-override=w1"\n' };
+
+    it.each([
+      ['the flag', flags, undefined, 'w1'],
+      ['what was given', flags, 'w9', 'w9'],
+      [
+        "the host's memory",
+        { '/var/lib/kubelet/kubeletadm-node.yaml': 'kind: NodeMemory\nnodeRegistration:\n  criSocket: x\n  name: w2\noverlays: []\n' },
+        undefined,
+        'w2',
+      ],
+      ['the host name', {}, undefined, 'x86_64'],
+    ] as const)('takes the name of %s', async (_, files, nodeName, expected) => {
+      const { input } = await prepare(files, { cluster: fakeCluster(), ...(nodeName === undefined ? {} : { nodeName }) });
+      expect(input.deleteNode).toEqual({ nodeName: expected });
+    });
+
+    it('refuses to delete the Node of another host', async () => {
+      const cluster = fakeCluster({ objects: [node('w1', 'aaaa')] });
+      const found = await prepare({ ...flags, '/etc/machine-id': 'bbbb\n' }, { cluster });
+      expect(found.refusals).toMatchObject([{ code: 'NodeOfAnotherHost', message: expect.stringContaining('its machine-id is aaaa') }]);
+    });
   });
 });

@@ -1,0 +1,26 @@
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import type { Cluster } from '../ports/cluster.ts';
+
+export interface AskedPermission {
+  readonly verb: string;
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource?: string;
+  readonly name?: string;
+}
+
+/**
+ * Asks the API server whether the credentials may do something (SelfSubjectAccessReview): before anything is begun that would need it.
+ * @throws what `Cluster` throws
+ */
+export async function mayDo(cluster: Cluster, resourceAttributes: AskedPermission): Promise<boolean> {
+  const review = {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SelfSubjectAccessReview',
+    metadata: {},
+    spec: { resourceAttributes: { ...resourceAttributes } },
+  };
+  const answer = await cluster.create(review as unknown as KubeObject);
+  return (answer.status as { readonly allowed?: boolean } | undefined)?.allowed === true;
+}

@@ -1,0 +1,96 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
+import { startLab } from '../../src/lab/lab.ts';
+import type { Cluster } from '../../src/ports/cluster.ts';
+import type { Lab } from '../../src/ports/services.ts';
+import { runCommand } from '../support/run-cli.ts';
+import { readTree } from '../support/tree.ts';
+import { untilTrue } from '../support/until-true.ts';
+
+describe('reset', { timeout: 120_000 }, () => {
+  let directory: string;
+  let lab: Lab;
+  let admin: Cluster;
+  const shared = (): string[] => ['--ssh-config', lab.sshConfig];
+  const join2 = () =>
+    runCommand([
+      'join',
+      lab.server.replace('https://', ''),
+      '--token',
+      lab.token.reveal(),
+      '--ca-cert',
+      lab.caFile,
+      '--host',
+      'node2',
+      ...shared(),
+    ]);
+  const reset = (...args: string[]) => runCommand(['reset', '--host', 'node2', '--force', ...shared(), ...args]);
+  const node = () => admin.get({ apiVersion: 'v1', kind: 'Node', name: 'node2' });
+  const tree = () => readTree(lab.hosts[1]?.rootDir ?? '', (path) => path);
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'ka-reset-'));
+    lab = await startLab({ directory, hosts: 2 });
+    admin = kubeCluster({ kubeconfig: { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig } });
+    const init = ['init', '--kubeconfig', lab.kubeconfig, '--host', 'node1', '--token', lab.token.reveal(), ...shared()];
+    expect((await runCommand(init)).code).toBe(0);
+    expect((await join2()).code).toBe(0);
+    await untilTrue(async () => (await node()) !== null);
+  });
+  afterAll(async () => {
+    await admin?.close();
+    await lab?.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  it('asks everything before it stops anything: credentials that may not delete Nodes are refused', async () => {
+    const before = tree();
+    const own = join(directory, 'node2.conf');
+    const kubeconfig = readFileSync(join(lab.hosts[1]?.rootDir ?? '', 'etc/kubernetes/kubelet.conf'), 'utf8');
+    const { writeFileSync } = await import('node:fs');
+    writeFileSync(own, kubeconfig.replaceAll('/var/lib/kubelet', join(lab.hosts[1]?.rootDir ?? '', 'var/lib/kubelet')), { mode: 0o600 });
+    const { code, stderr } = await reset('--delete-node', '--kubeconfig', own);
+    expect(code, stderr).toBe(3);
+    expect(stderr).toContain('node2: preflight: the credentials may not delete Node node2');
+    expect(tree()).toEqual(before);
+  });
+
+  it('shows what it would do', async () => {
+    const { code, stdout } = await reset('--delete-node', '--kubeconfig', lab.kubeconfig, '--dry-run');
+    expect(code).toBe(0);
+    expect(stdout).toContain('- [delete-node] delete Node node2: --delete-node was given');
+    expect(stdout).toContain('- [cleanup-node] remove-file /etc/kubernetes/kubelet.conf');
+    expect(await node()).not.toBeNull();
+  });
+
+  it('takes off what join put there, deletes the Node and says what is left', async () => {
+    const { code, stderr } = await reset('--delete-node', '--kubeconfig', lab.kubeconfig);
+    expect(code, stderr).toBe(0);
+    expect(await node()).toBeNull();
+    expect(Object.keys(tree()).filter((path) => /^(var\/lib\/kubelet|etc\/kubernetes)\//.test(path))).toEqual([]);
+    expect(stderr).toContain('[leftovers] left: /etc/systemd/system/kubelet.service.d (10-kubeadm.conf); to remove it: rm -r');
+    expect(stderr.indexOf('deleted Node node2')).toBeLessThan(stderr.indexOf('emptied /var/lib/kubelet'));
+  });
+
+  it('has nothing to do a second time', async () => {
+    const { code, stdout } = await reset('--delete-node', '--kubeconfig', lab.kubeconfig);
+    expect([code, stdout]).toEqual([0, 'Nothing to do.\n']);
+  });
+
+  it('makes way for another join', async () => {
+    const { code, stderr } = await join2();
+    expect(code, stderr).toBe(0);
+    await expect.poll(node, { timeout: 10_000 }).not.toBeNull();
+    expect((await reset()).code).toBe(0);
+    expect(await node()).not.toBeNull();
+  });
+
+  it('refuses --node-name without --delete-node', async () => {
+    const { code, stderr } = await reset('--node-name', 'x');
+    expect(code).toBe(2);
+    expect(stderr).toContain('--node-name is for --delete-node');
+  });
+});
