@@ -1,0 +1,517 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { clusterInfoKubeconfig } from '../../src/core/config/kubeconfig-render.ts';
+import type { JsonObject } from '../../src/core/json.ts';
+import { BOOTSTRAP_GROUP } from '../../src/core/kubernetes/bootstrap-rbac.ts';
+import { clusterInfoMap, clusterInfoRbac } from '../../src/core/kubernetes/cluster-info.ts';
+import { kubeletConfigRbac } from '../../src/core/kubernetes/kubelet-config-map.ts';
+import { Secret } from '../../src/core/text/secret.ts';
+import { caPinsOf } from '../../src/core/token/ca-pin.ts';
+import { signDetached } from '../../src/core/token/jws.ts';
+import { tokenSecret } from '../../src/core/token/token-secret.ts';
+import { type CertificateAuthority, createAuthority } from '../../src/lab/api-server/pki.ts';
+import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import { TOKEN } from '../support/cluster-info.ts';
+import { freePort, listenOnLoopback } from '../support/loopback.ts';
+import { type Attack, type ManInTheMiddle, startManInTheMiddle } from '../support/man-in-the-middle.ts';
+import { type CliResult, runCommand } from '../support/run-cli.ts';
+
+const GROUPS = [String(BOOTSTRAP_GROUP.name)];
+const KUBELET_CONFIG = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 77\n';
+const NAME = 'api.example.test';
+
+let api: ApiServer;
+let evil: CertificateAuthority;
+let directory: string;
+let pin: string;
+let count = 0;
+const open: { close(): Promise<unknown> | unknown }[] = [];
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'kubeletadm-discovery-'));
+  evil = await createAuthority('kubernetes');
+  api = await startApiServer({ controllers: ['bootstrap-signer', 'token-cleaner'], names: [NAME] });
+  pin = caPinsOf(api.caPem)?.[0] as string;
+  api.put(
+    {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'kubelet-config', namespace: 'kube-system' },
+      data: { kubelet: KUBELET_CONFIG },
+    },
+    ...kubeletConfigRbac('kubelet-config'),
+    ...clusterInfoRbac(),
+    clusterInfoMap({ server: api.url, caPem: api.caPem }),
+    tokenSecret({ token: new Secret(TOKEN.full), usages: ['signing', 'authentication'], groups: GROUPS }, new Date()),
+    tokenSecret({ token: new Secret('signer.0123456789abcdef'), usages: ['signing'], groups: [] }, new Date()),
+  );
+});
+afterAll(async () => {
+  await api.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+afterEach(async () => {
+  api.faults.clear();
+  for (const each of open.splice(0).reverse()) await each.close();
+});
+
+const host = () => new URL(api.url).host;
+const file = (text: string): string => {
+  const path = join(directory, `file-${count++}`);
+  writeFileSync(path, text, { mode: 0o600 });
+  return path;
+};
+
+interface Joined extends CliResult {
+  /** Of the host: a directory that the program makes. */
+  readonly root: string;
+}
+
+/** Joins a host that is a directory, with little time for discovery. */
+async function joinWith(
+  discovery: object,
+  options: { readonly argv?: readonly string[]; readonly env?: Record<string, string>; readonly timeout?: string } = {},
+): Promise<Joined> {
+  const document = {
+    apiVersion: 'kubeadm.k8s.io/v1beta4',
+    kind: 'JoinConfiguration',
+    discovery,
+    nodeRegistration: { name: 'node-7', criSocket: 'unix:///var/run/containerd/containerd.sock' },
+    timeouts: { discovery: options.timeout ?? '1s' },
+  };
+  const root = join(directory, `root-${count++}`);
+  const config = file(JSON.stringify(document));
+  const result = await runCommand(['join', '--config', config, '--rootfs', root, '-v', '9', ...(options.argv ?? [])], {
+    env: options.env ?? {},
+  });
+  return { ...result, root };
+}
+
+const byToken = (more: object = {}) => ({ bootstrapToken: { token: TOKEN.full, apiServerEndpoint: host(), caCertHashes: [pin], ...more } });
+/** What was said at the end, without stack traces. */
+const lastLine = ({ stderr }: CliResult) =>
+  stderr
+    .split('\n')
+    .filter((line) => /\[[A-Z_]+\]$/.test(line) && !/^(?:AppError|caused by):/.test(line))
+    .at(-1);
+
+function bootstrapConf({ root, code, stderr }: Joined): {
+  clusters: { cluster: JsonObject }[];
+  users: { name: string; user: JsonObject }[];
+} {
+  expect(code, stderr).toBe(0);
+  return parse(readFileSync(join(root, 'etc/kubernetes/bootstrap-kubelet.conf'), 'utf8'));
+}
+
+describe('join finds the cluster', () => {
+  it('by token and pin', async () => {
+    const joined = await joinWith(byToken());
+    expect(bootstrapConf(joined)).toMatchObject({
+      clusters: [{ cluster: { server: api.url } }],
+      users: [{ name: 'tls-bootstrap-token-user', user: { token: TOKEN.full } }],
+    });
+    expect(readFileSync(join(joined.root, 'etc/kubernetes/pki/ca.crt'), 'utf8')).toBe(api.caPem);
+    expect(readFileSync(join(joined.root, 'var/lib/kubelet/config.yaml'), 'utf8')).toContain('maxPods: 77\n');
+    expect(joined.stdout + joined.stderr).not.toContain(TOKEN.secret);
+  });
+
+  it('by the command line that kubeadm prints', async () => {
+    const root = join(directory, `root-${count++}`);
+    const { code, stderr } = await runCommand([
+      'join',
+      host(),
+      '--token',
+      TOKEN.full,
+      '--discovery-token-ca-cert-hash',
+      pin,
+      '--node-name',
+      'node-7',
+      '--rootfs',
+      root,
+    ]);
+    expect(code, stderr).toBe(0);
+    expect(existsSync(join(root, 'etc/kubernetes/bootstrap-kubelet.conf'))).toBe(true);
+  });
+
+  it('by token alone, when that is spelled out', async () => {
+    const refused = await joinWith(byToken({ caCertHashes: [] }));
+    expect([refused.code, lastLine(refused)]).toEqual([
+      2,
+      expect.stringContaining('token discovery needs caCertHashes to recognise the cluster'),
+    ]);
+    bootstrapConf(await joinWith(byToken({ caCertHashes: [], unsafeSkipCAVerification: true })));
+  });
+
+  it('by the CA itself, without cluster-info', async () => {
+    api.faults.add(
+      { name: 'cluster-info' },
+      {
+        kind: 'answer',
+        status: 404,
+        contentType: 'application/json',
+        body: '{"kind":"Status","code":404,"details":{"name":"cluster-info"}}',
+      },
+    );
+    const joined = await joinWith(byToken({ caCertHashes: [] }), { argv: ['--ca-cert', file(api.caPem)] });
+    expect(bootstrapConf(joined).clusters[0]?.cluster.server).toBe(api.url);
+  });
+
+  it('not by the CA of another cluster, nor by what is no CA, nor by a CA that is not pinned', async () => {
+    const other = await joinWith(byToken({ caCertHashes: [] }), { argv: ['--ca-cert', file(evil.certPem)] });
+    expect([other.code, lastLine(other)]).toEqual([3, expect.stringContaining('is not signed by the CA in ')]);
+    const none = await joinWith(byToken(), { argv: ['--ca-cert', file('hello')] });
+    expect([none.code, lastLine(none)]).toEqual([2, expect.stringMatching(/it holds no certificates, .*\[DISCOVERY_NO_CA\]$/)]);
+    const contradiction = await joinWith(byToken(), { argv: ['--ca-cert', file(evil.certPem)] });
+    expect(lastLine(contradiction)).toMatch(/\[DISCOVERY_PIN_MISMATCH\]$/);
+  });
+
+  it('by a file without credentials and a token', async () => {
+    const kubeConfigPath = file(clusterInfoKubeconfig({ server: api.url, caPem: api.caPem }));
+    const joined = await joinWith({ file: { kubeConfigPath }, tlsBootstrapToken: TOKEN.full });
+    expect(bootstrapConf(joined).users).toEqual([{ name: 'tls-bootstrap-token-user', user: { token: TOKEN.full } }]);
+    const without = await joinWith({ file: { kubeConfigPath } });
+    expect([without.code, lastLine(without)]).toEqual([
+      2,
+      `discovery: ${kubeConfigPath}: it holds no credentials for the kubelet to bootstrap itself with. Give a token with --tls-bootstrap-token. [DISCOVERY_NO_TOKEN]`,
+    ]);
+  });
+
+  it('by a file with credentials, which go along: also those it keeps in other files', async () => {
+    const { certPem, keyPem } = await api.authority.issueClient({ commonName: 'joiner', organizations: ['system:masters'] });
+    const kubeconfig = (user: object, cluster: object) =>
+      file(
+        JSON.stringify({
+          kind: 'Config',
+          'current-context': 'x',
+          contexts: [{ name: 'x', context: { cluster: 'c', user: 'joiner' } }],
+          clusters: [{ name: 'c', cluster: { server: api.url, ...cluster } }],
+          users: [{ name: 'joiner', user }],
+        }),
+      );
+    const ca = { 'certificate-authority-data': Buffer.from(api.caPem).toString('base64') };
+    const data = {
+      'client-certificate-data': Buffer.from(certPem).toString('base64'),
+      'client-key-data': Buffer.from(keyPem).toString('base64'),
+    };
+    const embedded = await joinWith({ file: { kubeConfigPath: kubeconfig(data, ca) } });
+    expect(bootstrapConf(embedded).users).toEqual([{ name: 'joiner', user: data }]);
+    expect(embedded.stdout + embedded.stderr).not.toContain(data['client-key-data'].slice(40, 80));
+
+    const [certFile, keyFile, caFile] = [certPem, keyPem, api.caPem].map((text) => file(text).split('/').at(-1));
+    const named = await joinWith({
+      file: { kubeConfigPath: kubeconfig({ 'client-certificate': certFile, 'client-key': keyFile }, { 'certificate-authority': caFile }) },
+    });
+    expect(bootstrapConf(named)).toMatchObject({ users: [{ user: data }], clusters: [{ cluster: ca }] });
+
+    const token = await joinWith({ file: { kubeConfigPath: kubeconfig({ tokenFile: file(`${TOKEN.full}\n`) }, ca) } });
+    expect(bootstrapConf(token).users).toEqual([{ name: 'joiner', user: { token: TOKEN.full } }]);
+
+    const wrong = await joinWith({ file: { kubeConfigPath: kubeconfig({ token: 'wrong' }, ca) } });
+    expect([wrong.code, lastLine(wrong)]).toEqual([
+      3,
+      expect.stringMatching(
+        /the API server does not accept its credentials: they are unknown or have expired \(401\)\. .*\[DISCOVERY_CREDENTIALS_REFUSED\]$/,
+      ),
+    ]);
+  });
+
+  it('not by a file that would have anybody believed', async () => {
+    const insecure = (server: string, cluster: object) =>
+      file(JSON.stringify({ kind: 'Config', clusters: [{ name: '', cluster: { server, ...cluster } }] }));
+    for (const kubeConfigPath of [insecure(api.url, { 'insecure-skip-tls-verify': true }), insecure(`http://${host()}`, {})]) {
+      const { code, stderr, root } = await joinWith({ file: { kubeConfigPath }, tlsBootstrapToken: TOKEN.full });
+      expect([code, stderr]).toEqual([2, expect.stringMatching(/would have anybody believed.*\[DISCOVERY_INSECURE\]$/m)]);
+      expect(existsSync(root)).toBe(false);
+    }
+  });
+
+  it('by a file whose server the machine trusts, with the CA from cluster-info', async () => {
+    const kubeConfigPath = file(JSON.stringify({ kind: 'Config', clusters: [{ name: '', cluster: { server: api.url } }] }));
+    const discovery = { file: { kubeConfigPath }, tlsBootstrapToken: TOKEN.full };
+    const joined = await joinWith(discovery, { env: { NODE_EXTRA_CA_CERTS: file(api.caPem) } });
+    expect(bootstrapConf(joined).clusters[0]?.cluster['certificate-authority-data']).toBe(Buffer.from(api.caPem).toString('base64'));
+    const stranger = await joinWith(discovery);
+    expect(lastLine(stranger)).toMatch(/is not signed by an authority that this machine trusts\. .*\[DISCOVERY_UNTRUSTED_SERVER\]$/);
+  });
+});
+
+describe('by URL', () => {
+  const serve = async (
+    answer: (path: string) => { status: number; headers?: Record<string, string>; text?: string },
+    authority = api.authority,
+  ) => {
+    const { certPem, keyPem } = await authority.issueServer(['127.0.0.1'], { commonName: 'www' });
+    const server = createHttpsServer({ cert: certPem, key: keyPem }, (request, response) => {
+      const { status, headers = {}, text = '' } = answer(request.url ?? '');
+      response.writeHead(status, headers).end(text);
+    });
+    server.on('tlsClientError', () => undefined);
+    const port = await listenOnLoopback(server);
+    open.push({
+      close: () => {
+        server.close();
+        server.closeAllConnections();
+      },
+    });
+    return `https://127.0.0.1:${port}`;
+  };
+  const joinByUrl = (kubeConfigPath: string) =>
+    joinWith({ file: { kubeConfigPath }, tlsBootstrapToken: TOKEN.full }, { env: { SSL_CERT_FILE: file(api.caPem) } });
+  const kubeconfig = () => clusterInfoKubeconfig({ server: api.url, caPem: api.caPem });
+
+  it('of a server the machine trusts, after redirections', async () => {
+    const url = await serve((path) =>
+      path === '/new?x=1' ? { status: 200, text: kubeconfig() } : { status: 302, headers: { Location: '/new?x=1' } },
+    );
+    bootstrapConf(await joinByUrl(`${url}/old`));
+  });
+
+  it('not of one it does not trust', async () => {
+    const url = await serve(() => ({ status: 200, text: kubeconfig() }), evil);
+    expect(lastLine(await joinByUrl(url))).toMatch(
+      /is not signed by an authority that this machine trusts\..*\[DISCOVERY_UNTRUSTED_SERVER\]$/,
+    );
+  });
+
+  it.each<[string, { status: number; headers?: Record<string, string>; text?: string }, RegExp]>([
+    ['is not there', { status: 404 }, /answered 404\. .*\[DISCOVERY_URL\]$/],
+    ['is a page to log in', { status: 200, text: '<!DOCTYPE html>' }, /answered with a web page\. .*\[DISCOVERY_URL\]$/],
+    [
+      'leads to plain HTTP',
+      { status: 301, headers: { Location: 'http://127.0.0.1:1/x' } },
+      /redirects to what is not https\. .*\[DISCOVERY_URL\]$/,
+    ],
+    ['leads in a circle', { status: 301, headers: { Location: '/x' } }, /more than 10 redirections\. .*\[DISCOVERY_URL\]$/],
+    ['has trouble', { status: 500 }, /answered 500 \(asked for 1s\)\. .*\[DISCOVERY_URL\]$/],
+    ['is no kubeconfig', { status: 200, text: 'hello' }, /this is not a kubeconfig.*\[KUBECONFIG_INVALID\]$/],
+    [
+      'names files of ours',
+      {
+        status: 200,
+        text: '{"kind":"Config","clusters":[{"name":"","cluster":{"server":"https://127.0.0.1:1","certificate-authority":"/etc/shadow"}}]}',
+      },
+      /it names files of this machine: certificate-authority\. .*\[DISCOVERY_NAMES_FILES\]$/,
+    ],
+  ])('that %s', async (_, answer, expected) => {
+    const url = (await serve(() => answer)).replace('https://', 'https://me:hunter2@');
+    const joined = await joinByUrl(`${url}/x?key=hunter3`);
+    expect(lastLine(joined)).toMatch(expected);
+    expect(joined.stderr).not.toMatch(/hunter/);
+    expect(existsSync(joined.root)).toBe(false);
+  });
+});
+
+describe('the token', () => {
+  const withToken = (token: string, more: object = {}) => joinWith(byToken({ token, ...more }), { timeout: '5s' });
+
+  it('is unknown or has expired: the API server says so at once', async () => {
+    const joined = await withToken('zzzzzz.0123456789abcdef');
+    expect([joined.code, lastLine(joined)]).toEqual([
+      3,
+      expect.stringMatching(/does not know the token zzzzzz, .*\[DISCOVERY_TOKEN_UNKNOWN\]$/),
+    ]);
+    expect(existsSync(joined.root)).toBe(false);
+  });
+
+  it('has another secret', async () => {
+    const joined = await withToken(`${TOKEN.id}.fedcba9876543210`);
+    expect([joined.code, lastLine(joined)]).toEqual([
+      3,
+      expect.stringMatching(/the secret behind the dot is not the token's.*\[DISCOVERY_SIGNATURE\]$/),
+    ]);
+    expect(joined.stderr).not.toContain('fedcba9876543210');
+  });
+
+  it('may sign and not log in', async () => {
+    expect(lastLine(await withToken('signer.0123456789abcdef'))).toMatch(
+      /the token signer signs kube-public\/cluster-info, but the API server does not let it log in: it lacks the usage authentication, .*\[DISCOVERY_TOKEN_REFUSED\]$/,
+    );
+  });
+
+  it('is not the one to log in with', async () => {
+    const joined = await joinWith({ ...byToken(), tlsBootstrapToken: 'zzzzzz.0123456789abcdef' });
+    expect(lastLine(joined)).toMatch(/the API server does not accept the token zzzzzz: .*\[DISCOVERY_TOKEN_REFUSED\]$/);
+  });
+
+  it('is signed for a moment later', async () => {
+    const late = 'latest.0123456789abcdef';
+    const secret = tokenSecret({ token: new Secret(late), usages: ['signing', 'authentication'], groups: GROUPS }, new Date());
+    const joining = withToken(late);
+    setTimeout(() => api.put(secret), 300);
+    bootstrapConf(await joining);
+  });
+});
+
+describe('the way there', () => {
+  it('cluster-info names an address that does not answer', async () => {
+    const port = await freePort();
+    const elsewhere = await startApiServer({ controllers: ['bootstrap-signer'] });
+    open.push(elsewhere);
+    elsewhere.put(
+      ...clusterInfoRbac(),
+      clusterInfoMap({ server: `https://127.0.0.1:${port}`, caPem: elsewhere.caPem }),
+      tokenSecret({ token: new Secret(TOKEN.full), usages: ['signing', 'authentication'], groups: GROUPS }, new Date()),
+    );
+    const endpoint = new URL(elsewhere.url).host;
+    const joined = await joinWith(byToken({ apiServerEndpoint: endpoint, caCertHashes: caPinsOf(elsewhere.caPem) }));
+    expect(lastLine(joined)).toBe(
+      `discovery: ${endpoint}: kube-public/cluster-info names https://127.0.0.1:${port} as the API server, which does not answer: connection refused. Nodes use that address: make it reachable, or have cluster-info name ${endpoint}. [DISCOVERY_SERVER_UNREACHABLE]`,
+    );
+  });
+
+  it('leads through HTTPS_PROXY', async () => {
+    const asked: string[] = [];
+    const proxy = createHttpServer().on('connect', (request, client) => {
+      asked.push(request.url ?? '');
+      const target = connect(Number(new URL(api.url).port), '127.0.0.1', () => {
+        client.write('HTTP/1.1 200 OK\r\n\r\n');
+        target.pipe(client).pipe(target);
+      });
+      client.on('error', () => target.destroy()).on('close', () => target.destroy());
+      target.on('error', () => client.destroy());
+    });
+    const port = await listenOnLoopback(proxy);
+    open.push({ close: () => proxy.close() });
+    bootstrapConf(await joinWith(byToken({ apiServerEndpoint: `${NAME}:6443` }), { env: { HTTPS_PROXY: `http://127.0.0.1:${port}` } }));
+    expect(new Set(asked)).toEqual(new Set([`${NAME}:6443`]));
+  });
+
+  it('is closed by a proxy', async () => {
+    const proxy = createHttpServer().on('connect', (_, client) => client.end('HTTP/1.1 407 No\r\n\r\n'));
+    const port = await listenOnLoopback(proxy);
+    open.push({ close: () => proxy.close() });
+    const joined = await joinWith(byToken({ apiServerEndpoint: `${NAME}:6443` }), {
+      env: { HTTPS_PROXY: `http://me:hunter2@127.0.0.1:${port}` },
+    });
+    expect([joined.code, lastLine(joined)]).toEqual([
+      3,
+      `discovery: ${NAME}:6443: the proxy http://127.0.0.1:${port} refused the connection with status 407. Give user and password in HTTPS_PROXY (http://USER:PASSWORD@HOST:PORT), or name the API server in NO_PROXY. [DISCOVERY_PROXY]`,
+    ]);
+    expect(joined.stderr).not.toContain('hunter2');
+  });
+
+  it.each([
+    ['10.0.0.1', /"10\.0\.0\.1" is not a host and port\. Write it like 10\.0\.0\.10:6443 or \[fd00::10\]:6443/],
+    ['https://10.0.0.1:6443', /is not a host and port\. Leave the scheme away/],
+    ['fd00::10:6443', /is not a host and port\. Write it like .*\[fd00::10\]:6443/],
+    ['[fd00::10]', /is not a host and port/],
+    ['[fe80::1%eth0]:6443', /is not a host and port/],
+    ['10.0.0.1:0', /0 is not a port|"0" is not a port/],
+    ['10.0.0.1:65536', /65536"? is not a port/],
+    ['10.0.0.1:6443/api', /"6443\/api" is not a port/],
+    ['me@10.0.0.1:6443', /is not a host and port/],
+    [':6443', /is not a host and port/],
+  ])('is no address: %s', async (endpoint, expected) => {
+    const { code, stderr } = await joinWith(byToken({ apiServerEndpoint: endpoint }));
+    expect([code, stderr]).toEqual([2, expect.stringMatching(expected)]);
+  });
+});
+
+describe('a man in the middle is refused', () => {
+  const attack = async (plan: Partial<Attack>): Promise<ManInTheMiddle> => {
+    const between = await startManInTheMiddle({ authority: evil, upstream: api.url, ...plan });
+    open.push(between);
+    return between;
+  };
+  const changed = (change: (kubeconfig: string) => string, resign: boolean) => (object: JsonObject) => {
+    if (object.kind !== 'ConfigMap') return object;
+    const data = object.data as Record<string, string>;
+    const kubeconfig = change(data.kubeconfig as string);
+    const signature = resign ? { [`jws-kubeconfig-${TOKEN.id}`]: signDetached(TOKEN.id, new Secret(TOKEN.secret), kubeconfig) } : {};
+    return { ...object, data: { ...data, kubeconfig, ...signature } };
+  };
+  const swapCa = (kubeconfig: string) =>
+    kubeconfig.replace(Buffer.from(api.caPem).toString('base64'), Buffer.from(evil.certPem).toString('base64'));
+  const addCa = (kubeconfig: string) =>
+    kubeconfig.replace(Buffer.from(api.caPem).toString('base64'), Buffer.from(api.caPem + evil.certPem).toString('base64'));
+  const swapServer = (kubeconfig: string) => kubeconfig.replace(api.url, 'https://127.0.0.1:1');
+  const setSignature = (signature: string | null) => (object: JsonObject) => {
+    const { [`jws-kubeconfig-${TOKEN.id}`]: _, ...data } = object.data as Record<string, string>;
+    return { ...object, data: signature === null ? data : { ...data, [`jws-kubeconfig-${TOKEN.id}`]: signature } };
+  };
+  const none = `${Buffer.from('{"alg":"none","kid":"abcdef"}').toString('base64url')}..`;
+
+  it.each<[string, Partial<Attack>, string, string]>([
+    // what it does, with a pin, and with the token alone
+    ['changes the CA', { change: changed(swapCa, false) }, 'PIN_MISMATCH', 'SIGNATURE'],
+    ['adds its CA', { change: changed(addCa, false) }, 'UNTRUSTED_SERVER', 'SIGNATURE'],
+    ['changes the address, with the old signature', { change: changed(swapServer, false) }, 'UNTRUSTED_SERVER', 'SIGNATURE'],
+    ['strips the signature', { change: setSignature(null) }, 'UNTRUSTED_SERVER', 'NO_SIGNATURE'],
+    ['says that nothing is signed', { change: setSignature(none) }, 'UNTRUSTED_SERVER', 'SIGNATURE'],
+    ['gives an empty signature', { change: setSignature('') }, 'UNTRUSTED_SERVER', 'NO_SIGNATURE'],
+    ['goes down to an old TLS', { tls: { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } }, 'TLS', 'TLS'],
+    ['leads elsewhere', { answer: { status: 307, headers: { Location: 'http://127.0.0.1:1/' } } }, 'NOT_API_SERVER', 'NOT_API_SERVER'],
+    [
+      'wants a password',
+      { answer: { status: 401, headers: { 'WWW-Authenticate': 'Basic realm="k8s"' } } },
+      'NOT_API_SERVER',
+      'NOT_API_SERVER',
+    ],
+  ])('that %s', async (_, plan, pinned, unpinned) => {
+    const between = await attack(plan);
+    const before = api.requests.length;
+    for (const [more, code] of [
+      [{}, pinned],
+      [{ caCertHashes: [], unsafeSkipCAVerification: true }, unpinned],
+    ] as const) {
+      const joined = await joinWith(byToken({ apiServerEndpoint: between.endpoint, ...more }));
+      expect(lastLine(joined)).toContain(`[DISCOVERY_${code}]`);
+      expect([1, 3]).toContain(joined.code);
+      expect(existsSync(joined.root)).toBe(false);
+    }
+    expect(between.heard.join('\n')).not.toMatch(new RegExp(`authorization|${TOKEN.secret}`, 'i'));
+    // Nobody can try secrets through us: a few anonymous questions, whatever is answered.
+    expect(between.heard.length).toBeLessThanOrEqual(8);
+    expect(api.requests.slice(before).every(({ user }) => user === 'system:anonymous')).toBe(true);
+  });
+
+  it('that relays what it hears, with a certificate of its own', async () => {
+    const between = await attack({});
+    const joined = await joinWith(byToken({ apiServerEndpoint: between.endpoint }));
+    expect(lastLine(joined)).toMatch(
+      /its certificate \(CN=kube-apiserver, issued by CN=kubernetes\) is not signed by the pinned CA\. .*\[DISCOVERY_UNTRUSTED_SERVER\]$/,
+    );
+    expect(existsSync(joined.root)).toBe(false);
+    expect(between.heard).toHaveLength(1);
+  });
+
+  it('that knows the token and signs its own CA: the pin stops it', async () => {
+    for (const [change, code] of [
+      [swapCa, 'PIN_MISMATCH'],
+      [addCa, 'UNTRUSTED_SERVER'],
+    ] as const) {
+      const between = await attack({ change: changed(change, true) });
+      const joined = await joinWith(byToken({ apiServerEndpoint: between.endpoint }));
+      expect(lastLine(joined)).toContain(`[DISCOVERY_${code}]`);
+      expect(existsSync(joined.root)).toBe(false);
+      expect(between.heard.join('\n')).not.toMatch(/authorization/i);
+    }
+  });
+
+  it('that only relays hears no token either when there is no pin: the signed CA and address are followed', async () => {
+    const between = await attack({});
+    const joined = await joinWith(byToken({ apiServerEndpoint: between.endpoint, caCertHashes: [], unsafeSkipCAVerification: true }));
+    expect(bootstrapConf(joined).clusters[0]?.cluster.server).toBe(api.url);
+    expect(between.heard).toHaveLength(1);
+    expect(between.heard.join('\n')).not.toMatch(/authorization/i);
+  });
+
+  it('that stands before the file or the CA of discovery', async () => {
+    const between = await attack({});
+    const server = `https://${between.endpoint}`;
+    const kubeConfigPath = file(clusterInfoKubeconfig({ server, caPem: api.caPem }));
+    const byFile = await joinWith({ file: { kubeConfigPath }, tlsBootstrapToken: TOKEN.full });
+    const byCa = await joinWith(byToken({ apiServerEndpoint: between.endpoint }), { argv: ['--ca-cert', file(api.caPem)] });
+    for (const joined of [byFile, byCa]) {
+      expect(lastLine(joined)).toMatch(/is not signed by the CA in .*\[DISCOVERY_UNTRUSTED_SERVER\]$/);
+      expect(existsSync(joined.root)).toBe(false);
+    }
+    expect(between.heard).toEqual([]);
+  });
+});
