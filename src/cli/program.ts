@@ -144,7 +144,11 @@ function configCommand(program: Command, on: On): void {
   addSshOptions(
     validate
       .option('--kubelet <path>', 'ask this kubelet binary as well; it is not started')
-      .option('--host <[user@]address[:port]>', "ask the kubelet of this host, and judge by its flags and what it runs with (repeatable)", collect),
+      .option(
+        '--host <[user@]address[:port]>',
+        'ask the kubelet of this host, and judge by its flags and what it runs with (repeatable)',
+        collect,
+      ),
   );
   on(validate.addOption(outputOption(['text', 'json', 'sarif'])), async () => (await import('./config-validate.ts')).runValidate);
   addMigrateCommand(config, on);

@@ -146,6 +146,31 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     expect(sums('node1')).toBe(before);
   });
 
+  it('what only the kubelet of the host refuses is refused before anything is touched', async () => {
+    const before = sums('node1');
+    const refusal =
+      'failed to validate kubelet configuration, error: invalid configuration: maxPods is odd, path: &TypeMeta{Kind:,APIVersion:,}';
+    lab.run('node1', `echo '${refusal}' >/run/stand-in-kubelet-refuses`);
+    file('init.yaml', `${CLUSTER}---\n${KUBELET}failCgroupV1: false\nmaxPods: 45\n`);
+    const refused = await init('--force-upload');
+    expect([refused.code, refused.stderr]).toEqual([
+      3,
+      expect.stringMatching(
+        /^node1: preflight: kubelet v1\.36\.2 would not start with this configuration: .*maxPods is odd\..*\[KubeletConfigAccepted\]$/m,
+      ),
+    ]);
+    expect(sums('node1')).toBe(before);
+    file('kubelet.yaml', `${KUBELET}failCgroupV1: false\nmaxPods: 45\n`);
+    const validate = (): Promise<CliResult> => runCommand(['config', 'validate', join(directory, 'kubelet.yaml'), ...ssh('node1')]);
+    expect(await validate()).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/: kubelet v1\.36\.2 of node1 refuses this configuration: .*maxPods is odd\..*\[KUBELET_REFUSES\]$/m),
+    });
+    lab.run('node1', 'rm /run/stand-in-kubelet-refuses');
+    expect(await validate()).toMatchObject({ code: 0, stdout: 'ok\n' });
+    expect(lab.run('node1', 'ls /tmp')).not.toMatch(/tmp\./);
+  });
+
   it('a configuration the kubelet dies of is rolled back, with its cause from the journal in one line', async () => {
     const before = sums('node1');
     file('init.yaml', `${CLUSTER}---\n${KUBELET}failCgroupV1: false\ntlsCertFile: /nowhere.crt\ntlsPrivateKeyFile: /nowhere.key\n`);

@@ -9,6 +9,8 @@ import sys
 import time
 
 VERSION = os.environ.get("STAND_IN_KUBELET_VERSION", "v1.36.2")
+# What it says is wrong with any configuration, where this file is there.
+REFUSAL = "/run/stand-in-kubelet-refuses"
 CURRENT_PEM = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 
 
@@ -37,6 +39,9 @@ def read_config(path):
         die(f'failed to load kubelet config file, path: {path}, error: failed to load Kubelet config file {path}, error failed to read kubelet config file "{path}", error: open {path}: no such file or directory')
     with open(path, encoding="utf-8") as file:
         text = file.read()
+    if os.path.exists(REFUSAL):
+        with open(REFUSAL, encoding="utf-8") as file:
+            die(file.read().strip())
     max_pods = scalar(text, "maxPods")
     if max_pods.startswith("-"):
         die(f"failed to validate kubelet configuration, error: invalid configuration: maxPods (--max-pods) {max_pods} must not be a negative number, path: &TypeMeta{{Kind:,APIVersion:,}}")
