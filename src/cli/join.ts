@@ -26,6 +26,8 @@ export async function runJoinPhase(services: Services, args: readonly string[], 
 async function join(services: Services, endpoint: string | undefined, options: CommandOptions, onlyPhase?: string): Promise<ExitCode> {
   const loaded = await loadConfigFile(services, options, ['JoinConfiguration', 'KubeletConfiguration']);
   const caCert = flagText(options, 'caCert');
+  if (caCert !== undefined && flagText(options, 'discoveryFile') !== undefined)
+    throw usageError('--ca-cert and --discovery-file exclude each other', 'A discovery file has the CA in it: leave --ca-cert out');
   // The CA itself says more than a pin of it.
   const trust = caCert === undefined ? {} : { 'discovery-token-unsafe-skip-ca-verification': true };
   const config = mergeJoinFlags(loaded, {

@@ -35,7 +35,7 @@ const open: { close(): Promise<unknown> | unknown }[] = [];
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'kubeletadm-discovery-'));
-  evil = await createAuthority('kubernetes');
+  evil = await createAuthority('evil');
   api = await startApiServer({ controllers: ['bootstrap-signer', 'token-cleaner'], names: [NAME] });
   pin = caPinsOf(api.caPem)?.[0] as string;
   api.put(
@@ -475,7 +475,7 @@ describe('a man in the middle is refused', () => {
     const between = await attack({});
     const joined = await joinWith(byToken({ apiServerEndpoint: between.endpoint }));
     expect(lastLine(joined)).toMatch(
-      /its certificate \(CN=kube-apiserver, issued by CN=kubernetes\) is not signed by the pinned CA\. .*\[DISCOVERY_UNTRUSTED_SERVER\]$/,
+      /its certificate \(CN=kube-apiserver, issued by CN=evil\) is not signed by the pinned CA\. .*\[DISCOVERY_UNTRUSTED_SERVER\]$/,
     );
     expect(existsSync(joined.root)).toBe(false);
     expect(between.heard).toHaveLength(1);

@@ -346,7 +346,8 @@ export function discoveryMissing(): Problem {
 
 /** Nothing to recognise the cluster by. */
 export function pinMissing(): Problem {
-  const mend = 'Give --discovery-token-ca-cert-hash, or accept any with unsafeSkipCAVerification: true';
+  const mend =
+    'Give --discovery-token-ca-cert-hash (token create --print-join-command prints it) or the CA itself with --ca-cert, or spell out that any will do: --discovery-token-unsafe-skip-ca-verification';
   return error('CONFIG_MISSING_VALUE', 'token discovery needs caCertHashes to recognise the cluster', mend);
 }
 

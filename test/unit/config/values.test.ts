@@ -809,7 +809,7 @@ describe('messages', () => {
       [
         'f.yaml:3:13 discovery.bootstrapToken.apiServerEndpoint: the host and port of the API server is required for discovery by token [CONFIG_MISSING_VALUE]',
         'f.yaml:3:13 discovery.bootstrapToken.token: a token is required for discovery by token [CONFIG_MISSING_VALUE]',
-        'f.yaml:3:13 discovery.bootstrapToken.caCertHashes: token discovery needs caCertHashes to recognise the cluster. Give --discovery-token-ca-cert-hash, or accept any with unsafeSkipCAVerification: true. [CONFIG_MISSING_VALUE]',
+        'f.yaml:3:13 discovery.bootstrapToken.caCertHashes: token discovery needs caCertHashes to recognise the cluster. Give --discovery-token-ca-cert-hash (token create --print-join-command prints it) or the CA itself with --ca-cert, or spell out that any will do: --discovery-token-unsafe-skip-ca-verification. [CONFIG_MISSING_VALUE]',
       ],
     ],
     [
