@@ -1,0 +1,53 @@
+import { kubeletRequestTrouble, type NodeCsr } from './node-csr.ts';
+
+/** Why a kubelet has no client certificate, as far as the cluster tells. */
+export interface BootstrapReason {
+  readonly why: string;
+  readonly mend: string;
+  /** Waiting does not help. */
+  readonly final: boolean;
+}
+
+/**
+ * Says from a node's requests for a client certificate what it waits for.
+ * @param csrs of this node, in any order
+ */
+export function explainBootstrap(csrs: readonly NodeCsr[]): BootstrapReason {
+  const csr = csrs.toSorted((a, b) => b.created.getTime() - a.created.getTime())[0];
+  if (csr === undefined) {
+    const why = 'the kubelet has made no certificate signing request: it does not reach the API server, or its token is refused';
+    return { why, mend: 'See journalctl -u kubelet on the host', final: false };
+  }
+  const which = `certificate signing request ${csr.name}`;
+  switch (csr.state.kind) {
+    case 'denied':
+      return {
+        why: `${which} was denied: ${csr.state.why}`,
+        mend: `Ask who denied it; kubectl delete csr ${csr.name} makes way for another`,
+        final: true,
+      };
+    case 'failed': {
+      const mend = `kubectl describe csr ${csr.name} shows it all; kubectl delete csr ${csr.name} makes way for another`;
+      return { why: `the signer refused ${which}: ${csr.state.why}`, mend, final: true };
+    }
+    case 'approved': {
+      const why = `${which} is approved, and no signer has signed it`;
+      const mend =
+        'kube-controller-manager signs: see that it runs, with the controller csrsigning and --cluster-signing-cert-file and --cluster-signing-key-file';
+      return { why, mend, final: false };
+    }
+    case 'issued':
+      return {
+        why: `${which} is signed, and the kubelet has not stored the certificate yet`,
+        mend: 'See journalctl -u kubelet',
+        final: false,
+      };
+    case 'pending': {
+      const trouble = kubeletRequestTrouble(csr);
+      const mend = `Approve it: kubectl certificate approve ${csr.name}`;
+      if (trouble !== null) return { why: `${which} is pending: no approver takes it, ${trouble}`, mend, final: false };
+      const why = `${which} of ${csr.username} is pending: nobody has approved it. kube-controller-manager does it (controller csrapproving) for groups that a ClusterRoleBinding like kubeadm:node-autoapprove-bootstrap names; it came with ${csr.groups.join(', ')}`;
+      return { why, mend, final: false };
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import { type CertificateRequest, readCertificateRequest } from '../x509/certificate-request.ts';
+import type { KubeObject } from './object.ts';
+
+export const CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client-kubelet';
+export const SERVING_SIGNER = 'kubernetes.io/kubelet-serving';
+export const CSRS = { apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest' } as const;
+
+/** Where a request stands, the latest word of whoever decides. */
+export type CsrState =
+  | { readonly kind: 'pending' }
+  | { readonly kind: 'approved' }
+  | { readonly kind: 'issued' }
+  | { readonly kind: 'denied' | 'failed'; readonly why: string };
+
+/** A CertificateSigningRequest as far as nodes are concerned. */
+export interface NodeCsr {
+  readonly name: string;
+  readonly created: Date;
+  readonly signerName: string;
+  readonly username: string;
+  readonly groups: readonly string[];
+  readonly usages: readonly string[];
+  readonly expirationSeconds: number | null;
+  readonly state: CsrState;
+  /** Null when it can't be read. */
+  readonly request: CertificateRequest | null;
+}
+
+interface Condition {
+  readonly type?: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+/** Reads a CertificateSigningRequest. */
+export function readNodeCsr(object: KubeObject): NodeCsr {
+  const spec = (object.spec ?? {}) as {
+    readonly signerName?: string;
+    readonly username?: string;
+    readonly groups?: readonly string[];
+    readonly usages?: readonly string[];
+    readonly expirationSeconds?: number;
+    readonly request?: string;
+  };
+  return {
+    name: object.metadata.name,
+    created: new Date(object.metadata.creationTimestamp ?? 0),
+    signerName: spec.signerName ?? '',
+    username: spec.username ?? '',
+    groups: spec.groups ?? [],
+    usages: spec.usages ?? [],
+    expirationSeconds: spec.expirationSeconds ?? null,
+    state: stateOf(object),
+    request: readCertificateRequest(Buffer.from(spec.request ?? '', 'base64').toString('utf8')),
+  };
+}
+
+function stateOf({ status }: KubeObject): CsrState {
+  const { conditions = [], certificate = '' } = (status ?? {}) as {
+    readonly conditions?: readonly Condition[];
+    readonly certificate?: string;
+  };
+  const found = (type: string): Condition | undefined => conditions.find((condition) => condition.type === type);
+  const refused = found('Denied') ?? found('Failed');
+  if (refused !== undefined) {
+    const why = [refused.reason, refused.message].filter(Boolean).join(': ') || 'no reason was given';
+    return { kind: refused.type === 'Denied' ? 'denied' : 'failed', why };
+  }
+  if (certificate !== '') return { kind: 'issued' };
+  return { kind: found('Approved') === undefined ? 'pending' : 'approved' };
+}
+
+/**
+ * What keeps the kubelet signers of kube-controller-manager from a request, in words; null when they would take it. The approver looks at the same.
+ * @see kubernetes/kubernetes pkg/apis/certificates/helpers.go (1.36)
+ */
+export function kubeletRequestTrouble({ signerName, usages, request }: Pick<NodeCsr, 'signerName' | 'usages' | 'request'>): string | null {
+  if (request === null) return 'it holds no readable request';
+  const serving = signerName === SERVING_SIGNER;
+  const { organizations, commonNames, dnsNames, ipAddresses, otherNames } = request;
+  if (organizations.join(',') !== 'system:nodes')
+    return `its organization is ${organizations.join(', ') || 'empty'}, not system:nodes alone`;
+  if (commonNames.length !== 1 || !commonNames[0]?.startsWith('system:node:'))
+    return `its common name is ${commonNames.join(', ') || 'empty'}, not system:node:NAME`;
+  const names = [...dnsNames, ...ipAddresses];
+  if (otherNames.length > 0) return `it asks for names that are no DNS names and no addresses: ${otherNames.join(', ')}`;
+  if (!serving && names.length > 0) return `it asks for names (${names.join(', ')}), and a client certificate has none`;
+  if (serving && names.length === 0) return 'it asks for no names, and a serving certificate needs one';
+  const wanted = ['digital signature', serving ? 'server auth' : 'client auth'];
+  const odd = usages.filter((usage) => !wanted.includes(usage) && usage !== 'key encipherment');
+  const missing = wanted.filter((usage) => !usages.includes(usage));
+  if (odd.length > 0) return `it asks for the usage ${odd.join(', ')}`;
+  return missing.length > 0 ? `it does not ask for the usage ${missing.join(', ')}` : null;
+}
+
+/** The name of the node a request is for; null when it is for none. */
+export function nodeOfRequest({ request }: Pick<NodeCsr, 'request'>): string | null {
+  return /^system:node:(.+)$/.exec(request?.commonNames[0] ?? '')?.[1] ?? null;
+}
