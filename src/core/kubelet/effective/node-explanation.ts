@@ -120,7 +120,11 @@ export function compareWithConfigz(
   layered: LayeredConfig,
   options: { readonly minor: Minor; readonly catalogue: Catalogue },
 ): readonly Disagreement[] {
-  return classifyChanges(configz, layered.config, options).map((change) => ({
+  // The kubelet keeps this flag apart: its effect is the field's, but configz does not have it.
+  const isHidden = (path: string): boolean =>
+    path === 'seccompDefault' && layered.history.get(path)?.some(({ origin }) => origin.layer === 'flag') === true;
+  const changes = classifyChanges(configz, layered.config, options).filter(({ path }) => !isHidden(path));
+  return changes.map((change) => ({
     code: 'CONFIGZ_DIFFERS',
     field: change.path,
     liveChange: change.class,

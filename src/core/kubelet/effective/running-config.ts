@@ -6,6 +6,7 @@ import { type Catalogue, formatMinor, type Minor } from '../catalogue.ts';
 import { type DecodedKubeletConfiguration, decodeKubeletConfiguration, syntaxOf } from '../decode.ts';
 import { defaultKubeletConfiguration, fillKubeletDefaults } from '../defaults/default-kubelet-configuration.ts';
 import { effectiveConfiguration } from '../defaults/effective-configuration.ts';
+import { encodeKubeletConfiguration } from '../encode.ts';
 import { readFlagSettings } from '../flags/apply-flags.ts';
 import { setAt } from '../kubeadm-defaults.ts';
 import { addLayer, type LayeredConfig, type LayerName, leavesOf, mergeConfig, NO_LAYERS, type Origin } from '../layers.ts';
@@ -54,7 +55,7 @@ export function layerRunningConfig(input: RunningConfigInput): RunningConfig {
   const bottom = addLayer(NO_LAYERS, defaults, () => ({ layer: 'kubelet default', source: `kubelet ${formatMinor(minor)}` }));
   let current = configFile === null ? addFlagsOnlyDefaults(bottom) : addFile(bottom, configFile, 'config file', input, problems);
   if (dynamicConfig !== null) current = addFile(current, dynamicConfig, 'dynamic config', input, problems);
-  for (const dropIn of dropIns) current = addDropIn(current, dropIn, input, problems);
+  if (dropIns.length > 0) current = addDropIns(current, input, problems);
   return { layered: addFlags(current, input, problems), problems };
 }
 
@@ -91,21 +92,40 @@ function addFile(
 }
 
 /**
- * Merged as a JSON merge patch over what is there, defaults included; then defaults are filled in once more.
+ * Fragments are JSON merge patches over what Go prints of the configuration, defaults included and empty lists left out; then defaults are filled in once more.
  * @see kubernetes/kubernetes cmd/kubelet/app/server.go mergeKubeletConfigurations (1.28 to 1.36)
  */
-function addDropIn(current: LayeredConfig, file: HostText, { minor, catalogue }: RunningConfigInput, problems: Problem[]): LayeredConfig {
-  const { decoded, root } = readFile(file, { minor, catalogue }, problems);
+function addDropIns(current: LayeredConfig, { dropIns, minor, catalogue }: RunningConfigInput, problems: Problem[]): LayeredConfig {
+  const options = { minor, catalogue };
+  const printed = onlyPrinted(current.config, encodeKubeletConfiguration(current.config, options));
+  const bottom = addLayer(current, printed, () => ({
+    layer: 'kubelet default',
+    source: 'what is empty does not outlive the merge of fragments',
+  }));
+  const merged = dropIns.reduce((under, file) => addDropIn(under, file, options, problems), bottom);
+  const config = withoutHeader(fillKubeletDefaults(merged.config, options));
+  return addLayer(merged, config, () => ({ layer: 'kubelet default', source: 'unset after the fragments' }));
+}
+
+/** Without what Go leaves out when it prints: empty lists and maps, zeros that are no pointers. */
+function onlyPrinted(config: JsonObject, printed: Json | undefined): JsonObject {
+  if (!isJsonObject(printed)) return config;
+  const entries = Object.entries(config).filter(([key]) => Object.hasOwn(printed, key));
+  return Object.fromEntries(entries.map(([key, value]) => [key, isJsonObject(value) ? onlyPrinted(value, printed[key]) : value]));
+}
+
+function addDropIn(
+  current: LayeredConfig,
+  file: HostText,
+  options: { readonly minor: Minor; readonly catalogue: Catalogue },
+  problems: Problem[],
+): LayeredConfig {
+  const { decoded, root } = readFile(file, options, problems);
   const said = root === null ? {} : sourceToJson(root);
   const patch = withoutNulls(withoutHeader(decoded.value), said);
   const merged = mergeConfig(withoutNulls(current.config, said), patch);
-  const config = withoutHeader(fillKubeletDefaults(merged, { minor, catalogue }));
-  const written = inForce(patch, config);
-  const originOf = (path: string): Origin =>
-    written.has(path)
-      ? { layer: 'drop-in', source: placeIn(decoded.fields, path, file) }
-      : { layer: 'kubelet default', source: `${file.path} takes it out` };
-  return addLayer(current, config, originOf, written);
+  const originOf = (path: string): Origin => ({ layer: 'drop-in', source: placeIn(decoded.fields, path, file) });
+  return addLayer(current, merged, originOf, leavesOf(patch).keys());
 }
 
 function addFlags(current: LayeredConfig, { flags, minor, catalogue }: RunningConfigInput, problems: Problem[]): LayeredConfig {

@@ -160,9 +160,9 @@ function quote(text: string): string {
   return JSON.stringify(text.length <= 60 ? text : `${text.slice(0, 60)}…`);
 }
 
-/** Lists and maps are gathered over several flags of one name, and some add to what the file says: feature gates by name, patterns of vmodule. */
+/** A flag's value over the file's: feature gates are laid over those of the file by name, patterns of vmodule are added, either turns seccompDefault on. */
 export function combineWithFile(flag: Flag, fromFile: Json | undefined, fromFlags: Json): Json {
   if (flag.type === 'mapStringBool' && isJsonObject(fromFile) && isJsonObject(fromFlags)) return { ...fromFile, ...fromFlags };
   if (flag.type === 'pattern=N,...' && Array.isArray(fromFile) && Array.isArray(fromFlags)) return [...fromFile, ...fromFlags];
-  return fromFlags;
+  return flag.name === 'seccomp-default' && fromFile === true ? true : fromFlags;
 }

@@ -82,8 +82,26 @@ describe('layerRunningConfig', () => {
     expect(running.layered.config).toMatchObject({ kubeReserved: { memory: '1Gi', pid: '100' }, clusterDNS: ['10.0.0.2'], maxPods: 110 });
     expect(leavesOf(running.layered.config).has('clusterDomain')).toBe(false);
     expect(leavesOf(running.layered.config).has('kubeReserved.cpu')).toBe(false);
-    expect(why(running, 'maxPods')[0]).toEqual([110, 'kubelet default', '/d/a.conf takes it out']);
+    expect(why(running, 'maxPods').slice(0, 2)).toEqual([
+      [110, 'kubelet default', 'unset after the fragments'],
+      [undefined, 'drop-in', '/d/a.conf'],
+    ]);
     expect(why(running, 'kubeReserved.memory')[0]).toEqual(['1Gi', 'config file', '/var/lib/kubelet/config.yaml:3']);
+  });
+
+  it('loses empty lists to the merge of fragments, and fills in defaults after the last one', () => {
+    const running = layer({
+      configFile: file('enforceNodeAllocatable: []\n'),
+      dropIns: [file('nodeStatusReportFrequency: 0s\n', '/d/a.conf'), file('nodeStatusUpdateFrequency: 30s\n', '/d/b.conf')],
+    });
+    expect(running.layered.config).toMatchObject({ enforceNodeAllocatable: ['pods'], nodeStatusReportFrequency: '30s' });
+    expect(layer({ configFile: file('enforceNodeAllocatable: []\n') }).layered.config.enforceNodeAllocatable).toEqual([]);
+  });
+
+  it('takes seccompDefault from the flag or the file: either turns it on', () => {
+    const seccomp = (text: string, value: string): Json | undefined =>
+      layer({ configFile: file(text), flags: [{ name: 'seccomp-default', value, source: EXTRA }] }).layered.config.seccompDefault;
+    expect([seccomp('seccompDefault: true\n', 'false'), seccomp('', 'true'), seccomp('', 'false')]).toEqual([true, true, false]);
   });
 
   it('feature gates of flags are laid over those of the file, one by one', () => {
