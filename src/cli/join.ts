@@ -2,6 +2,7 @@ import { DEFAULT_CA_CERT_PATH } from '../core/config/defaults.ts';
 import { mergeJoinFlags } from '../core/config/flags.ts';
 import type { NodeRegistration } from '../core/config/model.ts';
 import { AppError, type ExitCode, usageError } from '../core/errors.ts';
+import { httpProxyWarning } from '../core/preflight/http-proxy.ts';
 import type { Services } from '../ports/services.ts';
 import { joinWorkflow } from '../workflows/join.ts';
 import { discover } from './discover.ts';
@@ -47,6 +48,8 @@ async function join(services: Services, endpoint: string | undefined, options: C
   const node = await readNodeOptions(services, { config, kind: 'join', options, reporter });
   if (targets.length > 1) refuseOneNodesOwn(node.nodeRegistration);
   const forOthers = targets.some(({ address }) => address !== undefined);
+  const server = document.discovery?.bootstrapToken?.apiServerEndpoint;
+  const proxied = server === undefined ? null : httpProxyWarning(`https://${server}`, services.env);
   const { cluster, apiServer, credentials } = await discover(services, { join: document, caFile: caCert, forOthers, reporter });
   try {
     return await runOnHosts(services, {
@@ -63,7 +66,7 @@ async function join(services: Services, endpoint: string | undefined, options: C
       },
       options,
       reporter,
-      warnings,
+      warnings: [...warnings, ...(proxied === null ? [] : [proxied])],
       dryRun: node.dryRun,
       skipPhases: document.skipPhases ?? [],
       ...(onlyPhase === undefined ? {} : { onlyPhase }),

@@ -378,7 +378,11 @@ describe('the way there', () => {
     });
     const port = await listenOnLoopback(proxy);
     open.push({ close: () => proxy.close() });
-    bootstrapConf(await joinWith(byToken({ apiServerEndpoint: `${NAME}:6443` }), { env: { HTTPS_PROXY: `http://127.0.0.1:${port}` } }));
+    const joined = await joinWith(byToken({ apiServerEndpoint: `${NAME}:6443` }), { env: { HTTPS_PROXY: `http://127.0.0.1:${port}` } });
+    bootstrapConf(joined);
+    expect(joined.stderr).toContain(
+      `the API server https://${NAME}:6443 is reached through the proxy http://127.0.0.1:${port}: if that is not meant, name it in NO_PROXY [HTTPProxy]`,
+    );
     expect(new Set(asked)).toEqual(new Set([`${NAME}:6443`]));
   });
 
