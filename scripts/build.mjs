@@ -11,7 +11,7 @@ import { build, transform } from 'esbuild';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const out = join(root, 'dist/kubeletadm.mjs');
 /** Parts above this size are compressed: to read them would cost every start. */
-const COMPRESS_ABOVE = 12_000;
+const COMPRESS_ABOVE = 2_000;
 const compress = (code) =>
   brotliCompressSync(Buffer.from(code), { params: { [constants.BROTLI_PARAM_SIZE_HINT]: code.length } }).toString('base64');
 
