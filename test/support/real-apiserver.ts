@@ -16,6 +16,8 @@ export interface RealBinaries {
   readonly etcd: string;
   readonly apiserver: string;
   readonly controllerManager: string | null;
+  readonly kubelet: string | null;
+  readonly kubeadm: string | null;
 }
 
 export interface RealApiServer {
@@ -42,7 +44,8 @@ export function findRealBinaries(env: NodeJS.ProcessEnv = process.env): RealBina
   const etcd = find('etcd', [folder, ...(env.PATH ?? '').split(delimiter)]);
   if (!apiserver) return `there is no kube-apiserver in ${folder} (KUBEBUILDER_ASSETS)`;
   if (!etcd) return `there is no etcd in ${folder} (KUBEBUILDER_ASSETS) nor on the PATH`;
-  return { apiserver, etcd, controllerManager: find('kube-controller-manager', [folder]) ?? null };
+  const more = (name: string) => find(name, [folder]) ?? null;
+  return { apiserver, etcd, controllerManager: more('kube-controller-manager'), kubelet: more('kubelet'), kubeadm: more('kubeadm') };
 }
 
 /** Why there is no control plane with its controllers; null when there is. */
