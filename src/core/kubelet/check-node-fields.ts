@@ -4,6 +4,7 @@ import type { Warning } from '../plan/change.ts';
 import { encodeYaml } from '../text/yaml-encode.ts';
 import { withBigIntegers } from './big-integers.ts';
 import type { KubeletToCheck } from './check-extra-args.ts';
+import { enclosingPaths } from './enclosing-paths.ts';
 import { type FieldStep, formatOrigin, type LayeredConfig } from './layers.ts';
 import { isStartupRule, judgeKubeletConfiguration } from './validate/judge.ts';
 
@@ -47,9 +48,7 @@ function leafPath(path: string): string {
 
 /** What the layers said about a field, about the list it stands in, or about the first of its members. */
 function stepsOf(path: string, history: LayeredConfig['history']): readonly FieldStep[] | undefined {
-  for (let at = path; at !== ''; at = at.replace(/(?:\[[^[]*\]|\.?[^.[\]]+)$/, '')) {
-    const steps = history.get(at);
-    if (steps !== undefined) return steps;
-  }
+  const known = enclosingPaths(path).find((at) => history.has(at));
+  if (known !== undefined) return history.get(known);
   return [...history].find(([leaf]) => leaf.startsWith(`${path}.`) || leaf.startsWith(`${path}[`))?.[1];
 }

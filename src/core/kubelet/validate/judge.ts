@@ -7,6 +7,7 @@ import type { Catalogue, Minor } from '../catalogue.ts';
 import { NEWEST_MINOR } from '../catalogue.ts';
 import { type DecodedKubeletConfiguration, decodeKubeletConfiguration } from '../decode.ts';
 import { fillKubeletDefaults, gatesOf } from '../defaults/default-kubelet-configuration.ts';
+import { enclosingPaths } from '../enclosing-paths.ts';
 import { type GateFault, resolveFeatureGates } from '../feature-gates.ts';
 import { gateFindings } from './gate-rules.ts';
 import { liveChangeWarnings, shadowWarnings } from './live-warnings.ts';
@@ -135,12 +136,10 @@ function damageOf(problems: readonly Problem[]): (path: string) => boolean {
   for (const { severity, code, path = '' } of problems) {
     if (severity === 'warning' || STRICT_CODES.has(code)) continue;
     damaged.add(path);
-    for (let at = path; at !== '' && !around.has(at); at = parentOf(at)) around.add(at);
+    for (const at of enclosingPaths(path)) around.add(at);
   }
   return (path) => {
-    if (around.has(path)) return true;
-    for (let at = path; at !== ''; at = parentOf(at)) if (damaged.has(at)) return true;
-    return false;
+    return around.has(path) || (damaged.size > 0 && enclosingPaths(path).some((at) => damaged.has(at)));
   };
 }
 
@@ -149,16 +148,7 @@ const STRICT_CODES: ReadonlySet<string> = new Set(['CONFIG_UNKNOWN_FIELD', 'CONF
 
 /** Where a field or the nearest thing around it was written. */
 function positionOf(path: string, fields: ReadonlyMap<string, Position>): Position | undefined {
-  for (let at = path; at !== ''; at = parentOf(at)) {
-    const position = fields.get(at);
-    if (position !== undefined) return position;
-  }
-  return undefined;
-}
-
-/** `a[0].b[c.d]` → `a[0].b` → `a[0]` → `a` → nothing. */
-function parentOf(path: string): string {
-  return path.replace(/(?:\[[^[]*\]|\.?[^.[\]]+)$/, '');
+  return fields.get(path) ?? fields.get(enclosingPaths(path).find((at) => fields.has(at)) ?? '');
 }
 
 function byPosition(a: Problem, b: Problem): number {

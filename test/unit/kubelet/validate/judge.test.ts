@@ -113,6 +113,17 @@ describe('judgeKubeletConfiguration', () => {
     expect(judge('port: -1', { minor: 37 }).ok).toBe(false);
   });
 
+  it('finds its way about names with brackets and dots', () => {
+    const { problems } = judge('featureGates: {"Wi[n.DSR": false, "]": true, "[": true, "a]b": true}\nkubeReserved: {"[.": x}');
+    expect(problems.map(({ path, position }) => `${path} ${position?.line}:${position?.column}`)).toEqual([
+      'featureGates[Wi[n.DSR] 3:16',
+      'featureGates[]] 3:35',
+      'featureGates[[] 3:46',
+      'featureGates[a]b] 3:57',
+      'kubeReserved[[.] 4:16',
+    ]);
+  });
+
   it('reads no further in a document of another kind', () => {
     const { documents } = parseSource('apiVersion: v1\nkind: KubeletConfiguration\nport: -1\n', 'k.yaml');
     const [document] = documents;
