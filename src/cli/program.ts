@@ -192,11 +192,11 @@ function addJoinOptions(command: Command): Command {
   return command
     .option('--token <token>', 'both --discovery-token and --tls-bootstrap-token')
     .option('--discovery-token <token>', 'token to find the cluster with')
-    .option('--discovery-token-ca-cert-hash <type:value>', "pin of the cluster's CA (repeatable)", collect)
-    .option('--discovery-token-unsafe-skip-ca-verification', 'trust the token alone')
-    .option('--discovery-file <file>', 'kubeconfig to find the cluster with')
+    .option('--discovery-token-ca-cert-hash <type:value>', "pin of the cluster's CA, sha256:<hex> (repeatable)", collect)
+    .option('--discovery-token-unsafe-skip-ca-verification', 'without a pin: who knows the token may pass for the API server')
+    .option('--discovery-file <file>', 'kubeconfig to find the cluster with, a path or an https URL')
     .option('--tls-bootstrap-token <token>', 'token the kubelet bootstraps itself with')
-    .option('--ca-cert <file>', 'CA certificate of the cluster, in place of discovering it')
+    .option('--ca-cert <file>', "the cluster's CA certificate itself, in place of a pin")
     .option('--control-plane', 'make the node a control plane')
     .option('--certificate-key <key>', 'key of the uploaded control plane certificates')
     .option('--apiserver-advertise-address <address>', 'with --control-plane: address its API server tells others')
@@ -214,8 +214,12 @@ const INIT_EXAMPLES = `Examples:
   kubeletadm init phase upload-config kubelet --kubeconfig admin.conf`;
 
 const JOIN_EXAMPLES = `Examples:
+  # as token create --print-join-command prints it, here and on hosts over SSH
+  kubeletadm join 10.0.0.10:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash sha256:<hex> --host root@10.0.0.12
   kubeletadm join 10.0.0.10:6443 --token abcdef.0123456789abcdef --ca-cert ca.crt --host root@10.0.0.12
+  # by a kubeconfig with the cluster's CA, from disk or from the web
   kubeletadm join --discovery-file cluster.conf --host node2 --host node3 --dry-run
+  kubeletadm join --discovery-file https://config.example.com/cluster.conf --tls-bootstrap-token abcdef.0123456789abcdef
   kubeletadm join --config join.yaml --overlay node2-kubelet.yaml --host node2`;
 
 const COMPLETION_EXAMPLES = `
