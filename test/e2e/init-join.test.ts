@@ -21,7 +21,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
   };
 
   beforeAll(async () => {
-    api = await startApiServer({});
+    api = await startApiServer({ controllers: ['bootstrap-signer'] });
     api.put({
       apiVersion: 'v1',
       kind: 'Secret',

@@ -18,6 +18,12 @@ export interface LabHosts {
   reset(host: string): void;
   /** Pulls the plug and boots again. */
   powerCycle(host: string): void;
+  /** Puts a file there, readable and executable by all. */
+  put(host: string, path: string, content: string | Buffer): void;
+  /** A port of this machine's loopback address is on theirs as well: an API server here has one address everywhere. */
+  expose(port: number): void;
+  /** Ends the hosts. */
+  close(): void;
 }
 
 /** Why lab hosts can't be had here; null when they can. */
@@ -30,25 +36,37 @@ export function whyNoLabHosts(): string | null {
   return null;
 }
 
-/** Boots hosts with a stand-in kubelet installed the way a package would, nothing configured. Takes seconds; the first time on a machine a minute. */
-export function startLabHosts(count: number): LabHosts {
-  const own = ownLab();
-  const directory = process.env.LAB_DIR ?? own.LAB_DIR;
+/**
+ * Boots hosts with a kubelet installed the way a package would, nothing configured. Takes seconds; the first time on a machine a minute.
+ * @param kubelet a real one, which gets containerd and a pod network of its own; default: the stand-in
+ */
+export function startLabHosts(count: number, kubelet: string | null = null): LabHosts {
+  const own = ownLab(kubelet === null ? '' : 'real');
+  const directory = kubelet === null ? (process.env.LAB_DIR ?? own.LAB_DIR) : own.LAB_DIR;
   const hostsSh = (...args: string[]): string =>
     execFileSync(HOSTS_SH, args, {
       encoding: 'utf8',
-      env: { ...own, ...process.env, LAB_DIR: directory },
+      env: { ...(kubelet === null ? {} : { LAB_EXTRA_PACKAGES: 'containerd' }), ...own, ...process.env, LAB_DIR: directory },
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: 900_000,
     });
   hostsSh('up', String(count));
   const sshConfig = join(directory, 'ssh_config');
   const names = Array.from({ length: count }, (_, i) => `node${i + 1}`);
-  const run = (host: string, command: string, input?: string): string =>
-    execFileSync('ssh', ['-F', sshConfig, host, command], { encoding: 'utf8', timeout: 60_000, ...(input === undefined ? {} : { input }) });
+  const run = (host: string, command: string, input?: string | Buffer): string =>
+    execFileSync('ssh', ['-F', sshConfig, host, command], {
+      encoding: 'utf8',
+      timeout: 60_000,
+      stdio: ['pipe', 'pipe', 'pipe'],
+      ...(input === undefined ? {} : { input }),
+    });
+  const put = (host: string, path: string, content: string | Buffer): void => {
+    run(host, `cat > ${path}.new && chmod 755 ${path}.new && mv ${path}.new ${path}`, content);
+  };
   const install = (host: string): void => {
-    run(host, 'cat > /usr/bin/kubelet && chmod 755 /usr/bin/kubelet', readFileSync(STAND_IN, 'utf8'));
+    put(host, '/usr/bin/kubelet', readFileSync(kubelet ?? STAND_IN));
     run(host, INSTALL);
+    run(host, kubelet === null ? STAND_IN_RUNTIME : POD_NETWORK);
   };
   for (const name of names) install(name);
   return {
@@ -63,13 +81,24 @@ export function startLabHosts(count: number): LabHosts {
       hostsSh('kill', host);
       hostsSh('start', host);
     },
+    put,
+    expose: (port) => {
+      hostsSh('expose', String(port));
+      for (const name of names) run(name, forwardUnits(port));
+    },
+    close: () => void hostsSh('down'),
   };
 }
 
 /** Names and addresses of a lab that belongs to this checkout, so that tests of two checkouts run side by side. */
-function ownLab(): { readonly LAB_DIR: string; readonly LAB_NAME: string; readonly LAB_NET: string; readonly LAB_LOOP: string } {
+function ownLab(kind: string): {
+  readonly LAB_DIR: string;
+  readonly LAB_NAME: string;
+  readonly LAB_NET: string;
+  readonly LAB_LOOP: string;
+} {
   const key = createHash('sha256')
-    .update(process.env.LAB_DIR ?? HOSTS_SH)
+    .update((process.env.LAB_DIR ?? HOSTS_SH) + kind)
     .digest();
   const net = key.readUInt8(0);
   return {
@@ -80,7 +109,7 @@ function ownLab(): { readonly LAB_DIR: string; readonly LAB_NAME: string; readon
   };
 }
 
-/** What the kubelet package brings, and a socket where the container runtime's would be. */
+/** What the kubelet package brings. */
 const INSTALL = `
 systemctl disable -q --now kubelet 2>/dev/null
 rm -rf /etc/kubernetes /var/lib/kubelet /etc/systemd/system/kubelet.service* /usr/lib/systemd/system/kubelet.service.d
@@ -97,10 +126,35 @@ RestartSec=1
 [Install]
 WantedBy=multi-user.target
 X
+sysctl -qw net.ipv4.ip_forward=1 || true
+systemctl daemon-reload
+`;
+
+/** A socket where the container runtime's would be. */
+const STAND_IN_RUNTIME = `
 python3 -c 'import socket,os
 p="/var/run/containerd/containerd.sock"
 os.path.exists(p) and os.remove(p)
 socket.socket(socket.AF_UNIX).bind(p)'
-sysctl -qw net.ipv4.ip_forward=1 || true
+`;
+
+/** With it a Node gets Ready. */
+const POD_NETWORK = `
+mkdir -p /etc/cni/net.d
+cat > /etc/cni/net.d/10-lab.conflist <<'X'
+{"cniVersion":"0.4.0","name":"lab","plugins":[{"type":"ptp","ipam":{"type":"host-local","ranges":[[{"subnet":"10.244.0.0/24"}]],"routes":[{"dst":"0.0.0.0/0"}]}}]}
+X
+`;
+
+const forwardUnits = (port: number): string => `
+cat > /etc/systemd/system/forward-${port}.socket <<'X'
+[Socket]
+ListenStream=127.0.0.1:${port}
+X
+cat > /etc/systemd/system/forward-${port}.service <<'X'
+[Service]
+ExecStart=/lib/systemd/systemd-socket-proxyd lab-gw:${port}
+X
 systemctl daemon-reload
+systemctl start forward-${port}.socket
 `;

@@ -1,0 +1,125 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
+import type { JsonObject } from '../../src/core/json.ts';
+import type { Cluster } from '../../src/ports/cluster.ts';
+import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
+import { findRealBinaries, type RealApiServer, startRealApiServer, whyNoControlPlane } from '../support/real-apiserver.ts';
+import { requirement } from '../support/requirement.ts';
+import { runCommand } from '../support/run-cli.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const binaries = findRealBinaries();
+const kubelet = typeof binaries === 'string' ? null : binaries.kubelet;
+const missing = whyNoControlPlane() ?? (kubelet === null ? 'there is no kubelet (KUBEBUILDER_ASSETS)' : null) ?? whyNoLabHosts();
+
+/** A control plane and kubelets of Kubernetes itself, on hosts with systemd and containerd. */
+describe.skipIf(requirement('init and join with real kubelets', missing))('init and join with real kubelets', () => {
+  let api: RealApiServer;
+  let cluster: Cluster;
+  let lab: LabHosts;
+  let printed = '';
+  const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-real-'));
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(directory, name), text, { mode: 0o600 });
+    return join(directory, name);
+  };
+
+  beforeAll(async () => {
+    if (typeof binaries === 'string' || kubelet === null) return;
+    api = await startRealApiServer(binaries, { withControllerManager: true });
+    cluster = kubeCluster({ kubeconfig: { text: api.adminKubeconfig(), file: 'admin.conf' } });
+    file('admin.conf', api.adminKubeconfig());
+    file('init.yaml', CONFIG);
+    lab = startLabHosts(3, kubelet);
+    for (const name of lab.names) lab.reset(name);
+    lab.expose(Number(new URL(api.url).port));
+  }, 900_000);
+  afterAll(async () => {
+    lab?.close();
+    await cluster?.close();
+    await api?.close();
+    rmSync(directory, { recursive: true, force: true });
+  }, 120_000);
+
+  const ssh = (host: string): readonly string[] => ['--ssh-config', lab.sshConfig, '--host', host];
+  const init = (...more: readonly string[]) =>
+    runCommand(['init', '--config', join(directory, 'init.yaml'), '--kubeconfig', join(directory, 'admin.conf'), ...ssh('node1'), ...more]);
+  const joinWords = (): readonly string[] => /^ {2}kubeletadm (join .*)$/m.exec(printed)?.[1]?.split(' ') ?? [];
+  const readiness = async (name: string): Promise<unknown> => {
+    const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name });
+    const { conditions = [] } = (node?.status ?? {}) as { conditions?: readonly JsonObject[] };
+    return conditions.find(({ type }) => type === 'Ready')?.status;
+  };
+  const expectReady = (name: string) => expect.poll(() => readiness(name), { timeout: 60_000, interval: 500 }).toBe('True');
+
+  it('init brings up the first node, which bootstraps itself by the token that init made', async () => {
+    const { code, stdout, stderr } = await init();
+    expect(code, stderr).toBe(0);
+    printed = stdout;
+    await expectReady('node1');
+  });
+
+  it('the printed command joins a host over SSH', async () => {
+    const { code, stderr } = await runCommand([...joinWords(), ...ssh('node2')]);
+    expect(code, stderr).toBe(0);
+    await expectReady('node2');
+  });
+
+  it('the printed command joins the host it is run on', async () => {
+    execFileSync(process.execPath, [join(ROOT, 'scripts/build.mjs')], { cwd: ROOT, stdio: 'ignore' });
+    lab.put('node3', '/usr/local/bin/node', readFileSync(process.execPath));
+    lab.put('node3', '/usr/local/bin/kubeletadm', readFileSync(join(ROOT, 'dist/kubeletadm.mjs')));
+    lab.run('node3', /^ {2}(kubeletadm join .*)$/m.exec(printed)?.[1] ?? 'false');
+    await expectReady('node3');
+  });
+
+  it('a second run plans nothing and makes no second token', async () => {
+    for (const again of [
+      await init('--dry-run', '--exit-code'),
+      await runCommand([...joinWords(), ...ssh('node2'), '--dry-run', '--exit-code']),
+    ]) {
+      expect(again.stdout, again.stderr).toMatch(/Nothing to do\.\n$/);
+      expect(again.code).toBe(0);
+    }
+    const { stdout } = await runCommand(['token', 'list', '--kubeconfig', join(directory, 'admin.conf')]);
+    expect(stdout.trimEnd().split('\n')).toHaveLength(2);
+  });
+
+  it('leaves the token nowhere on the hosts', () => {
+    const secret = joinWords()[3]?.slice(7) ?? '';
+    expect(secret).toHaveLength(16);
+    for (const name of lab.names)
+      expect(lab.run(name, `grep -rlF ${secret} /etc /var/lib /var/log /tmp /run /root 2>/dev/null || true`), name).toBe('');
+  });
+
+  it.skipIf(requirement('kubeadm joins what init prepared', kubeadmOf() === null ? 'there is no kubeadm (KUBEBUILDER_ASSETS)' : null))(
+    'kubeadm joins by the same words, and reset took everything off that it minds',
+    async () => {
+      const reset = await runCommand(['reset', '--force', ...ssh('node2')]);
+      expect(reset.code, reset.stderr).toBe(0);
+      await cluster.delete({ apiVersion: 'v1', kind: 'Node', name: 'node2' });
+      lab.put('node2', '/usr/local/bin/kubeadm', readFileSync(kubeadmOf() ?? ''));
+      // A kernel without its modules and cgroup v1 are this machine's; of what kubeadm asks about files nothing is ignored.
+      lab.run('node2', `kubeadm ${joinWords().join(' ')} --ignore-preflight-errors=SystemVerification,Hostname,FileExisting-losetup,Swap`);
+      await expectReady('node2');
+    },
+  );
+});
+
+function kubeadmOf(): string | null {
+  return typeof binaries === 'string' ? null : binaries.kubeadm;
+}
+
+const CONFIG = `apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+kubernetesVersion: v1.36.2
+---
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+failCgroupV1: false
+`;

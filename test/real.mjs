@@ -1,0 +1,31 @@
+// npm run test:real: the contracts, and joining, against the programs of Kubernetes itself in the folder that KUBEBUILDER_ASSETS names.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const folder = process.env.KUBEBUILDER_ASSETS;
+const why = !folder
+  ? 'KUBEBUILDER_ASSETS names no folder with kube-apiserver, etcd, kube-controller-manager and kubelet'
+  : existsSync(join(folder, 'kube-apiserver'))
+    ? null
+    : `there is no kube-apiserver in ${folder} (KUBEBUILDER_ASSETS)`;
+if (why !== null) {
+  console.log(`skipped: all tests against real programs: ${why}`);
+} else {
+  const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-test-'));
+  const skips = join(directory, 'skips');
+  writeFileSync(skips, '');
+  const vitest = join(root, 'node_modules/vitest/vitest.mjs');
+  const { status } = spawnSync(process.execPath, [vitest, 'run', 'test/contract/', 'real-', ...process.argv.slice(2)], {
+    cwd: root,
+    stdio: 'inherit',
+    env: { ...process.env, KUBELETADM_TEST_SKIPS: skips },
+  });
+  const lines = [...new Set(readFileSync(skips, 'utf8').split('\n').filter(Boolean))];
+  rmSync(directory, { recursive: true, force: true });
+  console.log(lines.length === 0 ? '\nnothing was skipped' : `\n${lines.join('\n')}`);
+  process.exitCode = status === 0 ? 0 : 1;
+}
