@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { parsePlainSource } from '../../../src/core/config/plain-source.ts';
 import { parseAnySource, parseSource, type Source, sourceToJson } from '../../../src/core/config/source.ts';
 import type { Json } from '../../../src/core/json.ts';
+import { within } from '../../support/within.ts';
 
 /** Everything a reader can tell of a text. */
 function told({ documents, problems }: Source, text: string) {
@@ -228,11 +229,9 @@ const HOSTILE: Readonly<Record<string, string>> = {
 };
 
 describe('parseSource', () => {
-  it.each(Object.entries(HOSTILE))('reads %s within a second', (_, text) => {
+  it.each(Object.entries(HOSTILE))('reads %s within a second', async (_, text) => {
     for (const part of [text, text.slice(0, 1024 * 1024), text.slice(0, 64 * 1024)]) {
-      const started = performance.now();
-      const { problems } = parseSource(part, 'f.yaml');
-      expect(performance.now() - started).toBeLessThan(1_000);
+      const { problems } = await within(1_000, () => parseSource(part, 'f.yaml'));
       expect(problems.length).toBeLessThanOrEqual(50);
     }
   });
