@@ -1,4 +1,4 @@
-import { type ExitCode, usageError } from '../core/errors.ts';
+import { type ExitCode, formatProblem, usageError } from '../core/errors.ts';
 import { loadCatalogue, type Minor, NEWEST_MINOR, OLDEST_MINOR } from '../core/kubelet/catalogue.ts';
 import { type ConfigSide, diffConfigs } from '../core/kubelet/diff/diff-configs.ts';
 import { diffDocument, renderDiff } from '../core/kubelet/diff/render-diff.ts';
@@ -21,7 +21,7 @@ export async function runDiff(services: Services, args: readonly string[], optio
   try {
     const context = { services, options, catalogue, cluster: cluster.open };
     const [a, b] = [await readSide(first, context), await readSide(second, context)];
-    const [before, after] = [toSide(a, chosen ?? a.minor ?? b.minor), toSide(b, chosen ?? b.minor ?? a.minor)];
+    const [before, after] = [toSide(services, a, chosen ?? a.minor ?? b.minor), toSide(services, b, chosen ?? b.minor ?? a.minor)];
     const diff = diffConfigs(before, after, catalogue);
     const format = formatOf(options);
     services.output.stdout(format === 'text' ? renderDiff(diff, before, after) : renderDocument(diffDocument(diff, before, after), format));
@@ -31,7 +31,10 @@ export async function runDiff(services: Services, args: readonly string[], optio
   }
 }
 
-function toSide({ name, configOf }: ReadSide, minor: Minor | null): ConfigSide {
+/** What the kubelet passes over is said: it is not compared. */
+function toSide({ output }: Services, { name, configOf }: ReadSide, minor: Minor | null): ConfigSide {
   const known = minor ?? NEWEST_MINOR;
-  return { name, minor: known, config: configOf(known) };
+  const { config, warnings } = configOf(known);
+  for (const warning of warnings) output.stderr(`warning: ${formatProblem(warning)}\n`);
+  return { name, minor: known, config };
 }

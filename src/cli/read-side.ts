@@ -1,8 +1,14 @@
 import { parseSource } from '../core/config/source.ts';
-import { AppError, usageError } from '../core/errors.ts';
+import { AppError, type Problem, usageError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
 import { type Catalogue, type Minor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
-import { decodeKubeletConfiguration, KUBELET_API_VERSION, KUBELET_KIND, syntaxOf } from '../core/kubelet/decode.ts';
+import {
+  type DecodedKubeletConfiguration,
+  decodeKubeletConfiguration,
+  KUBELET_API_VERSION,
+  KUBELET_KIND,
+  syntaxOf,
+} from '../core/kubelet/decode.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Services } from '../ports/services.ts';
 import { readConfigMapDocument } from '../workflows/cluster-documents.ts';
@@ -16,8 +22,15 @@ import { readHostTarget } from './read-options.ts';
 export interface ReadSide {
   readonly name: string;
   readonly minor: Minor | null;
-  /** Reads it as the kubelet of a minor does: decoded, without unknown fields. */
-  readonly configOf: (minor: Minor) => JsonObject;
+  /** Reads it as the kubelet of a minor does. */
+  readonly configOf: (minor: Minor) => ReadConfig;
+}
+
+export interface ReadConfig {
+  /** As `decodeKubeletConfiguration` gives it. */
+  readonly config: JsonObject;
+  /** What that kubelet passes over. */
+  readonly warnings: readonly Problem[];
 }
 
 export interface SideContext {
@@ -39,11 +52,11 @@ export async function readSide(name: string, context: SideContext): Promise<Read
   if (rest === '') throw usageError(`${name}: there is nothing behind the slash`, `Write it like ${EXAMPLES[kind] ?? ''}`);
   if (kind === 'node') {
     const { minor, config } = await readNodeConfig(await context.cluster(), rest, context.catalogue);
-    return { name, minor, configOf: () => config };
+    return { name, minor, configOf: () => ({ config, warnings: [] }) };
   }
   if (kind === 'host') return readHost(name, rest, context);
   const minor = readMinor(rest, name, OLDEST_MINOR);
-  return { name, minor, configOf: () => ({ apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND }) };
+  return { name, minor, configOf: () => ({ config: { apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND }, warnings: [] }) };
 }
 
 const EXAMPLES: Readonly<Record<string, string>> = { node: 'node/worker-1', host: 'host/root@10.0.0.11', defaults: 'defaults/1.36' };
@@ -70,7 +83,11 @@ async function readHost(name: string, address: string, { services, options, cata
   const host = await services.connectHost(await readHostTarget(services, address, options));
   try {
     const { minor, running } = await observeKubelet(host, catalogue, services.signal);
-    return { name, minor, configOf: () => running.layered.config };
+    return {
+      name,
+      minor,
+      configOf: () => ({ config: running.layered.config, warnings: running.problems.map((problem) => ({ host: name, ...problem })) }),
+    };
   } finally {
     await host.close();
   }
@@ -89,8 +106,8 @@ async function readFile(file: string, { services, catalogue }: SideContext): Pro
   };
 }
 
-function requireDecoded({ value, problems }: ReturnType<typeof decodeKubeletConfiguration>): JsonObject {
+function requireDecoded({ value, problems }: DecodedKubeletConfiguration): ReadConfig {
   const errors = problems.filter(({ severity }) => severity !== 'warning');
   if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
-  return value;
+  return { config: value, warnings: problems };
 }

@@ -248,3 +248,37 @@ describe('node explain', () => {
     await expectGolden(name, await run('node', 'explain', ...args, ...ssh()));
   });
 });
+
+describe('the README', () => {
+  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+  const steps = [...readme.matchAll(/^```console\n([\s\S]*?)^```$/gm)].flatMap(([, block = '']) =>
+    block
+      .split(/^\$ /m)
+      .filter(Boolean)
+      .map((step): [string, string] => [step.split('\n')[0] ?? '', step.slice(step.indexOf('\n') + 1)]),
+  );
+  const directory = join(temporary, 'readme');
+  const before = process.cwd();
+
+  beforeAll(() => {
+    mkdirSync(directory);
+    process.chdir(directory);
+  });
+  afterAll(() => process.chdir(before));
+
+  it('shows commands', () => {
+    expect(steps.length).toBeGreaterThan(6);
+  });
+
+  it.each(steps)('%s', async (command, output) => {
+    const [program, ...args] = command.split(' ');
+    if (program === 'cat') {
+      writeFileSync(join(directory, args[0] ?? ''), output);
+      return;
+    }
+    expect(program).toBe('kubeletadm');
+    const ssh = args[0] === 'node' ? ['--ssh-config', lab.sshConfig] : [];
+    const { stdout, stderr } = await runCommand([...args, ...ssh], { env: { KUBECONFIG: kubeconfig } });
+    expect(stderr + stdout).toBe(output);
+  });
+});

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { BootstrapCredentials } from '../../../src/core/config/bootstrap-credentials.ts';
 import { parseKubeconfig, resolveContext } from '../../../src/core/config/kubeconfig.ts';
 import { revealText, Secret } from '../../../src/core/text/secret.ts';
 import { loadTemplates } from '../../../src/template-files.ts';
@@ -55,5 +56,25 @@ describe('bootstrap-kubelet.conf', () => {
 
   it('is not written for a kubelet with an identity', () => {
     expect(bootstrapFiles(templates, { ...target, token: null }).map(({ path }) => path)).toEqual(['/etc/kubernetes/pki/ca.crt']);
+  });
+});
+
+describe('other credentials than a token', () => {
+  const contentFor = (more: object, entry: BootstrapCredentials['entry'] = { token: new Secret('t') }) =>
+    bootstrapFiles(templates, { ...target, ...more, token: { user: 'joiner', entry } })[0]?.content ?? '';
+
+  it('keep the name of their user, and read back as what they were', () => {
+    const exec = { command: 'get-token', args: ['a: b', '#'], env: [{ name: 'PASSWORD', value: new Secret('two\nlines: "x"') }] };
+    const content = contentFor({}, { 'client-key-data': new Secret('S0VZ'), exec: { ...exec } });
+    const { user, context } = resolveContext(parseKubeconfig(revealText(content), 'bootstrap-kubelet.conf'));
+    expect([context, user?.name, user?.keyData?.reveal()]).toEqual(['joiner@kubernetes', 'joiner', 'S0VZ']);
+    expect(user?.exec).toEqual({ ...exec, env: [{ name: 'PASSWORD', value: 'two\nlines: "x"' }] });
+    expect(String(content)).not.toMatch(/S0VZ|two/);
+  });
+
+  it('take the way to the server along', () => {
+    const content = revealText(contentFor({ tlsServerName: 'kubernetes', proxyUrl: 'http://proxy:3128' }));
+    const { cluster } = resolveContext(parseKubeconfig(content, 'bootstrap-kubelet.conf'));
+    expect(cluster).toMatchObject({ server: target.server, tlsServerName: 'kubernetes', proxyUrl: 'http://proxy:3128' });
   });
 });

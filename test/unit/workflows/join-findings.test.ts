@@ -4,7 +4,13 @@ import type { KubeObject } from '../../../src/core/kubernetes/object.ts';
 import { type JoinTarget, joinFindings } from '../../../src/workflows/join-findings.ts';
 import type { ObservedNode } from '../../../src/workflows/prepare-node.ts';
 
-const TARGET: JoinTarget = { server: 'https://a:6443', caPem: 'PEM\n', caCertPath: '/etc/kubernetes/pki/ca.crt', namesake: null };
+const TARGET: JoinTarget = {
+  server: 'https://a:6443',
+  caPem: 'PEM\n',
+  caCertPath: '/etc/kubernetes/pki/ca.crt',
+  namesake: null,
+  takeOver: false,
+};
 const identity = (server: string): ClientIdentity => ({
   state: 'usable',
   source: '/x.pem',

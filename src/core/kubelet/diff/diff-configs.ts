@@ -49,17 +49,29 @@ export function diffConfigs(a: ConfigSide, b: ConfigSide, catalogue: Catalogue):
     JsonObject,
     JsonObject,
   ];
-  const changes = classifyChanges(before, after, { minor, catalogue });
   const [defaultsBefore, defaultsAfter] = [defaultLeaves(a.minor, catalogue), defaultLeaves(b.minor, catalogue)];
-  const differences = changes.map((change) => ({
-    path: change.path,
-    before: sideValue(change.before, defaultsBefore.get(dotted(change.path))),
-    after: sideValue(change.after, defaultsAfter.get(dotted(change.path))),
-    class: change.class,
-    reason: change.reason,
-    nodeSpecific: isNodeSpecific(change.path),
-  }));
-  return { differences, worst: worstLiveChange(changes) };
+  const differences = classifyChanges(before, after, { minor, catalogue })
+    .map(
+      (change): FieldDifference => ({
+        path: change.path,
+        before:
+          gateValue(change.path, change.before, a.minor, catalogue) ?? sideValue(change.before, defaultsBefore.get(dotted(change.path))),
+        after: gateValue(change.path, change.after, b.minor, catalogue) ?? sideValue(change.after, defaultsAfter.get(dotted(change.path))),
+        class: change.class,
+        reason: change.reason,
+        nodeSpecific: isNodeSpecific(change.path),
+      }),
+    )
+    .filter((difference) => !difference.path.startsWith(GATES) || difference.before.value !== difference.after.value);
+  return { differences, worst: worstLiveChange(differences) };
+}
+
+const GATES = 'featureGates[';
+
+/** A gate nobody sets has its default; null for what is no gate of that minor. */
+function gateValue(path: string, value: Json | undefined, minor: Minor, catalogue: Catalogue): SideValue | null {
+  const gate = path.startsWith(GATES) ? catalogue.gate(path.slice(GATES.length, -1), minor) : null;
+  return gate === null ? null : { value: value ?? gate.default, isDefault: (value ?? gate.default) === gate.default };
 }
 
 function sideValue(value: Json | undefined, usual: Json | undefined): SideValue {

@@ -2,18 +2,17 @@ import { inlineValue } from '../../text/inline-value.ts';
 import { renderTable } from '../../text/table.ts';
 import type { ExplainedField, LayerWord, NodeExplanation } from './node-explanation.ts';
 
-/** An explanation as a table; `wide` also has what lost, and the flags that are no fields. */
+/** An explanation as a table; `wide` also has what lost, below what won, and the flags that are no fields. */
 export function renderNodeExplanation(explanation: NodeExplanation, wide: boolean): string {
   const { node, kubernetesVersion, process: running, fields, flags, disagreements } = explanation;
   const state =
     running === null ? '' : `, running as process ${running.pid}${running.startedAt === null ? '' : ` since ${running.startedAt}`}`;
-  const header = ['FIELD', 'VALUE', 'FROM', ...(wide ? ['OVER'] : [])];
-  const rows = fields.map((field) => [field.path, valueText(field), fromText(field), ...(wide ? [overText(field)] : [])]);
+  const rows = fields.flatMap((field) => [[field.path, valueText(field), fromText(field)], ...(wide ? lostRows(field) : [])]);
   const others = flags.filter(({ field }) => field === null);
   return [
     `${node}: kubelet ${kubernetesVersion}${state}`,
     '',
-    ...renderTable([header, ...rows]),
+    ...renderTable([['FIELD', 'VALUE', 'FROM'], ...rows]),
     ...(wide && others.length > 0
       ? [
           '',
@@ -36,6 +35,6 @@ function fromText({ layer, source }: LayerWord): string {
   return `${layer}: ${source}`;
 }
 
-function overText({ lost }: ExplainedField): string {
-  return lost.map((word) => `${valueText(word)} (${fromText(word)})`).join(', ');
+function lostRows({ lost }: ExplainedField): readonly (readonly string[])[] {
+  return lost.map((word) => ['', valueText(word), `over ${fromText(word)}`]);
 }

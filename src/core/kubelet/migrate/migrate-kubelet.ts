@@ -137,7 +137,10 @@ function changedDefaults(before: JsonObject, migrated: JsonObject, { from, to, c
     { name: 'before', minor: from, config: before },
     { name: 'after', minor: to, config: migrated },
   ] as const;
-  const changed = diffConfigs(...sides, catalogue).differences.filter(({ after }) => after.isDefault || after.value === undefined);
+  // Of gates migrateGates has spoken.
+  const changed = diffConfigs(...sides, catalogue).differences.filter(
+    ({ path, after }) => !path.startsWith('featureGates') && (after.isDefault || after.value === undefined),
+  );
   const edits: FieldEdit[] = [];
   const steps: MigrationStep[] = [];
   for (const { path, before: old, after, class: liveChange } of changed) {

@@ -43,7 +43,7 @@ export function classifyChanges(before: JsonObject, after: JsonObject, options: 
 }
 
 /** The worst class among changes; null when there are none. */
-export function worstLiveChange(changes: readonly ClassifiedChange[]): LiveChange | null {
+export function worstLiveChange(changes: readonly Pick<ClassifiedChange, 'class'>[]): LiveChange | null {
   return ORDER.findLast((name) => changes.some((change) => change.class === name)) ?? null;
 }
 

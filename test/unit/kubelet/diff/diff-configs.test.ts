@@ -37,6 +37,7 @@ describe('diffConfigs', () => {
         },
       },
     ],
+    ['gates that are on or off anyway', { featureGates: { NodeSwap: true, InPlacePodVerticalScaling: true } }, {}],
     ['the order of members', { featureGates: { A: true, B: false } }, { featureGates: { B: false, A: true } }],
   ])('sees no difference in %s', (_, before, after) => {
     expect(changes(before, after)).toEqual([]);
@@ -49,6 +50,13 @@ describe('diffConfigs', () => {
       ['kubeAPIBurst', 10, 100],
       ['kubeAPIQPS', 5, 50],
       ['memoryThrottlingFactor', 0.8, 0.9],
+    ]);
+  });
+
+  it('counts gates nobody sets by their default in each kubelet', () => {
+    expect(changes({ featureGates: { NodeSwap: false } }, {}, [29, 30])).toContainEqual(['featureGates[NodeSwap]', false, true, 'unsafe']);
+    expect(changes({ featureGates: { AllAlpha: true } }, {}).map(([name, before, after]) => [name, before, after])).toEqual([
+      ['featureGates[AllAlpha]', true, false],
     ]);
   });
 
