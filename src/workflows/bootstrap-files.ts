@@ -1,4 +1,5 @@
 import { type BootstrapCredentials, tokenCredentials } from '../core/config/bootstrap-credentials.ts';
+import type { KubeconfigServer } from '../core/config/kubeconfig-render.ts';
 import type { HostFacts } from '../core/facts/host-facts.ts';
 import type { WantedFile } from '../core/plan/diff-file.ts';
 import { renderTemplate, type Templates } from '../core/render/template.ts';
@@ -8,9 +9,10 @@ const BOOTSTRAP_CONF = '/etc/kubernetes/bootstrap-kubelet.conf';
 /** kubeadm gives the cluster its own name but leaves that of the context as it is. */
 const CONTEXT_CLUSTER = 'kubernetes';
 
-export interface BootstrapTarget {
-  readonly server: string;
-  readonly caPem: string;
+/** Where the API server is, and how it is verified. */
+export type ApiServerTarget = Omit<KubeconfigServer, 'clusterName'>;
+
+export interface BootstrapTarget extends ApiServerTarget {
   /** `clusterName` of the ClusterConfiguration. */
   readonly clusterName: string;
   /** Where the kubelet finds the authority that clients must be signed by. */
@@ -25,14 +27,16 @@ export interface BootstrapTarget {
  */
 export function bootstrapFiles(
   templates: Templates,
-  { server, caPem, clusterName, caPath, token }: BootstrapTarget,
+  { server, caPem, tlsServerName, proxyUrl, clusterName, caPath, token }: BootstrapTarget,
 ): readonly WantedFile[] {
   const ca: WantedFile = { path: caPath, content: caPem, mode: 0o644, owner: 'root:root', onlyIfAbsent: true };
   if (token === null) return [ca];
   const { user, entry } = token instanceof Secret ? tokenCredentials(token) : token;
   const content = renderTemplate(templates, BOOTSTRAP_CONF, {
     caData: Buffer.from(caPem, 'utf8').toString('base64'),
+    proxyUrl,
     server,
+    tlsServerName,
     clusterName,
     contextName: `${user}@${CONTEXT_CLUSTER}`,
     user,

@@ -8,6 +8,9 @@ export interface KubeconfigServer {
   readonly server: string;
   /** PEM bundle of the cluster's authorities. */
   readonly caPem: string;
+  /** The name in the server's certificate, where it is not that of its address. */
+  readonly tlsServerName?: string;
+  readonly proxyUrl?: string;
 }
 
 /** A kubeconfig whose only user has a bearer token. */
@@ -44,7 +47,7 @@ export function clientCertificateFileKubeconfig(
  * What stands under `kubeconfig` in kube-public/cluster-info: one cluster without a name, no users, no contexts.
  * @see kubeadm 1.36 bootstrap-token cluster-info
  */
-export function clusterInfoKubeconfig({ server, caPem }: Omit<KubeconfigServer, 'clusterName'>): string {
+export function clusterInfoKubeconfig({ server, caPem }: Pick<KubeconfigServer, 'server' | 'caPem'>): string {
   return encodeYaml({
     apiVersion: 'v1',
     clusters: [{ cluster: { 'certificate-authority-data': base64(caPem), server }, name: '' }],
@@ -56,14 +59,24 @@ export function clusterInfoKubeconfig({ server, caPem }: Omit<KubeconfigServer, 
 }
 
 function withUser(
-  { clusterName, server, caPem }: KubeconfigServer,
+  { clusterName, server, caPem, tlsServerName, proxyUrl }: KubeconfigServer,
   user: string,
   credentials: Record<string, string | Secret>,
 ): SensitiveText {
   const context = `${user}@${clusterName}`;
   const text = encodeYaml({
     apiVersion: 'v1',
-    clusters: [{ cluster: { 'certificate-authority-data': base64(caPem), server }, name: clusterName }],
+    clusters: [
+      {
+        cluster: {
+          'certificate-authority-data': base64(caPem),
+          ...(proxyUrl === undefined ? {} : { 'proxy-url': proxyUrl }),
+          server,
+          ...(tlsServerName === undefined ? {} : { 'tls-server-name': tlsServerName }),
+        },
+        name: clusterName,
+      },
+    ],
     contexts: [{ context: { cluster: clusterName, user }, name: context }],
     'current-context': context,
     kind: 'Config',

@@ -14,6 +14,7 @@ import * as problems from '../../core/problems/discovery.ts';
 import type { Secret } from '../../core/text/secret.ts';
 import { parseCertificates } from '../../core/tls/certificate.ts';
 import type { Trust } from '../../ports/web.ts';
+import type { ApiServerTarget } from '../bootstrap-files.ts';
 import { readClusterInfo } from './read-cluster-info.ts';
 import { type Deadline, type DiscoveryContext, waitFor } from './wait-for.ts';
 
@@ -28,7 +29,8 @@ export interface KubeconfigDiscovery {
 }
 
 /** The cluster of a kubeconfig and what to log in with. */
-export interface KubeconfigFinding extends Pick<FoundCluster, 'server' | 'caPem'> {
+export interface KubeconfigFinding {
+  readonly apiServer: ApiServerTarget;
   readonly credentials: BootstrapCredentials;
 }
 
@@ -58,7 +60,9 @@ export async function discoverByKubeconfig(
   }
   const caPem = ownCa ?? named?.caPem;
   if (caPem === undefined) throw mistake(problems.noAuthority(kubeconfig.file));
-  return { server: cluster.server, caPem, credentials };
+  const { server, tlsServerName, proxyUrl } = cluster;
+  const way = { ...(tlsServerName === undefined ? {} : { tlsServerName }), ...(proxyUrl === undefined ? {} : { proxyUrl }) };
+  return { apiServer: { server, caPem, ...way }, credentials };
 }
 
 /** The text of cluster-info, over TLS that is verified; null when it is not for us. */

@@ -9,7 +9,8 @@ import { parseCertificates } from '../../core/tls/certificate.ts';
 import { partsOfToken } from '../../core/token/bootstrap-token.ts';
 import type { Cluster } from '../../ports/cluster.ts';
 import type { ClusterTarget } from '../../ports/services.ts';
-import { discoverByKubeconfig, type KubeconfigFinding } from './discover-by-kubeconfig.ts';
+import type { ApiServerTarget } from '../bootstrap-files.ts';
+import { discoverByKubeconfig } from './discover-by-kubeconfig.ts';
 import { discoverByToken } from './discover-by-token.ts';
 import { fetchKubeconfig } from './fetch-kubeconfig.ts';
 import { type Deadline, type DiscoveryContext, deadlineIn } from './wait-for.ts';
@@ -57,7 +58,7 @@ export interface DiscoveryOptions {
 /** The cluster a node is to join, reached with what its kubelet logs in with at first. */
 export interface DiscoveredCluster {
   readonly cluster: Cluster;
-  readonly apiServer: Pick<FoundCluster, 'server' | 'caPem'>;
+  readonly apiServer: ApiServerTarget;
   readonly credentials: BootstrapCredentials;
 }
 
@@ -92,7 +93,7 @@ async function find(ports: DiscoveryPorts, deadline: Deadline, plan: DiscoveryPl
         forOthers,
         acceptsToken: (cluster) => acceptsToken(ports, cluster, plan.token),
       });
-      return byToken(found, plan, plan.tlsBootstrapToken, plan.token.equals(plan.tlsBootstrapToken));
+      return byToken(withoutMore(found), plan, plan.tlsBootstrapToken, plan.token.equals(plan.tlsBootstrapToken));
     }
     case 'authority': {
       const certificates = parseCertificates(plan.caPem) ?? [];
@@ -101,8 +102,8 @@ async function find(ports: DiscoveryPorts, deadline: Deadline, plan: DiscoveryPl
       if (plan.pins.length > 0) pinnedCertificates({ server, caPem: plan.caPem, certificates }, plan.pins, plan.file);
       const text = clusterInfoKubeconfig({ server, caPem: plan.caPem });
       const kubeconfig = parseKubeconfig(text, plan.file);
-      const found = await discoverByKubeconfig(ports, deadline, { ...plan, kubeconfig, readFile: null, forOthers });
-      return byToken(found, plan, plan.tlsBootstrapToken, false);
+      const { apiServer } = await discoverByKubeconfig(ports, deadline, { ...plan, kubeconfig, readFile: null, forOthers });
+      return byToken(apiServer, plan, plan.tlsBootstrapToken, false);
     }
     case 'kubeconfig':
       return byKubeconfig(ports, deadline, plan, forOthers);
@@ -130,12 +131,11 @@ async function byKubeconfig(
   forOthers: boolean,
 ): Promise<Found> {
   const kubeconfig = parseKubeconfig(text, file);
-  const found = await discoverByKubeconfig(ports, deadline, { kubeconfig, readFile, tlsBootstrapToken, forOthers });
-  const endpoint = endpointOf(found.server);
-  if (tlsBootstrapToken !== undefined) return byToken(found, { endpoint }, tlsBootstrapToken, false);
+  const { apiServer, credentials } = await discoverByKubeconfig(ports, deadline, { kubeconfig, readFile, tlsBootstrapToken, forOthers });
+  if (tlsBootstrapToken !== undefined) return byToken(apiServer, { endpoint: endpointOf(apiServer.server) }, tlsBootstrapToken, false);
   return {
-    ...withoutMore(found),
-    credentials: found.credentials,
+    apiServer,
+    credentials,
     connect: { kubeconfig: text, file },
     explain: (error) =>
       error.code === 'CLUSTER_UNAUTHORIZED'
@@ -144,24 +144,19 @@ async function byKubeconfig(
   };
 }
 
-function byToken(
-  found: Pick<FoundCluster, 'server' | 'caPem'>,
-  { endpoint }: { readonly endpoint: string },
-  token: Secret,
-  isSigned: boolean,
-): Found {
+function byToken(apiServer: ApiServerTarget, { endpoint }: { readonly endpoint: string }, token: Secret, isSigned: boolean): Found {
   const credentials = tokenCredentials(token);
-  const kubeconfig = tokenKubeconfig({ ...found, clusterName: 'kubernetes', user: credentials.user, token });
+  const kubeconfig = tokenKubeconfig({ ...apiServer, clusterName: 'kubernetes', user: credentials.user, token });
   return {
-    ...withoutMore(found),
+    apiServer,
     credentials,
     connect: { kubeconfig, file: 'the join token' },
     explain: (error) => {
       if (error.code === 'CLUSTER_UNAUTHORIZED')
-        return refusal(problems.tokenRefused(endpointOf(found.server), partsOfToken(token)?.id ?? '', isSigned), error);
-      if (error.code !== 'CLUSTER_UNREACHABLE' || endpointOf(found.server) === endpoint) return error;
-      const why = (error.problems[0]?.message ?? '').replace(`cannot reach the API server ${found.server}: `, '');
-      return new AppError(problems.namedServerUnreachable(endpoint, found.server, why), { cause: error });
+        return refusal(problems.tokenRefused(endpointOf(apiServer.server), partsOfToken(token)?.id ?? '', isSigned), error);
+      if (error.code !== 'CLUSTER_UNREACHABLE' || endpointOf(apiServer.server) === endpoint) return error;
+      const why = (error.problems[0]?.message ?? '').replace(`cannot reach the API server ${apiServer.server}: `, '');
+      return new AppError(problems.namedServerUnreachable(endpoint, apiServer.server, why), { cause: error });
     },
   };
 }
@@ -184,8 +179,8 @@ async function acceptsToken(
   }
 }
 
-function withoutMore({ server, caPem }: Pick<KubeconfigFinding, 'server' | 'caPem'>): Pick<Found, 'apiServer'> {
-  return { apiServer: { server, caPem } };
+function withoutMore({ server, caPem }: FoundCluster): ApiServerTarget {
+  return { server, caPem };
 }
 
 function endpointOf(server: string): string {

@@ -65,9 +65,9 @@ describe('other credentials than a token', () => {
 
   it('keep the name of their user, and read back as what they were', () => {
     const exec = { command: 'get-token', args: ['a: b', '#'], env: [{ name: 'PASSWORD', value: new Secret('two\nlines: "x"') }] };
-    const content = contentFor({}, { 'client-key-data': new Secret('S0VZ'), exec: { ...exec } });
+    const content = contentFor({}, { username: 'u', password: new Secret('S0VZ'), exec });
     const { user, context } = resolveContext(parseKubeconfig(revealText(content), 'bootstrap-kubelet.conf'));
-    expect([context, user?.name, user?.keyData?.reveal()]).toEqual(['joiner@kubernetes', 'joiner', 'S0VZ']);
+    expect([context, user?.name, user?.password?.reveal()]).toEqual(['joiner@kubernetes', 'joiner', 'S0VZ']);
     expect(user?.exec).toEqual({ ...exec, env: [{ name: 'PASSWORD', value: 'two\nlines: "x"' }] });
     expect(String(content)).not.toMatch(/S0VZ|two/);
   });
