@@ -15,7 +15,8 @@ export async function runLabDemo(services: CommandServices, lab: Lab): Promise<E
   };
   const ssh = ['--ssh-config', lab.sshConfig] as const;
   const [first, ...others] = lab.hosts.map(({ name }) => name);
-  const init = ['init', '--kubeconfig', lab.kubeconfig, ...ssh, '--host', first ?? ''];
+  const endpoint = lab.server.replace(/^https:\/\//, '');
+  const init = ['init', '--kubeconfig', lab.kubeconfig, '--control-plane-endpoint', endpoint, ...ssh, '--host', first ?? ''];
   say(`A lab in ${lab.directory}: an API server at ${lab.server} and ${lab.hosts.length} hosts behind SSH servers of their own.`);
   say('\n# 1. The first node: its kubelet is configured and started, the configuration for all others is uploaded.');
   let printed = '';

@@ -28,7 +28,7 @@ function describeLab(lab: Lab): string {
 Hosts (each a directory behind an SSH server):
 ${hosts}
 Try, in another terminal:
-  kubeletadm init --kubeconfig ${lab.kubeconfig} ${flags} --host node1 --token ${lab.token.reveal()} --dry-run
+  kubeletadm init --kubeconfig ${lab.kubeconfig} --control-plane-endpoint ${endpoint} ${flags} --host node1 --dry-run
   kubeletadm join ${endpoint} --token ${lab.token.reveal()} --ca-cert ${lab.caFile} ${flags} --host node2
   kubeletadm token create --print-join-command --kubeconfig ${lab.kubeconfig}
   kubectl --kubeconfig ${lab.kubeconfig} -n kube-system get configmap kubelet-config -o yaml

@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../json.ts';
 import type { ClusterChange, Warning } from '../plan/change.ts';
+import { isLoopback, parseIp } from '../text/ip.ts';
 import { CLUSTER_INFO_KUBECONFIG, dataOf, SIGNATURE_PREFIX } from './cluster-info.ts';
 import type { KubeObject } from './object.ts';
 import { readYaml, sameYaml } from './same-yaml.ts';
@@ -13,7 +14,9 @@ export function diffClusterInfo(
   wanted: KubeObject,
   replaceAddress: boolean,
 ): { readonly change: ClusterChange | null; readonly warnings: readonly Warning[] } {
-  if (found === null) return { change: { kind: 'create-object', object: wanted, because: 'it is missing' }, warnings: [] };
+  if (found === null) {
+    return { change: { kind: 'create-object', object: wanted, because: 'it is missing' }, warnings: loopbackWarnings(wanted) };
+  }
   const [before, after] = [kubeconfigOf(found), kubeconfigOf(wanted)];
   if (sameYaml(before, after)) return { change: null, warnings: [] };
   const [there, ours] = [clusterOf(before), clusterOf(after)];
@@ -26,7 +29,17 @@ export function diffClusterInfo(
   const others = Object.entries(dataOf(found)).filter(([key]) => !key.startsWith(SIGNATURE_PREFIX));
   const object = { ...found, data: { ...Object.fromEntries(others), ...dataOf(wanted) } };
   const because = sameAuthority ? 'it names another address' : 'it names another certificate authority';
-  return { change: { kind: 'update-object', object, before: found, because }, warnings: [] };
+  return { change: { kind: 'update-object', object, before: found, because }, warnings: loopbackWarnings(wanted) };
+}
+
+/** The address of an administrator's tunnel is of no use to nodes. */
+function loopbackWarnings(clusterInfo: KubeObject): readonly Warning[] {
+  const server = String(clusterOf(kubeconfigOf(clusterInfo)).server);
+  const host = URL.canParse(server) ? new URL(server).hostname.replace(/^\[|\]$/g, '') : '';
+  const address = parseIp(host);
+  if (host !== 'localhost' && !(address !== null && isLoopback(address))) return [];
+  const message = `joining nodes are sent to ${server}, which other hosts cannot reach. Declare controlPlaneEndpoint (--control-plane-endpoint)`;
+  return [{ code: 'CLUSTER_INFO_LOOPBACK', message }];
 }
 
 function kubeconfigOf(clusterInfo: KubeObject): string {

@@ -135,6 +135,17 @@ describe('bootstrap-token', () => {
     expect(data.kubeconfig).toContain(`server: ${change.apiServer.server}\n`);
   });
 
+  it.each([
+    ['https://127.0.0.1:6443', 1],
+    ['https://localhost:6443', 1],
+    ['https://[::1]:6443', 1],
+    ['https://10.0.0.10:6443', 0],
+    ['https://localhost.example.test:6443', 0],
+  ])('says that %s is of no use to other hosts: %i', async (server, count) => {
+    const { warnings = [] } = await plan(fakeCluster(), inputOf({ apiServer: { ...API, server } }));
+    expect(warnings.map(({ code }) => code)).toEqual(Array(count).fill('CLUSTER_INFO_LOOPBACK'));
+  });
+
   it('replaces a cluster-info that holds no kubeconfig', async () => {
     const cluster = await prepared();
     await cluster.patch(CLUSTER_INFO, 'merge', { data: { kubeconfig: ': not [yaml' } });
