@@ -16,7 +16,7 @@ import {
 import type { Position, Problem } from '../errors.ts';
 import type { Json } from '../json.ts';
 import { resolvePlainScalar, type YamlScalar } from '../text/yaml-scalar.ts';
-import { MAX_DEPTH, MEND_TOO_LARGE, parsePlainSource } from './plain-source.ts';
+import { CONFIG_LIMITS, MAX_DEPTH, parsePlainSource, type SourceLimits } from './plain-source.ts';
 
 /** A node of a YAML or JSON text with the place it came from: what decoders read, so that each finding has its line. */
 export type SourceNode = SourceScalar | SourceList | SourceMap;
@@ -63,43 +63,46 @@ export interface Source {
  * after aliases are limited.
  * @param text the file's text; a byte order mark and CRLF are accepted
  * @param file the name used in positions (`-` for standard input)
+ * @param limits default: those of one configuration document
  * @returns the documents; when `problems` is not empty they may be incomplete. Codes: CONFIG_TOO_LARGE, CONFIG_NOT_TEXT, CONFIG_SYNTAX
  */
-export function parseSource(text: string, file: string): Source {
-  return parsePlainSource(text, file) ?? parseAnySource(text, file);
+export function parseSource(text: string, file: string, limits: SourceLimits = CONFIG_LIMITS): Source {
+  return parsePlainSource(text, file, limits) ?? parseAnySource(text, file, limits);
 }
 
 /** `parseSource` for texts that `parsePlainSource` leaves: of those it reads it gives the same, but slower. */
-export function parseAnySource(text: string, file: string): Source {
-  if (nestingTooDeep(text)) return refusal(TOO_DEEP, file);
-  if (text.length > MAX_ANY_CHARACTERS)
-    return refusal(`the file has ${text.length} characters, more than ${MAX_ANY_CHARACTERS}, and is not plain YAML or JSON`, file);
+export function parseAnySource(text: string, file: string, limits: SourceLimits = CONFIG_LIMITS): Source {
+  const refusal = (message: string): Source => refuse(message, file, limits);
+  if (nestingTooDeep(text)) return refusal(TOO_DEEP);
+  if (text.length > limits.anyCharacters)
+    return refusal(`the file has ${text.length} characters, more than ${limits.anyCharacters}, and is not plain YAML or JSON`);
   const lineCounter = new LineCounter();
   const positionAt = (offset: number): Position => {
     const { line, col } = lineCounter.linePos(offset);
     return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
   };
   try {
-    return readDocuments(text, file, lineCounter, positionAt);
+    return readDocuments(text, file, { lineCounter, positionAt, maxNodes: limits.anyNodes });
   } catch (error) {
     if (!(error instanceof RangeError || error instanceof LimitError)) throw error;
-    return refusal(error instanceof LimitError ? error.message : TOO_DEEP, file);
+    return refusal(error instanceof LimitError ? error.message : TOO_DEEP);
   }
 }
 
-/** The general reader takes up to ten microseconds for a character: this keeps it below a second. */
-const MAX_ANY_CHARACTERS = 64 * 1024;
-/** More than such a text can have without aliases. */
-const MAX_ANY_NODES = 40_000;
-
 const TOO_DEEP = `the document is nested deeper than ${MAX_DEPTH} levels`;
 
-function refusal(message: string, file: string): Source {
-  const problem: Problem = { code: 'CONFIG_TOO_LARGE', message, mend: MEND_TOO_LARGE, position: { file, line: 1, column: 1 } };
+function refuse(message: string, file: string, { mend }: SourceLimits): Source {
+  const problem: Problem = { code: 'CONFIG_TOO_LARGE', message, mend, position: { file, line: 1, column: 1 } };
   return { documents: [], problems: [problem] };
 }
 
-function readDocuments(text: string, file: string, lineCounter: LineCounter, positionAt: (offset: number) => Position): Source {
+interface Reading {
+  readonly lineCounter: LineCounter;
+  readonly positionAt: (offset: number) => Position;
+  readonly maxNodes: number;
+}
+
+function readDocuments(text: string, file: string, { lineCounter, positionAt, maxNodes }: Reading): Source {
   const parsed = parseAllDocuments(text, {
     lineCounter,
     schema: 'failsafe',
@@ -119,10 +122,47 @@ function readDocuments(text: string, file: string, lineCounter: LineCounter, pos
       problems.push({ code: 'CONFIG_SYNTAX', message: syntaxMessage(error.message), position: positionAt(error.pos[0]) });
       continue;
     }
-    const reader = new TreeReader(document, problems, positionAt);
+    const reader = new TreeReader(document, problems, positionAt, maxNodes);
     documents.push({ file, index, root: isEmpty(document.contents) ? null : reader.read(document.contents), positionAt });
   }
+  const tab = problems.length === 0 && Array.isArray(parsed) ? misplacedTab(text, parsed) : null;
+  if (tab !== null) problems.push(tabProblem(positionAt(tab)));
   return { documents, problems };
+}
+
+/**
+ * The first line without content that begins with a tab, outside of quotes and flow collections: Kubernetes' reader refuses it, ours takes it
+ * for an empty line.
+ */
+function misplacedTab(text: string, documents: readonly Document[]): number | null {
+  const lines = [...text.matchAll(/^\t[ \t]*(?:#.*)?\r?$/gm)].map(({ index }) => index);
+  if (lines.length === 0) return null;
+  const shelters = sheltersOf(documents);
+  let [next, end] = [0, 0];
+  for (const line of lines) {
+    for (; next < shelters.length && (shelters[next]?.[0] ?? 0) < line; next++) end = Math.max(end, shelters[next]?.[1] ?? 0);
+    if (line >= end) return line;
+  }
+  return null;
+}
+
+/** Where tabs may begin a line: start and end of quoted scalars and flow collections, in order of start. */
+function sheltersOf(documents: readonly Document[]): readonly (readonly [number, number])[] {
+  const shelters: [number, number][] = [];
+  const add = (node: Node): void => {
+    if (node.range) shelters.push([node.range[0], node.range[1]]);
+  };
+  for (const document of documents) {
+    visit(document, {
+      Scalar: (_, node) => (node.type === 'QUOTE_DOUBLE' || node.type === 'QUOTE_SINGLE' ? add(node) : undefined),
+      Collection: (_, node) => (node.flow === true ? add(node) : undefined),
+    });
+  }
+  return shelters.sort((a, b) => a[0] - b[0]);
+}
+
+function tabProblem(position: Position): Problem {
+  return { code: 'CONFIG_SYNTAX', message: 'not valid YAML: a line may not begin with a tab', mend: 'Use blanks', position };
 }
 
 /** A cheap look before the recursive parser: brackets of flow collections and leading blanks of block ones. */
@@ -156,18 +196,20 @@ class TreeReader {
   readonly #document: Document;
   readonly #problems: Problem[];
   readonly #positionAt: (offset: number) => Position;
+  readonly #maxNodes: number;
   #nodes = 0;
   #targets: ReadonlyMap<Alias, Node> | null = null;
 
-  constructor(document: Document, problems: Problem[], positionAt: (offset: number) => Position) {
+  constructor(document: Document, problems: Problem[], positionAt: (offset: number) => Position, maxNodes: number) {
     this.#document = document;
     this.#problems = problems;
     this.#positionAt = positionAt;
+    this.#maxNodes = maxNodes;
   }
 
   read(node: unknown, depth = 0): SourceNode {
-    if (++this.#nodes > MAX_ANY_NODES)
-      throw new LimitError(`the document has more than ${MAX_ANY_NODES} values once its aliases are followed`);
+    if (++this.#nodes > this.#maxNodes)
+      throw new LimitError(`the document has more than ${this.#maxNodes} values once its aliases are followed`);
     if (depth > MAX_DEPTH) throw new LimitError(TOO_DEEP);
     if (isAlias(node)) return this.#readAlias(node, depth);
     if (isMap(node)) return { kind: 'map', entries: this.#readEntries(node, depth), offset: offsetOf(node) };

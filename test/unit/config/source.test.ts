@@ -66,6 +66,9 @@ describe('parseSource', () => {
 
   it.each([
     ['a tab for indentation', 'a:\n\tb: 1\n', /^2:\d+ CONFIG_SYNTAX not valid YAML: /],
+    ['a line of a tab alone', 'a: 1\n\t\nb: 2\n', /^2:1 CONFIG_SYNTAX not valid YAML: a line may not begin with a tab$/],
+    ['a tab at the end', 'a: {b: 1}\n\t', /^2:1 CONFIG_SYNTAX not valid YAML: a line may not begin with a tab$/],
+    ['a tab before a comment', 'a: [1,\n\t\n 2]\n\t # c\r\nb: 1', /^4:1 CONFIG_SYNTAX not valid YAML: a line may not begin with a tab$/],
     ['an open bracket', 'a: [1\nb: 2\n', /CONFIG_SYNTAX/],
     ['two mappings in one line', 'a: b: c\n', /^1:\d+ CONFIG_SYNTAX/],
     ['an unknown alias', 'a: *b\n', /^1:4 CONFIG_SYNTAX .*\*?b/],
@@ -91,6 +94,11 @@ describe('parseSource', () => {
     ['an alias to itself', 'a: &a [*a]\n', /CONFIG_/],
   ])('refuses %s', (_, text, expected) => {
     expect(problemsOf(text)[0]).toMatch(expected);
+  });
+
+  it('takes tabs in quotes and flow collections', () => {
+    for (const text of ['"x\n\t\n y"\n', "'x\n\t\n y'\n", 'a: {b: 1,\n\t\n c: 2}\n', '[1,\n\t# c\n2]', 'a:\t1\t\n'])
+      expect(parseSource(text, 'f').problems, text).toEqual([]);
   });
 
   it('says everything that is wrong in one file', () => {
