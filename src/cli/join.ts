@@ -3,11 +3,13 @@ import { mergeJoinFlags } from '../core/config/flags.ts';
 import type { NodeRegistration } from '../core/config/model.ts';
 import { AppError, type ExitCode, usageError } from '../core/errors.ts';
 import { httpProxyWarning } from '../core/preflight/http-proxy.ts';
+import { parseGoDuration } from '../core/text/go-duration.ts';
 import type { Services } from '../ports/services.ts';
 import { joinWorkflow } from '../workflows/join.ts';
 import { discover } from './discover.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { durationMs, readNodeOptions } from './node-options.ts';
+import { type OpenedCluster, openCluster } from './open-cluster.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
@@ -47,6 +49,7 @@ async function join(services: Services, endpoint: string | undefined, options: C
   const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
   const node = await readNodeOptions(services, { config, kind: 'join', options, reporter });
   if (targets.length > 1) refuseOneNodesOwn(node.nodeRegistration);
+  const admin = await openAdmin(services, options);
   const forOthers = targets.some(({ address }) => address !== undefined);
   const server = document.discovery?.bootstrapToken?.apiServerEndpoint;
   const proxied = server === undefined ? null : httpProxyWarning(`https://${server}`, services.env);
@@ -63,6 +66,9 @@ async function join(services: Services, endpoint: string | undefined, options: C
         caCertPath: document.caCertPath ?? DEFAULT_CA_CERT_PATH,
         controlPlane: false,
         tlsBootstrapMs: durationMs(document.timeouts?.tlsBootstrap, 300_000),
+        takeOver: options.takeOver === true,
+        waitReadyMs: waitReadyMs(options),
+        admin: admin?.cluster ?? null,
       },
       options,
       reporter,
@@ -73,7 +79,27 @@ async function join(services: Services, endpoint: string | undefined, options: C
     });
   } finally {
     await cluster.close();
+    await admin?.cluster?.close();
   }
+}
+
+/** An administrator, only where one is named: who joins a node seldom means the cluster that KUBECONFIG happens to name. */
+async function openAdmin(services: Services, options: CommandOptions): Promise<OpenedCluster | null> {
+  if (flagText(options, 'kubeconfig') !== undefined) return openCluster(services, options, { dryRun: false, staged: false });
+  if (flagText(options, 'context') === undefined) return null;
+  throw usageError('--context is of a kubeconfig, and none was given', 'Add --kubeconfig');
+}
+
+const WAIT_READY_MS = 300_000;
+
+/** `--wait-ready` alone is five minutes. */
+function waitReadyMs({ waitReady }: CommandOptions): number | null {
+  if (waitReady === true) return WAIT_READY_MS;
+  if (typeof waitReady !== 'string') return null;
+  const nanoseconds = parseGoDuration(waitReady);
+  if (nanoseconds === null || nanoseconds <= 0n)
+    throw usageError(`--wait-ready ${waitReady}: no duration`, 'Write it like --wait-ready=90s or 5m');
+  return Number(nanoseconds / 1_000_000n);
 }
 
 /** What only one node can have: two nodes of one name would fight over it. */

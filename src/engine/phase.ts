@@ -20,8 +20,10 @@ export interface PhaseDefinition<Input, Facts> {
   readonly short: string;
   /** Waits for what the phase needs from the ones before it; only when phases are applied, never when they are planned. */
   ready?(context: PhaseContext, input: Input): Promise<void>;
-  /** The changes are made even when `ready` fails: they tidy up. The failure is thrown afterwards. */
+  /** The changes are made even when `ready` or a phase before it fails: they tidy up. The failure is thrown afterwards. */
   readonly tidiesUp?: boolean;
+  /** The API server with other credentials than the workflow's, where the phase needs them. */
+  cluster?(input: Input): Cluster | null;
   observe(context: PhaseContext, input: Input): Promise<Facts>;
   plan(facts: Facts, input: Input): PhasePlan;
   /** Throws when what was applied does not work. Also called when there was nothing to do. */
@@ -45,6 +47,8 @@ export interface Phase<Input> {
   readonly name: string;
   readonly short: string;
   readonly tidiesUp: boolean;
+  /** The context the phase works in: its cluster may be its own. */
+  contextFor(context: PhaseContext, input: Input): PhaseContext;
   ready(context: PhaseContext, input: Input): Promise<void>;
   look(context: PhaseContext, input: Input): Promise<ObservedPhase>;
 }
@@ -55,6 +59,10 @@ export function definePhase<Input, Facts>(definition: PhaseDefinition<Input, Fac
     name: definition.name,
     short: definition.short,
     tidiesUp: definition.tidiesUp ?? false,
+    contextFor: (context, input) => {
+      const cluster = definition.cluster?.(input) ?? null;
+      return cluster === null ? context : { ...context, cluster };
+    },
     ready: async (context, input) => definition.ready?.(context, input),
     look: async (context, input) => {
       const facts = await definition.observe(context, input);

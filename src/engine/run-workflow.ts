@@ -13,7 +13,7 @@ export async function planPhases<Input>(
   input: Input,
 ): Promise<readonly NamedPhasePlan[]> {
   const plans: NamedPhasePlan[] = [];
-  for (const phase of phases) plans.push({ phase: phase.name, plan: (await phase.look(context, input)).plan });
+  for (const phase of phases) plans.push({ phase: phase.name, plan: (await phase.look(phase.contextFor(context, input), input)).plan });
   return plans;
 }
 
@@ -31,26 +31,57 @@ export async function applyPhases<Input>(
   planned: readonly NamedPhasePlan[],
 ): Promise<readonly NamedPhasePlan[]> {
   const applied: NamedPhasePlan[] = [];
-  for (const phase of phases) {
-    const { host, reporter, signal } = context;
-    signal?.throwIfAborted();
-    reporter.report({ level: 'info', code: 'PHASE_STARTED', host: host.name, phase: phase.name, message: phase.short, verbosity: 1 });
-    const notReady = await phase.ready(context, input).then(
-      () => null,
-      (error: unknown) => ({ error }),
-    );
-    if (notReady !== null && !phase.tidiesUp) throw notReady.error;
-    const observed = await phase.look(context, input);
-    const before = planned.find((plan) => plan.phase === phase.name)?.plan;
-    if (before !== undefined && before.deferred === undefined && !samePlan(before, observed.plan)) {
-      const message = 'the host or the cluster changed since the plan was made: planned again';
-      reporter.report({ level: 'warning', code: 'PLAN_CHANGED', host: host.name, phase: phase.name, message });
+  for (const [index, phase] of phases.entries()) {
+    try {
+      context.signal?.throwIfAborted();
+      applied.push(await applyOne(phase, phase.contextFor(context, input), input, planned));
+    } catch (error) {
+      await tidyUp(phases.slice(index + 1), context, input);
+      throw error;
     }
-    await applyPhase(phase, observed, context);
-    if (notReady !== null) throw notReady.error;
-    applied.push({ phase: phase.name, plan: observed.plan });
   }
   return applied;
+}
+
+async function applyOne<Input>(
+  phase: Phase<Input>,
+  context: PhaseContext,
+  input: Input,
+  planned: readonly NamedPhasePlan[],
+): Promise<NamedPhasePlan> {
+  const { host, reporter } = context;
+  reporter.report({ level: 'info', code: 'PHASE_STARTED', host: host.name, phase: phase.name, message: phase.short, verbosity: 1 });
+  const notReady = await phase.ready(context, input).then(
+    () => null,
+    (error: unknown) => ({ error }),
+  );
+  if (notReady !== null && !phase.tidiesUp) throw notReady.error;
+  // What tidies up is not stopped by the interruption that may be the reason for it.
+  const { signal: _, ...uninterrupted } = context;
+  const own = notReady === null ? context : uninterrupted;
+  const observed = await phase.look(own, input);
+  const before = planned.find((plan) => plan.phase === phase.name)?.plan;
+  if (before !== undefined && before.deferred === undefined && !samePlan(before, observed.plan)) {
+    const message = 'the host or the cluster changed since the plan was made: planned again';
+    reporter.report({ level: 'warning', code: 'PLAN_CHANGED', host: host.name, phase: phase.name, message });
+  }
+  await applyPhase(phase, observed, own);
+  if (notReady !== null) throw notReady.error;
+  return { phase: phase.name, plan: observed.plan };
+}
+
+/** Runs those of the phases left that tidy up. The failure before them is what the user has to hear of: theirs are told as warnings. */
+async function tidyUp<Input>(phases: readonly Phase<Input>[], { signal: _, ...context }: PhaseContext, input: Input): Promise<void> {
+  for (const phase of phases.filter(({ tidiesUp }) => tidiesUp)) {
+    try {
+      const own = phase.contextFor(context, input);
+      const { plan } = await phase.look(own, input);
+      await applyChanges(plan.changes, phase.name, own);
+    } catch (error) {
+      const message = `could not tidy up: ${error instanceof Error ? error.message : String(error)}`;
+      context.reporter.report({ level: 'warning', code: 'TIDY_UP_FAILED', host: context.host.name, phase: phase.name, message });
+    }
+  }
 }
 
 function samePlan(a: PhasePlan, b: PhasePlan): boolean {

@@ -3,12 +3,16 @@ import { combineFacts } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
 import { initSystem } from '../core/facts/init-system.ts';
 import { clientIdentity, KUBELET_CONF } from '../core/facts/kubelet-identity.ts';
+import { type BootstrapReason, explainBootstrap } from '../core/kubernetes/explain-bootstrap.ts';
+import { CLIENT_SIGNER, CSRS, type NodeCsr, nodeOfRequest, readNodeCsr } from '../core/kubernetes/node-csr.ts';
 import { observe } from '../engine/observe.ts';
 import { definePhase, type PhaseContext } from '../engine/phase.ts';
+import type { Cluster } from '../ports/cluster.ts';
 
 export interface WaitBootstrapInput {
   /** `timeouts.tlsBootstrap`. */
   readonly timeoutMs: number;
+  readonly nodeName: string;
 }
 
 const NAME = 'kubelet-wait-bootstrap';
@@ -48,29 +52,57 @@ function look({ host, signal }: PhaseContext) {
   return observe(host, FACTS, signal);
 }
 
-async function waitForIdentity(context: PhaseContext, { timeoutMs }: WaitBootstrapInput): Promise<void> {
+/**
+ * Waits until the kubelet holds a client certificate it can use.
+ * @throws AppError BOOTSTRAP_TIMEOUT, or BOOTSTRAP_DENIED at once when its request was refused; both with what the cluster says of the request
+ */
+export async function waitForIdentity(context: PhaseContext, { timeoutMs, nodeName }: WaitBootstrapInput): Promise<void> {
   const { clock, host, reporter, signal } = context;
   const started = clock.now().getTime();
-  for (let nextProgressMs = 10_000; ; ) {
+  const earlier = await issuedBefore(context, nodeName);
+  for (let nextProgressMs = 5_000; ; ) {
     const { files, init, identity } = await look(context);
     if (identity.state === 'usable' || init !== 'systemd') return;
     const waitedMs = clock.now().getTime() - started;
     const why = identity.state === 'missing' ? `there is no ${KUBELET_CONF}` : identity.why;
-    if (waitedMs >= timeoutMs || !files.get(BOOTSTRAP_CONF)) {
-      const mend = 'See its certificate signing request (kubectl get csr) and journalctl -u kubelet, then run the same command again';
-      const message = `${NAME}: the kubelet has no client certificate after ${Math.round(waitedMs / 1000)}s: ${why}`;
-      throw new AppError({ host: host.name, code: 'BOOTSTRAP_TIMEOUT', message, mend });
-    }
-    if (waitedMs >= nextProgressMs) {
-      nextProgressMs += 10_000;
-      reporter.report({
-        level: 'info',
-        code: 'WAITING',
-        host: host.name,
-        phase: NAME,
-        message: `waiting for the kubelet's client certificate, ${Math.round(waitedMs / 1000)} s: ${why}`,
-      });
+    const isLate = waitedMs >= timeoutMs || !files.get(BOOTSTRAP_CONF);
+    if (isLate || waitedMs >= nextProgressMs) {
+      nextProgressMs += 5_000;
+      const reason = await reasonOf(context, nodeName, earlier);
+      if (isLate || reason.final) throw noCertificate(host.name, waitedMs, why, reason);
+      const message = `waiting for the kubelet's client certificate, ${Math.round(waitedMs / 1000)} s: ${reason.why}`;
+      reporter.report({ level: 'info', code: 'WAITING', host: host.name, phase: NAME, message });
     }
     await clock.sleep(POLL_MS, signal);
+  }
+}
+
+function noCertificate(host: string, waitedMs: number, why: string, reason: BootstrapReason): AppError {
+  const code = reason.final ? 'BOOTSTRAP_DENIED' : 'BOOTSTRAP_TIMEOUT';
+  const message = `${NAME}: the kubelet has no client certificate after ${Math.round(waitedMs / 1000)}s (${why}): ${reason.why}`;
+  return new AppError({ host, code, message, mend: `${reason.mend}. Then run the same command again` });
+}
+
+/** Requests that were signed for a node of this name at another time say nothing about this one. */
+async function issuedBefore({ cluster }: PhaseContext, nodeName: string): Promise<ReadonlySet<string>> {
+  const found = await requestsOf(cluster, nodeName);
+  return new Set(typeof found === 'string' ? [] : found.filter(({ state }) => state.kind === 'issued').map(({ name }) => name));
+}
+
+async function reasonOf({ cluster }: PhaseContext, nodeName: string, earlier: ReadonlySet<string>): Promise<BootstrapReason> {
+  const found = await requestsOf(cluster, nodeName);
+  if (typeof found === 'string') return { why: found, mend: 'See kubectl get csr, and journalctl -u kubelet on the host', final: false };
+  return explainBootstrap(found.filter(({ name }) => !earlier.has(name)));
+}
+
+/** The node's requests for a client certificate; a text says why they can't be seen. */
+async function requestsOf(cluster: Cluster | null, nodeName: string): Promise<readonly NodeCsr[] | string> {
+  if (cluster === null) return 'what became of its certificate signing request is not known: no API server was given';
+  try {
+    const { items } = await cluster.list(CSRS);
+    return items.map(readNodeCsr).filter((csr) => csr.signerName === CLIENT_SIGNER && nodeOfRequest(csr) === nodeName);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return `what became of its certificate signing request is not known: ${error.problems[0]?.message ?? ''}`;
   }
 }

@@ -51,6 +51,7 @@ export interface InitInput {
   readonly bootstrapToken: BootstrapTokenInput;
   readonly show: ShowJoinCommandInput;
   readonly tlsBootstrapMs: number;
+  readonly nodeName: string;
 }
 
 /** Brings up the first node's kubelet at an API server that is there, and uploads the configuration for all others. */
@@ -60,7 +61,7 @@ export const initWorkflow: Workflow<InitOptions, InitInput> = {
     selectPhase(bootstrapToken, (input) => input.bootstrapToken),
     selectPhase(kubeletStart, (input) => input.kubeletStart),
     selectPhase(rememberStartedNode, (input) => input.remember),
-    selectPhase(kubeletWaitBootstrap, (input) => ({ timeoutMs: input.tlsBootstrapMs })),
+    selectPhase(kubeletWaitBootstrap, (input) => ({ timeoutMs: input.tlsBootstrapMs, nodeName: input.nodeName })),
     selectPhase(uploadConfigKubeadm, (input) => input.uploadKubeadm),
     selectPhase(uploadConfigKubelet, (input) => input.upload),
     selectPhase(showJoinCommand, (input) => input.show),
@@ -109,6 +110,7 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
         forceUpload: options.forceUpload,
         assumeEmptyCluster: options.dryRun,
       },
+      nodeName: node.registration.name,
       remember: { memory: nodeMemoryOf(node, options), mayChown: start.mayChown },
       tlsBootstrapMs: options.tlsBootstrapMs,
       uploadKubeadm: {

@@ -1,3 +1,4 @@
+import { isNodeReady, nodeTroubles } from '../core/kubernetes/node-conditions.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { Finding } from '../core/preflight/check.ts';
 import type { ObservedNode } from './prepare-node.ts';
@@ -9,6 +10,8 @@ export interface JoinTarget {
   readonly caCertPath: string;
   /** The Node that has the name of the one that joins. */
   readonly namesake: KubeObject | null;
+  /** Its name may be taken when it is not Ready. */
+  readonly takeOver: boolean;
 }
 
 const RESET_FIRST = 'Run reset on the host first, if it is to leave the cluster it is in';
@@ -20,7 +23,7 @@ const RESET_FIRST = 'Run reset on the host first, if it is to leave the cluster 
  */
 export function joinFindings({ facts, registration }: ObservedNode, target: JoinTarget): readonly Finding[] {
   const { identity } = facts;
-  const { server, caPem, caCertPath, namesake } = target;
+  const { server, caPem, caCertPath, namesake, takeOver } = target;
   const findings: Finding[] = [];
   const refuse = (id: string, message: string, mend: string): void => void findings.push({ id, severity: 'error', message, mend });
   if (identity.state === 'usable' && identity.server !== null && !sameServer(identity.server, server)) {
@@ -30,16 +33,16 @@ export function joinFindings({ facts, registration }: ObservedNode, target: Join
   const ca = facts.kubernetesFiles.get(caCertPath)?.content;
   if (ca !== undefined && ca.trim() !== caPem.trim())
     refuse(`FileAvailable-${caCertPath.replaceAll('/', '-')}`, `${caCertPath} is there and is not the CA of ${server}`, RESET_FIRST);
-  if (identity.state !== 'usable' && namesake !== null && isReady(namesake)) {
+  if (identity.state !== 'usable' && namesake !== null && !isNodeReady(namesake) && !takeOver) {
+    const mend = `If that is this host, or one that is gone, add --take-over; else give this one another name with --node-name`;
+    const said = nodeTroubles(namesake).join('; ');
+    refuse('NodeExists', `the cluster has a node ${registration.name} already, not Ready (${said})`, mend);
+  }
+  if (identity.state !== 'usable' && namesake !== null && isNodeReady(namesake)) {
     const mend = `Give this one another name with --node-name, or, if that node is gone, kubectl delete node ${registration.name}`;
     refuse('NodeExists', `the cluster has a node ${registration.name} already, and it is Ready`, mend);
   }
   return findings;
-}
-
-function isReady({ status }: KubeObject): boolean {
-  const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly { readonly type?: string; readonly status?: string }[] };
-  return conditions.some((condition) => condition.type === 'Ready' && condition.status === 'True');
 }
 
 function sameServer(a: string, b: string): boolean {

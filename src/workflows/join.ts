@@ -1,12 +1,15 @@
 import type { BootstrapCredentials } from '../core/config/bootstrap-credentials.ts';
+import { isReservedLabel } from '../core/kubelet/node-labels.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { PhaseContext } from '../engine/phase.ts';
 import type { Prepared, Workflow } from '../engine/run-workflow.ts';
 import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
-import { kubeletWaitBootstrap } from '../phases/kubelet-wait-bootstrap.ts';
+import { kubeletWaitBootstrap, type WaitBootstrapInput } from '../phases/kubelet-wait-bootstrap.ts';
+import { type MarkNodeInput, markNode } from '../phases/mark-node.ts';
 import { type RememberNodeInput, rememberStartedNode } from '../phases/remember-node.ts';
+import { type WaitNodeInput, waitNode } from '../phases/wait-node.ts';
 import type { Cluster } from '../ports/cluster.ts';
-import { bootstrapFiles, hasIdentity } from './bootstrap-files.ts';
+import { type ApiServerTarget, bootstrapFiles, hasIdentity } from './bootstrap-files.ts';
 import { readClusterBaseline, unlessForbidden } from './cluster-baseline.ts';
 import { joinFindings } from './join-findings.ts';
 import { nodeMemoryOf } from './node-memory-of.ts';
@@ -15,18 +18,26 @@ import { selectPhase } from './select-phase.ts';
 
 export interface JoinOptions extends NodeOptions {
   /** The cluster the node joins, as discovered. */
-  readonly apiServer: { readonly server: string; readonly caPem: string };
+  readonly apiServer: ApiServerTarget;
   /** What the kubelet bootstraps itself with. */
   readonly credentials: BootstrapCredentials;
   readonly caCertPath: string;
   readonly controlPlane: boolean;
   readonly tlsBootstrapMs: number;
+  /** The name of a Node that is not Ready may be taken. */
+  readonly takeOver: boolean;
+  /** How long the Node may take to be Ready; null: that is not waited for. */
+  readonly waitReadyMs: number | null;
+  /** An administrator's, where one was given. */
+  readonly admin: Cluster | null;
 }
 
 export interface JoinInput {
   readonly kubeletStart: KubeletStartInput;
   readonly remember: RememberNodeInput;
-  readonly tlsBootstrapMs: number;
+  readonly waitBootstrap: WaitBootstrapInput;
+  readonly waitNode: WaitNodeInput;
+  readonly markNode: MarkNodeInput;
 }
 
 /** Joins a worker: reads the cluster's configuration with the credentials given, then writes and starts the kubelet. */
@@ -35,16 +46,19 @@ export const joinWorkflow: Workflow<JoinOptions, JoinInput> = {
   phases: [
     selectPhase(kubeletStart, (input) => input.kubeletStart),
     selectPhase(rememberStartedNode, (input) => input.remember),
-    selectPhase(kubeletWaitBootstrap, (input) => ({ timeoutMs: input.tlsBootstrapMs })),
+    selectPhase(kubeletWaitBootstrap, (input) => input.waitBootstrap),
+    selectPhase(waitNode, (input) => input.waitNode),
+    selectPhase(markNode, (input) => input.markNode),
   ],
   prepare: prepareJoin,
 };
 
 async function prepareJoin(context: PhaseContext, options: JoinOptions): Promise<Prepared<JoinInput>> {
   const cluster = context.cluster as Cluster;
-  const node = await observeNode(context, options);
+  const { options: own, labels } = withoutReservedLabels(options);
+  const node = await observeNode(context, own);
   const baseline = await readClusterBaseline(cluster, options.catalogue);
-  const { design, warnings, refusals } = await designObservedNode(context, options, {
+  const { design, warnings, refusals } = await designObservedNode(context, own, {
     node,
     cluster: baseline.layered,
     clusterIsDeclared: false,
@@ -52,9 +66,15 @@ async function prepareJoin(context: PhaseContext, options: JoinOptions): Promise
     registerWithTaints: options.controlPlane ? [] : (node.registration.taints ?? []),
     serviceSubnets: baseline.serviceSubnets,
     featureGates: baseline.featureGates,
-    findings: joinFindings(node, { ...options.apiServer, caCertPath: options.caCertPath, namesake: await namesakeOf(node, cluster) }),
+    findings: joinFindings(node, {
+      ...options.apiServer,
+      caCertPath: options.caCertPath,
+      namesake: await namesakeOf(node, cluster),
+      takeOver: options.takeOver,
+    }),
   });
-  const start = kubeletStartInput(design, options);
+  const { name: nodeName } = node.registration;
+  const start = kubeletStartInput(design, own);
   const target = {
     ...options.apiServer,
     clusterName: baseline.clusterName,
@@ -68,13 +88,33 @@ async function prepareJoin(context: PhaseContext, options: JoinOptions): Promise
         files: [...bootstrapFiles(options.templates, target), ...start.files],
         directories: [...start.directories, { path: '/etc/kubernetes', mode: 0o755 }],
       },
-      remember: { memory: nodeMemoryOf(node, options), mayChown: start.mayChown },
-      tlsBootstrapMs: options.tlsBootstrapMs,
+      remember: { memory: nodeMemoryOf(node, own), mayChown: start.mayChown },
+      waitBootstrap: { timeoutMs: options.tlsBootstrapMs, nodeName },
+      waitNode: { nodeName, timeoutMs: options.tlsBootstrapMs, readyMs: options.waitReadyMs, admin: options.admin },
+      markNode: { nodeName, labels, taints: options.controlPlane ? [] : (node.registration.taints ?? []), admin: options.admin },
     },
     warnings: [...baseline.warnings, ...warnings],
     refusals,
     origins: design.origins,
   };
+}
+
+/**
+ * All labels that were declared; and where an administrator can set them, the flags without those a kubelet may not give itself: it would not start with them.
+ * Without one they stay, and preflight refuses them.
+ */
+function withoutReservedLabels(options: JoinOptions): { readonly options: JoinOptions; readonly labels: Readonly<Record<string, string>> } {
+  const { kubeletExtraArgs = [] } = options.nodeRegistration;
+  const pairs = (value: string): readonly string[] => value.split(',').filter((pair) => pair.includes('='));
+  const declared = kubeletExtraArgs.filter(({ name }) => name === 'node-labels').flatMap(({ value }) => pairs(value));
+  const labels = Object.fromEntries(declared.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]));
+  if (options.admin === null) return { options, labels };
+  const flags = kubeletExtraArgs.flatMap((arg) => {
+    if (arg.name !== 'node-labels') return [arg];
+    const own = pairs(arg.value).filter((pair) => !isReservedLabel(pair.slice(0, pair.indexOf('='))));
+    return own.length === 0 ? [] : [{ ...arg, value: own.join(',') }];
+  });
+  return { options: { ...options, nodeRegistration: { ...options.nodeRegistration, kubeletExtraArgs: flags } }, labels };
 }
 
 /** The Node of the same name; null where the credentials may not look (kubeadm lets bootstrap tokens do it). */

@@ -25,7 +25,14 @@ export const INIT_PHASES: readonly PhaseHelp[] = [
 ];
 
 /** The phases of join, in order. */
-export const JOIN_PHASES: readonly PhaseHelp[] = [PREFLIGHT, KUBELET_START, REMEMBER, WAIT_BOOTSTRAP];
+export const JOIN_PHASES: readonly PhaseHelp[] = [
+  PREFLIGHT,
+  KUBELET_START,
+  REMEMBER,
+  WAIT_BOOTSTRAP,
+  { name: 'kubelet-wait-bootstrap/node', short: 'Wait for the Node, with --wait-ready until it is Ready' },
+  { name: 'mark-node', short: 'Give the Node its labels and taints (with --kubeconfig)' },
+];
 
 /** The phases of upgrade node, in order. */
 export const UPGRADE_NODE_PHASES: readonly PhaseHelp[] = [

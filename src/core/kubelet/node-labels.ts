@@ -32,11 +32,16 @@ export function nodeLabelTroubles(value: string): readonly string[] {
   });
 }
 
+/** Whether only an administrator may give a Node this label. */
+export function isReservedLabel(key: string): boolean {
+  const namespace = key.includes('/') ? key.slice(0, key.indexOf('/')) : '';
+  return KUBERNETES.test(namespace) && !FOR_KUBELETS.test(namespace) && !ALLOWED.has(key);
+}
+
 function labelTrouble(key: string, value: string): string | null {
   const parts = key.split('/');
   const [namespace, name] = parts.length === 1 ? [null, key] : [parts[0] as string, parts.slice(1).join('/')];
   if (!NAME.test(name) || (namespace !== null && !DOMAIN.test(namespace))) return `"${key}" is not a label key`;
   if (value !== '' && !NAME.test(value)) return `"${value}" is not a value of a label (${key})`;
-  const reserved = namespace !== null && KUBERNETES.test(namespace) && !FOR_KUBELETS.test(namespace) && !ALLOWED.has(key);
-  return reserved ? `a kubelet may not give itself the label ${key}` : null;
+  return isReservedLabel(key) ? `a kubelet may not give itself the label ${key}` : null;
 }

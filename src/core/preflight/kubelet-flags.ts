@@ -50,7 +50,7 @@ export function kubeletFlagFindings(input: KubeletFlagsInput): readonly Finding[
       nodeLabelTroubles(value).map((trouble) =>
         finding(
           `${where}: ${trouble}: the kubelet would not start`,
-          'Take it out; labels of kubernetes.io are set with kubectl label node',
+          "Take it out; labels of kubernetes.io are an administrator's: join gives them with --kubeconfig, kubectl with label node",
         ),
       ),
     );

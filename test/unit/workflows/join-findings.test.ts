@@ -40,8 +40,15 @@ describe('joinFindings', () => {
     ['credentials of another cluster', node(identity('https://b:6443')), {}, ['FileAvailable--etc-kubernetes-kubelet.conf']],
     ['the CA of another cluster', node(undefined, 'OTHER'), {}, ['FileAvailable--etc-kubernetes-pki-ca.crt']],
     ['a clone of a node that works', node(), { namesake: namesake('True') }, ['NodeExists']],
-    ['the successor of a dead node', node(), { namesake: namesake('Unknown') }, []],
-    ['a Node that never said how it is', node(), { namesake: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'w1' } } }, []],
+    ['a clone of a node that works, told to take over', node(), { namesake: namesake('True'), takeOver: true }, ['NodeExists']],
+    ['the successor of a dead node', node(), { namesake: namesake('Unknown') }, ['NodeExists']],
+    ['the successor of a dead node, told to take over', node(), { namesake: namesake('Unknown'), takeOver: true }, []],
+    [
+      'a Node that never said how it is',
+      node(),
+      { namesake: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'w1' } } },
+      ['NodeExists'],
+    ],
     ['the very node that works', node(identity('https://a:6443')), { namesake: namesake('True') }, []],
   ])('%s', (_, found, change, ids) => {
     expect(joinFindings(found, { ...TARGET, ...change }).map(({ id }) => id)).toEqual(ids);

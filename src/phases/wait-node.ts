@@ -1,0 +1,94 @@
+import { AppError, isAppError } from '../core/errors.ts';
+import { initSystem } from '../core/facts/init-system.ts';
+import { isNodeReady, nodeTroubles } from '../core/kubernetes/node-conditions.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import { observe } from '../engine/observe.ts';
+import { definePhase, type PhaseContext } from '../engine/phase.ts';
+import type { Cluster } from '../ports/cluster.ts';
+
+export interface WaitNodeInput {
+  readonly nodeName: string;
+  /** How long the Node may take to appear. */
+  readonly timeoutMs: number;
+  /** How long it may then take to be Ready; null: that is not waited for. */
+  readonly readyMs: number | null;
+  /** An administrator's, where there is one. */
+  readonly admin: Cluster | null;
+}
+
+const NAME = 'kubelet-wait-bootstrap/node';
+const POLL_MS = 1_000;
+
+/** What is known of the Node; `unseen`: the credentials may not look. */
+type Seen = { readonly init: 'systemd' | 'openrc' | null; readonly node: KubeObject | null | 'unseen' };
+
+/** Waits until the kubelet has registered its Node, and with a deadline for it until the Node is Ready. kubeadm ends before either. */
+export const waitNode = definePhase<WaitNodeInput, Seen>({
+  name: NAME,
+  short: 'Wait for the Node, with --wait-ready until it is Ready',
+  cluster: ({ admin }) => admin,
+  ready: waitForNode,
+  observe: look,
+  plan: ({ init, node }, { nodeName, readyMs }) => {
+    if (init !== 'systemd') return { changes: [], deferred: 'the kubelet registers its Node when the host boots with these files' };
+    if (node === 'unseen') return { changes: [], noop: `the credentials may not look at Node ${nodeName}: nobody waited for it` };
+    if (node === null) return { changes: [], deferred: `waits until the kubelet has registered Node ${nodeName}` };
+    if (isNodeReady(node)) return { changes: [], noop: `Node ${nodeName} is there and Ready` };
+    if (readyMs !== null) return { changes: [], deferred: `waits until Node ${nodeName} is Ready` };
+    return { changes: [], noop: `Node ${nodeName} is there, not Ready yet: ${nodeTroubles(node).join('; ')}` };
+  },
+});
+
+async function look({ host, cluster, signal }: PhaseContext, { nodeName }: WaitNodeInput): Promise<Seen> {
+  const init = await observe(host, initSystem, signal);
+  try {
+    return { init, node: (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) ?? null };
+  } catch (error) {
+    if (isAppError(error, 'CLUSTER_FORBIDDEN')) return { init, node: 'unseen' };
+    throw error;
+  }
+}
+
+async function waitForNode(context: PhaseContext, input: WaitNodeInput): Promise<void> {
+  const { clock, host, reporter, signal } = context;
+  const { nodeName, timeoutMs, readyMs } = input;
+  const started = clock.now().getTime();
+  let appearedMs: number | null = null;
+  for (let nextProgressMs = 5_000; ; ) {
+    const { init, node } = await look(context, input);
+    if (init !== 'systemd') return;
+    if (node === 'unseen') {
+      if (readyMs === null) return;
+      const message = `${NAME}: the credentials may not look at Node ${nodeName}`;
+      throw new AppError({ host: host.name, code: 'CLUSTER_FORBIDDEN', message, mend: 'Give those of an administrator with --kubeconfig' });
+    }
+    const waitedMs = clock.now().getTime() - started;
+    if (node !== null) {
+      appearedMs ??= waitedMs;
+      if (readyMs === null || isNodeReady(node)) return;
+      if (waitedMs - appearedMs >= readyMs) throw notReady(host.name, nodeName, readyMs, nodeTroubles(node).join('; '));
+    } else if (waitedMs >= timeoutMs) throw notRegistered(host.name, nodeName, waitedMs);
+    if (waitedMs >= nextProgressMs) {
+      nextProgressMs += 5_000;
+      const what = node === null ? `Node ${nodeName} to appear` : `Node ${nodeName} to be Ready`;
+      const why = node === null ? '' : `: ${nodeTroubles(node).join('; ')}`;
+      const message = `waiting for ${what}, ${Math.round(waitedMs / 1000)} s${why}`;
+      reporter.report({ level: 'info', code: 'WAITING', host: host.name, phase: NAME, message });
+    }
+    await clock.sleep(POLL_MS, signal);
+  }
+}
+
+function notRegistered(host: string, nodeName: string, waitedMs: number): AppError {
+  const message = `${NAME}: the kubelet has its certificate, but no Node ${nodeName} after ${Math.round(waitedMs / 1000)}s`;
+  const mend = 'See journalctl -u kubelet on the host, then run the same command again';
+  return new AppError({ host, code: 'NODE_NOT_REGISTERED', message, mend });
+}
+
+function notReady(host: string, nodeName: string, readyMs: number, why: string): AppError {
+  const message = `${NAME}: Node ${nodeName} is not Ready after ${Math.round(readyMs / 1000)}s: ${why}`;
+  const mend = /cni|network/i.test(why)
+    ? 'Install a network plugin in the cluster (CNI), or see why its pod does not run on this node'
+    : `See kubectl describe node ${nodeName}, and journalctl -u kubelet on the host`;
+  return new AppError({ host, code: 'NODE_NOT_READY', message, mend: `${mend}. Running the same command again goes on waiting` });
+}

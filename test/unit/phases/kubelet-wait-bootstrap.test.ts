@@ -1,0 +1,126 @@
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../src/core/errors.ts';
+import type { KubeObject } from '../../../src/core/kubernetes/object.ts';
+import { definePhase, type Phase } from '../../../src/engine/phase.ts';
+import { applyPhases } from '../../../src/engine/run-workflow.ts';
+import { createAuthority, createCertificateRequest } from '../../../src/lab/api-server/pki.ts';
+import { kubeletWaitBootstrap, type WaitBootstrapInput } from '../../../src/phases/kubelet-wait-bootstrap.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
+import { fakeCluster } from '../../support/fake-cluster.ts';
+import { fakeHost } from '../../support/fake-host.ts';
+import { recordingReporter } from '../../support/recording-reporter.ts';
+
+const BOOTSTRAP = '/etc/kubernetes/bootstrap-kubelet.conf';
+const KUBELET = '/etc/kubernetes/kubelet.conf';
+const PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
+const CONF = `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: https://a:6443}}]
+users: [{name: u, user: {client-certificate: ${PEM}, client-key: ${PEM}}}]
+`;
+const INPUT: WaitBootstrapInput = { timeoutMs: 60_000, nodeName: 'w1' };
+const CSR = { apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest' } as const;
+
+function world(user?: { name: string; groups: readonly string[] }) {
+  const admin = fakeCluster();
+  const cluster = user === undefined ? admin : fakeCluster({ sharedWith: admin, user });
+  const clock = fakeClock();
+  const reporter = recordingReporter();
+  const host = fakeHost({
+    units: {},
+    files: { [BOOTSTRAP]: 'token\n', [KUBELET]: CONF },
+    commands: { date: () => ({ stdout: `${Math.floor(Date.now() / 1000)}\n` }) },
+  });
+  return { admin, host, clock, reporter, context: { host, cluster, clock, reporter } };
+}
+
+async function csr(name: string, nodeName: string, usages = ['digital signature', 'client auth']): Promise<KubeObject> {
+  const { requestPem } = await createCertificateRequest({ commonName: `system:node:${nodeName}`, organizations: ['system:nodes'] });
+  const request = Buffer.from(requestPem).toString('base64');
+  return { ...CSR, metadata: { name }, spec: { request, signerName: 'kubernetes.io/kube-apiserver-client-kubelet', usages } };
+}
+
+const run = (context: ReturnType<typeof world>['context'], phases: readonly Phase<WaitBootstrapInput>[] = [kubeletWaitBootstrap]) =>
+  applyPhases(phases, context, INPUT, []);
+
+describe('kubelet-wait-bootstrap', () => {
+  it('waits for a certificate that can be used, not for kubelet.conf, and takes the token off the host', async () => {
+    const { host, clock, context, reporter } = world();
+    const { certPem, keyPem } = await (await createAuthority()).issueClient({ commonName: 'system:node:w1' });
+    clock.at(8_000, () => void host.files.set(PEM, { type: 'file', mode: 0o600, owner: 'root:root', content: certPem + keyPem }));
+    await run(context);
+    expect(clock.elapsedMs).toBe(8_000);
+    expect(host.files.has(BOOTSTRAP)).toBe(false);
+    expect(reporter.messages('WAITING')).toEqual([
+      "waiting for the kubelet's client certificate, 5 s: the kubelet has made no certificate signing request: it does not reach the API server, or its token is refused",
+    ]);
+  });
+
+  it('says what its request waits for, and takes the token off the host all the same', async () => {
+    const { admin, host, clock, context } = world();
+    const [ours, others] = await Promise.all([csr('node-csr-1', 'w1'), csr('node-csr-2', 'w2')]);
+    await admin.create(others);
+    clock.at(2_000, () => void admin.create(ours));
+    await expect(run(context)).rejects.toMatchObject({
+      problems: [
+        {
+          code: 'BOOTSTRAP_TIMEOUT',
+          message: expect.stringMatching(
+            /after 60s \(\/var\/lib.*is not there yet\): .* node-csr-1 of kubernetes-admin is pending: nobody has approved it/,
+          ),
+          mend: expect.stringContaining('kubectl certificate approve node-csr-1. Then run the same command again'),
+        },
+      ],
+    });
+    expect(host.files.has(BOOTSTRAP)).toBe(false);
+  });
+
+  it('does not wait for what was denied', async () => {
+    const { admin, clock, context } = world();
+    await admin.create(await csr('node-csr-1', 'w1'));
+    const conditions = [{ type: 'Denied', status: 'True', reason: 'NotOurs', message: 'nobody knows this host' }];
+    await admin.patch({ ...CSR, name: 'node-csr-1' }, 'merge', { status: { conditions } }, { subresource: 'approval' });
+    await expect(run(context)).rejects.toMatchObject({
+      problems: [{ code: 'BOOTSTRAP_DENIED', message: expect.stringContaining('node-csr-1 was denied: NotOurs: nobody knows this host') }],
+    });
+    expect(clock.elapsedMs).toBe(5_000);
+  });
+
+  it('says so when the credentials may not look at requests', async () => {
+    const { context } = world({ name: 'system:bootstrap:abcdef', groups: ['system:bootstrappers'] });
+    await expect(run(context)).rejects.toMatchObject({
+      problems: [
+        {
+          message: expect.stringMatching(
+            /what became of its certificate signing request is not known: cannot list CertificateSigningRequest/,
+          ),
+        },
+      ],
+    });
+  });
+
+  it('takes the token off the host when a phase before it fails, and tells of that failure', async () => {
+    const { host, context, clock } = world();
+    const failing = definePhase<WaitBootstrapInput, null>({
+      name: 'kubelet-start',
+      short: '',
+      ready: async () => {
+        throw new AppError({ code: 'KUBELET_UNHEALTHY', message: 'it is not healthy' });
+      },
+      observe: async () => null,
+      plan: () => ({ changes: [] }),
+    });
+    await expect(run(context, [failing, kubeletWaitBootstrap])).rejects.toMatchObject({ code: 'KUBELET_UNHEALTHY' });
+    expect(host.files.has(BOOTSTRAP)).toBe(false);
+    expect(clock.elapsedMs).toBe(0);
+  });
+
+  it('does so after an interruption too', async () => {
+    const { host, context, clock } = world();
+    const aborter = new AbortController();
+    const reason = new AppError({ code: 'INTERRUPTED', message: 'interrupted' });
+    clock.at(3_000, () => aborter.abort(reason));
+    await expect(run({ ...context, signal: aborter.signal } as typeof context)).rejects.toBe(reason);
+    expect(host.files.has(BOOTSTRAP)).toBe(false);
+  });
+});

@@ -1,0 +1,126 @@
+import { describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../../src/core/kubernetes/object.ts';
+import { applyPhases, planPhases } from '../../../src/engine/run-workflow.ts';
+import { type MarkNodeInput, markNode } from '../../../src/phases/mark-node.ts';
+import { type WaitNodeInput, waitNode } from '../../../src/phases/wait-node.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
+import { fakeCluster } from '../../support/fake-cluster.ts';
+import { fakeHost } from '../../support/fake-host.ts';
+import { recordingReporter } from '../../support/recording-reporter.ts';
+
+const REF = { apiVersion: 'v1', kind: 'Node', name: 'w1' };
+const CNI = 'container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni plugin not initialized';
+const condition = (status: string, message = '') => ({
+  type: 'Ready',
+  status,
+  reason: status === 'True' ? 'KubeletReady' : 'KubeletNotReady',
+  message,
+});
+const node = (more: Partial<KubeObject> = {}): KubeObject => ({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'w1' }, ...more });
+
+function world(objects: readonly KubeObject[] = [], user?: { name: string; groups: readonly string[] }) {
+  const admin = fakeCluster({ objects });
+  const cluster = user === undefined ? admin : fakeCluster({ sharedWith: admin, user });
+  const clock = fakeClock();
+  const reporter = recordingReporter();
+  return { admin, cluster, clock, reporter, context: { host: fakeHost({ units: {} }), cluster, clock, reporter } };
+}
+
+const WAIT: WaitNodeInput = { nodeName: 'w1', timeoutMs: 30_000, readyMs: null, admin: null };
+const NOBODY = { name: 'system:bootstrap:abcdef', groups: ['system:bootstrappers'] };
+const wait = (context: ReturnType<typeof world>['context'], input: Partial<WaitNodeInput> = {}) =>
+  applyPhases([waitNode], context, { ...WAIT, ...input }, []);
+
+describe('kubelet-wait-bootstrap/node', () => {
+  it('waits until the Node is there', async () => {
+    const { context, clock, admin, reporter } = world();
+    clock.at(12_000, () => void admin.create(node()));
+    await wait(context);
+    expect(clock.elapsedMs).toBe(12_000);
+    expect(reporter.messages('WAITING')).toEqual(['waiting for Node w1 to appear, 5 s', 'waiting for Node w1 to appear, 10 s']);
+  });
+
+  it('says so when it does not come', async () => {
+    const { context } = world();
+    await expect(wait(context)).rejects.toMatchObject({
+      problems: [{ code: 'NODE_NOT_REGISTERED', message: expect.stringContaining('no Node w1 after 30s') }],
+    });
+  });
+
+  it('with --wait-ready waits until it is Ready, and tells what it waits for', async () => {
+    const { context, clock, admin, reporter } = world([node({ status: { conditions: [condition('False', CNI)] } })]);
+    clock.at(7_000, () => void admin.patch(REF, 'merge', { status: { conditions: [condition('True')] } }, { subresource: 'status' }));
+    await wait(context, { readyMs: 60_000 });
+    expect(clock.elapsedMs).toBe(7_000);
+    expect(reporter.messages('WAITING')).toEqual([`waiting for Node w1 to be Ready, 5 s: Ready is False: KubeletNotReady: ${CNI}`]);
+  });
+
+  it('says why it is not Ready, and what to do about a missing network plugin', async () => {
+    const pressure = { type: 'DiskPressure', status: 'True', reason: 'KubeletHasDiskPressure', message: 'kubelet has disk pressure' };
+    const { context } = world([node({ status: { conditions: [pressure, condition('False', CNI)] } })]);
+    await expect(wait(context, { readyMs: 20_000 })).rejects.toMatchObject({
+      problems: [
+        {
+          code: 'NODE_NOT_READY',
+          message: expect.stringMatching(
+            /not Ready after 20s: DiskPressure is True: .*; Ready is False: KubeletNotReady: container runtime/,
+          ),
+          mend: expect.stringContaining('Install a network plugin'),
+        },
+      ],
+    });
+  });
+
+  it('waits for nothing it may not see, unless it is told to', async () => {
+    const { context, admin, clock } = world([], NOBODY);
+    const [done] = await wait(context);
+    expect(done?.plan.noop).toBe('the credentials may not look at Node w1: nobody waited for it');
+    await expect(wait(context, { readyMs: 1 })).rejects.toMatchObject({ code: 'CLUSTER_FORBIDDEN' });
+    clock.at(clock.elapsedMs + 3_000, () => void admin.create(node()));
+    await wait(context, { admin });
+  });
+
+  it('waits for nothing where systemd does not run', async () => {
+    const { context } = world();
+    await wait({ ...context, host: fakeHost({ units: null }) });
+  });
+});
+
+describe('mark-node', () => {
+  const MARK: MarkNodeInput = {
+    nodeName: 'w1',
+    labels: { 'node-role.kubernetes.io/worker': '', pool: 'edge' },
+    taints: [{ key: 'gpu', value: 'a', effect: 'NoSchedule' }],
+    admin: null,
+  };
+  const plan = async (context: ReturnType<typeof world>['context'], input: Partial<MarkNodeInput> = {}) =>
+    (await planPhases([markNode], context, { ...MARK, ...input }))[0]?.plan;
+
+  it('gives what is missing, keeps what is there, and has nothing to do then', async () => {
+    const spec = { taints: [{ key: 'other', effect: 'NoExecute' }] };
+    const { admin, context } = world([node({ metadata: { name: 'w1', labels: { pool: 'edge', mine: 'x' } }, spec })], NOBODY);
+    await applyPhases([markNode], context, { ...MARK, admin }, []);
+    const found = await admin.get(REF);
+    expect(found?.metadata.labels).toEqual({ pool: 'edge', mine: 'x', 'node-role.kubernetes.io/worker': '' });
+    expect(found?.spec).toMatchObject({ taints: expect.arrayContaining([spec.taints[0], MARK.taints[0]]) });
+    expect((await plan(context, { admin }))?.noop).toBe('Node w1 has its labels and taints');
+  });
+
+  it('without an administrator warns of what a Node that was there lacks', async () => {
+    const { context } = world([node({ metadata: { name: 'w1', labels: { 'node-role.kubernetes.io/worker': '' } } })]);
+    const found = await plan(context);
+    expect(found).toMatchObject({ changes: [], warnings: [{ code: 'NODE_NOT_MARKED' }] });
+    expect(found?.warnings?.[0]?.message).toContain('has no label pool=edge, taint gpu=a:NoSchedule');
+  });
+
+  it('asks nobody where nothing was declared', async () => {
+    const { context, cluster } = world();
+    expect((await plan(context, { labels: {}, taints: [] }))?.noop).toBe('no labels or taints were declared');
+    expect(cluster.calls).toEqual([]);
+  });
+
+  it('is put off until the Node is there', async () => {
+    const { context, admin } = world();
+    expect((await plan(context, { admin }))?.deferred).toBe('gives Node w1 its labels and taints once it is there');
+  });
+});
