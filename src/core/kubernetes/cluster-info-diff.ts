@@ -7,21 +7,24 @@ import { readYaml, sameYaml } from './same-yaml.ts';
 
 /**
  * What brings cluster-info to what is wanted. One that names another address of the same cluster is kept with a warning: it may be a load balancer's.
- * @param replaceAddress the wanted address was declared
+ * @param declared the wanted address was declared, so it is meant
  */
 export function diffClusterInfo(
   found: KubeObject | null,
   wanted: KubeObject,
-  replaceAddress: boolean,
+  declared: boolean,
 ): { readonly change: ClusterChange | null; readonly warnings: readonly Warning[] } {
   if (found === null) {
-    return { change: { kind: 'create-object', object: wanted, because: 'it is missing' }, warnings: loopbackWarnings(wanted) };
+    return {
+      change: { kind: 'create-object', object: wanted, because: 'it is missing' },
+      warnings: declared ? [] : loopbackWarnings(wanted),
+    };
   }
   const [before, after] = [kubeconfigOf(found), kubeconfigOf(wanted)];
   if (sameYaml(before, after)) return { change: null, warnings: [] };
   const [there, ours] = [clusterOf(before), clusterOf(after)];
   const sameAuthority = there['certificate-authority-data'] === ours['certificate-authority-data'];
-  if (sameAuthority && typeof there.server === 'string' && !replaceAddress) {
+  if (sameAuthority && typeof there.server === 'string' && !declared) {
     const message = `ConfigMap kube-public/cluster-info sends joining nodes to ${there.server}, not to ${String(ours.server)}: it is kept. Declare controlPlaneEndpoint, or replace it with --force-upload`;
     return { change: null, warnings: [{ code: 'CLUSTER_INFO_KEPT', message }] };
   }
@@ -29,7 +32,7 @@ export function diffClusterInfo(
   const others = Object.entries(dataOf(found)).filter(([key]) => !key.startsWith(SIGNATURE_PREFIX));
   const object = { ...found, data: { ...Object.fromEntries(others), ...dataOf(wanted) } };
   const because = sameAuthority ? 'it names another address' : 'it names another certificate authority';
-  return { change: { kind: 'update-object', object, before: found, because }, warnings: loopbackWarnings(wanted) };
+  return { change: { kind: 'update-object', object, before: found, because }, warnings: declared ? [] : loopbackWarnings(wanted) };
 }
 
 /** The address of an administrator's tunnel is of no use to nodes. */
