@@ -2,20 +2,36 @@ import type { Position, Problem } from '../errors.ts';
 import { readPlainYaml } from './plain-yaml.ts';
 import type { Source } from './source.ts';
 
-/** Objects above this can be stored by no API server. */
-const MAX_CHARACTERS = 1024 * 1024;
-export const MEND_TOO_LARGE = 'A KubeletConfiguration has a few kilobytes: check that this is the right file';
-const MAX_NODES = 200_000;
+/** What a text may hold, so that reading it takes bounded time and memory. */
+export interface SourceLimits {
+  readonly characters: number;
+  readonly nodes: number;
+  /** The general reader takes up to ten microseconds for a character: less than `characters`. */
+  readonly anyCharacters: number;
+  /** More than such a text can have without aliases. */
+  readonly anyNodes: number;
+  /** How to mend a text beyond the limits. */
+  readonly mend: string;
+}
+
+/** Of one configuration document: objects above this can be stored by no API server. */
+export const CONFIG_LIMITS: SourceLimits = {
+  characters: 1024 * 1024,
+  nodes: 200_000,
+  anyCharacters: 64 * 1024,
+  anyNodes: 40_000,
+  mend: 'A KubeletConfiguration has a few kilobytes: check that this is the right file',
+};
 export const MAX_DEPTH = 200;
 
 /**
  * `parseSource` for the texts that most configuration files are, without the general reader: see `readPlainYaml`.
  * @returns null when the text is not plain and `parseAnySource` has to be asked. Codes: CONFIG_TOO_LARGE, CONFIG_NOT_TEXT
  */
-export function parsePlainSource(text: string, file: string): Source | null {
-  const refused = refuseText(text, file);
+export function parsePlainSource(text: string, file: string, limits: SourceLimits = CONFIG_LIMITS): Source | null {
+  const refused = refuseText(text, file, limits);
   if (refused !== null) return { documents: [], problems: [refused] };
-  const roots = readPlainYaml(text, { depth: MAX_DEPTH, nodes: MAX_NODES });
+  const roots = readPlainYaml(text, { depth: MAX_DEPTH, nodes: limits.nodes });
   if (roots === null) return null;
   const positionAt = positionsIn(text, file);
   return { documents: roots.map((root, index) => ({ file, index, root, positionAt })), problems: [] };
@@ -31,11 +47,11 @@ function whyNotText(char: string): string {
     : `the file holds a control character (0x${char.charCodeAt(0).toString(16).padStart(2, '0')})`;
 }
 
-function refuseText(text: string, file: string): Problem | null {
+function refuseText(text: string, file: string, limits: SourceLimits): Problem | null {
   const position = { file, line: 1, column: 1 };
-  if (text.length > MAX_CHARACTERS) {
-    const message = `the file has ${text.length} characters, more than ${MAX_CHARACTERS}`;
-    return { code: 'CONFIG_TOO_LARGE', message, mend: MEND_TOO_LARGE, position };
+  if (text.length > limits.characters) {
+    const message = `the file has ${text.length} characters, more than ${limits.characters}`;
+    return { code: 'CONFIG_TOO_LARGE', message, mend: limits.mend, position };
   }
   const bad = NOT_TEXT.exec(text);
   if (!bad) return null;

@@ -15,13 +15,22 @@ import { printable } from '../text/printable.ts';
 import { formatFieldPath, type Step, showFieldPath } from './field-path.ts';
 import type { FieldTree } from './field-tree.ts';
 import { fieldTreeOf } from './field-tree.ts';
-import type { ModelKind } from './model.ts';
 import type { WrittenOrigin } from './origins.ts';
 import type { IssueParams } from './schema-parts.ts';
 import type { SourceDocument, SourceEntry, SourceMap, SourceNode } from './source.ts';
 import { sourceToJson } from './source.ts';
-import type { SchemaVersion } from './suggest-field.ts';
-import { suggestField } from './suggest-field.ts';
+
+/** What there is to know of a kind of document besides its schema. */
+export interface DocumentGrammar {
+  /**
+   * What may have been meant by a field that is not known.
+   * @param parents names of the fields above it, list places left out
+   * @returns a sentence for `mend`
+   */
+  readonly suggest: (parents: readonly string[], name: string) => string | undefined;
+  /** What to say where names and values stand as a mapping, and the schema has them as a list. */
+  readonly argumentMend?: (firstName: string) => string;
+}
 
 /** What a document says. `value` lacks what is wrong; `origins` are by path inside the document. */
 export interface ReadDocument<T> {
@@ -35,12 +44,8 @@ export interface ReadDocument<T> {
  * errors. Null counts as absent, and so does an empty string where Go has a plain string.
  * @param document its root must be a mapping
  */
-export function readDocument<T>(
-  document: SourceDocument,
-  schema: z.ZodType<T>,
-  context: { readonly kind: ModelKind; readonly version: SchemaVersion },
-): ReadDocument<T> {
-  const reader = new Reader(document, context);
+export function readDocument<T>(document: SourceDocument, schema: z.ZodType<T>, grammar: DocumentGrammar): ReadDocument<T> {
+  const reader = new Reader(document, grammar);
   const json = reader.read(document.root as SourceNode, fieldTreeOf(schema), []);
   const { value, issues } = parsePruned(schema, json ?? {});
   for (const issue of issues) reader.report(issue);
@@ -53,14 +58,14 @@ class Reader {
   readonly problems: Problem[] = [];
   readonly origins = new Map<string, WrittenOrigin>();
   readonly #document: SourceDocument;
-  readonly #context: { readonly kind: ModelKind; readonly version: SchemaVersion };
+  readonly #grammar: DocumentGrammar;
   readonly #nodes = new Map<string, SourceNode>();
   readonly #mends = new Map<string, string>();
   readonly #nullItems = new Set<string>();
 
-  constructor(document: SourceDocument, context: { readonly kind: ModelKind; readonly version: SchemaVersion }) {
+  constructor(document: SourceDocument, grammar: DocumentGrammar) {
     this.#document = document;
-    this.#context = context;
+    this.#grammar = grammar;
   }
 
   /** The node as the schema should see it; undefined when it counts as absent. */
@@ -85,7 +90,7 @@ class Reader {
     const steps = issue.path as readonly Step[];
     if (steps.some((_, i) => this.#nullItems.has(formatFieldPath(steps.slice(0, i + 1))))) return;
     const path = formatFieldPath(steps);
-    const problem = problemOf(issue, this.#nodes.get(path) ?? null, this.#context.version);
+    const problem = problemOf(issue, this.#nodes.get(path) ?? null, this.#grammar);
     const mend = this.#mends.get(path);
     this.#problem(steps, mend === undefined ? problem : { ...problem, mend });
   }
@@ -120,7 +125,7 @@ class Reader {
   #unknown(entry: SourceEntry, steps: readonly Step[]): void {
     const parents = steps.filter((step) => typeof step === 'string');
     const position = this.#document.positionAt(entry.keyOffset);
-    const mend = suggestField({ ...this.#context, parents, name: entry.key });
+    const mend = this.#grammar.suggest(parents, entry.key);
     this.problems.push({ ...unknownField(mend), position, path: showFieldPath(formatFieldPath([...steps, entry.key])) });
   }
 
@@ -201,7 +206,7 @@ function prune(json: unknown, path: readonly Step[]): readonly Step[] {
   throw new Error(`cannot leave out ${formatFieldPath(path)}`);
 }
 
-function problemOf(issue: Issue, found: SourceNode | null, version: SchemaVersion): Problem {
+function problemOf(issue: Issue, found: SourceNode | null, grammar: DocumentGrammar): Problem {
   if (issue.code === 'custom') {
     const params = issue.params as IssueParams;
     return { code: params.code, message: issue.message, ...(params.mend === undefined ? {} : { mend: params.mend }) };
@@ -217,7 +222,7 @@ function problemOf(issue: Issue, found: SourceNode | null, version: SchemaVersio
   }
   if (issue.code === 'too_big' || issue.code === 'too_small') return numberOutOfRange(found.kind === 'scalar' ? found.text : '');
   if (issue.code !== 'invalid_type') return expectedType('a quantity such as 1 or 100m', described);
-  return expectedType(wanted(issue.expected), described, typeMend(issue.expected, found, version));
+  return expectedType(wanted(issue.expected), described, typeMend(issue.expected, found, grammar));
 }
 
 /** Their values never stand in a message, not even when they have the wrong type. */
@@ -240,14 +245,14 @@ function wanted(expected: string): string {
 }
 
 /** How a wrong type usually comes about. */
-function typeMend(expected: string, found: SourceNode, version: SchemaVersion): string | undefined {
+function typeMend(expected: string, found: SourceNode, grammar: DocumentGrammar): string | undefined {
   const isText = found.kind === 'scalar' && found.scalar.type === 'string';
   const written = found.kind === 'scalar' ? found.text : '';
   switch (expected) {
     case 'string':
       return found.kind === 'scalar' ? 'Write it in quotes' : undefined;
     case 'array':
-      return version === 'v1beta4' ? (argumentMend(found) ?? LIST_MEND) : LIST_MEND;
+      return argumentMend(found, grammar) ?? LIST_MEND;
     case 'record':
       return found.kind === 'list' ? 'In v1beta3 arguments are a mapping of names to values' : undefined;
     case 'boolean':
@@ -263,10 +268,10 @@ function typeMend(expected: string, found: SourceNode, version: SchemaVersion): 
 const LIST_MEND = 'Put a dash before each item';
 
 /** Arguments as v1beta3 wrote them: the slip everyone makes who comes from there. */
-function argumentMend(found: SourceNode): string | undefined {
+function argumentMend(found: SourceNode, grammar: DocumentGrammar): string | undefined {
   if (found.kind !== 'map' || !found.entries.every(({ value }) => value.kind === 'scalar')) return undefined;
   const first = found.entries.find(({ key }) => /^[a-z][-a-z0-9]*$/.test(key));
-  return first && `In v1beta4 this is a list of names and values: - {name: ${first.key}, value: …}`;
+  return first && grammar.argumentMend?.(first.key);
 }
 
 /** A value in words. */

@@ -3,11 +3,11 @@ import type { Problem } from '../errors.ts';
 import { type Converted, convertV1beta3Cluster, convertV1beta3Init, convertV1beta3Join } from './convert-v1beta3.ts';
 import type { DurationText, ModelKind, ModelSet } from './model.ts';
 import { modelPath, type Origin, type Origins } from './origins.ts';
-import { readDocument } from './read-document.ts';
+import { type DocumentGrammar, readDocument } from './read-document.ts';
 import { V1BETA3_SCHEMAS } from './schema-v1beta3.ts';
 import { V1BETA4_SCHEMAS } from './schema-v1beta4.ts';
 import type { SourceDocument } from './source.ts';
-import type { SchemaVersion } from './suggest-field.ts';
+import { type SchemaVersion, suggestField } from './suggest-field.ts';
 
 /** What one document adds to what a file says. */
 export interface ModelPart {
@@ -24,7 +24,7 @@ export interface ModelPart {
 /** Reads one document of kubeadm.k8s.io into the model, and converts it when it is of v1beta3. */
 export function readModel(document: SourceDocument, kind: ModelKind, version: SchemaVersion): ModelPart {
   const read = <T, M>(schema: z.ZodType<T>, convert: (written: T) => Converted<M>) => {
-    const { value, problems, origins } = readDocument(document, schema, { kind, version });
+    const { value, problems, origins } = readDocument(document, schema, grammarOf(kind, version));
     const { value: model, moved, timeoutForControlPlane } = convert(value);
     const part = { kind, version, problems, origins: inModel(kind, document, origins, moved) };
     return { model, part: { ...part, ...(timeoutForControlPlane !== undefined && { timeoutForControlPlane }) } };
@@ -74,4 +74,10 @@ function inModel(
     if (origin) origins.set(modelPath(kind, path), origin);
   }
   return origins;
+}
+
+function grammarOf(kind: ModelKind, version: SchemaVersion): DocumentGrammar {
+  const suggest = (parents: readonly string[], name: string) => suggestField({ kind, version, parents, name });
+  if (version !== 'v1beta4') return { suggest };
+  return { suggest, argumentMend: (name) => `In v1beta4 this is a list of names and values: - {name: ${name}, value: …}` };
 }
