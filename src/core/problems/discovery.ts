@@ -150,11 +150,18 @@ export function clusterInfoChanged(endpoint: string): Problem {
 
 // ---- token and pins
 
-/** cluster-info is signed with other tokens, or none. */
-export function noSignature(endpoint: string, tokenId: string, others: number): Problem {
-  const known =
+/** cluster-info is signed with other tokens, or none. `isKnown`: the API server, verified, lets the token log in. */
+export function noSignature(
+  endpoint: string,
+  tokenId: string,
+  { others, isKnown }: { readonly others: number; readonly isKnown: boolean },
+): Problem {
+  const there =
     others === 0 ? 'it has none at all: is the bootstrapsigner of kube-controller-manager on?' : `it has ${others} of other tokens`;
-  const message = `kube-public/cluster-info has no signature of the token ${tokenId}: it is unknown, has expired, lacks the usage signing, or was made this moment (${known})`;
+  const causes = isKnown
+    ? 'the API server knows it, so it lacks the usage signing, or was made this moment'
+    : 'it is unknown, has expired, lacks the usage signing, or was made this moment';
+  const message = `kube-public/cluster-info has no signature of the token ${tokenId}: ${causes} (${there})`;
   return problem(endpoint, 'NO_SIGNATURE', message, NEW_TOKEN);
 }
 

@@ -85,7 +85,7 @@ function signedClusterInfo(
     wrong = state === 'wrong' ? wrong + 1 : 0;
     if (state === 'missing') {
       if (refused >= REFUSALS) throw refusal(problems.tokenUnknown(endpoint, parts.id));
-      return { wait: problems.noSignature(endpoint, parts.id, info.signatures.size) };
+      return { wait: problems.noSignature(endpoint, parts.id, { others: info.signatures.size, isKnown: accepted === true }) };
     }
     const problem = problems.wrongSignature(endpoint, parts.id, state);
     if (refused >= REFUSALS) throw refusal(problems.wrongSignature(endpoint, parts.id, 'wrong'));
