@@ -185,7 +185,7 @@ function addInitOptions(command: Command): Command {
     .option('--apiserver-advertise-address <address>', 'address the API server tells others')
     .option('--apiserver-bind-port <port>', 'port of the API server')
     .option('--apiserver-cert-extra-sans <names>', 'more names for the certificate of the API server', collectList)
-    .option('--force-upload', 'replace a kubelet-config that was edited by hand');
+    .option('--force-upload', 'replace a kubelet-config that was edited by hand, and the address in cluster-info');
 }
 
 function addJoinOptions(command: Command): Command {

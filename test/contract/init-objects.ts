@@ -134,6 +134,18 @@ export function initObjectsContract(name: string, start: () => Promise<EmptyWorl
       expect(again.stdout).toContain(' --token <value withheld> ');
       expect(again.stdout + again.stderr).not.toContain(token.slice(7));
       expect(await tokenNames()).toHaveLength(1);
+      for (const more of [
+        ['--dry-run', '-v', '9'],
+        ['--dry-run', '-o', 'yaml'],
+        ['-o', 'json'],
+        ['--token', token, '--token-ttl', '1h', '--dry-run', '-v', '9'],
+      ]) {
+        const { code, stdout, stderr } = await init(...more);
+        expect(code, stderr).toBe(0);
+        expect(stdout + stderr).not.toContain(token.slice(7));
+        expect(stdout + stderr).not.toContain(Buffer.from(token.slice(7)).toString('base64'));
+        if (more.includes('json')) expect(JSON.parse(stdout)).toMatchObject({ kind: 'Plan' });
+      }
     });
   });
 }
