@@ -38,6 +38,8 @@ const BINARY_NAMES = new Map([...BINARY_SUFFIXES].map(([name, exponent]) => [exp
 const MAX_INT64: Amount = { unscaled: 2n ** 63n - 1n, scale: 0 };
 /** Smaller parts are rounded up, away from zero. */
 const MAX_SCALE = 9;
+/** Nobody writes longer ones, and exact numbers of that size take long. */
+const MAX_TEXT = 4096;
 const SYNTAX = /^([+-]?)0*([0-9]*)(\.[0-9]*)?([eEinumkKMGTP]*[-+]?[0-9]*)$/;
 
 interface Amount {
@@ -65,7 +67,7 @@ interface Digits {
  * @see k8s.io/apimachinery pkg/api/resource (1.36): parts below nano are rounded up, binary amounts are capped at 2^63-1
  */
 export function parseQuantity(text: string): Quantity | null {
-  const match = SYNTAX.exec(text);
+  const match = text.length > MAX_TEXT ? null : SYNTAX.exec(text);
   if (match === null || text === '') return null;
   const [, sign = '', written = '', point = '', suffixText = ''] = match;
   const suffix = parseSuffix(suffixText);

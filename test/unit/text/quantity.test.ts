@@ -79,6 +79,13 @@ describe('parseQuantity', () => {
   );
 });
 
+describe('parseQuantity of texts without end', () => {
+  it('gives up at once', () => {
+    for (const text of ['9'.repeat(1_000_000), `1e${'9'.repeat(1_000_000)}`, `0.${'0'.repeat(1_000_000)}1`])
+      expect(parseQuantity(text)).toBeNull();
+  });
+});
+
 describe('compareQuantities', () => {
   it.each<[string, string, number]>([
     ['1Gi', '1024Mi', 0],

@@ -41,7 +41,7 @@ function isValidHost(host: string): boolean {
     const end = host.lastIndexOf(']');
     if (end === -1 || !isOptionalPort(host.slice(end + 1))) return false;
     const [address, zone] = cut(host.slice(0, end), '%25');
-    return isHostText(address) && hasValidEscapes(zone);
+    return isHostText(address) && isZone(zone);
   }
   const colon = host.lastIndexOf(':');
   return (colon === -1 || isOptionalPort(host.slice(colon))) && isHostText(host);
@@ -54,4 +54,13 @@ function isOptionalPort(text: string): boolean {
 /** Of escapes only those of bytes beyond ASCII are allowed in a host, and of the percent sign. */
 function isHostText(text: string): boolean {
   return /^(?:%25|%[89A-Fa-f][0-9A-Fa-f]|[A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"]|[^\x00-\x7f])*$/.test(text);
+}
+
+/** In the zone of an address a character that a host may have can be escaped too, and the blank. */
+function isZone(text: string): boolean {
+  const plain = text.replace(/%([0-7][0-9A-Fa-f])/g, (escaped, code: string) => {
+    const char = String.fromCharCode(Number.parseInt(code, 16));
+    return char === ' ' || char === '%' || isHostText(char) ? '' : escaped;
+  });
+  return !plain.includes('%') && isHostText(plain);
 }
