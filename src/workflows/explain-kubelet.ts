@@ -3,6 +3,7 @@ import { defaultKubeletConfiguration } from '../core/kubelet/defaults/default-ku
 import { effectiveConfiguration } from '../core/kubelet/defaults/effective-configuration.ts';
 import {
   compareWithConfigz,
+  compareWithInstanceConfig,
   type Disagreement,
   explainConfigz,
   explainLayers,
@@ -34,6 +35,7 @@ export async function explainHostKubelet(host: Host, { catalogue, cluster, signa
     flags: observed.flags.map(({ name, value, source }) => ({ name, value, source, field: catalogue.flag(name, minor)?.field ?? null })),
     disagreements: [
       ...driftOf(observed),
+      ...(observed.instanceConfig === null ? [] : compareWithInstanceConfig(observed.instanceConfig, observed.running.layered)),
       ...(configz === null ? [] : compareWithConfigz(configz.config, observed.running.layered, { minor, catalogue })),
       ...observed.running.problems.map(
         ({ path, message }): Disagreement => ({

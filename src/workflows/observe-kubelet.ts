@@ -36,8 +36,13 @@ export interface ObservedKubelet {
   readonly diskFlags: readonly DiskFlag[] | null;
   /** The files the configuration comes from, in the order they count. */
   readonly files: readonly { readonly path: string; readonly file: FileFact | null }[];
+  /** kubeadm's per-host fields; null where there are none. The kubelet does not read them. */
+  readonly instanceConfig: HostText | null;
   readonly running: RunningConfig;
 }
+
+/** What kubeadm lays over config.yaml whenever it writes it. */
+const INSTANCE_CONFIG = '/var/lib/kubelet/instance-config.yaml';
 
 /**
  * Reads how the kubelet of a host is configured: unit, environment files, the running command line, configuration file, fragments. A handful of round trips;
@@ -68,6 +73,7 @@ export async function observeKubelet(host: Host, catalogue: Catalogue, signal?: 
     flags,
     diskFlags,
     files: texts.files,
+    instanceConfig: texts.instanceConfig,
     running: withHost(host.name, () => layerRunningConfig({ ...options, flags, ...texts })),
   };
 }
@@ -108,6 +114,7 @@ interface ConfigTexts {
   readonly configFile: HostText | null;
   readonly dynamicConfig: HostText | null;
   readonly dropIns: readonly HostText[];
+  readonly instanceConfig: HostText | null;
   readonly files: ObservedKubelet['files'];
 }
 
@@ -119,7 +126,7 @@ async function readConfigTexts(host: Host, flags: readonly DiskFlag[], minor: Mi
     minor <= LAST_DYNAMIC_MINOR ? flag('dynamic-config-dir') : '',
   ];
   const assigned = dynamicDir === '' ? '' : assignedFile(dynamicDir);
-  const first = await observe(host, fileFacts([configPath, assigned].filter(Boolean)), signal);
+  const first = await observe(host, fileFacts([configPath, assigned, INSTANCE_CONFIG].filter(Boolean)), signal);
   const checkpoint = parseAssigned(first.get(assigned)?.content ?? '');
   const payload = checkpoint === null ? '' : checkpointFile(dynamicDir, checkpoint);
   const second = payload === '' ? [] : await observe(host, fileFacts([payload]), signal);
@@ -134,6 +141,7 @@ async function readConfigTexts(host: Host, flags: readonly DiskFlag[], minor: Mi
     configFile: configPath === '' ? null : read(configPath),
     dynamicConfig: payload === '' ? null : read(payload),
     dropIns: [...fragments.keys()].map(read),
+    instanceConfig: first.get(INSTANCE_CONFIG)?.content === undefined ? null : read(INSTANCE_CONFIG),
     files: [configPath, payload, ...fragments.keys()].filter(Boolean).map((path) => ({ path, file: files.get(path) ?? null })),
   };
 }

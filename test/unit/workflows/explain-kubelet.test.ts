@@ -122,6 +122,19 @@ describe('explainHostKubelet', () => {
     expect(explanation.disagreements.map(({ field }) => field).filter((field) => !field?.startsWith('evictionHard'))).toEqual(['maxPods']);
   });
 
+  it('finds per-host fields of kubeadm that the configuration file does not have', async () => {
+    const instance = (socket: string) => ({ '/var/lib/kubelet/instance-config.yaml': `containerRuntimeEndpoint: "${socket}"\n` });
+    const config = { [CONFIG]: `${HEADER}containerRuntimeEndpoint: unix:///a.sock\n` };
+    const found = async (socket: string): Promise<readonly string[]> => {
+      const world = host({ files: { ...FILES, ...config, ...instance(socket) } });
+      return (await explainHostKubelet(world, { catalogue, cluster: null })).disagreements.map(({ message }) => message);
+    };
+    expect(await found('unix:///a.sock')).toEqual([]);
+    expect(await found('unix:///b.sock')).toEqual([
+      "containerRuntimeEndpoint: /var/lib/kubelet/instance-config.yaml says unix:///b.sock, the configuration file unix:///a.sock: kubeadm's next upgrade writes unix:///b.sock",
+    ]);
+  });
+
   it('explains what the next kubelet would have where none runs', async () => {
     const explanation = await explainHostKubelet(host({ argv: null }), { catalogue, cluster: null });
     expect(explanation.process).toBeNull();

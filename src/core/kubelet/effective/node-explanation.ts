@@ -1,9 +1,11 @@
+import { parseSource, sourceToJson } from '../../config/source.ts';
 import type { UnitState } from '../../facts/unit.ts';
-import type { Json, JsonObject } from '../../json.ts';
+import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../json.ts';
 import { inlineValue } from '../../text/inline-value.ts';
 import { type Catalogue, formatMinor, type LiveChange, type Minor } from '../catalogue.ts';
 import { type FieldStep, type LayeredConfig, type LayerName, leavesOf } from '../layers.ts';
 import { classifyChanges } from '../validate/classify-changes.ts';
+import type { HostText } from './running-config.ts';
 
 /** What one layer said about a field. */
 export interface LayerWord {
@@ -31,7 +33,7 @@ export interface ExplainedFlag {
 
 /** Something that is not as it looks. */
 export interface Disagreement {
-  readonly code: 'NOT_RESTARTED' | 'NEEDS_RELOAD' | 'VERSION_REPLACED' | 'CONFIGZ_DIFFERS' | 'PASSED_OVER';
+  readonly code: 'NOT_RESTARTED' | 'NEEDS_RELOAD' | 'VERSION_REPLACED' | 'CONFIGZ_DIFFERS' | 'INSTANCE_CONFIG_DIFFERS' | 'PASSED_OVER';
   readonly message: string;
   readonly field?: string;
   readonly liveChange?: LiveChange;
@@ -130,6 +132,18 @@ export function compareWithConfigz(
     liveChange: change.class,
     message: `${change.path}: the running kubelet has ${inlineValue(change.before)}, its disk says ${inlineValue(change.after)}`,
   }));
+}
+
+/** Where kubeadm's per-host file is not what the configuration file says: the kubelet does not read it, but kubeadm's next upgrade writes it over. */
+export function compareWithInstanceConfig(file: HostText, { history }: LayeredConfig): readonly Disagreement[] {
+  const root = parseSource(file.text, file.path).documents[0]?.root ?? null;
+  const said = root === null ? null : sourceToJson(root);
+  return [...leavesOf(isJsonObject(said) ? said : {})].flatMap(([path, value]): Disagreement[] => {
+    const written = history.get(path)?.findLast(({ origin }) => origin.layer === 'config file');
+    if (jsonEqual(written?.value, value)) return [];
+    const message = `${path}: ${file.path} says ${inlineValue(value)}, the configuration file ${inlineValue(written?.value)}: kubeadm's next upgrade writes ${inlineValue(value)}`;
+    return [{ code: 'INSTANCE_CONFIG_DIFFERS', field: path, message }];
+  });
 }
 
 /** The fields a kubelet says it runs with; all that is known of their origin is whether they are defaults. */
