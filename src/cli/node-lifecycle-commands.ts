@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
 import { UPGRADE_NODE_PHASES } from '../workflows/phase-lists.ts';
-import { addPlanOptions, addSshOptions, collect } from './options.ts';
+import { addClusterOptions, addPlanOptions, addSshOptions, collect, outputOption } from './options.ts';
 import { phaseLines } from './phase-lines.ts';
 import type { On, Run } from './program.ts';
 
-/** Commands for nodes that are there: upgrade. */
+/** Commands for nodes that are there: upgrade, csr. */
 export function addNodeLifecycleCommands(program: Command, on: On): void {
   upgradeCommand(program, on);
+  csrCommand(program, on);
 }
 
 function upgradeCommand(program: Command, on: On): void {
@@ -34,6 +35,41 @@ function upgradeCommand(program: Command, on: On): void {
   );
   on(phase, load).addHelpText('after', () => `\nPhases:\n${phaseLines(UPGRADE_NODE_PHASES)}`);
 }
+
+function csrCommand(program: Command, on: On): void {
+  const csr = program.command('csr').description("Kubelets' requests for certificates: look at them, approve those for serving");
+  const hosts = (command: Command): Command =>
+    addSshOptions(
+      addClusterOptions(command).option(
+        '--host <[user@]address[:port]>',
+        'judge names by this host itself, over SSH, not by what its Node says (repeatable)',
+        collect,
+      ),
+    );
+  const list = hosts(csr.command('list').description('List pending requests for serving certificates and what speaks against them'))
+    .option('--all', 'all requests of kubelets, also for client certificates and decided ones')
+    .addOption(outputOption(['text', 'json', 'yaml']));
+  on(list, async () => (await import('./csr.ts')).runCsrList);
+  const approve = hosts(
+    csr
+      .command('approve')
+      .description('Approve requests for serving certificates that stand every check')
+      .argument('[name...]', 'requests'),
+  )
+    .option('--all', 'all that are pending and stand every check; the others are told')
+    .option('--dry-run', 'say what would be approved');
+  on(approve, async () => (await import('./csr.ts')).runCsrApprove).addHelpText('after', () => `\n${CSR_EXAMPLES}`);
+}
+
+const CSR_EXAMPLES = `With serverTLSBootstrap: true a kubelet asks for the certificate it serves with, and nobody approves that by itself. Checked are who asks, his groups, the
+subject, the usages, and each name and address. What a Node says of itself was written by its kubelet; with --host the host itself is asked.
+
+Examples:
+  kubeletadm csr list
+  # the requests of two nodes, names and addresses checked on the hosts
+  kubeletadm csr approve --host node2 --host node3
+  # all, by what the Nodes say of themselves
+  kubeletadm csr approve --all --dry-run`;
 
 const UPGRADE_EXAMPLES = `Overlays, patches and settings that init or join were given are remembered on the host and need not be given again.
 
