@@ -3,9 +3,13 @@ import { createServer as createHttpsServer } from 'node:https';
 import { connect, type Server } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
 import { nodeWeb } from '../../src/adapters/kube/web.ts';
+import { tokenKubeconfig } from '../../src/core/config/kubeconfig-render.ts';
 import type { WebTrouble } from '../../src/core/network/web-answer.ts';
+import { Secret } from '../../src/core/text/secret.ts';
 import { type CertificateAuthority, createAuthority, type KeyPair } from '../../src/lab/api-server/pki.ts';
+import { createCertificateChain } from '../support/certificate-chain.ts';
 import { freePort, listenOnLoopback, startTcpServer, type TcpServer } from '../support/loopback.ts';
 
 let authority: CertificateAuthority;
@@ -91,6 +95,24 @@ describe('what answers is not what was asked for', () => {
   it('TLS, and no HTTP inside', async () => {
     const server = createTlsServer(keyPair(), (socket) => void socket.end('* OK IMAP4rev1 ready\r\n'));
     expect(await troubleAt(await listen(server))).toEqual({ kind: 'not-http' });
+  });
+});
+
+describe('an authority that another one signed', () => {
+  it('can be trusted by itself, as in Go', async () => {
+    const chain = await createCertificateChain();
+    const server = createHttpsServer(
+      { cert: chain.certPem, key: chain.keyPem },
+      (_, response) => void response.end('{"gitVersion":"v1.36.2"}'),
+    );
+    const url = `https://127.0.0.1:${await listen(server)}`;
+    const trusting = (pem: string) => nodeWeb({}).get({ url, trust: { kind: 'authorities', pem } });
+    expect(await trusting(chain.intermediatePem)).toMatchObject({ kind: 'answer', status: 200 });
+    expect(await trusting(chain.rootPem)).toMatchObject({ trouble: { kind: 'unknown-authority' } });
+    const options = { clusterName: 'c', server: url, caPem: chain.intermediatePem, user: 'u', token: new Secret('x') };
+    const cluster = kubeCluster({ kubeconfig: { text: tokenKubeconfig(options).reveal(), file: 'test.conf' } });
+    expect(await cluster.version()).toBe('v1.36.2');
+    await cluster.close();
   });
 });
 
