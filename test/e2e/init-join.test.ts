@@ -3,8 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
 import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import type { Cluster } from '../../src/ports/cluster.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
+import { registerNodes } from '../support/registered-nodes.ts';
 import { requirement } from '../support/requirement.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
@@ -14,6 +17,8 @@ const KUBELET_FILES = '/var/lib/kubelet/config.yaml /var/lib/kubelet/instance-co
 describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on real hosts over SSH', () => {
   let api: ApiServer;
   let lab: LabHosts;
+  let cluster: Cluster | undefined;
+  let endNodes: (() => Promise<void>) | undefined;
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-e2e-'));
   const file = (name: string, text: string): string => {
     writeFileSync(join(directory, name), text);
@@ -37,8 +42,12 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     file('admin.conf', api.adminKubeconfig());
     file('ca.crt', api.caPem);
     lab = startLabHosts(2);
+    cluster = kubeCluster({ kubeconfig: { text: api.adminKubeconfig(), file: 'admin.conf' } });
+    endNodes = registerNodes(lab, cluster);
   }, 900_000);
   afterAll(async () => {
+    await endNodes?.();
+    await cluster?.close();
     await api.close();
     rmSync(directory, { recursive: true, force: true });
   });
@@ -89,6 +98,28 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     const left = lab.run('node1', 'ls -A /etc/kubernetes /var/lib/kubelet /etc/systemd/system/kubelet.service.d');
     expect(left.replace('kubeletadm-node.yaml', '')).not.toMatch(/kubeletadm|bootstrap/);
     expect(api.get('v1', 'ConfigMap', 'kubelet-config', 'kube-system')).not.toBeNull();
+  });
+
+  it('node explain says which layer wins, and what was edited and not restarted', async () => {
+    const explain = async (): Promise<string> => {
+      const { code, stdout, stderr } = await runCommand(['node', 'explain', 'node1', 'maxPods', '--ssh-config', lab.sshConfig]);
+      expect(code, stderr).toBe(0);
+      return stdout;
+    };
+    expect(await explain()).toMatch(
+      /^node1: kubelet v\S+, running as process \d+ since \S+Z\n\nFIELD +VALUE +FROM\nmaxPods +42 +config file: \/var\/lib\/kubelet\/config\.yaml:\d+\n +110 +over kubelet default: kubelet 1\.\d+\n$/,
+    );
+    const before = lab.run('node1', 'cat /etc/default/kubelet');
+    lab.run('node1', "echo 'KUBELET_EXTRA_ARGS=--max-pods=70' > /etc/default/kubelet");
+    expect(await explain()).toContain(
+      '! the running kubelet has no --max-pods, its unit gives --max-pods=70 (KUBELET_EXTRA_ARGS in /etc/default/kubelet): edited, not restarted\n',
+    );
+    lab.run('node1', 'systemctl restart kubelet');
+    expect(await explain()).toMatch(
+      /^maxPods +70 +flag: --max-pods, KUBELET_EXTRA_ARGS in \/etc\/default\/kubelet\n +42 +over config file/m,
+    );
+    lab.run('node1', `printf %s '${before.trim()}' > /etc/default/kubelet; echo >> /etc/default/kubelet; systemctl restart kubelet`);
+    expect(await explain()).toMatch(/^maxPods +42 +config file/m);
   });
 
   it('a second run plans nothing and restarts nothing', async () => {
