@@ -1,7 +1,10 @@
 /** One element of DER: its tag and what is in it. */
 export interface DerElement {
   readonly tag: number;
+  /** What is in it. */
   readonly bytes: Uint8Array;
+  /** With its tag and length. */
+  readonly whole: Uint8Array;
 }
 
 export const OCTET_STRING = 0x04;
@@ -19,7 +22,7 @@ export function derElements(bytes: Uint8Array): readonly DerElement[] {
     const { length, start } = readLength(bytes, at + 1);
     const end = start + length;
     if (end > bytes.length) throw new Error('an element is cut off');
-    elements.push({ tag, bytes: bytes.subarray(start, end) });
+    elements.push({ tag, bytes: bytes.subarray(start, end), whole: bytes.subarray(at, end) });
     at = end;
   }
   return elements;
@@ -30,7 +33,7 @@ function readLength(bytes: Uint8Array, at: number): { readonly length: number; r
   if (first === undefined) throw new Error('an element is cut off');
   if (first < 0x80) return { length: first, start: at + 1 };
   const count = first & 0x7f;
-  if (count === 0 || count > 3 || at + count >= bytes.length) throw new Error('a length of no known form');
+  if (count === 0 || count > 4 || at + count >= bytes.length) throw new Error('a length of no known form');
   let length = 0;
   for (let i = 1; i <= count; i++) length = length * 256 + (bytes[at + i] as number);
   return { length, start: at + 1 + count };
