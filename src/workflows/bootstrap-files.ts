@@ -6,8 +6,6 @@ import { renderTemplate, type Templates } from '../core/render/template.ts';
 import { Secret } from '../core/text/secret.ts';
 
 const BOOTSTRAP_CONF = '/etc/kubernetes/bootstrap-kubelet.conf';
-/** kubeadm gives the cluster its own name but leaves that of the context as it is. */
-const CONTEXT_CLUSTER = 'kubernetes';
 
 /** Where the API server is, and how it is verified. */
 export type ApiServerTarget = Omit<KubeconfigServer, 'clusterName'>;
@@ -31,14 +29,15 @@ export function bootstrapFiles(
 ): readonly WantedFile[] {
   const ca: WantedFile = { path: caPath, content: caPem, mode: 0o644, owner: 'root:root', onlyIfAbsent: true };
   if (token === null) return [ca];
-  const { user, entry } = token instanceof Secret ? tokenCredentials(token) : token;
+  const { user, context, namespace, entry } = token instanceof Secret ? tokenCredentials(token) : token;
   const content = renderTemplate(templates, BOOTSTRAP_CONF, {
     caData: Buffer.from(caPem, 'utf8').toString('base64'),
     proxyUrl,
     server,
     tlsServerName,
     clusterName,
-    contextName: `${user}@${CONTEXT_CLUSTER}`,
+    contextName: context,
+    namespace,
     user,
     users: [{ name: user, user: entry }],
   });

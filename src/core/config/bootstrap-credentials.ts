@@ -1,6 +1,6 @@
 import type { Json } from '../json.ts';
 import { Secret } from '../text/secret.ts';
-import type { KubeconfigUser } from './kubeconfig.ts';
+import type { KubeconfigContext, KubeconfigUser } from './kubeconfig.ts';
 
 /** A user entry of a kubeconfig; what must not be seen is a Secret. */
 export interface CredentialEntry {
@@ -9,14 +9,16 @@ export interface CredentialEntry {
 
 /** What the kubelet bootstraps itself with. */
 export interface BootstrapCredentials {
-  /** Name of the user in the kubeconfig. */
+  /** Names of the user and the context in the kubeconfig; kubeadm leaves those of a file as they are. */
   readonly user: string;
+  readonly context: string;
+  readonly namespace?: string;
   readonly entry: CredentialEntry;
 }
 
-/** A bootstrap token as credentials. kubeadm 1.36 discovery: user `tls-bootstrap-token-user`. */
+/** A bootstrap token as credentials. kubeadm 1.36 discovery: these names, whatever the name of the cluster is. */
 export function tokenCredentials(token: Secret): BootstrapCredentials {
-  return { user: 'tls-bootstrap-token-user', entry: { token } };
+  return { user: 'tls-bootstrap-token-user', context: 'tls-bootstrap-token-user@kubernetes', entry: { token } };
 }
 
 /** What the files hold that a user entry names. */
@@ -30,7 +32,11 @@ export interface CredentialFiles {
  * The credentials of a kubeconfig's user with everything inside, as they can be taken to another machine.
  * @see kubeadm 1.36 util/kubeconfig EnsureAuthenticationInfoAreEmbedded
  */
-export function userCredentials(user: KubeconfigUser, files: CredentialFiles): BootstrapCredentials {
+export function userCredentials(
+  user: KubeconfigUser,
+  { name: context, namespace }: Pick<KubeconfigContext, 'name' | 'namespace'>,
+  files: CredentialFiles,
+): BootstrapCredentials {
   const members: Readonly<Record<string, CredentialEntry[string] | undefined>> = {
     'client-certificate-data': user.certData ?? base64(files.certificate),
     'client-key-data': user.keyData ?? secret(base64(files.key)),
@@ -41,7 +47,7 @@ export function userCredentials(user: KubeconfigUser, files: CredentialFiles): B
     'auth-provider': user.authProvider && hideTexts(user.authProvider),
   };
   const entry = Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as CredentialEntry;
-  return { user: user.name, entry };
+  return { user: user.name, context, ...(namespace === undefined ? {} : { namespace }), entry };
 }
 
 function base64(text: string | undefined): string | undefined {

@@ -132,9 +132,10 @@ async function authorityOf({ kubeconfig, readFile }: KubeconfigDiscovery, { caDa
 
 /** The credentials of the file, with what it keeps in other files: on the host there are none of those. */
 async function credentialsOf({ kubeconfig, readFile }: KubeconfigDiscovery, user: KubeconfigUser | null): Promise<BootstrapCredentials> {
-  if (user === null || credentialKinds(user).length === 0) throw mistake(problems.noCredentials(kubeconfig.file));
+  const context = kubeconfig.contexts.find(({ name }) => name === kubeconfig.currentContext);
+  if (user === null || context === undefined || credentialKinds(user).length === 0) throw mistake(problems.noCredentials(kubeconfig.file));
   const read = async (path: string | undefined) => (path === undefined || readFile === null ? undefined : readFile(path));
-  return userCredentials(user, {
+  return userCredentials(user, context, {
     certificate: await read(user.certFile),
     key: await read(user.keyFile),
     token: await read(user.tokenFile),

@@ -61,13 +61,14 @@ describe('bootstrap-kubelet.conf', () => {
 
 describe('other credentials than a token', () => {
   const contentFor = (more: object, entry: BootstrapCredentials['entry'] = { token: new Secret('t') }) =>
-    bootstrapFiles(templates, { ...target, ...more, token: { user: 'joiner', entry } })[0]?.content ?? '';
+    bootstrapFiles(templates, { ...target, ...more, token: { user: 'joiner', context: 'prod', namespace: 'kube-system', entry } })[0]
+      ?.content ?? '';
 
-  it('keep the name of their user, and read back as what they were', () => {
+  it('keep the names of their user and context, and read back as what they were', () => {
     const exec = { command: 'get-token', args: ['a: b', '#'], env: [{ name: 'PASSWORD', value: new Secret('two\nlines: "x"') }] };
     const content = contentFor({}, { username: 'u', password: new Secret('S0VZ'), exec });
-    const { user, context } = resolveContext(parseKubeconfig(revealText(content), 'bootstrap-kubelet.conf'));
-    expect([context, user?.name, user?.password?.reveal()]).toEqual(['joiner@kubernetes', 'joiner', 'S0VZ']);
+    const { user, context, namespace } = resolveContext(parseKubeconfig(revealText(content), 'bootstrap-kubelet.conf'));
+    expect([context, namespace, user?.name, user?.password?.reveal()]).toEqual(['prod', 'kube-system', 'joiner', 'S0VZ']);
     expect(user?.exec).toEqual({ ...exec, env: [{ name: 'PASSWORD', value: 'two\nlines: "x"' }] });
     expect(String(content)).not.toMatch(/S0VZ|two/);
   });

@@ -186,14 +186,18 @@ describe('the credentials of the file', () => {
     ],
   ])('go along: %s', async (_, user, expected) => {
     const { found } = await attempt({ user });
-    expect(found?.credentials.user).toBe('u');
+    expect(found?.credentials).toMatchObject({ user: 'u', context: 'c' });
     expect(revealed(found?.credentials.entry)).toEqual(expected);
     expect(JSON.stringify(found?.credentials)).not.toMatch(/"(?:secret|p|content of t)"/);
   });
 
   it('give way to a token that is given besides', async () => {
     const { found } = await attempt({ user: { token: 'other' }, tlsBootstrapToken: new Secret(TOKEN.full) });
-    expect(revealed(found?.credentials)).toEqual({ user: 'tls-bootstrap-token-user', entry: { token: TOKEN.full } });
+    expect(revealed(found?.credentials)).toEqual({
+      user: 'tls-bootstrap-token-user',
+      context: 'tls-bootstrap-token-user@kubernetes',
+      entry: { token: TOKEN.full },
+    });
   });
 
   it('may not be files of ours when the file comes from the web', async () => {
