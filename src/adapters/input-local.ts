@@ -1,3 +1,4 @@
+import { createReadStream, readFileSync, statSync } from 'node:fs';
 import { lstat, mkdtemp, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative, sep } from 'node:path';
@@ -45,16 +46,14 @@ export function localInput(stdin: NodeJS.ReadableStream): InputFiles {
 /** More than any file that is read here may have. What has no end (a device, a pipe that never closes) does not fill our memory. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
+/** At once and not over the thread pool: for a small file those round trips take several times as long as reading it. */
 async function readFileText(path: string): Promise<string> {
-  const file = await open(path).catch((cause: unknown) => refuse(path, cause));
   try {
-    const info = await file.stat();
-    const bytes = info.isFile() && info.size <= MAX_BYTES ? await file.readFile() : await readChunks(path, file.createReadStream());
+    const info = statSync(path);
+    const bytes = info.isFile() && info.size <= MAX_BYTES ? readFileSync(path) : await readChunks(path, createReadStream(path));
     return new TextDecoder('utf-8', { ignoreBOM: false }).decode(bytes);
   } catch (cause) {
     return refuse(path, cause);
-  } finally {
-    await file.close();
   }
 }
 

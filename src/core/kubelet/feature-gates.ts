@@ -1,4 +1,4 @@
-import { type Catalogue, formatMinor, type Gate, type GateStage, type Minor } from './catalogue.ts';
+import { type Catalogue, formatMinor, type Gate, type GateEntry, type GateStage, type Minor } from './catalogue.ts';
 
 /** The gates that stand for all gates of a stage. */
 export const GROUP_GATES = { AllAlpha: 'ALPHA', AllBeta: 'BETA' } as const satisfies { readonly [name: string]: GateStage };
@@ -70,6 +70,17 @@ function historyOf(name: string, minor: Minor, catalogue: Catalogue): string | n
   return entry.removedIn === null ? null : `it was removed in ${formatMinor(entry.removedIn)}`;
 }
 
+const dependentByCatalogue = new WeakMap<Catalogue, readonly GateEntry[]>();
+
+/** The few gates that need others, looked for once. */
+function dependentGates(catalogue: Catalogue): readonly GateEntry[] {
+  const known = dependentByCatalogue.get(catalogue);
+  if (known !== undefined) return known;
+  const dependent = [...catalogue.gates.values()].filter(({ dependencies }) => dependencies !== undefined);
+  dependentByCatalogue.set(catalogue, dependent);
+  return dependent;
+}
+
 function brokenDependencies(
   minor: Minor,
   catalogue: Catalogue,
@@ -77,8 +88,7 @@ function brokenDependencies(
   isEnabled: (name: string) => boolean,
 ): readonly GateFault[] {
   const faults: GateFault[] = [];
-  for (const entry of catalogue.gates.values()) {
-    if (entry.dependencies === undefined) continue;
+  for (const entry of dependentGates(catalogue)) {
     const gate = catalogue.gate(entry.name, minor);
     if (gate === null || !isEnabled(gate.name)) continue;
     for (const needs of gate.dependencies) {

@@ -43,7 +43,22 @@ export interface Rule {
 
 /** The findings of those rules that the minor enforces. */
 export function applyRules(rules: readonly Rule[], facts: RuleFacts): readonly (Finding & { readonly id: string })[] {
-  return rules
-    .filter(({ since = 0, until = Number.POSITIVE_INFINITY }) => since <= facts.minor && facts.minor <= until)
-    .flatMap((rule) => rule.check(facts).map((finding) => ({ ...finding, id: rule.id })));
+  const found: (Finding & { readonly id: string })[] = [];
+  for (const rule of enforcedRules(rules, facts.minor)) {
+    for (const finding of rule.check(facts)) found.push({ ...finding, id: rule.id });
+  }
+  return found;
+}
+
+const enforcedByMinor = new WeakMap<readonly Rule[], Map<Minor, readonly Rule[]>>();
+
+/** Worked out once for each list: thousands of files may be judged by it. */
+function enforcedRules(rules: readonly Rule[], minor: Minor): readonly Rule[] {
+  const byMinor = enforcedByMinor.get(rules) ?? new Map<Minor, readonly Rule[]>();
+  enforcedByMinor.set(rules, byMinor);
+  const known = byMinor.get(minor);
+  if (known !== undefined) return known;
+  const enforced = rules.filter(({ since = 0, until = Number.POSITIVE_INFINITY }) => since <= minor && minor <= until);
+  byMinor.set(minor, enforced);
+  return enforced;
 }
