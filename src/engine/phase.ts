@@ -39,6 +39,8 @@ export interface ObservedPhase {
   readonly plan: PhasePlan;
   verify(applied: readonly Change[]): Promise<void>;
   undo(applied: readonly HostChange[]): readonly HostChange[] | null;
+  /** False: nothing proves that the way back worked. */
+  readonly provesUndone: boolean;
   verifyUndone(): Promise<void>;
 }
 
@@ -71,6 +73,7 @@ export function definePhase<Input, Facts>(definition: PhaseDefinition<Input, Fac
         plan: definition.plan(facts, input),
         verify: async (applied) => definition.verify?.(context, input, facts, applied),
         undo: (applied) => definition.undo?.(facts, applied) ?? null,
+        provesUndone: definition.verifyUndone !== undefined,
         verifyUndone: async () => definition.verifyUndone?.(uninterrupted, input, facts),
       };
     },

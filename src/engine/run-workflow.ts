@@ -143,7 +143,7 @@ async function takeBack(phase: string, observed: ObservedPhase, context: PhaseCo
     code: 'ROLLBACK_STARTED',
     host: host.name,
     phase,
-    message: 'going back to the configuration that worked',
+    message: observed.provesUndone ? 'going back to the configuration that worked' : 'going back to what was there before',
   });
   try {
     await applyRevert(host, undo, { reporter, phase });
@@ -160,7 +160,7 @@ async function takeBack(phase: string, observed: ObservedPhase, context: PhaseCo
   const back = {
     host: host.name,
     code: 'ROLLED_BACK',
-    message: `${phase}: the files from before are back and the kubelet is healthy again`,
+    message: `${phase}: the files from before are back${observed.provesUndone ? ' and the kubelet is healthy again' : ''}`,
   };
   throw new AppError([...error.problems, back], {
     exitCode: 5,

@@ -7,7 +7,6 @@ import { combineFacts, type Fact } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
 import { clientIdentity } from '../core/facts/kubelet-identity.ts';
 import { operatingSystem } from '../core/facts/operating-system.ts';
-import { readFlagsEnv } from '../core/kubelet/flags-env.ts';
 import { NODE_MEMORY_PATH } from '../core/node-memory/node-memory.ts';
 import { type Finding, judgeFindings } from '../core/preflight/check.ts';
 import { observe } from '../engine/observe.ts';
@@ -17,6 +16,7 @@ import { type CleanupNodeInput, cleanupNode } from '../phases/cleanup-node.ts';
 import { type DeleteNodeInput, deleteNode } from '../phases/delete-node.ts';
 import { listLeftovers } from '../phases/list-leftovers.ts';
 import { mayDo } from './may-do.ts';
+import { nodeNameOf } from './node-name-of.ts';
 import { selectPhase } from './select-phase.ts';
 
 export interface ResetOptions {
@@ -63,7 +63,7 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
   const { certificatesDir, criSocket, cleanupTmpDir, unmountFlags, ignorePreflightErrors } = aboutHost(context.host.name, () =>
     applyResetDefaults(options.reset, { criSockets: used === null ? facts.sockets : [used] }),
   );
-  const nodeName = options.deleteNode === undefined ? null : (options.deleteNode.nodeName ?? nodeNameOf(facts));
+  const nodeName = options.deleteNode === undefined ? null : (options.deleteNode.nodeName ?? ownNodeName(facts));
   const { errors, warnings } = judgeFindings(
     options.skipPreflight ? [] : [...resetFindings(facts, options), ...(await deletionFindings(context, facts, nodeName))],
     [...options.ignorePreflightErrors, ...(ignorePreflightErrors ?? [])],
@@ -94,13 +94,9 @@ function resetFindings({ os, files }: ResetFacts, { dryRun }: ResetOptions): rea
   return findings;
 }
 
-/** The name the host is registered by: of its certificate, the flag, its memory, else its own. */
-function nodeNameOf({ identity, files, os }: ResetFacts): string | null {
-  const certified = identity.state === 'usable' ? /^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] : undefined;
-  const words = readFlagsEnv(files.get(FLAGS_ENV)?.content ?? '');
-  const overridden = words.findLast((word) => word.startsWith('--hostname-override='))?.slice('--hostname-override='.length);
-  const remembered = /^ {2}name: (.+)$/m.exec(files.get(NODE_MEMORY_PATH)?.content ?? '')?.[1];
-  return certified ?? overridden ?? remembered ?? os.hostname;
+function ownNodeName({ identity, files, os }: ResetFacts): string | null {
+  const text = (path: string): string => files.get(path)?.content ?? '';
+  return nodeNameOf({ identity, memory: text(NODE_MEMORY_PATH), flagsEnv: text(FLAGS_ENV), hostname: os.hostname });
 }
 
 /** What speaks against deleting the Node: it is another host's, or the credentials do not reach that far. Asked before anything is stopped. */

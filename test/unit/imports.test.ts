@@ -15,8 +15,8 @@ interface Rule {
   readonly node?: 'all' | Readonly<Record<string, readonly string[]>>;
 }
 
-/** Hashes, and the reader of certificates: they compute, they touch nothing. */
-const PURE_CRYPTO = { 'node:crypto': ['createHash', 'createHmac', 'timingSafeEqual', 'X509Certificate'] };
+/** Hashes, and the readers of certificates and keys: they compute, they touch nothing. */
+const PURE_CRYPTO = { 'node:crypto': ['createHash', 'createHmac', 'createPrivateKey', 'timingSafeEqual', 'X509Certificate'] };
 
 /** The table of the architecture: who may import what. What is not said is forbidden. */
 const RULES: Readonly<Record<string, Rule>> = {

@@ -1,0 +1,113 @@
+import { type CertificateVerdict, judgeCertificates } from '../core/certificates/judge-certificates.ts';
+import { AppError, type ExitCode, type Problem, usageError } from '../core/errors.ts';
+import { nodeCertificates } from '../core/facts/node-certificates.ts';
+import { formatAge } from '../core/text/age.ts';
+import { parseGoDuration } from '../core/text/go-duration.ts';
+import { renderTable } from '../core/text/table.ts';
+import { observe } from '../engine/observe.ts';
+import type { HostTarget, Services } from '../ports/services.ts';
+import type { CommandOptions } from './program.ts';
+import { flagText, readHostTargets } from './read-options.ts';
+import { formatOf, renderDocument } from './show-document.ts';
+
+interface HostReport {
+  readonly name: string;
+  readonly certificates: readonly CertificateVerdict[];
+  /** What is wrong beyond single certificates; null: nothing. */
+  readonly trouble: string | null;
+}
+
+/** `certs check`: exit code 1 when a certificate of a host is not good. */
+export async function runCertsCheck(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  const withinMs = durationOf(flagText(options, 'expiresWithin'));
+  const reports: HostReport[] = [];
+  const failures: Problem[] = [];
+  for (const target of await readHostTargets(services, options)) {
+    try {
+      reports.push(await checkHost(services, target, withinMs));
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      failures.push(...error.problems);
+    }
+  }
+  const format = formatOf(options);
+  if (reports.length > 0) services.output.stdout(format === 'text' ? renderReports(reports) : renderDocument(document(reports), format));
+  const problems = [...reports.flatMap(problemsOf), ...failures];
+  if (problems.length > 0) throw new AppError(problems);
+  return 0;
+}
+
+async function checkHost(services: Services, target: HostTarget, withinMs: number): Promise<HostReport> {
+  const host = await services.connectHost(target);
+  try {
+    const found = await observe(host, nodeCertificates, services.signal);
+    return { name: host.name, certificates: judgeCertificates(found, { withinMs, now: services.clock.now() }), trouble: found.trouble };
+  } finally {
+    await host.close();
+  }
+}
+
+function durationOf(text: string | undefined): number {
+  if (text === undefined) return 0;
+  const nanoseconds = parseGoDuration(text);
+  if (nanoseconds === null || nanoseconds < 0n) throw usageError(`--expires-within ${text}: no duration`, 'Write it like 720h');
+  return Number(nanoseconds / 1_000_000n);
+}
+
+function renderReports(reports: readonly HostReport[]): string {
+  const header = ['HOST', 'CERTIFICATE', 'SUBJECT', 'ISSUER', 'EXPIRES', 'RESIDUAL TIME', 'STATE'];
+  const rows = reports.flatMap(({ name, certificates }) =>
+    certificates.map((one) => [
+      name,
+      one.role,
+      one.subject ?? '-',
+      one.issuer ?? '-',
+      one.notAfter === null ? '-' : one.notAfter.toISOString().replace('.000', ''),
+      one.residualMs === null ? '-' : one.residualMs < 0 ? 'expired' : formatAge(one.residualMs),
+      one.notes.length === 0 ? one.state : `${one.state}: ${one.notes.join('; ')}`,
+    ]),
+  );
+  const troubles = reports.flatMap(({ name, trouble }) => (trouble === null ? [] : [`${name}: ${trouble}`]));
+  return `${[...renderTable([header, ...rows]), ...troubles].join('\n')}\n`;
+}
+
+function document(reports: readonly HostReport[]): object {
+  return {
+    apiVersion: 'kubeletadm.dev/v1alpha1',
+    kind: 'CertificateReport',
+    hosts: reports.map(({ name, certificates, trouble }) => ({
+      name,
+      ok: trouble === null && certificates.every(({ state }) => state !== 'error'),
+      ...(trouble === null ? {} : { trouble }),
+      certificates: certificates.map(({ role, path, subject, issuer, notBefore, notAfter, residualMs, state, notes }) => ({
+        role,
+        path,
+        subject,
+        issuer,
+        notBefore: notBefore?.toISOString() ?? null,
+        notAfter: notAfter?.toISOString() ?? null,
+        residualSeconds: residualMs === null ? null : Math.floor(residualMs / 1000),
+        state,
+        notes,
+      })),
+    })),
+  };
+}
+
+function problemsOf({ name, certificates, trouble }: HostReport): readonly Problem[] {
+  const host = name;
+  const bad = certificates.flatMap((one) =>
+    one.state !== 'error'
+      ? []
+      : one.notes.map((note): Problem => {
+          const mend = one.role === 'client' ? `certs renew-kubelet --host ${name} gets another` : undefined;
+          return {
+            host,
+            code: 'CERTIFICATE_BAD',
+            message: `${one.role} certificate in ${one.path}: ${note}`,
+            ...(mend === undefined ? {} : { mend }),
+          };
+        }),
+  );
+  return trouble === null ? bad : [...bad, { host, code: 'CERTIFICATE_BAD', message: trouble }];
+}

@@ -1,0 +1,57 @@
+import { isBootstrapToken, TOKEN_FORM } from '../core/config/bootstrap-token.ts';
+import { type ExitCode, usageError } from '../core/errors.ts';
+import { parseGoDuration } from '../core/text/go-duration.ts';
+import { Secret } from '../core/text/secret.ts';
+import type { Services } from '../ports/services.ts';
+import { renewKubeletWorkflow } from '../workflows/renew-kubelet.ts';
+import { openCluster } from './open-cluster.ts';
+import type { CommandOptions } from './program.ts';
+import { flagList, flagText, readHostTargets, verbosityOf } from './read-options.ts';
+import { runOnHosts } from './run-on-hosts.ts';
+
+/** `certs renew-kubelet`. With a token no administrator is needed; without one he makes a token for the run. */
+export async function runCertsRenew(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  const token = readToken(flagText(options, 'token'));
+  const dryRun = options.dryRun === true;
+  const named = flagText(options, 'kubeconfig') !== undefined;
+  const opened = token !== null && !named ? null : await openCluster(services, options, { dryRun: false, staged: false });
+  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
+  try {
+    return await runOnHosts(services, {
+      workflow: renewKubeletWorkflow,
+      targets: await readHostTargets(services, options),
+      cluster: opened?.cluster ?? null,
+      workflowOptions: {
+        templates: await services.templates(),
+        token,
+        newToken: () => services.newToken(),
+        apiServer: opened?.apiServer ?? null,
+        force: options.force === true,
+        tlsBootstrapMs: timeoutMs(flagText(options, 'timeout')),
+        kubeletHealthCheckMs: 240_000,
+      },
+      options,
+      reporter,
+      warnings: opened?.warnings ?? [],
+      dryRun,
+      skipPhases: flagList(options, 'skipPhases'),
+    });
+  } finally {
+    await opened?.cluster?.close();
+  }
+}
+
+const TIMEOUT_MS = 300_000;
+
+function timeoutMs(text: string | undefined): number {
+  if (text === undefined) return TIMEOUT_MS;
+  const nanoseconds = parseGoDuration(text);
+  if (nanoseconds === null || nanoseconds <= 0n) throw usageError(`--timeout ${text}: no duration`, 'Write it like 90s or 5m');
+  return Number(nanoseconds / 1_000_000n);
+}
+
+function readToken(text: string | undefined): Secret | null {
+  if (text === undefined) return null;
+  if (isBootstrapToken(text)) return new Secret(text);
+  throw usageError('--token: this is no bootstrap token', `It has the form ${TOKEN_FORM}`);
+}

@@ -1,0 +1,23 @@
+import type { ClientIdentity } from '../core/facts/kubelet-identity.ts';
+import { readFlagsEnv } from '../core/kubelet/flags-env.ts';
+
+export interface NodeNameFacts {
+  readonly identity: ClientIdentity;
+  /** Text of the host's memory of its node; empty: there is none. */
+  readonly memory: string;
+  /** Text of kubeadm-flags.env. */
+  readonly flagsEnv: string;
+  readonly hostname: string | null;
+}
+
+const OVERRIDE = '--hostname-override=';
+
+/** The name a host is registered by: of its certificate, the flag, its memory, else its own. */
+export function nodeNameOf({ identity, memory, flagsEnv, hostname }: NodeNameFacts): string | null {
+  const certified = identity.state === 'usable' ? /^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] : undefined;
+  const overridden = readFlagsEnv(flagsEnv)
+    .findLast((word) => word.startsWith(OVERRIDE))
+    ?.slice(OVERRIDE.length);
+  const remembered = /^ {2}name: (.+)$/m.exec(memory)?.[1];
+  return certified ?? overridden ?? remembered ?? hostname;
+}
