@@ -74,6 +74,7 @@ export function parseSource(text: string, file: string, limits: SourceLimits = C
 export function parseAnySource(text: string, file: string, limits: SourceLimits = CONFIG_LIMITS): Source {
   const refusal = (message: string): Source => refuse(message, file, limits);
   if (nestingTooDeep(text)) return refusal(TOO_DEEP);
+  if ((text.match(/^%/gm)?.length ?? 0) > MAX_DIRECTIVES) return refusal(`the file has more than ${MAX_DIRECTIVES} directives (%)`);
   if (text.length > limits.anyCharacters)
     return refusal(`the file has ${text.length} characters, more than ${limits.anyCharacters}, and is not plain YAML or JSON`);
   const lineCounter = new LineCounter();
@@ -89,6 +90,8 @@ export function parseAnySource(text: string, file: string, limits: SourceLimits 
   }
 }
 
+/** Each costs as much as a hundred other lines; a file has one, if any. */
+const MAX_DIRECTIVES = 100;
 const TOO_DEEP = `the document is nested deeper than ${MAX_DEPTH} levels`;
 
 function refuse(message: string, file: string, { mend }: SourceLimits): Source {
