@@ -64,8 +64,8 @@ export interface ResolvedHost {
    * share a layer share the object, so that it can be decoded once.
    */
   readonly overlays: readonly FleetOverlay[];
-  /** Variables as templates see them, in the order declared. */
-  readonly variables: ReadonlyMap<string, VariableValue>;
+  /** Variables as templates see them; worked out when asked for. */
+  variables(): ReadonlyMap<string, VariableValue>;
   /** Where each setting of this host was written, by its path as a host writes it (`ssh.user`, `labels[pool]`); worked out when asked for. */
   origins(): ReadonlyMap<string, FleetOrigin>;
 }

@@ -1,0 +1,292 @@
+import type { SourceNode } from '../config/source.ts';
+import type { Problem } from '../errors.ts';
+import { isSupportedMinor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
+import {
+  duplicateAddress,
+  duplicateGroup,
+  duplicateNode,
+  invalidFleetValue,
+  invalidInventoryName,
+  noHosts,
+  saidTwice,
+  unknownGroup,
+} from '../problems/fleet.ts';
+import { closestName } from '../text/closest-name.ts';
+import { formatIp, parseIp } from '../text/ip.ts';
+import { bastionWays, type Way } from './bastions.ts';
+import { type GroupRef, type HostEntry, hostEntries, type ImportedInventory, where } from './entries.ts';
+import { Findings } from './findings.ts';
+import { type HostSettings, hostSettings } from './host-settings.ts';
+import { judgeVariableNames, variableValues } from './host-variables.ts';
+import { fileLayer, type Layer } from './layer.ts';
+import type { LoadedFleet } from './load.ts';
+import type { FleetCluster, FleetOrigin, ResolvedFleet, ResolvedHost } from './model.ts';
+import { type OverlayMaker, overlayMaker } from './overlay.ts';
+import type { FleetFile, FleetLayer } from './schema.ts';
+
+export interface Resolution {
+  readonly fleet: ResolvedFleet;
+  /** Of file and imports, errors and warnings, in order of position. With an error among them the fleet must not be worked on. */
+  readonly problems: readonly Problem[];
+}
+
+/**
+ * Works a fleet file out: ranges, imports, groups and templates, one entry a host, all problems at once.
+ * @param imports what each entry of `imports` in the file gives, in that order
+ */
+export function resolveFleet(loaded: LoadedFleet, imports: readonly ImportedInventory[] = []): Resolution {
+  const findings = new Findings();
+  findings.addAll(loaded.problems);
+  const hosts = loaded.document === null ? null : resolveHosts(loaded, imports, findings);
+  const problems = findings.list();
+  const fleet: ResolvedFleet = {
+    file: loaded.file,
+    name: loaded.fleet.name ?? null,
+    cluster: clusterOf(loaded.fleet),
+    kubernetesVersion: loaded.fleet.kubernetesVersion ?? null,
+    hosts: hosts?.hosts ?? [],
+    bastions: hosts?.bastions ?? [],
+    groups: hosts?.groups ?? [],
+    warnings: problems.filter(({ severity }) => severity === 'warning'),
+  };
+  return { fleet, problems };
+}
+
+function clusterOf({ cluster = {} }: FleetFile): FleetCluster {
+  const { kubeconfig = null, context = null, endpoint = null, caCert = null, caCertHashes = [], token = {} } = cluster;
+  const { env, file } = token;
+  const reference = env !== undefined ? { env } : file !== undefined ? { file } : null;
+  return { kubeconfig, context, endpoint, caFile: caCert, caCertHashes, token: reference };
+}
+
+interface Hosts {
+  readonly hosts: readonly ResolvedHost[];
+  readonly bastions: readonly ResolvedFleet['bastions'][number][];
+  readonly groups: readonly string[];
+}
+
+type Document = NonNullable<LoadedFleet['document']>;
+
+function resolveHosts({ fleet, document, file }: LoadedFleet, imports: readonly ImportedInventory[], findings: Findings): Hosts {
+  const root = fileLayer('file', {}, document as Document, []);
+  judgeFile(fleet, root, findings);
+  const groups = groupLayers(fleet, document as Document, findings);
+  const importedGroups = new Set(imports.flatMap((inventory) => inventory.groups));
+  const baseline = fleet.baseline === undefined ? [] : [fileLayer('baseline', fleet.baseline, document as Document, ['baseline'])];
+  const entries = hostEntries(fleet, document as Document, imports, findings);
+  for (const layer of judgedLayers([...baseline, ...groups.values()], entries)) judgeVariableNames(layer, findings);
+  const layersOf = (entry: HostEntry): HostLayers => {
+    const names = groupNames(entry.groups, { groups, importedGroups, findings });
+    return { groups: names, layers: [...baseline, ...names.flatMap((name) => groups.get(name) ?? []), ...entry.layers] };
+  };
+  const stacks = new Map([...entries].map(([name, entry]) => [name, layersOf(entry)]));
+  const settings = new Map([...entries].map(([name, entry]) => [name, hostSettings(entry, layersIn(stacks, name), findings)]));
+  const way = bastionWays(settings, findings);
+  const overlays = overlayMakers();
+  const hosts: ResolvedHost[] = [];
+  const bastions: ResolvedFleet['bastions'][number][] = [];
+  for (const [name, entry] of entries) {
+    const own = settings.get(name) as HostSettings;
+    const { jumps, direct } = way(name);
+    const { role, ssh, nodeRegistration, declared } = own;
+    if (role === 'bastion') {
+      const { become: _, transport: __, connectTimeoutMs: ___, ...bastion } = ssh;
+      bastions.push({ name, ...bastion });
+      continue;
+    }
+    const stack = stacks.get(name) as HostLayers;
+    hosts.push({
+      name,
+      position: entry.place.position,
+      role,
+      groups: stack.groups,
+      ssh: { ...ssh, jumps, direct },
+      nodeRegistration,
+      declared,
+      overlays: stack.layers.flatMap((layer) => overlays(layer).for(own.scope) ?? []),
+      variables: () => variableValues(entry, stack.layers),
+      origins: () => originsOf(stack.layers),
+    });
+  }
+  judgeTogether(hosts, { entries, settings, way, findings });
+  if (hosts.length === 0 && entries.size === bastions.length && findings.list().length === 0)
+    findings.add(noHosts(), { position: { file, line: 1, column: 1 }, path: '' });
+  return { hosts, bastions, groups: [...new Set([...groups.keys(), ...importedGroups])] };
+}
+
+interface HostLayers {
+  readonly groups: readonly string[];
+  /** Lowest first. */
+  readonly layers: readonly Layer[];
+}
+
+function layersIn(stacks: ReadonlyMap<string, HostLayers>, name: string): readonly Layer[] {
+  return stacks.get(name)?.layers ?? [];
+}
+
+/** Layers of the file: those of hosts are shared by all hosts of a range. */
+function judgedLayers(layers: readonly Layer[], entries: ReadonlyMap<string, HostEntry>): Iterable<Layer> {
+  const all = new Set(layers);
+  for (const entry of entries.values()) for (const layer of entry.layers) if (layer.document !== null) all.add(layer);
+  return all;
+}
+
+function overlayMakers(): (layer: Layer) => OverlayMaker {
+  const makers = new Map<Layer, OverlayMaker>();
+  return (layer) => {
+    const known = makers.get(layer);
+    if (known) return known;
+    const maker = overlayMaker(layer);
+    makers.set(layer, maker);
+    return maker;
+  };
+}
+
+/** Rules on the file as a whole. */
+function judgeFile({ kubernetesVersion, cluster, imports = [] }: FleetFile, root: Layer, findings: Findings): void {
+  if (kubernetesVersion !== undefined) {
+    const minor = parseMinor(kubernetesVersion);
+    if (minor === null || !isSupportedMinor(minor))
+      findings.add(
+        invalidFleetValue(
+          `${JSON.stringify(kubernetesVersion)} is not a version of kubelets known here`,
+          `Write one of "1.${OLDEST_MINOR}" to "1.${NEWEST_MINOR}"`,
+        ),
+        root.place(['kubernetesVersion']),
+      );
+  }
+  const { token, kubeconfig, caCert, caCertHashes } = cluster ?? {};
+  if (token !== undefined && (token.env === undefined) === (token.file === undefined))
+    findings.add(invalidFleetValue('a token is found in one place', 'Write env or file'), root.place(['cluster', 'token']));
+  if (kubeconfig !== undefined && /\n|^\s*apiVersion:/.test(kubeconfig))
+    findings.add(
+      invalidFleetValue('this is not the path of a kubeconfig', 'Write its path, not its text'),
+      root.place(['cluster', 'kubeconfig']),
+    );
+  if (caCert !== undefined && caCertHashes !== undefined)
+    findings.add(saidTwice('caCert', 'caCertHashes'), root.place(['cluster', 'caCertHashes']));
+  for (const [i, entry] of imports.entries())
+    if ((entry.ansibleInventory === undefined) === (entry.sshConfig === undefined))
+      findings.add(invalidFleetValue('an import has one source', 'Write ansibleInventory or sshConfig'), root.place(['imports', i]));
+}
+
+function groupLayers({ groups = [] }: FleetFile, document: Document, findings: Findings): ReadonlyMap<string, Layer> {
+  const layers = new Map<string, Layer>();
+  for (const [i, group] of groups.entries()) {
+    const layer = fileLayer(`group ${group.name}`, group, document, ['groups', i]);
+    const place = layer.place(['name']);
+    const same = layers.get(group.name);
+    if (!/^[A-Za-z0-9_][\w.-]{0,252}$/.test(group.name) || group.name === 'all')
+      findings.add(invalidInventoryName('group', group.name), place);
+    else if (same) findings.add(duplicateGroup(group.name, where(same.place(['name']))), place);
+    else layers.set(group.name, layer);
+  }
+  return layers;
+}
+
+interface KnownGroups {
+  readonly groups: ReadonlyMap<string, Layer>;
+  readonly importedGroups: ReadonlySet<string>;
+  readonly findings: Findings;
+}
+
+/** Each once; of one given twice the later place counts. */
+function groupNames(refs: readonly GroupRef[], { groups, importedGroups, findings }: KnownGroups): readonly string[] {
+  const names = new Set<string>();
+  for (const { name, place } of refs) {
+    if (groups.has(name) || importedGroups.has(name)) {
+      names.delete(name);
+      names.add(name);
+      continue;
+    }
+    const known = [...groups.keys(), ...importedGroups];
+    findings.addShared(`group ${name}`, place, () => unknownGroup(name, known, closestName(name, known)));
+  }
+  return [...names];
+}
+
+interface Together {
+  readonly entries: ReadonlyMap<string, HostEntry>;
+  readonly settings: ReadonlyMap<string, HostSettings>;
+  readonly way: (name: string) => Way;
+  readonly findings: Findings;
+}
+
+/** What no two hosts may have in common: the way to them, the name and the IP of the node. */
+function judgeTogether(hosts: readonly ResolvedHost[], { entries, settings, way, findings }: Together): void {
+  const addresses = new Map<string, string>();
+  for (const [name, { ssh, placeOf }] of settings) {
+    const address = reached(ssh);
+    const key = [address, ...way(name).jumps.map(reached)].join(' ');
+    const first = addresses.get(key);
+    if (first === undefined) addresses.set(key, name);
+    else {
+      const place = entries.get(first)?.place;
+      const problem = duplicateAddress(address, { name, first, where: place === undefined ? '' : where(place) });
+      findings.addShared(`address ${name}`, placeOf('address'), () => problem);
+    }
+  }
+  const taken = { nodeName: new Map<string, string>(), nodeIP: new Map<string, string>() };
+  for (const { name, nodeRegistration } of hosts) {
+    const nodeIP = nodeRegistration.kubeletExtraArgs?.findLast((arg) => arg.name === 'node-ip')?.value;
+    for (const [what, value] of [
+      ['nodeName', nodeRegistration.name?.trim().toLowerCase()],
+      ['nodeIP', nodeIP],
+    ] as const) {
+      if (value === undefined) continue;
+      const first = taken[what].get(value);
+      if (first === undefined) taken[what].set(value, name);
+      else
+        findings.addShared(`${what} ${value}`, settings.get(name)?.placeOf(what) ?? { position: positionOf(entries, name), path: '' }, () =>
+          duplicateNode(what, value, { name, first }),
+        );
+    }
+  }
+}
+
+function positionOf(entries: ReadonlyMap<string, HostEntry>, name: string) {
+  return (entries.get(name) as HostEntry).place.position;
+}
+
+/** Where a connection goes, in one spelling. */
+function reached({ address, port = 22 }: { readonly address: string; readonly port?: number }): string {
+  const ip = parseIp(address);
+  const host = ip === null ? address.toLowerCase() : formatIp(ip);
+  return port === 22 ? host : host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** Members whose value is a mapping that layers add to. */
+const MERGED: ReadonlySet<keyof FleetLayer> = new Set(['ssh', 'labels', 'variables']);
+
+function originsOf(layers: readonly Layer[]): ReadonlyMap<string, FleetOrigin> {
+  const origins = new Map<string, FleetOrigin>();
+  for (const layer of layers) {
+    const put = (path: string, steps: readonly (string | number)[]): void => {
+      origins.delete(path);
+      origins.set(path, { layer: layer.label, position: layer.place(steps).position });
+    };
+    for (const [member, value] of Object.entries(layer.written) as [keyof FleetLayer, unknown][]) {
+      if (NOT_SETTINGS.has(member) || value === undefined) continue;
+      if (member === 'kubeletConfiguration') {
+        if (layer.kubelet !== null) putFields(layer.kubelet, [], (path, steps) => put(path, ['kubeletConfiguration', ...steps]));
+      } else if (MERGED.has(member))
+        for (const name of Object.keys(value as object)) put(member === 'ssh' ? `ssh.${name}` : `${member}[${name}]`, [member, name]);
+      else put(member, [member]);
+    }
+  }
+  return origins;
+}
+
+/** Names and groups are what a host is, not what is set on it. */
+const NOT_SETTINGS: ReadonlySet<string> = new Set(['name', 'groups', 'hosts', 'ansibleInventory', 'sshConfig']);
+
+/** The leaves of a KubeletConfiguration by their paths. */
+function putFields(node: SourceNode, steps: readonly string[], put: (path: string, steps: readonly string[]) => void): void {
+  if (node.kind === 'map' && node.entries.length > 0) {
+    for (const { key, value } of node.entries)
+      if (steps.length > 0 || (key !== 'apiVersion' && key !== 'kind')) putFields(value, [...steps, key], put);
+    return;
+  }
+  const path = steps.map((step, i) => (!/^[A-Za-z_][\w-]*$/.test(step) ? `[${step}]` : i === 0 ? step : `.${step}`)).join('');
+  put(`kubeletConfiguration.${path}`, steps);
+}
