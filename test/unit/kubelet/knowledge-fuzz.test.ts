@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Arg } from '../../../src/core/config/model.ts';
 import { AppError } from '../../../src/core/errors.ts';
 import type { JsonObject } from '../../../src/core/json.ts';
 import { loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
 import { effectiveConfiguration } from '../../../src/core/kubelet/defaults/effective-configuration.ts';
-import { diffConfigs } from '../../../src/core/kubelet/diff/diff-configs.ts';
+import { type ConfigSide, diffConfigs } from '../../../src/core/kubelet/diff/diff-configs.ts';
 import { layerRunningConfig } from '../../../src/core/kubelet/effective/running-config.ts';
 import { explain } from '../../../src/core/kubelet/explain/explain.ts';
 import { renderExplanation } from '../../../src/core/kubelet/explain/render-explanation.ts';
@@ -123,6 +124,36 @@ describe('whatever is given', () => {
           const once = migrateKubelet(file, 'f', { from, to, catalogue, flags, keepDefaults: false });
           const twice = migrateKubelet(once.text, 'f', { from: to, to, catalogue, flags: [], keepDefaults: false });
           expect(twice.text).toBe(once.text);
+        }),
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it('whatever a migration changes in force is said', () => {
+    fc.assert(
+      fc.property(config, words, minor, minor, (one, line, from, to) =>
+        survives(() => {
+          const text = encodeYaml(one as YamlValue);
+          const { flags } = parseCommandLine(line, { catalogue, minor: from });
+          const { steps, text: migrated, flags: kept } = migrateKubelet(text, 'f', { from, to, catalogue, flags, keepDefaults: false });
+          const inForce = (file: string, given: readonly Arg[], m: number): ConfigSide => {
+            const placed = given.map((flag) => ({ ...flag, source: 'x' }));
+            const configFile = { path: '/f', text: file };
+            const { layered } = layerRunningConfig({ catalogue, minor: m, configFile, dynamicConfig: null, dropIns: [], flags: placed });
+            return { name: 'a', minor: m, config: layered.config };
+          };
+          const { differences } = diffConfigs(inForce(text, flags, from), inForce(migrated, kept, to), catalogue);
+          // Flags that had no field in the old kubelet: nothing of theirs can be compared.
+          const fieldless = flags.flatMap(({ name }) => {
+            const flag = catalogue.flag(name, from);
+            return flag !== null && flag.field === null && flag.entry.field !== null ? [flag.entry.field] : [];
+          });
+          const said = [...fieldless, ...steps.map(({ what }) => what.replace(/^featureGates\.(.*)$/, 'featureGates[$1]'))];
+          const silent = differences.filter(
+            ({ path }) => !said.some((what) => path === what || path.startsWith(`${what}.`) || path.startsWith(`${what}[`)),
+          );
+          expect(silent.map(({ path, before, after }) => [path, before.value, after.value])).toEqual([]);
         }),
       ),
       { numRuns: 60 },

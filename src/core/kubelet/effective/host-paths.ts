@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../json.ts';
+import type { Json, JsonObject } from '../../json.ts';
 import type { Minor } from '../catalogue.ts';
 import { setAt } from '../kubeadm-defaults.ts';
 import { textAt } from '../validate/values.ts';
@@ -27,6 +27,12 @@ export function resolveRelativePaths(config: JsonObject, file: string, minor: Mi
       ? current
       : setAt(current, path.split('.'), cleanPath(`${directory}/${value}`));
   }, config);
+}
+
+/** Tells whether a value is a path that a file of this minor has beside itself, where a flag has it below the kubelet's working directory. */
+export function isRelativePath(path: string, value: Json, minor: Minor): boolean {
+  const since = PATH_FIELDS.find(([field]) => field === path)?.[1];
+  return since !== undefined && minor >= since && typeof value === 'string' && value !== '' && !value.startsWith('/');
 }
 
 /** Without `.`, `..` and double slashes, as Go's path/filepath.Clean. */

@@ -4,6 +4,7 @@ import { type Json, type JsonObject, jsonEqual } from '../../json.ts';
 import { inlineValue } from '../../text/inline-value.ts';
 import { type Catalogue, formatMinor, type Minor } from '../catalogue.ts';
 import { checkExtraArgs } from '../check-extra-args.ts';
+import { isRelativePath } from '../effective/host-paths.ts';
 import { fieldOfFlag } from '../flags/apply-flags.ts';
 import { combineWithFile, readFlagValue } from '../flags/flag-value.ts';
 import { valueAt } from '../validate/values.ts';
@@ -37,9 +38,14 @@ export function migrateFlags(given: readonly Arg[], options: FlagMigrationOption
   const values = new Map(given.map(({ name, value }) => [name, value]));
   for (const name of values.keys()) {
     const group = given.filter((flag) => flag.name === name).map(({ value }) => value);
+    const strange = notOfOld(name, options);
+    if (strange !== null) {
+      steps.push(strange);
+      continue;
+    }
     const moved = moveIntoField(name, group, options);
     if (moved !== null) {
-      steps.push(moved.step);
+      steps.push(moved.step, ...relativePath(moved.edit, options));
       if (moved.edit !== null) edits.push(moved.edit);
       else kept.add(name);
       continue;
@@ -56,6 +62,17 @@ export function migrateFlags(given: readonly Arg[], options: FlagMigrationOption
     return kept.has(flag.name) || renamed.has(flag.name) ? [{ name, value: flag.value }] : [];
   });
   return { flags, edits, steps: [...steps, ...dockerByDefault(values, options), ...strangeFlags(flags, options)] };
+}
+
+/** A flag the old kubelet did not start with: the minor or the flag is wrong. */
+function notOfOld(name: string, { from, catalogue }: FlagMigrationOptions): MigrationStep | null {
+  if (!catalogue.flags.has(name) || catalogue.flag(name, from) !== null) return null;
+  return {
+    did: 'removed',
+    what: `--${name}`,
+    message: `a ${formatMinor(from)} kubelet has no such flag: it did not start with it`,
+    lossy: true,
+  };
 }
 
 /** Null: it has no field in the new minor. */
@@ -84,6 +101,14 @@ function moveIntoField(
     step: { did: 'moved', what, message: moveText(path, said, { value, own: read.value }), lossy: false },
     edit: { path: path.split('.'), value },
   };
+}
+
+/** Moved as it is, a relative path leads elsewhere. */
+function relativePath(edit: FieldEdit | null, { to }: FlagMigrationOptions): readonly MigrationStep[] {
+  const what = edit?.path.join('.') ?? '';
+  if (edit?.value === undefined || !isRelativePath(what, edit.value, to)) return [];
+  const message = `${inlineValue(edit.value)} is a relative path: the flag had it below the kubelet's working directory, in a file it is beside the file`;
+  return [{ did: 'changes', what, message, lossy: false }];
 }
 
 function moveText(path: string, said: Json | undefined, { value, own }: { readonly value: Json; readonly own: Json }): string {

@@ -10,8 +10,10 @@ import { decodeKubeletConfiguration, KUBELET_KIND, syntaxOf } from '../decode.ts
 import { gatesOf } from '../defaults/default-kubelet-configuration.ts';
 import { effectiveConfiguration } from '../defaults/effective-configuration.ts';
 import { diffConfigs } from '../diff/diff-configs.ts';
+import { readFlagSettings } from '../flags/apply-flags.ts';
 import { setAt } from '../kubeadm-defaults.ts';
 import { judgeKubeletConfiguration } from '../validate/judge.ts';
+import { valueAt } from '../validate/values.ts';
 import { editYaml } from './edit-yaml.ts';
 import { migrateFields } from './migrate-fields.ts';
 import { migrateFlags } from './migrate-flags.ts';
@@ -58,7 +60,8 @@ export function migrateKubelet(text: string, file: string, options: MigrateOptio
   const edits = [...strange.edits, ...flags.edits, ...fields.edits, ...gateEdits];
   const migrated = [...fields.edits, ...gateEdits].reduce(applyEdit, withFlags);
 
-  const drift = changedDefaults(before, migrated, options);
+  const said = [...fields.steps.map(({ what }) => what), ...flags.edits.map(({ path }) => path.join('.'))];
+  const drift = changesInForce(before, migrated, said, options);
   const allEdits = [...edits, ...drift.edits];
   const result = drift.edits.reduce(applyEdit, migrated);
   const printed = printResult(text, document, allEdits, result, options);
@@ -105,6 +108,11 @@ function readWritten(
       return { did: 'kept', what: path, message: `${message}; a ${formatMinor(to)} kubelet will obey it`, lossy: false };
     return { did: 'removed', what: path, message: `${message}; neither kubelet reads it`, lossy: true };
   });
+  // A null says nothing, but what the new kubelet does not know it warns of all the same.
+  const passed = new Set(passedOver.map(({ path }) => path));
+  const nulls = [...unknownTo].filter((path) => path !== undefined && !passed.has(path) && isUnset(old.value, stepsOf(path)));
+  for (const path of nulls)
+    strange.push({ did: 'removed', what: path ?? '', message: `a ${formatMinor(to)} kubelet does not have it`, lossy: false });
   const edits = strange.filter(({ did }) => did === 'removed').map(({ what }) => ({ path: stepsOf(what), value: undefined }));
   const obeyed = new Set(strange.filter(({ did }) => did === 'kept').map(({ what }) => what));
   return { config: withoutHeader(withPassedOver(old.value, next.value, obeyed)), strange: { edits, steps: strange } };
@@ -113,6 +121,12 @@ function readWritten(
 /** `registerWithTaints[0].x` is `registerWithTaints`, `0`, `x`. */
 function stepsOf(path: string): readonly string[] {
   return path.split(/[.[\]]+/).filter(Boolean);
+}
+
+function isUnset(value: Json | undefined, [name, ...rest]: readonly string[]): boolean {
+  if (name === undefined) return value === undefined;
+  if (Array.isArray(value)) return isUnset(value[Number(name)], rest);
+  return !isJsonObject(value) || isUnset(value[name], rest);
 }
 
 /** What the old kubelet read, and of what it passed over the fields at these paths, as the new one reads them. */
@@ -126,32 +140,34 @@ function withPassedOver(old: JsonObject, next: JsonObject, paths: ReadonlySet<st
   return { ...old, ...Object.fromEntries(added) };
 }
 
+/** Flags come after defaults: what follows from a field does not follow from its flag. */
 function effectiveWithFlags(config: JsonObject, { from, flags, catalogue }: MigrateOptions): JsonObject {
-  const moved = migrateFlags(flags, { from, to: from, catalogue, config });
-  return effectiveConfiguration(moved.edits.reduce(applyEdit, config), { minor: from, catalogue });
+  const options = { minor: from, catalogue };
+  const filled = effectiveConfiguration(config, options);
+  return readFlagSettings(flags, filled, options).settings.reduce((under, { path, value }) => setAt(under, path.split('.'), value), filled);
 }
 
-/** Fields that nobody set and whose default is another one in the new minor. */
-function changedDefaults(before: JsonObject, migrated: JsonObject, { from, to, catalogue, keepDefaults }: MigrateOptions): Strange {
+/** Values in force that change though nobody changed the field: defaults that are others in the new minor, or follow from fields that count there. */
+function changesInForce(before: JsonObject, migrated: JsonObject, said: readonly string[], options: MigrateOptions): Strange {
+  const { from, to, catalogue, keepDefaults } = options;
   const sides = [
     { name: 'before', minor: from, config: before },
     { name: 'after', minor: to, config: migrated },
   ] as const;
-  // Of gates migrateGates has spoken.
-  const changed = diffConfigs(...sides, catalogue).differences.filter(
-    ({ path, after }) => !path.startsWith('featureGates') && (after.isDefault || after.value === undefined),
-  );
+  const isSaid = (path: string): boolean =>
+    said.some((what) => path === what || path.startsWith(`${what}.`) || path.startsWith(`${what}[`));
   const edits: FieldEdit[] = [];
   const steps: MigrationStep[] = [];
-  for (const { path, before: old, after, class: liveChange } of changed) {
-    if (!old.isDefault && old.value !== undefined) continue;
+  for (const { path, before: old, after, class: liveChange } of diffConfigs(...sides, catalogue).differences) {
+    if (path.startsWith('featureGates') || isSaid(path)) continue;
     const field = path.replace(/\[.*$/, '');
-    const values = `${inlineValue(old.value)} in ${formatMinor(from)}, ${inlineValue(after.value)} in ${formatMinor(to)}`;
-    const value = field.split('.').reduce<Json | undefined>((object, name) => (isJsonObject(object) ? object[name] : undefined), before);
+    const isDefault = (old.isDefault || old.value === undefined) && (after.isDefault || after.value === undefined);
+    const values = `${isDefault ? 'the default' : 'in force'} is ${inlineValue(old.value)} in ${formatMinor(from)}, ${inlineValue(after.value)} in ${formatMinor(to)}`;
+    const value = valueAt(before, field);
     if (keepDefaults && value !== undefined) {
       if (!edits.some((edit) => edit.path.join('.') === field)) edits.push({ path: field.split('.'), value });
-      steps.push({ did: 'pinned', what: path, message: `the default is ${values}: the old one is written down`, lossy: false });
-    } else steps.push({ did: 'changes', what: path, message: `the default is ${values} (live change: ${liveChange})`, lossy: false });
+      steps.push({ did: 'pinned', what: path, message: `${values}: the old one is written down`, lossy: false });
+    } else steps.push({ did: 'changes', what: path, message: `${values} (live change: ${liveChange})`, lossy: false });
   }
   return { edits, steps };
 }

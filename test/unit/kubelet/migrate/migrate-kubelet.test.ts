@@ -96,6 +96,13 @@ describe('migrateKubelet', () => {
       ["LOSSY removed: logging.sanitization: a 1.24 kubelet does not have it, it was removed in 1.24: true can't be kept"],
     ],
     [
+      'a field of newer kubelets that is null',
+      'podLogsDir: null\nmaxPods: 5\n',
+      [36, 28],
+      'maxPods: 5\n',
+      ['removed: podLogsDir: a 1.28 kubelet does not have it'],
+    ],
+    [
       'a field of newer kubelets, going back',
       'imageMaximumGCAge: 24h\n',
       [36, 28],
@@ -255,6 +262,22 @@ describe('migrateKubelet', () => {
     const migration = migrate(`${HEADER}maxPods: 5\n`, minors, flags);
     expect(steps(migration)).toEqual(expected);
     expect(migration.flags.map(({ name, value }) => `${name}=${value}`)).toEqual(kept);
+  });
+
+  it('says what follows from a flag that is a field now', () => {
+    const { steps: said } = migrate(HEADER, [36, 36], ['--node-status-update-frequency=20s', '--tls-cert-file=node.crt']);
+    expect(said.map(stepText)).toEqual([
+      'moved: --node-status-update-frequency: to nodeStatusUpdateFrequency: 20s',
+      'moved: --tls-cert-file: to tlsCertFile: node.crt',
+      "changes: tlsCertFile: node.crt is a relative path: the flag had it below the kubelet's working directory, in a file it is beside the file",
+      'changes: nodeStatusReportFrequency: in force is 5m0s in 1.36, 20s in 1.36 (live change: safe)',
+    ]);
+  });
+
+  it('refuses a flag the old kubelet did not start with', () => {
+    expect(steps(migrate(HEADER, [25, 36], ['--network-plugin=cni']))).toEqual([
+      'LOSSY removed: --network-plugin: a 1.25 kubelet has no such flag: it did not start with it',
+    ]);
   });
 
   it('says what each removed flag without a field became', () => {
