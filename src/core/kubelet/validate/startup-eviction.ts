@@ -107,8 +107,9 @@ function faultOfReclaim(text: string): string | null {
   return quantitySign(quantity) === -1 ? 'is negative' : null;
 }
 
-/** Any number of percent signs may stand at the end. */
+/** Any number of percent signs may stand at the end. Numbers have 32 bits; the words Go takes for numbers (`NaN`) are nobody's percentage. */
 function parsePercentage(text: string): number | null {
-  const match = /^([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)%+$/.exec(text);
-  return match === null ? null : Number(match[1]);
+  const match = /^([+-]?(?:[0-9](?:_?[0-9])*(?:\.(?:[0-9](?:_?[0-9])*)?)?|\.[0-9](?:_?[0-9])*)(?:[eE][+-]?[0-9]+)?)%+$/.exec(text);
+  const percentage = Math.fround(Number(match?.[1]?.replaceAll('_', '') ?? Number.NaN));
+  return Number.isFinite(percentage) ? percentage : null;
 }

@@ -10,6 +10,7 @@ const EVICTION: readonly ValidateCase[] = [
   ...accepts('thresholds', BOTH, [
     'evictionHard: {memory.available: 100Mi, nodefs.available: 10%, nodefs.inodesFree: 5%, imagefs.available: 0%, pid.available: 100%}',
     'evictionHard: {memory.available: 7.5%}',
+    'evictionHard: {memory.available: .5%, nodefs.available: 1_0%, imagefs.available: 1e1%}',
     'evictionHard: {}',
     'evictionSoft: {memory.available: 1Gi}\nevictionSoftGracePeriod: {memory.available: 1m30s}',
     'evictionSoft: {memory.available: 0%}',
@@ -45,6 +46,7 @@ const EVICTION: readonly ValidateCase[] = [
     'evictionMinimumReclaim: {nodefs.available: 0%}',
     'evictionMinimumReclaim: {nodefs.available: "-1"}',
     'evictionMinimumReclaim: {nodefs.available: a lot}',
+    'evictionMinimumReclaim: {nodefs.available: 1e400%}',
   ]),
   ...refuses('soft thresholds need a grace period', BOTH, 'evictionSoft[memory.available] KUBELET_START_EVICTION_GRACE', [
     'evictionSoft: {memory.available: 1Gi}',
