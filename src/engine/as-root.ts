@@ -1,6 +1,7 @@
 import { untilAborted } from '../core/abort.ts';
 import { type AppError, isAppError } from '../core/errors.ts';
 import { hostCommandNotFound, hostConnectionLost, hostNoSudo, hostSudoPassword } from '../core/problems/host.ts';
+import { printable } from '../core/text/printable.ts';
 import type { Secret } from '../core/text/secret.ts';
 import type { RunOptions, RunResult, Transport } from '../ports/transport.ts';
 
@@ -30,44 +31,115 @@ const SKIP_PASSWORD = [
   'exec "$@"',
 ].join(';');
 
+/** Begins what {@link FIRST_COMMAND} says of itself on stderr. */
+const WAY = 'kubeletadm way:';
+
 /**
- * A Transport whose commands run as root. Whether sudo is needed, and whether it works, is asked before the first command, and once.
+ * Finds out how to become root and goes on to the command in its arguments, so that both take one round trip. Its first argument is `auto` or `sudo`. It
+ * says on stderr, before anything else, what it found: `directly`, `sudo`, `missing` (there is no such program, we are root), `refused` (sudo alone will not
+ * do), `unknown …`. With the last three the command does not run.
+ */
+const FIRST_COMMAND = [
+  'case $1 in auto) u=$(id -u </dev/null 2>/dev/null);; *) u=1;; esac;shift',
+  'case $u in 0) w=directly;; ""|*[!0-9]*) w="unknown $u";; *) w=sudo;LC_ALL=C sudo -n -- true </dev/null >/dev/null 2>&1||w=refused;; esac',
+  'if [ "$w" = directly ];then case $1 in */*) [ -f "$1" ]&&[ -x "$1" ];; *) command -v "$1" >/dev/null 2>&1;; esac||w=missing;fi',
+  'echo "$0 $w" >&2',
+  'case $w in directly) exec "$@";; sudo) exec sudo -n -- "$@";; esac',
+  'exit 127',
+].join(';');
+
+/**
+ * A Transport whose commands run as root. Whether sudo is needed, and whether it works, is found out with the first command, and once.
  *
  * With a password sudo gets it as the first line of stdin (`-S -k`: asked for each time, nothing cached on the host). A shell between sudo and
  * the command takes the line where sudo did not (NOPASSWD), so that the password never reaches the command.
  * @throws (its commands) AppError HOST_NO_SUDO, HOST_SUDO_PASSWORD, and what the transport throws
  */
 export function asRoot(transport: Transport, options: AsRootOptions): Transport {
-  if (options.become === 'none') return transport;
+  const { become } = options;
+  if (become === 'none') return transport;
   let finding: Promise<Way> | null = null;
-  const findWay = (): Promise<Way> => {
-    const present = finding ?? observeWay(transport, options);
+
+  const runFirst = async (argv: readonly string[], runOptions: RunOptions): Promise<RunResult> => {
+    const first = runFirstCommand(transport, argv, become, runOptions);
+    const present = first.then(({ way }) => way ?? observeWay(transport, options));
     finding = present;
     // A host that did not answer may answer next time; a wrong password stays wrong, and each attempt counts against the account.
     present.catch((error: unknown) => {
       if (finding === present && !isAppError(error, 'HOST_SUDO_PASSWORD')) finding = null;
     });
-    return present;
+    const { way, outcome } = await untilAborted(first, runOptions.signal);
+    return way === null ? runBy(await untilAborted(present, runOptions.signal), argv, runOptions) : outcome();
   };
+
+  const runBy = async (way: Way, argv: readonly string[], runOptions: RunOptions): Promise<RunResult> => {
+    switch (way.kind) {
+      case 'directly':
+        return transport.run(argv, runOptions);
+      case 'sudo':
+        return checked(transport.name, argv, await transport.run(['sudo', '-n', '--', ...argv], runOptions));
+      case 'password':
+        return checked(transport.name, argv, await runWithPassword(transport, argv, way.password, runOptions));
+    }
+  };
+
   return {
     name: transport.name,
     run: async (argv, runOptions = {}) => {
-      const way = await untilAborted(findWay(), runOptions.signal);
-      switch (way.kind) {
-        case 'directly':
-          return transport.run(argv, runOptions);
-        case 'sudo':
-          return checked(transport.name, argv, await transport.run(['sudo', '-n', '--', ...argv], runOptions));
-        case 'password':
-          return checked(transport.name, argv, await runWithPassword(transport, argv, way.password, runOptions));
+      for (;;) {
+        if (finding === null) return runFirst(argv, runOptions);
+        const way = await untilAborted(finding, runOptions.signal).catch((error: unknown) => {
+          // Who found out had enough of it; that is nothing to us.
+          if (isAppError(error) || runOptions.signal?.aborted) throw error;
+          return null;
+        });
+        if (way !== null) return runBy(way, argv, runOptions);
       }
     },
     close: () => transport.close(),
   };
 }
 
-async function observeWay(transport: Transport, { become, sudoPassword }: AsRootOptions): Promise<Way> {
-  if (become === 'auto' && (await observeUserId(transport)) === 0) return { kind: 'directly' };
+interface First {
+  /** null: it takes more to become root, and the command did not run. */
+  readonly way: Way | null;
+  readonly outcome: () => RunResult;
+}
+
+async function runFirstCommand(
+  transport: Transport,
+  argv: readonly string[],
+  become: 'auto' | 'sudo',
+  options: RunOptions,
+): Promise<First> {
+  const host = transport.name;
+  const result = await transport.run(['/bin/sh', '-c', FIRST_COMMAND, WAY, become, ...argv], options);
+  const end = result.stderr.indexOf(0x0a);
+  const said = end < 0 ? '' : decode(result.stderr.subarray(0, end));
+  const rest: RunResult = { ...result, stderr: result.stderr.subarray(end + 1) };
+  switch (said) {
+    case `${WAY} directly`:
+      return { way: { kind: 'directly' }, outcome: () => rest };
+    case `${WAY} sudo`:
+      return { way: { kind: 'sudo' }, outcome: () => checked(host, argv, rest) };
+    case `${WAY} missing`:
+      return {
+        way: { kind: 'directly' },
+        outcome: () => {
+          throw hostCommandNotFound({ host, command: argv[0] ?? '' });
+        },
+      };
+    case `${WAY} refused`:
+      return { way: null, outcome: () => rest };
+  }
+  throw hostConnectionLost({
+    host,
+    why: `id -u did not say who we are there, but "${printable(said.replace(`${WAY} unknown `, ''), 80)}"`,
+  });
+}
+
+/** The ways besides being root already. */
+async function observeWay(transport: Transport, { sudoPassword }: AsRootOptions): Promise<Way> {
   const free = await trySudo(transport, ['-n'], {});
   if (free.exitCode === 0) return { kind: 'sudo' };
   const why = sudoFailure(transport.name, free);
@@ -76,14 +148,6 @@ async function observeWay(transport: Transport, { become, sudoPassword }: AsRoot
   const paid = await trySudo(transport, PASSWORD_FLAGS, { stdin: `${sudoPassword.reveal()}\n` });
   if (paid.exitCode === 0) return { kind: 'password', password: sudoPassword };
   throw sudoFailure(transport.name, paid);
-}
-
-async function observeUserId(transport: Transport): Promise<number> {
-  const { exitCode, stdout } = await transport.run(['id', '-u']);
-  const text = decode(stdout).trim();
-  if (exitCode !== 0 || !/^[0-9]+$/.test(text))
-    throw hostConnectionLost({ host: transport.name, why: `id -u did not say who we are there, but "${text.slice(0, 80)}"` });
-  return Number(text);
 }
 
 const PASSWORD_FLAGS = ['-S', '-k', '-p', ''];
@@ -145,7 +209,7 @@ function sudoFailure(host: string, result: RunResult): AppError {
   if (result.exitCode === 127) return noSudo(host);
   const refusal = REFUSALS.find(({ pattern }) => pattern.test(stderr));
   const lines = stderr.split('\n').filter((line) => refusal === undefined || refusal.pattern.test(line));
-  const line = (lines.at(-1) ?? '').replace(/^sudo: /, '').slice(0, 200);
+  const line = printable((lines.at(-1) ?? '').replace(/^sudo: /, ''));
   if (refusal !== undefined) return refusal.error(host, line);
   return hostNoSudo({ host, why: `sudo failed${line === '' ? '' : `: ${line}`}` });
 }

@@ -100,13 +100,13 @@ function untilListening(child: ChildProcess): Promise<() => string> {
   });
 }
 
-/** All processes below one, by /proc: sshd gives each connection one or two of its own. */
+/** All processes below one, by /proc, parents first: sshd gives each connection one or two of its own, and they are not to tell how their commands ended. */
 function descendants(root: number): number[] {
   const children = readdirSync('/proc')
     .filter((name) => /^[0-9]+$/.test(name))
     .filter((pid) => parentOf(pid) === root)
     .map(Number);
-  return children.flatMap((pid) => [...descendants(pid), pid]);
+  return children.flatMap((pid) => [pid, ...descendants(pid)]);
 }
 
 function parentOf(pid: string): number | null {

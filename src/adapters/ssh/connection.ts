@@ -12,6 +12,7 @@ import { type Authentication, authentication } from './authentication.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
 import { type HostKeyPolicy, hostKeyCheck } from './host-key-check.ts';
 import type { AskPassphrase, Identities } from './identities.ts';
+import { type SessionChannels, sessionChannels } from './session-channels.ts';
 import { addressOf, openForward, openSocket, socketFailure } from './stream.ts';
 
 export interface ConnectOptions extends HostKeyPolicy {
@@ -23,6 +24,7 @@ export interface ConnectOptions extends HostKeyPolicy {
 /** An authenticated connection. */
 export interface SshConnection {
   readonly client: ssh2.Client;
+  readonly channels: SessionChannels;
   /** Why it is no more; null while it is. */
   readonly lost: AppError | null;
   /** Calls back once, when the connection is lost or ended. Returns how to stop listening. */
@@ -205,6 +207,7 @@ function establish(client: ssh2.Client, socket: Duplex, progress: Progress): Ssh
   });
   return {
     client,
+    channels: sessionChannels(client),
     get lost() {
       return lost;
     },

@@ -9,6 +9,7 @@ import { printable } from '../../core/text/printable.ts';
 import type { RunOptions, RunResult } from '../../ports/transport.ts';
 import type { SshConnection } from './connection.ts';
 import { type MarkedOutput, markedOutput } from './marked-output.ts';
+import { startCommand } from './session-channels.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 const DEFAULT_MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
@@ -90,8 +91,8 @@ function startRemote(connection: SshConnection, { target, argv, options }: Remot
     }
     if (stderr.note !== null) tellProcessId(stderr.note);
   };
-  const session = execute(connection.client, command, { stdout: take('stdout', stdout, options.onStdout), stderr: take('stderr', stderr) });
-  void session.opened.then((channel) => channel instanceof Error || channel.end(`${stdinPrefix}${options.stdin ?? ''}`));
+  const input = { command, stdin: `${stdinPrefix}${options.stdin ?? ''}` };
+  const session = execute(connection, input, { stdout: take('stdout', stdout, options.onStdout), stderr: take('stderr', stderr) });
   void session.ended.then(() => tellProcessId(null));
   return { ...session, processId, stdout, stderr };
 }
@@ -108,29 +109,26 @@ interface Listeners {
   readonly stderr: (chunk: Buffer) => void;
 }
 
-/** Unlike the client's own, never throws: a connection that just ended is an outcome like others. */
-function execute(client: ssh2.Client, command: string, listeners: Listeners): Session {
-  let settle: (end: Exit | null | Promise<Exit | null>) => void = () => undefined;
-  const ended = new Promise<Exit | null>((resolve) => {
-    settle = resolve;
-  });
-  const opened = new Promise<ssh2.ClientChannel | Error>((resolve) => {
-    const fail = (error: unknown): void => {
-      settle(null);
-      resolve(error instanceof Error ? error : new Error(String(error)));
-    };
-    try {
-      client.exec(command, (error, channel) => {
-        if (error) return fail(error);
-        // Here and now: the exit status may come with the very packet that opened the session.
-        settle(listen(channel, listeners));
-        resolve(channel);
+/** Never throws: a connection that just ended is an outcome like others. */
+function execute(connection: SshConnection, { command, stdin }: { command: string; stdin: string }, listeners: Listeners): Session {
+  const { client, channels } = connection;
+  const started = channels.open().then(
+    (channel) => {
+      const ended = listen(channel, listeners);
+      const opened = startCommand(client, channel, command, stdin).then((refusal) => {
+        if (refusal === null) return channel;
+        channel.close();
+        return refusal;
       });
-    } catch (error) {
-      fail(error);
-    }
-  });
-  return { opened, ended };
+      // Lost on the way, it is never answered.
+      return { opened: Promise.race([opened, ended.then(() => channel)]), ended };
+    },
+    (error: unknown) => ({
+      opened: Promise.resolve(error instanceof Error ? error : new Error(String(error))),
+      ended: Promise.resolve(null),
+    }),
+  );
+  return { opened: started.then(({ opened }) => opened), ended: started.then(({ ended }) => ended) };
 }
 
 /** The end is when both streams have closed: the exit status comes before the last output. */
@@ -182,15 +180,12 @@ function readFailure({ target: { name: host, user }, command, exit, stdout, stde
 async function stopRemote(connection: SshConnection, { opened, processId }: RemoteProcess): Promise<void> {
   if (connection.lost !== null) return;
   const id = await within(STOP_TIMEOUT_MS, processId);
-  if (id !== null && /^[0-9]+$/.test(id)) await within(STOP_TIMEOUT_MS, runToEnd(connection.client, renderKillCommand(id)));
+  if (id !== null && /^[0-9]+$/.test(id)) await within(STOP_TIMEOUT_MS, runToEnd(connection, renderKillCommand(id)));
   void opened.then((channel) => channel instanceof Error || channel.close());
 }
 
-async function runToEnd(client: ssh2.Client, command: string): Promise<null> {
-  const { opened, ended } = execute(client, command, { stdout: () => undefined, stderr: () => undefined });
-  const channel = await opened;
-  if (!(channel instanceof Error)) channel.end();
-  await ended;
+async function runToEnd(connection: SshConnection, command: string): Promise<null> {
+  await execute(connection, { command, stdin: '' }, { stdout: () => undefined, stderr: () => undefined }).ended;
   return null;
 }
 
