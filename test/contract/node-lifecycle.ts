@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bootstrapRbac } from '../../src/core/kubernetes/bootstrap-rbac.ts';
+import { explainBootstrap } from '../../src/core/kubernetes/explain-bootstrap.ts';
+import { kubeletConfigMap, kubeletConfigRbac } from '../../src/core/kubernetes/kubelet-config-map.ts';
+import { CLIENT_SIGNER, CSRS, readNodeCsr, SERVING_SIGNER } from '../../src/core/kubernetes/node-csr.ts';
+import type { KubeObject } from '../../src/core/kubernetes/object.ts';
+import { Secret } from '../../src/core/text/secret.ts';
+import { tokenSecret } from '../../src/core/token/token-secret.ts';
+import { createCertificateRequest } from '../../src/lab/api-server/pki.ts';
+import type { Cluster } from '../../src/ports/cluster.ts';
+import { mayDo } from '../../src/workflows/may-do.ts';
+import { approveCsr, listKubeletCsrs } from '../../src/workflows/serving-csrs.ts';
+
+/** A cluster whose controllers run, and clients of it. */
+export interface LifecycleWorld {
+  readonly admin: Cluster;
+  withToken(token: string): Cluster;
+  /** As the kubelet of a node. */
+  asNode(name: string): Promise<Cluster>;
+  close(): Promise<void>;
+}
+
+const TOKEN = 'lcycle.0123456789abcdef';
+const GROUP = 'system:bootstrappers:kubeadm:default-node-token';
+const APPROVAL = 'kubeadm:node-autoapprove-bootstrap';
+const poll = { timeout: 30_000, interval: 50 };
+const ANNOTATION = 'kubeadm.alpha.kubernetes.io/cri-socket';
+
+async function csr(name: string, node: string, signerName: string, names: readonly string[] = []): Promise<KubeObject> {
+  const { requestPem } = await createCertificateRequest({ commonName: `system:node:${node}`, organizations: ['system:nodes'] }, names);
+  const usages = ['digital signature', signerName === SERVING_SIGNER ? 'server auth' : 'client auth'];
+  return { ...CSRS, metadata: { name }, spec: { request: Buffer.from(requestPem).toString('base64'), signerName, usages } };
+}
+
+/** What joining, upgrading, resetting and certificates of nodes need of an API server. */
+export function nodeLifecycleContract(name: string, start: () => Promise<LifecycleWorld>): void {
+  describe(name, () => {
+    let world: LifecycleWorld;
+    let token: Cluster;
+    let node: Cluster;
+    const stateOf = async (client: Cluster, request: string) => {
+      const found = await client.get({ ...CSRS, name: request });
+      return found === null ? null : readNodeCsr(found);
+    };
+
+    beforeAll(async () => {
+      world = await start();
+      const written = { token: new Secret(TOKEN), usages: ['authentication'], groups: [GROUP] };
+      const objects = [
+        tokenSecret(written, new Date()),
+        ...bootstrapRbac().filter(({ metadata }) => metadata.name !== APPROVAL),
+        kubeletConfigMap('kubelet-config', 'kind: KubeletConfiguration\n', true),
+        ...kubeletConfigRbac('kubelet-config'),
+      ];
+      for (const object of objects) await world.admin.create(object);
+      token = world.withToken(TOKEN);
+      node = await world.asNode('w1');
+    });
+    afterAll(async () => {
+      await token?.close();
+      await node?.close();
+      await world?.close();
+    });
+
+    it('a token sees what its request waits for, and the Node it is to become', async () => {
+      const request = await csr('node-csr-w1', 'w1', CLIENT_SIGNER);
+      await expect.poll(() => token.create(request).catch((error: Error) => error), poll).toMatchObject({ kind: CSRS.kind });
+      const { items } = await token.list(CSRS);
+      const found = items.map(readNodeCsr).find((each) => each.name === 'node-csr-w1');
+      expect(found).toMatchObject({ username: 'system:bootstrap:lcycle', groups: ['system:bootstrappers', GROUP, 'system:authenticated'] });
+      expect(explainBootstrap(found === undefined ? [] : [found]).why).toMatch(/is pending: nobody has approved it/);
+      expect(await token.get({ apiVersion: 'v1', kind: 'Node', name: 'w1' })).toBeNull();
+      const binding = bootstrapRbac().find(({ metadata }) => metadata.name === APPROVAL) as KubeObject;
+      await world.admin.create(binding);
+      await world.admin.patch({ ...CSRS, name: 'node-csr-w1' }, 'merge', { metadata: { labels: { look: 'again' } } });
+      await expect.poll(async () => (await stateOf(token, 'node-csr-w1'))?.state, poll).toEqual({ kind: 'issued' });
+    });
+
+    it('a token may neither approve nor delete', async () => {
+      await token.create(await csr('node-csr-w9', 'w9', CLIENT_SIGNER));
+      expect(await mayDo(token, { verb: 'delete', group: '', resource: 'nodes', name: 'w1' })).toBe(false);
+      expect(await mayDo(token, { verb: 'list', group: 'certificates.k8s.io', resource: 'certificatesigningrequests' })).toBe(true);
+    });
+
+    it('a node registers, labels itself within limits, reads kubelet-config and takes its annotation off', async () => {
+      const ref = { apiVersion: 'v1', kind: 'Node', name: 'w1' } as const;
+      await node.create({ ...ref, metadata: { name: 'w1', labels: { pool: 'edge' }, annotations: { [ANNOTATION]: 'unix:///x' } } });
+      await expect(node.patch(ref, 'strategic', { metadata: { labels: { 'node-role.kubernetes.io/worker': '' } } })).rejects.toMatchObject({
+        code: 'CLUSTER_FORBIDDEN',
+      });
+      await expect(node.patch(ref, 'strategic', { spec: { taints: [{ key: 'a', effect: 'NoSchedule' }] } })).rejects.toMatchObject({
+        code: 'CLUSTER_FORBIDDEN',
+      });
+      await expect
+        .poll(() => node.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'kubelet-config' }), poll)
+        .not.toBeNull();
+      await node.patch(ref, 'strategic', { metadata: { annotations: { [ANNOTATION]: null } } });
+      expect((await node.get(ref))?.metadata.annotations?.[ANNOTATION]).toBeUndefined();
+      const marks = {
+        metadata: { labels: { 'node-role.kubernetes.io/worker': '' } },
+        spec: { taints: [{ key: 'a', effect: 'NoSchedule' }] },
+      };
+      const marked = await world.admin.patch(ref, 'strategic', marks);
+      expect(marked.metadata.labels).toMatchObject({ pool: 'edge', 'node-role.kubernetes.io/worker': '' });
+      expect(marked.spec).toMatchObject({ taints: [{ key: 'a', effect: 'NoSchedule' }] });
+    });
+
+    it('a request for a serving certificate is approved as it was judged, or not at all', async () => {
+      const ref = { apiVersion: 'v1', kind: 'Node', name: 'w1' } as const;
+      const addresses = [
+        { type: 'InternalIP', address: '10.0.0.4' },
+        { type: 'Hostname', address: 'w1' },
+      ];
+      await node.patch(ref, 'merge', { status: { addresses } }, { subresource: 'status' });
+      await node.create(await csr('csr-good', 'w1', SERVING_SIGNER, ['w1', '10.0.0.4']));
+      await node.create(await csr('csr-bad', 'w1', SERVING_SIGNER, ['w1', '10.0.0.5']));
+      const found = await listKubeletCsrs(world.admin);
+      const of = (request: string) => found.find(({ csr: each }) => each.name === request);
+      expect(of('csr-good')?.against).toEqual([]);
+      expect(of('csr-bad')?.against).toEqual(['it asks for 10.0.0.5, and Node w1 has only w1, 10.0.0.4']);
+      const judged = of('csr-good');
+      if (judged === undefined) throw new Error('no request');
+      await world.admin.patch({ ...CSRS, name: 'csr-good' }, 'merge', { metadata: { labels: { changed: 'since' } } });
+      await expect(approveCsr(world.admin, judged)).rejects.toMatchObject({ code: 'CLUSTER_CONFLICT' });
+      await expect(approveCsr(node, judged)).rejects.toMatchObject({ code: 'CLUSTER_FORBIDDEN' });
+      const again = (await listKubeletCsrs(world.admin)).find(({ csr: each }) => each.name === 'csr-good');
+      if (again === undefined) throw new Error('no request');
+      await approveCsr(world.admin, again);
+      await expect.poll(async () => (await stateOf(world.admin, 'csr-good'))?.state, poll).toEqual({ kind: 'issued' });
+    });
+
+    it('an administrator deletes a Node, the node itself may not', async () => {
+      const ref = { apiVersion: 'v1', kind: 'Node', name: 'w1' } as const;
+      const asked = { verb: 'delete', group: '', resource: 'nodes', name: 'w1' };
+      expect(await mayDo(node, asked)).toBe(false);
+      expect(await mayDo(world.admin, asked)).toBe(true);
+      await expect(node.delete(ref)).rejects.toMatchObject({ code: 'CLUSTER_FORBIDDEN' });
+      await world.admin.delete(ref);
+      await expect.poll(() => world.admin.get(ref), poll).toBeNull();
+    });
+  });
+}
