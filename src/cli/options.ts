@@ -83,3 +83,23 @@ export function addNodeOptions(command: Command): Command {
     .option('--cloud-config <file>', 'configuration of an in-tree cloud provider, on the host')
     .option('--kubelet-extra-args <name=value>', 'flag for the kubelet (repeatable); of a name given twice the last wins', collect);
 }
+
+/** What init says of the cluster. */
+export function addInitOptions(command: Command): Command {
+  return addClusterOptions(command)
+    .option('--kubernetes-version <version>', 'version of the control plane (default: asked of the API server)')
+    .option('--service-cidr <cidr>', 'addresses of services; the tenth is the clusterDNS of all nodes (default: 10.96.0.0/12)')
+    .option('--service-dns-domain <domain>', 'domain of services (default: cluster.local)')
+    .option('--pod-network-cidr <cidr>', 'addresses of pods')
+    .option('--control-plane-endpoint <host:port>', 'address of all control planes together')
+    .option('--cert-dir <dir>', 'directory of the certificates (default: /etc/kubernetes/pki)')
+    .option('--image-repository <repository>', 'where control plane images come from')
+    .option('--feature-gates <name=bool>', "kubeadm's feature gates")
+    .option('--token <token>', 'bootstrap token (default: one that is there and nodes can join by, else a new one)')
+    .option('--token-ttl <duration>', 'how long it lives (default: 24h0m0s; 0 is for ever)')
+    .option('--skip-token-print', 'leave the token out of the join command that is printed')
+    .option('--apiserver-advertise-address <address>', 'address the API server tells others')
+    .option('--apiserver-bind-port <port>', 'port of the API server')
+    .option('--apiserver-cert-extra-sans <names>', 'more names for the certificate of the API server', collectList)
+    .option('--force-upload', 'replace a kubelet-config that was edited by hand, and the address in cluster-info');
+}

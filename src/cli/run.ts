@@ -15,14 +15,11 @@ export async function runCli(argv: readonly string[], services: Services, versio
     ...services,
     runCommand: (line, output = services.output) => runCli(line, { ...services, output }, version),
   };
-  const program = buildProgram(
-    commands,
-    (result) => {
-      code = result;
-    },
-    version,
-  );
+  const exit = (result: ExitCode): void => {
+    code = result;
+  };
   try {
+    const program = await buildProgram(commands, { argv, exit, version });
     await program.parseAsync([...argv], { from: 'user' });
     return code;
   } catch (error) {

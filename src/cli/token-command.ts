@@ -1,10 +1,10 @@
 import { type Command, Option } from 'commander';
-import { collectList, outputOption } from './options.ts';
+import { addClusterOptions, collectList, outputOption } from './options.ts';
 import type { On, Run } from './program.ts';
 
 /** `token create|delete|generate|list`. */
-export function addTokenCommands(program: Command, on: On): void {
-  const token = addClusterOptions(program.command('token').description('Manage bootstrap tokens: what nodes find and trust a cluster by'));
+export function defineToken(token: Command, on: On): void {
+  addClusterOptions(token);
   createCommand(token, on);
   listCommand(token, on);
   deleteCommand(token, on);
@@ -12,13 +12,6 @@ export function addTokenCommands(program: Command, on: On): void {
     token.command('generate').description('Print a new token without telling the cluster'),
     async (): Promise<Run> => (await import('./token.ts')).runTokenGenerate,
   );
-}
-
-/** How to reach a cluster as an administrator. */
-function addClusterOptions(command: Command): Command {
-  return command
-    .option('--kubeconfig <file>', 'credentials of an administrator (default: KUBECONFIG, ~/.kube/config, /etc/kubernetes/admin.conf)')
-    .option('--context <name>', 'context of the kubeconfig');
 }
 
 function createCommand(token: Command, on: On): void {

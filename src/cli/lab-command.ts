@@ -1,0 +1,12 @@
+import type { Command } from 'commander';
+import { parseCount } from './options.ts';
+import type { On } from './program.ts';
+
+/** `lab`. */
+export function defineLab(lab: Command, on: On): void {
+  lab
+    .option('--demo', 'run init on one host and join on the others, show the results and end')
+    .option('--hosts <count>', 'how many hosts', parseCount, 3)
+    .option('--dir <dir>', 'where to keep it (default: a new directory below the temporary one)');
+  on(lab, async () => (await import('./lab.ts')).runLab);
+}
