@@ -61,6 +61,15 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     expect(readFileSync(memory, 'utf8')).not.toContain(lab.token.reveal().slice(7));
   });
 
+  it("shows nothing of the node's key, however much it tells", async () => {
+    const pem = readFileSync(path('var/lib/kubelet/pki/kubelet-client-current.pem'), 'utf8');
+    const key = /PRIVATE KEY-----\n([^\n]+)/.exec(pem)?.[1] ?? '';
+    expect(key).toHaveLength(64);
+    const { stdout, stderr } = await upgrade('--dry-run', '-o', 'yaml', '-v', '9');
+    for (const secret of [key, Buffer.from(key).toString('base64').slice(4, 60), lab.token.reveal().slice(7)])
+      expect(stdout + stderr).not.toContain(secret);
+  });
+
   it('brings an edited kubelet-config to the node as the node itself, keeps its own settings, and keeps a copy', async () => {
     const before = config();
     await editCluster((yaml) => `${yaml}registryPullQPS: 7\n`);
