@@ -1,0 +1,98 @@
+import type { Problem } from '../../errors.ts';
+import { importIgnored, importInvalid } from '../../problems/fleet.ts';
+import type { ImportedHost, ImportedInventory } from '../entries.ts';
+import { importConnection } from './connection.ts';
+import { GroupCycle, Inventory, type InventoryHost } from './inventory.ts';
+import { readIniInventory } from './read-ini.ts';
+import { parseYamlInventory, readVariables, readYamlInventory } from './read-yaml.ts';
+
+/** A file of an inventory. */
+export interface InventoryFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** A file of `group_vars` or `host_vars` beside an inventory. */
+export interface VariablesFile extends InventoryFile {
+  readonly of: 'group' | 'host';
+  /** The group or host. */
+  readonly name: string;
+}
+
+export interface AnsibleImport {
+  readonly inventory: ImportedInventory;
+  readonly problems: readonly Problem[];
+}
+
+/**
+ * Reads an inventory of Ansible as Ansible does: INI, YAML, or what `ansible-inventory --list` prints; several files make one.
+ * @param variables in the order in which they count, the last one wins
+ */
+export function importAnsible(files: readonly InventoryFile[], variables: readonly VariablesFile[] = []): AnsibleImport {
+  const { hosts, groups, problems } = readAnsibleInventory(files, variables);
+  const imported: ImportedHost[] = [];
+  const found: Problem[] = [...problems];
+  for (const host of hosts) {
+    const { written, warnings, leftOut } = importConnection(host);
+    if (leftOut !== null) {
+      found.push({ ...importIgnored(`${host.name} is left out: ${leftOut}`), position: host.position });
+      continue;
+    }
+    found.push(...warnings);
+    imported.push({ name: host.name, place: { position: host.position, path: '' }, groups: host.groups, written });
+  }
+  return { inventory: { hosts: imported, groups }, problems: found };
+}
+
+/** What an inventory says, before it is put in the words of a fleet. */
+export function readAnsibleInventory(
+  files: readonly InventoryFile[],
+  variables: readonly VariablesFile[] = [],
+): { readonly hosts: readonly InventoryHost[]; readonly groups: readonly string[]; readonly problems: readonly Problem[] } {
+  const inventory = new Inventory();
+  const problems = files.flatMap((file) => readInventoryFile(file, inventory));
+  problems.push(...variables.flatMap((file) => readVariablesFile(file, inventory)));
+  try {
+    return { hosts: inventory.resolve(), groups: inventory.groupNames, problems };
+  } catch (error) {
+    if (!(error instanceof GroupCycle)) throw error;
+    const position = { file: files[0]?.path ?? '', line: 1, column: 1 };
+    const problem = importInvalid(
+      `its groups lead in a circle: ${error.groups.join(', then ')}`,
+      'Take one of them out of the children of the other',
+    );
+    return { hosts: [], groups: [], problems: [...problems, { ...problem, position }] };
+  }
+}
+
+/** By its ending, as Ansible: what may be either is YAML when it holds a mapping. */
+function readInventoryFile({ path, text }: InventoryFile, inventory: Inventory): readonly Problem[] {
+  const ending = /\.([^./]+)$/.exec(path)?.[1]?.toLowerCase();
+  const isYaml = ending === 'yaml' || ending === 'yml' || ending === 'json';
+  if (text.startsWith('$ANSIBLE_VAULT'))
+    return [{ ...importInvalid('the file is encrypted by ansible-vault', DECRYPT), position: { file: path, line: 1, column: 1 } }];
+  if (!isYaml && ending !== undefined) return readIniInventory(text, path, inventory);
+  const { document, problems } = parseYamlInventory(text, path);
+  if (document !== null) return readYamlInventory(document, inventory);
+  if (!isYaml) return readIniInventory(text, path, inventory);
+  if (problems.length > 0) return problems;
+  return [
+    {
+      ...importInvalid('this is not an inventory in YAML', 'Begin it with a group, such as all:'),
+      position: { file: path, line: 1, column: 1 },
+    },
+  ];
+}
+
+const DECRYPT = 'Import what ansible-inventory --list prints, or decrypt the file';
+
+function readVariablesFile({ path, text, of, name }: VariablesFile, inventory: Inventory): readonly Problem[] {
+  const at = { position: { file: path, line: 1, column: 1 } };
+  if (text.startsWith('$ANSIBLE_VAULT')) return [{ ...importIgnored('the file is encrypted: it is not read', DECRYPT), ...at }];
+  const { document, problems } = parseYamlInventory(text, path);
+  if (problems.length > 0) return problems;
+  for (const [variable, value] of readVariables(document?.root ?? null))
+    if (of === 'group') inventory.setGroupVariable(name, variable, value, true);
+    else inventory.setHostVariable(name, variable, value, true);
+  return [];
+}
