@@ -1,0 +1,144 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
+import type { Cluster } from '../../src/ports/cluster.ts';
+import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
+import { findRealBinaries, type RealApiServer, startRealApiServer, whyNoControlPlane } from '../support/real-apiserver.ts';
+import { requirement } from '../support/requirement.ts';
+import { runCommand } from '../support/run-cli.ts';
+
+const binaries = findRealBinaries();
+const kubelet = typeof binaries === 'string' ? null : binaries.kubelet;
+const kubeadm = typeof binaries === 'string' ? null : binaries.kubeadm;
+const missing = whyNoControlPlane() ?? (kubelet === null ? 'there is no kubelet (KUBEBUILDER_ASSETS)' : null) ?? whyNoLabHosts();
+const NODE = { apiVersion: 'v1', kind: 'Node', name: 'node2' } as const;
+const PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
+
+/** The life of a node with a control plane and kubelets of Kubernetes itself. */
+describe.skipIf(requirement('the life of a node with a real kubelet', missing))('the life of a node with a real kubelet', () => {
+  let api: RealApiServer;
+  let cluster: Cluster;
+  let lab: LabHosts;
+  let joinWords: readonly string[] = [];
+  const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-life-'));
+  const conf = join(directory, 'admin.conf');
+
+  beforeAll(async () => {
+    if (typeof binaries === 'string' || kubelet === null) return;
+    api = await startRealApiServer(binaries, { withControllerManager: true });
+    cluster = kubeCluster({ kubeconfig: { text: api.adminKubeconfig(), file: 'admin.conf' } });
+    writeFileSync(conf, api.adminKubeconfig(), { mode: 0o600 });
+    writeFileSync(join(directory, 'init.yaml'), CONFIG);
+    lab = startLabHosts(2, kubelet);
+    for (const name of lab.names) lab.reset(name);
+    lab.expose(Number(new URL(api.url).port));
+    const init = await runCommand(['init', '--config', join(directory, 'init.yaml'), '--kubeconfig', conf, ...ssh('node1')]);
+    expect(init.code, init.stderr).toBe(0);
+    joinWords = /^ {2}kubeletadm (join .*)$/m.exec(init.stdout)?.[1]?.split(' ') ?? [];
+  }, 900_000);
+  afterAll(async () => {
+    lab?.close();
+    await cluster?.close();
+    await api?.close();
+    rmSync(directory, { recursive: true, force: true });
+  }, 120_000);
+
+  const ssh = (host: string): readonly string[] => ['--ssh-config', lab.sshConfig, '--host', host];
+  const run = (...argv: readonly string[]) => runCommand([...argv, ...ssh('node2')]);
+  const expectDone = async (...argv: readonly string[]) => {
+    const done = await run(...argv);
+    expect(done.code, `${argv.join(' ')}: ${done.stderr}`).toBe(0);
+    return done;
+  };
+  const joining = (...more: readonly string[]) =>
+    expectDone(
+      ...joinWords,
+      '--set',
+      'serverTLSBootstrap=true',
+      '--kubeconfig',
+      conf,
+      '--node-labels',
+      'node-role.kubernetes.io/worker=',
+      ...more,
+    );
+
+  it('joins, waits until it is Ready, and has the label a kubelet may not give itself', async () => {
+    await joining('--wait-ready=90s');
+    expect((await cluster.get(NODE))?.metadata.labels).toHaveProperty(['node-role.kubernetes.io/worker']);
+    expect(lab.run('node2', 'ls /etc/kubernetes')).not.toContain('bootstrap-kubelet.conf');
+    expect((await joining('--dry-run', '--exit-code')).stdout).toMatch(/Nothing to do\.\n$/);
+  });
+
+  it('takes up an edited kubelet-config as the node itself, and keeps its own setting', async () => {
+    const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'kubelet-config' };
+    const found = await cluster.get(ref);
+    const { kubelet: yaml = '' } = (found?.data ?? {}) as { readonly kubelet?: string };
+    await cluster.patch(ref, 'merge', { data: { kubelet: `${yaml}maxPods: 77\n` } });
+    await expectDone('upgrade', 'node');
+    const configz = (await cluster.getRaw('/api/v1/nodes/node2/proxy/configz').catch(() => null)) as {
+      readonly kubeletconfig?: object;
+    } | null;
+    const inForce = configz?.kubeletconfig ?? {
+      maxPods: Number(/^maxPods: (\d+)$/m.exec(lab.run('node2', 'cat /var/lib/kubelet/config.yaml'))?.[1]),
+    };
+    expect(inForce).toMatchObject({ maxPods: 77 });
+    expect(lab.run('node2', 'cat /var/lib/kubelet/config.yaml')).toContain('serverTLSBootstrap: true');
+    expect((await run('upgrade', 'node', '--dry-run', '--exit-code')).code).toBe(0);
+  });
+
+  it.skipIf(requirement('kubeadm upgrades what join made', kubeadm === null ? 'there is no kubeadm (KUBEBUILDER_ASSETS)' : null))(
+    'kubeadm writes the same, but for what only this node has',
+    async () => {
+      const config = () => lab.run('node2', 'cat /var/lib/kubelet/config.yaml');
+      const ours = config();
+      lab.put('node2', '/usr/local/bin/kubeadm', readFileSync(kubeadm ?? ''));
+      lab.run('node2', 'kubeadm upgrade node phase kubelet-config');
+      // What was set for this node, and the driver its runtime uses, which we ask for and kubeadm does not.
+      expect(config()).toBe(ours.replace('serverTLSBootstrap: true\n', '').replace(/^cgroupDriver: .*$/m, 'cgroupDriver: systemd'));
+      const [copy = ''] = lab.run('node2', 'ls -d /etc/kubernetes/tmp/kubeadm-kubelet-config-*').trimEnd().split('\n').slice(-1);
+      expect(lab.run('node2', `cat ${copy}/config.yaml`)).toBe(ours);
+      await expectDone('upgrade', 'node');
+      expect(config()).toBe(ours);
+    },
+  );
+
+  it('gets its serving certificate approved by what the host is called and reached by', async () => {
+    await expect
+      .poll(async () => (await run('csr', 'list', '--kubeconfig', conf)).stdout, { timeout: 60_000 })
+      .toMatch(/system:node:node2 .* ok\n/);
+    await expectDone('csr', 'approve', '--kubeconfig', conf);
+    await expect
+      .poll(() => lab.run('node2', 'ls /var/lib/kubelet/pki'), { timeout: 60_000, interval: 500 })
+      .toContain('kubelet-server-current.pem');
+    const { stdout } = await expectDone('certs', 'check');
+    expect(stdout).toMatch(/node2 +serving +O=system:nodes, CN=system:node:node2 +CN=kubernetes .* ok\n/);
+  });
+
+  it('gets another client certificate when its own is lost', async () => {
+    lab.run('node2', `rm ${PEM}`);
+    expect((await run('certs', 'check')).stderr).toContain('it is missing');
+    await expectDone('certs', 'renew-kubelet', '--kubeconfig', conf);
+    await expectDone('certs', 'check');
+    const { stdout } = await runCommand(['token', 'list', '--kubeconfig', conf]);
+    expect(stdout.trimEnd().split('\n')).toHaveLength(2);
+    expect((await run('certs', 'renew-kubelet', '--kubeconfig', conf)).stdout).toBe('Nothing to do.\n');
+  });
+
+  it('leaves, with its Node, and joins again', async () => {
+    const { stderr } = await expectDone('reset', '--force', '--delete-node', '--kubeconfig', conf);
+    expect(stderr).toContain('[leftovers] left: ');
+    await expect.poll(() => cluster.get(NODE), { timeout: 30_000 }).toBeNull();
+    await joining('--wait-ready=90s');
+  });
+});
+
+const CONFIG = `apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+kubernetesVersion: v1.36.2
+---
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+failCgroupV1: false
+`;
