@@ -28,7 +28,8 @@ export function hostOver(transport: Transport, options: HostOptions): Host {
         asked.map((name) => questions[name] as Question),
         { nonce, rootDir },
       );
-      const result = await transport.run(shellLoader(nonce), { ...askOptions, stdin });
+      const stdinMayShow = !asked.some((name) => isSecret(questions[name] as Question));
+      const result = await transport.run(shellLoader(nonce), { ...askOptions, stdin: `${stdin}\n`, stdinMayShow });
       const frames = splitFrames(result.stdout, nonce);
       const errors = splitFrames(result.stderr, nonce);
       if (frames.length !== asked.length) throw brokenOff(transport.name, result.exitCode, unmarked(result.stderr, nonce));
@@ -48,6 +49,11 @@ const STAGED_ANSWER = { exitCode: 127, stdout: '', stderr: 'not asked: files are
 
 function isAboutRunningSystem(question: Question): boolean {
   return question.kind === 'command' || question.kind === 'http' || (question.kind === 'file' && question.path.startsWith('/proc/'));
+}
+
+/** What a command reads may be secret; what is in an argv is not. */
+function isSecret(question: Question): boolean {
+  return question.kind === 'command' && question.stdin !== undefined;
 }
 
 async function perform(

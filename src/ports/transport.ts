@@ -1,6 +1,8 @@
 export interface RunOptions {
   /** Sent to the process, then its input is closed. Secrets travel here, never in argv. */
   readonly stdin?: string;
+  /** Nothing in stdin is secret: a transport may put it where other users of the host can see it, if that saves a round trip. */
+  readonly stdinMayShow?: boolean;
   /** Default 60,000. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;

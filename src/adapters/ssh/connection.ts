@@ -13,6 +13,7 @@ import { type Deadline, startDeadline } from './deadline.ts';
 import { type HostKeyPolicy, hostKeyCheck } from './host-key-check.ts';
 import type { AskPassphrase, Identities } from './identities.ts';
 import { type SessionChannels, sessionChannels } from './session-channels.ts';
+import { signAtOnce } from './sign-at-once.ts';
 import { addressOf, openForward, openSocket, socketFailure } from './stream.ts';
 
 export interface ConnectOptions extends HostKeyPolicy {
@@ -25,6 +26,8 @@ export interface ConnectOptions extends HostKeyPolicy {
 export interface SshConnection {
   readonly client: ssh2.Client;
   readonly channels: SessionChannels;
+  /** The host is known to take commands of more than a few thousand bytes. */
+  readonly takesLongCommands: boolean;
   /** Why it is no more; null while it is. */
   readonly lost: AppError | null;
   /** Calls back once, when the connection is lost or ended. Returns how to stop listening. */
@@ -115,6 +118,7 @@ function handshake({ target, socket, deadline, auth, check, algorithms }: Handsh
     const client = ssh.connection;
     connecting.catch((error: unknown) => client === null && fail(error));
     if (client === null) return;
+    signAtOnce(client);
 
     socket.on('data', function listen(chunk: Buffer) {
       progress.received += chunk.toString('latin1', 0, 300);
@@ -208,6 +212,7 @@ function establish(client: ssh2.Client, socket: Duplex, progress: Progress): Ssh
   return {
     client,
     channels: sessionChannels(client),
+    takesLongCommands: /^SSH-2\.0-OpenSSH_/m.test(progress.received),
     get lost() {
       return lost;
     },

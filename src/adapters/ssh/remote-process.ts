@@ -13,6 +13,8 @@ import { startCommand } from './session-channels.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 const DEFAULT_MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
+/** For those who take long commands at all: what Linux takes as one argument, with room for the login shell's. */
+const MAX_COMMAND_BYTES = 100_000;
 /** For finding out what to kill, and again for killing it. */
 const STOP_TIMEOUT_MS = 1000;
 
@@ -72,7 +74,10 @@ interface RemoteProcess extends Session {
 function startRemote(connection: SshConnection, { target, argv, options }: RemoteRun, stop: AbortController): RemoteProcess {
   const { maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES } = options;
   const mark = `kubeletadm-${randomBytes(12).toString('hex')}`;
-  const { command, stdinPrefix } = renderRemoteCommand(argv, mark);
+  const { command, stdinPrefix, includesInput } = renderRemoteCommand(argv, mark, {
+    ...(options.stdinMayShow && options.stdin !== undefined ? { input: options.stdin } : {}),
+    ...(connection.takesLongCommands ? { maxCommandBytes: MAX_COMMAND_BYTES } : {}),
+  });
   const stdout = markedOutput(mark);
   const stderr = markedOutput(mark);
   let tellProcessId: (id: string | null) => void = () => undefined;
@@ -91,7 +96,7 @@ function startRemote(connection: SshConnection, { target, argv, options }: Remot
     }
     if (stderr.note !== null) tellProcessId(stderr.note);
   };
-  const input = { command, stdin: `${stdinPrefix}${options.stdin ?? ''}` };
+  const input = { command, stdin: `${stdinPrefix}${includesInput ? '' : (options.stdin ?? '')}` };
   const session = execute(connection, input, { stdout: take('stdout', stdout, options.onStdout), stderr: take('stderr', stderr) });
   void session.ended.then(() => tellProcessId(null));
   return { ...session, processId, stdout, stderr };

@@ -1,13 +1,24 @@
 import { quoteShell } from '../text/shell-quote.ts';
 
-/** From here on a command goes by stdin: the login shell gets the whole of it as one argument. */
-const MAX_COMMAND_BYTES = 100_000;
+/** From here on a command goes by stdin: Dropbear takes 9000 bytes, others what fits into one argument of the login shell. */
+const MAX_COMMAND_BYTES = 8000;
+/** The longest word that all login shells take; it ends at 4096 in csh. */
+const MAX_WORD_BYTES = 3900;
+
+export interface RemoteCommandOptions {
+  /** Text for the program's stdin that may be seen in a list of processes. It goes into the command where that has room: no need to wait for stdin. */
+  readonly input?: string;
+  /** What the SSH server takes. Default 8000. */
+  readonly maxCommandBytes?: number;
+}
 
 export interface RemoteCommand {
   /** What the SSH server hands to the login shell. */
   readonly command: string;
-  /** Comes before the caller's stdin; empty unless the command was too long for one argument. */
+  /** What is to be sent on stdin before the caller's own; empty unless the command was too long for one argument. */
   readonly stdinPrefix: string;
+  /** The input is in the command. */
+  readonly includesInput: boolean;
 }
 
 /**
@@ -17,12 +28,42 @@ export interface RemoteCommand {
  * before is noise of the login shell. Where the program to run is missing or not executable, it says `<mark> missing` on stderr and exits 127.
  * @param mark letters, digits and hyphens, unpredictable for the host
  */
-export function renderRemoteCommand(argv: readonly string[], mark: string): RemoteCommand {
+export function renderRemoteCommand(argv: readonly string[], mark: string, options: RemoteCommandOptions = {}): RemoteCommand {
+  const { input, maxCommandBytes = MAX_COMMAND_BYTES } = options;
+  if (input?.endsWith('\n') && !input.includes('\0')) {
+    const command = renderCommand(renderProgram(argv, mark, input));
+    if (Buffer.byteLength(command) <= maxCommandBytes) return { command, stdinPrefix: '', includesInput: true };
+  }
   const program = renderProgram(argv, mark);
-  const command = `exec /bin/sh -c ${quoteForAnyShell(program)}`;
-  if (Buffer.byteLength(command) <= MAX_COMMAND_BYTES) return { command, stdinPrefix: '' };
+  const command = renderCommand(program);
+  if (Buffer.byteLength(command) <= maxCommandBytes) return { command, stdinPrefix: '', includesInput: false };
   const reader = 'IFS= read -r kubeletadm_program;eval "$kubeletadm_program"';
-  return { command: `exec /bin/sh -c ${quoteForAnyShell(reader)}`, stdinPrefix: `${program}\n` };
+  return { command: renderCommand(reader), stdinPrefix: `${program}\n`, includesInput: false };
+}
+
+function renderCommand(program: string): string {
+  const word = quoteForAnyShell(program);
+  if (Buffer.byteLength(word) <= MAX_WORD_BYTES) return `exec /bin/sh -c ${word}`;
+  const join = 'p=;for a;do p=$p$a;done;eval "$p"';
+  return `exec /bin/sh -c ${quoteForAnyShell(join)} sh ${splitIntoWords(program).join(' ')}`;
+}
+
+/** Cuts between characters, each piece quoted and not too long. */
+function splitIntoWords(program: string): readonly string[] {
+  const words: string[] = [];
+  let piece = '';
+  let bytes = 2;
+  for (const character of program) {
+    const size = /['\\!]/.test(character) ? 4 : Buffer.byteLength(character);
+    if (bytes + size > MAX_WORD_BYTES) {
+      words.push(quoteForAnyShell(piece));
+      piece = '';
+      bytes = 2;
+    }
+    piece += character;
+    bytes += size;
+  }
+  return [...words, quoteForAnyShell(piece)];
 }
 
 /**
@@ -37,12 +78,21 @@ export function renderKillCommand(processId: string): string {
 }
 
 /** One line of POSIX sh. A newline in a word becomes `$1`, because csh ends a quoted word at a newline and `read` ends its line there. */
-function renderProgram(argv: readonly string[], mark: string): string {
-  const [program = '', ...args] = argv.map((word) => quoteShell(word).replaceAll('\n', `'"$1"'`));
-  const newline = argv.some((word) => word.includes('\n')) ? `set -- "$(printf '\\012x')";set -- "\${1%x}";` : '';
+function renderProgram(argv: readonly string[], mark: string, input?: string): string {
+  const [program = '', ...args] = argv.map(quoteWord);
+  const newline = input !== undefined || argv.some((word) => word.includes('\n')) ? `set -- "$(printf '\\012x')";set -- "\${1%x}";` : '';
   const there = argv[0]?.includes('/') ? `[ -f ${program} ]&&[ -x ${program} ]` : `command -v ${program} >/dev/null 2>&1`;
   const missing = `{ echo "${mark} missing" >&2;exit 127;}`;
-  return `${newline}echo ${mark};${there}||${missing};echo "${mark} $$" >&2;exec ${[program, ...args].join(' ')}`;
+  const command = [program, ...args].join(' ');
+  // What a here-document takes from a variable is read no further; only its borders have to be lines of their own.
+  const start = input === undefined ? `exec ${command}` : `i=${quoteWord(input.slice(0, -1))};n=$1;set -- ${command};${EXEC_WITH_INPUT}`;
+  return `${newline}echo ${mark};${there}||${missing};echo "${mark} $$" >&2;${start}`;
+}
+
+const EXEC_WITH_INPUT = 'eval "exec \\"\\$@\\" <<E$n\\$i${n}E"';
+
+function quoteWord(word: string): string {
+  return quoteShell(word).replaceAll('\n', `'"$1"'`);
 }
 
 /**

@@ -4,7 +4,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { renderRemoteCommand } from '../../../../src/core/ssh/remote-command.ts';
 
-const LOGIN_SHELLS = ['/bin/sh', '/bin/bash', '/bin/zsh', '/bin/ksh', '/bin/tcsh', '/usr/bin/fish'].filter((path) => existsSync(path));
+const LOGIN_SHELLS = ['/bin/sh', '/bin/bash', '/bin/zsh', '/bin/ksh', '/bin/tcsh', '/bin/bsd-csh', '/usr/bin/fish'].filter((path) =>
+  existsSync(path),
+);
 
 function runIn(shell: string, argv: readonly string[]): { status: number | null; stdout: Buffer; stderr: string } {
   const { command, stdinPrefix } = renderRemoteCommand(argv, 'mark');
@@ -33,9 +35,30 @@ describe.each(LOGIN_SHELLS)('renderRemoteCommand in %s', (shell) => {
     );
   });
 
-  it('takes what is too long for one argument of the login shell', () => {
-    const long = "it's\n\\!".repeat(18_000);
+  it.each([100, 400, 900, 12_000])('takes what is too long for one argument, or one word, of the login shell: %i', (count) => {
+    const long = "it's é\n\\!".repeat(count);
     expect(runIn(shell, ['printf', '%s', long]).stdout.toString()).toBe(`mark\n${long}`);
+  });
+
+  it('hands over an input in the command', () => {
+    fc.assert(
+      fc.property(word, fc.array(word, { maxLength: 3 }), (text, words) => {
+        const input = `${text}\n`;
+        const argv = ['/bin/sh', '-c', 'cat; printf "%s\\0" "$@"', 'sh', ...words];
+        const { command, stdinPrefix, includesInput } = renderRemoteCommand(argv, 'mark', { input });
+        expect([stdinPrefix, includesInput]).toEqual(['', true]);
+        const { stdout } = spawnSync(shell, ['-c', command], { input: 'not this' });
+        expect(stdout.toString()).toBe(`mark\n${input}${words.length === 0 ? '\0' : words.map((each) => `${each}\0`).join('')}`);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('hands over 28 KB of input in the command where the server takes it', () => {
+    const input = "it's one line\n".repeat(2000);
+    const { command, includesInput } = renderRemoteCommand(['cat'], 'mark', { input, maxCommandBytes: 100_000 });
+    expect(includesInput).toBe(true);
+    expect(spawnSync(shell, ['-c', command]).stdout.toString()).toBe(`mark\n${input}`);
   });
 
   it.each([[['/nonexistent/x y']], [['/etc/passwd']], [['/etc']], [['nosuch']], [['-x']]])('tells that %j cannot be started', (argv) => {
@@ -48,4 +71,14 @@ describe.each(LOGIN_SHELLS)('renderRemoteCommand in %s', (shell) => {
   });
 
   it('hands exit codes through', () => expect(runIn(shell, ['/bin/sh', '-c', 'exit 42']).status).toBe(42));
+});
+
+describe('renderRemoteCommand', () => {
+  it.each([
+    ['too long', 'x\n'.repeat(5000)],
+    ['without a newline at its end', 'x'],
+    ['with a NUL', 'x\0\n'],
+  ])('leaves an input to stdin: %s', (_, input) => {
+    expect(renderRemoteCommand(['cat'], 'mark', { input }).includesInput).toBe(false);
+  });
 });
