@@ -5,6 +5,7 @@ import { initSystem } from '../core/facts/init-system.ts';
 import { clientIdentity, KUBELET_CONF } from '../core/facts/kubelet-identity.ts';
 import { type BootstrapReason, explainBootstrap } from '../core/kubernetes/explain-bootstrap.ts';
 import { CLIENT_SIGNER, CSRS, type NodeCsr, nodeOfRequest, readNodeCsr } from '../core/kubernetes/node-csr.ts';
+import { mayDoAsFarAsKnown, REQUEST_CERTIFICATE } from '../engine/may-do.ts';
 import { observe } from '../engine/observe.ts';
 import { definePhase, type PhaseContext } from '../engine/phase.ts';
 import type { Cluster } from '../ports/cluster.ts';
@@ -92,7 +93,10 @@ async function issuedBefore({ cluster }: PhaseContext, nodeName: string): Promis
 async function reasonOf({ cluster }: PhaseContext, nodeName: string, earlier: ReadonlySet<string>): Promise<BootstrapReason> {
   const found = await requestsOf(cluster, nodeName);
   if (typeof found === 'string') return { why: found, mend: 'See kubectl get csr, and journalctl -u kubelet on the host', final: false };
-  return explainBootstrap(found.filter(({ name }) => !earlier.has(name)));
+  const now = found.filter(({ name }) => !earlier.has(name));
+  if (now.length > 0 || cluster === null || (await mayDoAsFarAsKnown(cluster, REQUEST_CERTIFICATE))) return explainBootstrap(now);
+  const mend = "Bind the ClusterRole system:node-bootstrapper to the token's groups: init phase bootstrap-token does it for kubeadm's";
+  return { why: 'its credentials may not create certificate signing requests', mend, final: false };
 }
 
 /** The node's requests for a client certificate; a text says why they can't be seen. */

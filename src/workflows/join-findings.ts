@@ -10,6 +10,8 @@ export interface JoinTarget {
   readonly caCertPath: string;
   /** The Node that has the name of the one that joins. */
   readonly namesake: KubeObject | null;
+  /** The credentials may ask for a certificate. */
+  readonly mayBootstrap: boolean;
   /** Its name may be taken when it is not Ready. */
   readonly takeOver: boolean;
 }
@@ -23,7 +25,7 @@ const RESET_FIRST = 'Run reset on the host first, if it is to leave the cluster 
  */
 export function joinFindings({ facts, registration }: ObservedNode, target: JoinTarget): readonly Finding[] {
   const { identity } = facts;
-  const { server, caPem, caCertPath, namesake, takeOver } = target;
+  const { server, caPem, caCertPath, namesake, takeOver, mayBootstrap } = target;
   const findings: Finding[] = [];
   const refuse = (id: string, message: string, mend: string): void => void findings.push({ id, severity: 'error', message, mend });
   if (identity.state === 'usable' && identity.server !== null && !sameServer(identity.server, server)) {
@@ -41,6 +43,11 @@ export function joinFindings({ facts, registration }: ObservedNode, target: Join
   if (identity.state !== 'usable' && namesake !== null && isNodeReady(namesake)) {
     const mend = `Give this one another name with --node-name, or, if that node is gone, kubectl delete node ${registration.name}`;
     refuse('NodeExists', `the cluster has a node ${registration.name} already, and it is Ready`, mend);
+  }
+  if (identity.state !== 'usable' && !mayBootstrap) {
+    const message = 'the credentials may not create certificate signing requests: the kubelet would get no certificate by them';
+    const mend = "Bind the ClusterRole system:node-bootstrapper to the token's groups: init phase bootstrap-token does it for kubeadm's";
+    findings.push({ id: 'BootstrapRBAC', severity: 'warning', message: `${message}. ${mend}`, mend });
   }
   return findings;
 }

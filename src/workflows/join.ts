@@ -1,6 +1,7 @@
 import type { BootstrapCredentials } from '../core/config/bootstrap-credentials.ts';
 import { isReservedLabel } from '../core/kubelet/node-labels.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
+import { mayDoAsFarAsKnown, REQUEST_CERTIFICATE } from '../engine/may-do.ts';
 import type { PhaseContext } from '../engine/phase.ts';
 import type { Prepared, Workflow } from '../engine/run-workflow.ts';
 import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
@@ -68,6 +69,7 @@ async function prepareJoin(context: PhaseContext, options: JoinOptions): Promise
     featureGates: baseline.featureGates,
     findings: joinFindings(node, {
       ...options.apiServer,
+      mayBootstrap: options.staged || (await mayDoAsFarAsKnown(cluster, REQUEST_CERTIFICATE)),
       caCertPath: options.caCertPath,
       namesake: await namesakeOf(node, cluster),
       takeOver: options.takeOver,

@@ -9,13 +9,13 @@ import { clientIdentity } from '../core/facts/kubelet-identity.ts';
 import { operatingSystem } from '../core/facts/operating-system.ts';
 import { NODE_MEMORY_PATH } from '../core/node-memory/node-memory.ts';
 import { type Finding, judgeFindings } from '../core/preflight/check.ts';
+import { mayDo } from '../engine/may-do.ts';
 import { observe } from '../engine/observe.ts';
 import type { PhaseContext } from '../engine/phase.ts';
 import type { Prepared, Workflow } from '../engine/run-workflow.ts';
 import { type CleanupNodeInput, cleanupNode } from '../phases/cleanup-node.ts';
 import { type DeleteNodeInput, deleteNode } from '../phases/delete-node.ts';
 import { listLeftovers } from '../phases/list-leftovers.ts';
-import { mayDo } from './may-do.ts';
 import { nodeNameOf } from './node-name-of.ts';
 import { selectPhase } from './select-phase.ts';
 

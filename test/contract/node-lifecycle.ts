@@ -6,9 +6,9 @@ import { CLIENT_SIGNER, CSRS, readNodeCsr, SERVING_SIGNER } from '../../src/core
 import type { KubeObject } from '../../src/core/kubernetes/object.ts';
 import { Secret } from '../../src/core/text/secret.ts';
 import { tokenSecret } from '../../src/core/token/token-secret.ts';
+import { mayDo } from '../../src/engine/may-do.ts';
 import { createCertificateRequest } from '../../src/lab/api-server/pki.ts';
 import type { Cluster } from '../../src/ports/cluster.ts';
-import { mayDo } from '../../src/workflows/may-do.ts';
 import { approveCsr, listKubeletCsrs } from '../../src/workflows/serving-csrs.ts';
 
 /** A cluster whose controllers run, and clients of it. */

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../src/core/json.ts';
 import type { KubeObject, ObjectRef } from '../../src/core/kubernetes/object.ts';
 import { describeCollection, describeRef, refOf, removedObject } from '../../src/core/kubernetes/object-ref.ts';
-import { type ResourceType, resourceOf } from '../../src/core/kubernetes/resources.ts';
+import { REVIEWS, type ResourceType, resourceOf } from '../../src/core/kubernetes/resources.ts';
 import { clusterNoSuchKind, clusterRefused } from '../../src/core/problems/cluster.ts';
-import { type UserInfo, userOf } from '../../src/lab/api-server/authenticate.ts';
+import { createAuthenticator, type UserInfo, userOf } from '../../src/lab/api-server/authenticate.ts';
 import { authorize, refusal } from '../../src/lab/api-server/authorize.ts';
 import { BOOTSTRAP_OBJECTS } from '../../src/lab/api-server/bootstrap-objects.ts';
 import { servedType } from '../../src/lab/api-server/discovery.ts';
@@ -11,6 +11,7 @@ import { type Answer, PAGE_NOT_FOUND } from '../../src/lab/api-server/exchange.t
 import { answerNodeProxy, type NodeProxy } from '../../src/lab/api-server/node-proxy.ts';
 import { createRegistry, type Registry } from '../../src/lab/api-server/registry.ts';
 import { parseRequest, type RequestInfo } from '../../src/lab/api-server/request-info.ts';
+import { answerReview } from '../../src/lab/api-server/reviews.ts';
 import { StatusError } from '../../src/lab/api-server/status.ts';
 import { createStore, type Store } from '../../src/lab/api-server/store.ts';
 import { openWatch } from '../../src/lab/api-server/watch.ts';
@@ -51,6 +52,7 @@ export function fakeCluster(options: FakeClusterOptions = {}): FakeCluster {
   const { now = () => new Date(), gitVersion = 'v1.36.2', sharedWith } = options;
   const store = sharedWith?.store ?? createStore();
   const registry = createRegistry({ store, now, gates: { dynamicKubeletConfig: false } });
+  const authenticator = createAuthenticator({ store, now });
   const user = options.user ? userOf(options.user.name, options.user.groups) : ADMIN;
   for (const object of [...(sharedWith ? [] : BOOTSTRAP_OBJECTS), ...(options.objects ?? [])]) createAsAdmin(registry, object);
 
@@ -97,7 +99,9 @@ export function fakeCluster(options: FakeClusterOptions = {}): FakeCluster {
       }),
     create: (object) =>
       attempt(`create ${describeRef(refOf(object))}`, { ...refOf(object), name: '', verb: 'create' }, (type) =>
-        registry.create(type, placeIn(type, object.metadata), object, { user }),
+        REVIEWS.includes(type)
+          ? (answerReview(type, object, { store, authenticator, user, now: now() }) as unknown as KubeObject)
+          : registry.create(type, placeIn(type, object.metadata), object, { user }),
       ),
     update: (object) => {
       const ref = refOf(object);

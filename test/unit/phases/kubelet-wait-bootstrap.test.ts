@@ -75,6 +75,24 @@ describe('kubelet-wait-bootstrap', () => {
     expect(host.files.has(BOOTSTRAP)).toBe(false);
   });
 
+  it('says so when its credentials may look at requests, and not make one', async () => {
+    const user = { name: 'system:bootstrap:abcdef', groups: ['system:bootstrappers', 'system:authenticated'] };
+    const { admin, context } = world(user);
+    const rbac = 'rbac.authorization.k8s.io';
+    const rules = [{ apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests'], verbs: ['get', 'list'] }];
+    await admin.create({ apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name: 'look' }, rules });
+    await admin.create({
+      apiVersion: `${rbac}/v1`,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'look' },
+      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'look' },
+      subjects: [{ apiGroup: rbac, kind: 'Group', name: 'system:bootstrappers' }],
+    });
+    await expect(run(context)).rejects.toMatchObject({
+      problems: [{ message: expect.stringMatching(/: its credentials may not create certificate signing requests$/) }],
+    });
+  });
+
   it('does not wait for what was denied', async () => {
     const { admin, clock, context } = world();
     await admin.create(await csr('node-csr-1', 'w1'));

@@ -10,6 +10,7 @@ const TARGET: JoinTarget = {
   caCertPath: '/etc/kubernetes/pki/ca.crt',
   namesake: null,
   takeOver: false,
+  mayBootstrap: true,
 };
 const identity = (server: string): ClientIdentity => ({
   state: 'usable',
@@ -39,6 +40,8 @@ describe('joinFindings', () => {
     ['a host that joined before', node(identity('https://A:6443/'), 'PEM'), {}, []],
     ['credentials of another cluster', node(identity('https://b:6443')), {}, ['FileAvailable--etc-kubernetes-kubelet.conf']],
     ['the CA of another cluster', node(undefined, 'OTHER'), {}, ['FileAvailable--etc-kubernetes-pki-ca.crt']],
+    ['credentials that may not ask for a certificate', node(), { mayBootstrap: false }, ['BootstrapRBAC']],
+    ['the same, with a certificate', node(identity('https://a:6443')), { mayBootstrap: false }, []],
     ['a clone of a node that works', node(), { namesake: namesake('True') }, ['NodeExists']],
     ['a clone of a node that works, told to take over', node(), { namesake: namesake('True'), takeOver: true }, ['NodeExists']],
     ['the successor of a dead node', node(), { namesake: namesake('Unknown') }, ['NodeExists']],
