@@ -1,9 +1,11 @@
 import { AppError, isAppError, type Problem, usageError } from '../core/errors.ts';
+import type { Questions } from '../core/facts/question.ts';
 import { isControlPlanePhase } from '../core/kubeadm-phases.ts';
 import { type Change, type HostChange, isClusterChange, type PhasePlan, type Warning } from '../core/plan/change.ts';
 import type { HostPlan, NamedPhasePlan } from '../core/plan/document.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import { applyClusterChange, applyHostChanges, applyRevert } from './apply.ts';
+import { holdAnswers, isHeldHost } from './held-host.ts';
 import type { ObservedPhase, Phase, PhaseContext } from './phase.ts';
 
 /** Looks at every phase and gives their plans; changes nothing. */
@@ -59,7 +61,7 @@ async function applyOne<Input>(
   // What tidies up is not stopped by the interruption that may be the reason for it.
   const { signal: _, ...uninterrupted } = context;
   const own = notReady === null ? context : uninterrupted;
-  const observed = await phase.look(own, input);
+  const observed = await lookHeld(phase, own, input);
   const before = planned.find((plan) => plan.phase === phase.name)?.plan;
   if (before !== undefined && before.deferred === undefined && !samePlan(before, observed.plan)) {
     const message = 'the host or the cluster changed since the plan was made: planned again';
@@ -68,6 +70,18 @@ async function applyOne<Input>(
   await applyPhase(phase, observed, own);
   if (notReady !== null) throw notReady.error;
   return { phase: phase.name, plan: observed.plan };
+}
+
+/** What phases ask alike before anything is changed is asked once. */
+async function lookHeld<Input>(phase: Phase<Input>, context: PhaseContext, input: Input): Promise<ObservedPhase> {
+  const { host } = context;
+  if (!isHeldHost(host)) return phase.look(context, input);
+  host.hold();
+  try {
+    return await phase.look(context, input);
+  } finally {
+    host.release();
+  }
 }
 
 /** Runs those of the phases left that tidy up. The failure before them is what the user has to hear of: theirs are told as warnings. */
@@ -182,6 +196,8 @@ export interface Prepared<Input> {
 export interface Workflow<Options, Input> {
   readonly name: string;
   readonly phases: readonly Phase<Input>[];
+  /** What it asks a host in any case: asked in the first round trip, so that it needs no other. */
+  questions?(options: Options): Questions;
   prepare(context: PhaseContext, options: Options): Promise<Prepared<Input>>;
 }
 
@@ -211,16 +227,52 @@ export async function runWorkflow<Options, Input>(
   options: Options,
   run: WorkflowRun,
 ): Promise<WorkflowResult> {
+  const { apply, ...planned } = await planWorkflow(workflow, context, options, run);
+  return run.dryRun ? planned : { ...planned, host: await apply(context) };
+}
+
+/** A workflow that was planned on one host. */
+export interface PlannedWorkflow extends WorkflowResult {
+  /**
+   * Applies it, phase by phase, each looked at again just before.
+   * @param context the one it was planned in, perhaps with another signal
+   * @returns what was done
+   */
+  apply(context: PhaseContext): Promise<HostPlan>;
+}
+
+/**
+ * Prepares and plans a workflow on one host; changes nothing.
+ * @throws as `runWorkflow`. With a dry run refusals are not thrown
+ */
+export async function planWorkflow<Options, Input>(
+  workflow: Workflow<Options, Input>,
+  context: PhaseContext,
+  options: Options,
+  run: WorkflowRun,
+): Promise<PlannedWorkflow> {
   const phases = selectPhases(workflow, run);
-  const prepared = await workflow.prepare(context, options);
-  const { host, reporter } = context;
+  const host = holdAnswers(context.host, context.clock, Object.values(workflow.questions?.(options) ?? {}));
+  const held = { ...context, host };
+  const prepared = await workflow.prepare(held, options);
+  const { reporter } = context;
   for (const { code, message } of prepared.warnings) reporter.report({ level: 'warning', code, host: host.name, message });
   if (!run.dryRun && prepared.refusals.length > 0) throw new AppError(prepared.refusals, { exitCode: 3 });
   const { input, warnings, refusals, origins } = prepared;
-  const planned = await planPhases(phases, context, input);
+  const planned = await planPhases(phases, held, input);
+  host.release();
   if (run.dryRun) for (const { phase, plan } of planned) reportWarnings(plan, phase, context);
-  const done = run.dryRun ? planned : await applyPhases(phases, context, input, planned);
-  return { host: { name: context.host.name, phases: done, ...(origins === undefined ? {} : { origins }) }, warnings, refusals };
+  const named = (done: readonly NamedPhasePlan[]): HostPlan => ({
+    name: context.host.name,
+    phases: done,
+    ...(origins === undefined ? {} : { origins }),
+  });
+  return {
+    host: named(planned),
+    warnings,
+    refusals,
+    apply: async (applyContext) => named(await applyPhases(phases, { ...applyContext, host }, input, planned)),
+  };
 }
 
 function selectPhases<Options, Input>(workflow: Workflow<Options, Input>, run: WorkflowRun): readonly Phase<Input>[] {

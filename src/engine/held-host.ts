@@ -1,0 +1,76 @@
+import type { Answer, Answers, Question, Questions } from '../core/facts/question.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Host } from '../ports/host.ts';
+
+/** A host whose answers are held while it is looked at: what several ask is asked once. */
+export interface HeldHost extends Host {
+  /** From now on answers are held. Those that are there and fresh count. */
+  hold(): void;
+  /** From now on every question goes to the host: who waits for something wants to know it anew. What was held is forgotten with the first of them. */
+  release(): void;
+}
+
+/** Answers older than this are asked for again when the host is looked at anew. */
+const FRESH_MS = 2_000;
+
+/**
+ * Holds answers from the first question on. With the first one all are asked that are known to come, so that a look takes one round trip; later looks ask again what
+ * was asked before. Whatever is done on the host makes all answers void.
+ * @param expected what will be asked in any case
+ */
+export function holdAnswers(host: Host, clock: Clock, expected: readonly Question[] = []): HeldHost {
+  const answers = new Map<string, Answer<Question>>();
+  const known = new Map(expected.map((question) => [keyOf(question), question]));
+  let holding = true;
+  let askedAt = 0;
+  const held: HeldHost = {
+    name: host.name,
+    hold: () => {
+      holding = true;
+      if (clock.now().getTime() - askedAt > FRESH_MS) answers.clear();
+    },
+    release: () => {
+      holding = false;
+    },
+    ask: async <Q extends Questions>(questions: Q, options?: Parameters<Host['ask']>[1]) => {
+      if (!holding) {
+        answers.clear();
+        return host.ask(questions, options);
+      }
+      const keys = new Map(Object.entries(questions).map(([name, question]) => [name, keyOf(question)]));
+      const missing = Object.values(questions).filter((question) => !answers.has(keyOf(question)));
+      if (missing.length > 0) {
+        const more = answers.size === 0 ? [...known.values()].filter((question) => !isCostly(question)) : [];
+        for (const question of missing) known.set(keyOf(question), question);
+        const batch = new Map([...missing, ...more].map((question) => [keyOf(question), question]));
+        const given = await host.ask(Object.fromEntries(batch), options);
+        if (answers.size === 0) askedAt = clock.now().getTime();
+        for (const key of batch.keys()) answers.set(key, given[key] as Answer<Question>);
+      }
+      return Object.fromEntries([...keys].map(([name, key]) => [name, answers.get(key)])) as Answers<Q>;
+    },
+    perform: (operations, options) => {
+      answers.clear();
+      return host.perform(operations, options);
+    },
+    close: () => host.close(),
+  };
+  HELD.add(held);
+  return held;
+}
+
+const HELD = new WeakSet<Host>();
+
+/** Whether answers of this host can be held. */
+export function isHeldHost(host: Host): host is HeldHost {
+  return HELD.has(host);
+}
+
+/** What runs with an input of its own runs for one question alone. */
+function isCostly(question: Question): boolean {
+  return question.kind === 'command' && question.stdin !== undefined;
+}
+
+function keyOf(question: Question): string {
+  return JSON.stringify(question);
+}
