@@ -1,6 +1,9 @@
+import { LOCK_FILE, REFUSED_EXIT } from '../core/commit/commit-program.ts';
+import { parseLockHolder, parseRecord } from '../core/commit/record.ts';
 import { AppError, type Problem } from '../core/errors.ts';
 import type { Answer, Answers, CommandFact, FileFact, HttpFact, Question } from '../core/facts/question.ts';
 import type { Operation } from '../core/plan/operation.ts';
+import { CommitGoneError, HostLockedError } from '../core/problems/commit.ts';
 import type { Host, PerformOptions } from '../ports/host.ts';
 import type { Transport } from '../ports/transport.ts';
 import { type Frame, INCOMPLETE_EXIT, renderOperations, renderQuestions, shellLoader, splitFrames } from './remote-program.ts';
@@ -73,9 +76,15 @@ async function perform(
   });
   const frames = splitFrames(result.stdout, program.nonce);
   const errors = splitFrames(result.stderr, program.nonce);
-  const failed = frames.findIndex((frame) => frame.exitCode !== 0);
-  if (failed >= 0)
-    throw operationFailed(transport.name, operations[failed] as Operation, decode(errors[failed]?.body) || decode(frames[failed]?.body));
+  const failed = frames.find((frame) => frame.exitCode !== 0);
+  if (failed !== undefined && operations[failed.index] !== undefined) {
+    const said = errors.find(({ index }) => index === failed.index);
+    throw operationFailed(transport.name, operations[failed.index] as Operation, {
+      exitCode: failed.exitCode,
+      stdout: decode(failed.body),
+      stderr: decode(said?.body),
+    });
+  }
   if (frames.length < operations.length) throw brokenOff(transport.name, result.exitCode, unmarked(result.stderr, program.nonce));
 }
 
@@ -186,8 +195,25 @@ const FAILURES: readonly { pattern: RegExp; code: string; mend: string }[] = [
   },
 ];
 
-function operationFailed(host: string, operation: Operation, stderr: string): AppError {
-  return failed(host, describeOperation(operation), stderr);
+function operationFailed(host: string, operation: Operation, { exitCode, stdout, stderr }: CommandFact): AppError {
+  const refused = exitCode === REFUSED_EXIT ? refusal(host, operation, stdout) : null;
+  return refused ?? failed(host, describeOperation(operation), stderr || stdout);
+}
+
+/** What the host says in place of doing it. */
+function refusal(host: string, operation: Operation, stdout: string): AppError | null {
+  switch (operation.kind) {
+    case 'take-lock': {
+      const holder = parseLockHolder(stdout);
+      return holder && new HostLockedError(host, holder);
+    }
+    case 'arm-revert':
+    case 'confirm-commit':
+    case 'revert-commit':
+      return new CommitGoneError(host, parseRecord(stdout), describeOperation(operation));
+    default:
+      return null;
+  }
 }
 
 function failed(host: string, what: string, stderr: string): AppError {
@@ -217,5 +243,15 @@ function describeOperation(operation: Operation): string {
       return `cannot unmount what is mounted below ${operation.path}`;
     case 'run':
       return `${operation.what ?? operation.argv.join(' ')} failed`;
+    case 'take-lock':
+      return `cannot take the lock ${LOCK_FILE}`;
+    case 'release-lock':
+      return `cannot release the lock ${LOCK_FILE}`;
+    case 'arm-revert':
+      return 'cannot have the host take the change back by itself (--no-confirm does without)';
+    case 'confirm-commit':
+      return 'cannot confirm the change';
+    case 'revert-commit':
+      return 'cannot take the change back';
   }
 }

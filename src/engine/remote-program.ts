@@ -1,7 +1,11 @@
+import { COMMIT_FUNCTIONS, unitsFunction } from '../core/commit/commit-program.ts';
+import type { LockRequest, RevertRequest } from '../core/commit/requests.ts';
+import { revertUnits } from '../core/commit/revert-script.ts';
 import type { Question } from '../core/facts/question.ts';
 import type { Operation } from '../core/plan/operation.ts';
+import { printable } from '../core/text/printable.ts';
 import { revealText } from '../core/text/secret.ts';
-import { SHELL_FUNCTIONS } from '../core/text/shell-program.ts';
+import { HTTP_FUNCTIONS, OPERATION_FUNCTIONS, QUESTION_FUNCTIONS, SHARED_FUNCTIONS } from '../core/text/shell-program.ts';
 import { quoteShell } from '../core/text/shell-quote.ts';
 
 /** Exit code of a program that did not arrive whole. */
@@ -29,19 +33,28 @@ export interface ProgramOptions {
  */
 export function renderQuestions(questions: readonly Question[], options: ProgramOptions): string {
   const lines = questions.map((question, index) => `${questionLines(question)}\nmark ${index} $?`);
-  return renderProgram([...lines, 'exit 0'], options);
+  const http = questions.some(({ kind }) => kind === 'http') ? HTTP_FUNCTIONS : '';
+  return renderProgram([...lines, 'exit 0'], QUESTION_FUNCTIONS + http, options);
 }
 
-/** The program that runs operations in order and stops at the first that fails. Framed like answers. */
+/**
+ * The program that runs operations in order and stops at the first that fails. Framed like answers. Files that follow each other are written as a group:
+ * when one cannot be written, none is.
+ */
 export function renderOperations(operations: readonly Operation[], options: ProgramOptions): string {
-  const lines = operations.map((operation, index) => `${operationLines(operation)}\nr=$?; mark ${index} $r; [ $r = 0 ] || exit 1`);
-  return renderProgram([...lines, 'exit 0'], options);
+  const lines = operations.map((operation, index) => {
+    if (operation.kind !== 'write-file') return `${operationLines(operation)}\nr=$?; mark ${index} $r; [ $r = 0 ] || exit 1`;
+    const isFirst = operations[index - 1]?.kind !== 'write-file';
+    const isLast = operations[index + 1]?.kind !== 'write-file';
+    return `${isFirst ? `w_begin ${index}\n` : ''}${stageLines(operation)}${isLast ? '\nw_commit' : ''}`;
+  });
+  return renderProgram([...lines, 'exit 0'], OPERATION_FUNCTIONS, options);
 }
 
-function renderProgram(lines: readonly string[], { nonce, rootDir }: ProgramOptions): string {
+function renderProgram(lines: readonly string[], functions: string, { nonce, rootDir }: ProgramOptions): string {
   // The environment variable lets a host that is only a directory (an image being built, the lab) say where its root is.
   const root = rootDir === null ? `R=\${KUBELETADM_ROOT-}; R=\${R%/}` : `R=${quoteShell(rootDir.replace(/\/+$/, ''))}`;
-  return [`B=${nonce}`, root, SHELL_FUNCTIONS, 'mark start 0', ...lines, `#end ${nonce}`].join('\n');
+  return [`B=${nonce}`, root, SHARED_FUNCTIONS, functions, 'mark start 0', ...lines, `#end ${nonce}`].join('\n');
 }
 
 function questionLines(question: Question): string {
@@ -61,14 +74,19 @@ function questionLines(question: Question): string {
   }
 }
 
-function operationLines(operation: Operation): string {
+type WriteFile = Extract<Operation, { kind: 'write-file' }>;
+
+/** Content goes as a word of the shell, or in base64 where it holds what no word can. */
+function stageLines({ path, content, mode, owner }: WriteFile): string {
+  const text = revealText(content);
+  const head = `w_stage ${quoteShell(path)} ${octal(mode)} ${quoteShell(owner)}`;
+  const size = Buffer.byteLength(text);
+  if ((text === '' || text.endsWith('\n')) && !text.includes('\0')) return `${head} plain ${size} ${quoteShell(text)}`;
+  return `${head} base64 ${size} ${HERE}\n${base64Lines(text)}${HERE_END}`;
+}
+
+function operationLines(operation: Exclude<Operation, WriteFile>): string {
   switch (operation.kind) {
-    case 'write-file': {
-      const text = revealText(operation.content);
-      const { encoding, lines } = heredoc(text);
-      const head = `w_file ${quoteShell(operation.path)} ${octal(operation.mode)} ${quoteShell(operation.owner)} ${encoding} ${Buffer.byteLength(text)}`;
-      return `${head} ${HERE}\n${lines}${HERE_END}`;
-    }
     case 'make-directory':
       return `w_directory ${quoteShell(operation.path)} ${octal(operation.mode)} ${quoteShell(operation.owner)}`;
     case 'remove-file':
@@ -81,7 +99,31 @@ function operationLines(operation: Operation): string {
       return `w_unmount ${quoteShell(operation.path)} ${quoteShell(operation.flags.join(' '))}`;
     case 'run':
       return `( ${operation.argv.map(quoteShell).join(' ')} ) </dev/null${okExits(operation.okExit)}`;
+    case 'take-lock':
+      return takeLock(operation.lock);
+    case 'release-lock':
+      return `k_release ${quoteShell(operation.id)}`;
+    case 'arm-revert':
+      return armRevert(operation.revert);
+    case 'confirm-commit':
+      return `g_confirm ${quoteShell(operation.id)}`;
+    case 'revert-commit':
+      return `g_revert ${quoteShell(operation.id)} ${quoteShell(printable(operation.why, MAX_REASON))}`;
   }
+}
+
+/** Of a reason that is kept on the host. */
+const MAX_REASON = 500;
+
+function takeLock({ owner, seconds, breaks }: LockRequest): string {
+  const taken = breaks.kind === 'id' ? breaks.id : breaks.kind;
+  const words = [owner.id, String(seconds), taken, printable(owner.name), String(owner.processId), printable(owner.machine)];
+  return `k_take ${words.map(quoteShell).join(' ')}`;
+}
+
+function armRevert({ id, timeoutSeconds, owner, paths, units, reload }: RevertRequest): string {
+  const words = [id, String(timeoutSeconds), printable(owner), reload ? '1' : '0', ...paths, '--', ...units];
+  return `${unitsFunction(revertUnits(timeoutSeconds, paths))}g_arm ${words.map(quoteShell).join(' ')}`;
 }
 
 function okExits(okExit: readonly number[] | undefined): string {
@@ -96,8 +138,11 @@ const HERE = `<<'${HERE_END}'`;
 function heredoc(text: string): { encoding: 'plain' | 'base64'; lines: string } {
   const plain = (text === '' || text.endsWith('\n')) && !/[\0\r]|^EOF_KUBELETADM$/m.test(text);
   if (plain) return { encoding: 'plain', lines: text };
-  const wrapped = Buffer.from(text, 'utf8').toString('base64').replace(/.{76}/g, '$&\n');
-  return { encoding: 'base64', lines: `${wrapped}\n` };
+  return { encoding: 'base64', lines: base64Lines(text) };
+}
+
+function base64Lines(text: string): string {
+  return `${Buffer.from(text, 'utf8').toString('base64').replace(/.{76}/g, '$&\n')}\n`;
 }
 
 /** Permission bits as chmod and people write them: `0644`. */
@@ -106,12 +151,14 @@ function octal(mode: number): string {
 }
 
 export interface Frame {
+  /** Of the question or operation. */
+  readonly index: number;
   readonly body: Uint8Array;
   readonly exitCode: number | null;
 }
 
 /**
- * Cuts framed output into the answers' bodies, by index. What comes before the start mark (banners, motd) is dropped.
+ * Cuts framed output into the answers' bodies, in the order they ended. What comes before the start mark (banners, motd) is dropped.
  * @returns as many frames as ended; the program broke off after the last one
  */
 export function splitFrames(output: Uint8Array, nonce: string): readonly Frame[] {
@@ -124,7 +171,8 @@ export function splitFrames(output: Uint8Array, nonce: string): readonly Frame[]
     const lineEnd = buffer.indexOf(0x0a, at + 1);
     if (lineEnd < 0) return frames;
     const [, index, code] = buffer.toString('latin1', at + 1, lineEnd).split(' ');
-    if (index !== 'start') frames.push({ body: buffer.subarray(from, at), exitCode: code === undefined ? null : Number(code) });
+    if (index !== 'start')
+      frames.push({ index: Number(index), body: buffer.subarray(from, at), exitCode: code === undefined ? null : Number(code) });
     from = lineEnd + 1;
   }
 }

@@ -373,6 +373,17 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         expect(readdirSync(at('/etc/kubernetes'))).toEqual(['kubelet.conf']);
       });
 
+      it('writes the same path twice, the last one stays', async () => {
+        await host.perform([write('/f', 'one\n'), write('/g'), write('/f', 'two\n', 0o600)]);
+        expect([readFileSync(at('/f'), 'utf8'), statSync(at('/f')).mode & 0o777]).toEqual(['two\n', 0o600]);
+        expect(readdirSync(root).sort()).toEqual(['f', 'g']);
+      });
+
+      it.each([0o644, 0o640, 0o600, 0o400, 0o755, 0o666, 0o000])('gives mode %o', async (mode) => {
+        await host.perform([write('/f', 'x\n', mode)]);
+        expect(statSync(at('/f')).mode & 0o7777).toBe(mode);
+      });
+
       it('makes missing parents, open to all to look into', async () => {
         await host.perform([write('/a/b/c/f', 'x', 0o600)]);
         expect(['/a', '/a/b', '/a/b/c'].map((path) => statSync(at(path)).mode & 0o777)).toEqual([0o755, 0o755, 0o755]);
@@ -531,6 +542,35 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         });
         expect(done).toEqual([0, 1]);
         expect(readdirSync(root).sort()).toEqual(['1', 'file']);
+      });
+
+      it('writes no file of a group where one cannot be written', async () => {
+        put('/file');
+        put('/old', 'old\n');
+        const done: number[] = [];
+        const operations = [write('/old', 'new\n'), write('/1'), write('/file/below'), write('/4')];
+        await expect(host.perform(operations, { onDone: (index) => done.push(index) })).rejects.toMatchObject({
+          message: expect.stringMatching(/^local: cannot write \/file\/below: .*(File exists|Not a directory)/),
+        });
+        expect(done).toEqual([]);
+        expect(readdirSync(root).sort()).toEqual(['file', 'old']);
+        expect(readFileSync(at('/old'), 'utf8')).toBe('old\n');
+      });
+
+      it('tells which files of a group were renamed before one could not be', async (context) => {
+        if (!isRoot) context.skip('only root may mount');
+        put('/mounted');
+        execFileSync('mount', ['--bind', at('/mounted'), at('/mounted')]);
+        try {
+          const done: number[] = [];
+          await expect(
+            host.perform([write('/1'), write('/mounted'), write('/3')], { onDone: (index) => done.push(index) }),
+          ).rejects.toMatchObject({ message: expect.stringContaining('cannot write /mounted: ') });
+          expect(done).toEqual([0]);
+          expect(readdirSync(root).sort()).toEqual(['1', 'mounted']);
+        } finally {
+          execFileSync('umount', [at('/mounted')]);
+        }
       });
 
       it('tells each operation once when all go well', async () => {

@@ -11,10 +11,11 @@ export interface Shell {
   options(directory: string): ShellOptions;
 }
 
-/** The shells a host may have as `/bin/sh`: dash (Debian), bash (RHEL), busybox with nothing but its own tools (Alpine, small images). */
+/** The shells a host may have as `/bin/sh`: dash (Debian), bash (RHEL), mksh (no printf of its own), busybox with nothing but its own tools (Alpine, small images). */
 export const SHELLS: readonly Shell[] = [
   { name: 'dash', missing: missing('/bin/dash'), options: () => ({ shell: ['/bin/dash'] }) },
   { name: 'bash as sh', missing: missing('/bin/bash'), options: () => ({ shell: ['/bin/bash'], argv0: 'sh' }) },
+  { name: 'mksh', missing: missing('/bin/mksh'), options: () => ({ shell: ['/bin/mksh'] }) },
   {
     name: 'busybox',
     missing: missing(busyboxPath()),

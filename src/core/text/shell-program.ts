@@ -1,5 +1,7 @@
 /**
- * The shell functions a remote program starts with. Plain POSIX sh, nothing to install: what they call is in coreutils and in busybox.
+ * The shell functions of remote programs. Plain POSIX sh, nothing to install: what they call is in coreutils and in busybox. A process is what costs
+ * most on a host, so they prefer what is built into the shell, and one call for many files.
+ *
  * `$R` stands before every path: empty on a host, a directory when files are staged into one. `at` follows symbolic links as a host whose root is `$R`
  * would, so that a link in an image (`/var/lib/kubelet -> /data`) never leads out of it; `below` does so for all but the last step. The running system's
  * /proc is left to the kernel: /proc/self read by another process names that process.
@@ -7,7 +9,7 @@
  * Each answer ends with a mark on both streams, so that banners of a login shell, files without a final newline and binary content can't be
  * mistaken for something else; the mark's nonce is new for every program.
  */
-export const SHELL_FUNCTIONS = `
+export const SHARED_FUNCTIONS = `
 LC_ALL=C TZ=UTC; export LC_ALL TZ; umask 022
 nl='
 '
@@ -29,6 +31,10 @@ at() {
   done
 }
 below() { at "\${1%/*}" && p=$p/\${1##*/}; }
+`.trimStart();
+
+/** What answers questions; all but HTTP. */
+export const QUESTION_FUNCTIONS = `
 hidden() {
   if [ "$U" = 0 ]; then return 1; fi
   case $(ls -d -- "$1" 2>&1) in *'ermission denied'*) echo "$1: Permission denied" >&2;; *) return 1;; esac
@@ -51,6 +57,9 @@ q_list() {
   at "$1" || return 1
   if [ -d "$p/" ]; then echo directory; ls -1A -- "$p/"; elif hidden "$p"; then return 1; else echo absent; fi
 }
+`.trimStart();
+
+export const HTTP_FUNCTIONS = `
 q_http() {
   u=$1; h=\${u#http://}; a=\${h%%/*}; q=/; case $h in */*) q=/\${h#*/};; esac; n=\${a%:*}; n=\${n#[}; n=\${n%]}
   if command -v curl >/dev/null; then
@@ -77,20 +86,59 @@ try:
 except Exception as e: print("error %s" % e)' "$n" "\${a##*:}" "$q" "$2"
   else echo 'error the host has neither curl, bash, wget nor python3'; fi
 }
-flush() { sync -- "$1" 2>/dev/null || sync; }
+`.trimStart();
+
+/**
+ * What performs operations. Files are written in groups: all of a group are there under temporary names, whole, flushed and with their modes, before the
+ * first is renamed. When one cannot be written none is; the mark of a file comes when its name and those of the others are flushed.
+ */
+export const OPERATION_FUNCTIONS = `
+flush() { sync -- "$@" 2>/dev/null || sync; }
 own() { if [ "$U" = 0 ]; then chown -- "$1" "$2"; fi; }
-whole() { w=$(wc -c <"$1"); if [ "$w" -ne "$2" ]; then echo "$1: $((w)) of $2 bytes could be written" >&2; return 1; fi; }
-w_file() {
-  at "$1" || return 1
-  if [ -e "$p" ] && [ ! -f "$p" ]; then echo "$p: not a regular file" >&2; return 1; fi
-  d=\${p%/*}; d=\${d:-/}; b=\${p##*/}; t=$d/.$b.kubeletadm.$$
-  mkdir -p -- "$d" || return 1
-  rm -f -- "$d/.$b.kubeletadm".*
-  if ! { (umask 077; if [ "$4" = base64 ]; then base64 -d; else cat; fi >"$t") && whole "$t" "$5" && own "$3" "$t" && chmod -- "$2" "$t" && flush "$t" && mv -f -- "$t" "$p"; }; then
-    rm -f -- "$t"; return 1
-  fi
-  if [ -z "$R" ] && command -v restorecon >/dev/null; then restorecon -- "$p" 2>/dev/null; fi
-  flush "$d"
+if PATH=/nonexistent printf '' 2>/dev/null; then text() { printf %s "$1"; }; else text() { [ -z "$1" ] || cat <<E_O_T
+\${1%"$nl"}
+E_O_T
+}; fi
+w_begin() { N=0 D=0 I=$1; }
+w_fail() {
+  while [ $D -lt $N ]; do eval "rm -f -- \\"\\$t_$D\\""; D=$((D + 1)); done
+  mark $((I + $1)) 1; exit 1
+}
+w_stage() {
+  at "$1" || w_fail $N
+  if [ -e "$p" ] && [ ! -f "$p" ]; then echo "$p: not a regular file" >&2; w_fail $N; fi
+  d=\${p%/*}; d=\${d:-/}; b=$d/.\${p##*/}.kubeletadm; t=$b.$$.$N; i=$N
+  if [ ! -d "$d" ]; then mkdir -p -- "$d" || w_fail $N; fi
+  for o in "$b".*; do case $o in "$b.$$".*) ;; *) if [ -e "$o" ]; then rm -f -- "$o"; fi;; esac; done
+  eval "p_$N=\\$p t_$N=\\$t d_$N=\\$d m_$N=\\$2 s_$N=\\$5"; N=$((N + 1))
+  r=0; case $2 in 0644) umask 133;; 0640) umask 137;; *) umask 177;; esac
+  if [ "$4" = base64 ]; then base64 -d; else text "$6"; fi >"$t" || r=1
+  umask 022
+  if [ $r = 1 ]; then if [ -e "$t" ]; then echo "$t: $(($(wc -c <"$t"))) of $5 bytes could be written" >&2; fi; w_fail $i; fi
+  if [ "$3" = root:root ] && [ -O "$t" ] && [ -G "$t" ]; then return 0; fi
+  own "$3" "$t" || w_fail $i
+}
+w_commit() {
+  set --; n=0; while [ $n -lt $N ]; do eval "set -- \\"\\$@\\" \\"\\$t_$n\\""; n=$((n + 1)); done
+  f=$(stat -c '%s %a' -- "$@") || w_fail 0
+  n=0
+  while [ $n -lt $N ]; do
+    l=\${f%%"$nl"*}; f=\${f#*"$nl"}; eval "t=\\$t_$n s=\\$s_$n m=\\$m_$n"
+    if [ "\${l% *}" != "$s" ]; then echo "$t: \${l% *} of $s bytes could be written" >&2; w_fail $n; fi
+    if [ "\${l#* }" -ne "$m" ]; then chmod -- "$m" "$t" || w_fail $n; fi
+    n=$((n + 1))
+  done
+  flush "$@"
+  set --
+  while [ $D -lt $N ]; do
+    eval "p=\\$p_$D t=\\$t_$D d=\\$d_$D"
+    mv -f -- "$t" "$p" || break
+    if [ -z "$R" ] && command -v restorecon >/dev/null; then restorecon -- "$p" 2>/dev/null; fi
+    set -- "$@" "$d"; D=$((D + 1))
+  done
+  n=$D; if [ $n -gt 0 ]; then flush "$@"; fi
+  i=0; while [ $i -lt $n ]; do mark $((I + i)) 0; i=$((i + 1)); done
+  if [ $n -lt $N ]; then w_fail $n; fi
 }
 w_directory() { at "$1" || return 1; if [ ! -d "$p" ]; then mkdir -p -- "$p" || return 1; fi; chmod -- "$2" "$p" && own "$3" "$p" && flush "$p"; }
 w_remove() { below "$1" || return 1; rm -f -- "$p" || return 1; if [ -d "\${p%/*}" ]; then flush "\${p%/*}"; fi; }
