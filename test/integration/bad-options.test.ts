@@ -28,7 +28,7 @@ describe('options that cannot be meant so', () => {
     [
       'a CA that is none',
       JOIN,
-      `--ca-cert ${noCertificate}: there is no PEM certificate in it. Give the CA of the cluster (on a control plane: /etc/kubernetes/pki/ca.crt). [USAGE]`,
+      `discovery: ${noCertificate}: it holds no certificates, or one that cannot be read. Take /etc/kubernetes/pki/ca.crt of a control plane. [DISCOVERY_NO_CA]`,
     ],
   ])('%s', async (_, argv, line) => {
     expect(await runCommand(argv)).toEqual({ code: 2, stdout: '', stderr: `${line}\n` });
@@ -49,7 +49,7 @@ describe('options that cannot be meant so', () => {
 
   it('a phase there is not', async () => {
     const { code, stderr } = await runCommand(['reset', 'phase', 'nope', '--force', '--rootfs', directory]);
-    expect([code, stderr]).toEqual([2, 'reset has no phase nope. Its phases are preflight, cleanup-node. [USAGE]\n']);
+    expect([code, stderr]).toEqual([2, 'reset has no phase nope. Its phases are preflight, delete-node, cleanup-node, leftovers. [USAGE]\n']);
   });
 
   it('two things on standard input', async () => {
