@@ -34,5 +34,6 @@ function describeQuestion(question: Question): string {
 }
 
 function describeOperation(operation: Operation): string {
-  return operation.kind === 'run' ? `runs ${operation.argv.join(' ')}` : `${operation.kind} ${operation.path}`;
+  if (operation.kind === 'run') return `runs ${operation.argv.join(' ')}`;
+  return 'path' in operation ? `${operation.kind} ${operation.path}` : operation.kind;
 }

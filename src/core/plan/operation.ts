@@ -1,3 +1,4 @@
+import type { LockRequest, RevertRequest } from '../commit/requests.ts';
 import type { SensitiveText } from '../text/secret.ts';
 
 /**
@@ -25,4 +26,17 @@ export type Operation =
       readonly okExit?: readonly number[];
       /** Names it in messages; default: the argv. */
       readonly what?: string;
-    };
+    }
+  /** Refuses (HostLockedError) what comes after it where somebody else holds the lock of the host. */
+  | { readonly kind: 'take-lock'; readonly lock: LockRequest }
+  /** Nothing is done where it is not that owner's. */
+  | { readonly kind: 'release-lock'; readonly id: string }
+  /**
+   * Keeps what is there and has systemd put it back unless that is called off in time, over a reboot too. Refused (CommitGoneError) while something is being put
+   * back. Where a change waits already this one joins it.
+   */
+  | { readonly kind: 'arm-revert'; readonly revert: RevertRequest }
+  /** Keeps the changes; refused (CommitGoneError) when that one does not wait any more. */
+  | { readonly kind: 'confirm-commit'; readonly id: string }
+  /** Puts back what was before, and waits for it; refused as the former. */
+  | { readonly kind: 'revert-commit'; readonly id: string; readonly why: string };

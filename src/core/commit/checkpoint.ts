@@ -1,0 +1,45 @@
+import type { HostChange } from '../plan/change.ts';
+
+/** What has to be kept so that changes can be taken back. */
+export interface Checkpoint {
+  readonly paths: readonly string[];
+  readonly units: readonly string[];
+  readonly reload: boolean;
+}
+
+/**
+ * What has to be kept of a host before these changes are made.
+ * @returns null when they can't be taken back by files and units: something is emptied, unmounted or removed for good
+ */
+export function checkpointOf(changes: readonly HostChange[]): Checkpoint | null {
+  const paths: string[] = [];
+  const units: string[] = [];
+  let reload = false;
+  for (const change of changes) {
+    switch (change.kind) {
+      case 'write-file':
+      case 'make-directory':
+      case 'remove-file':
+        paths.push(change.path);
+        break;
+      case 'move-file':
+        paths.push(change.path, change.to);
+        break;
+      case 'enable-unit':
+      case 'restart-unit':
+      case 'stop-unit':
+        units.push(change.unit);
+        break;
+      case 'daemon-reload':
+        reload = true;
+        break;
+      case 'empty-directory':
+      case 'unmount-below':
+      case 'remove-pods':
+        return null;
+    }
+  }
+  // A line of the checkpoint's list is a path.
+  if (paths.some((path) => path.includes('\n'))) return null;
+  return { paths: [...new Set(paths)], units: [...new Set(units)], reload };
+}

@@ -1,0 +1,129 @@
+import { COMMIT_DIRECTORY, REVERT_SCRIPT, REVERT_UNIT } from './revert-script.ts';
+
+/** Exit code of what was refused; the reason is a record on stdout. */
+export const REFUSED_EXIT = 75;
+
+/** One writer per host: who works on it. Gone with a reboot. */
+export const LOCK_FILE = '/run/kubeletadm.lock';
+
+/**
+ * Shell functions of a remote program that takes the lock of a host, arms a revert, confirms or reverts. They build on those every program starts with
+ * (`at`, `below`, `flush`, `$R`).
+ *
+ * A lock is a file that is there whole or not at all: it is linked into its place. It ends with the boot it was taken in, and with its time, which is counted by
+ * the uptime and so by no clock that is set.
+ *
+ * Arming makes first what cleans up at the next boot (script, units, the link of the boot unit), then the copies, and by one rename what counts as armed. Only
+ * then the timer is started, and only when it runs the program goes on to what it may change. Each is on disk before the next begins. Where a change waits for its
+ * confirmation already, this one becomes part of it: what is kept of a file stays what was kept first.
+ */
+export const COMMIT_FUNCTIONS = `
+told() { sed -n "s/^$1 //p" "$2" 2>/dev/null; }
+boot_id() { cat /proc/sys/kernel/random/boot_id; }
+k_take() { (
+  L=$R${LOCK_FILE}; n=$L.$$; b=$(boot_id); read -r up _ </proc/uptime; up=\${up%%.*}
+  mkdir -p -- "\${L%/*}" && printf 'id %s\\nowner %s\\nprocess %s\\nmachine %s\\nboot %s\\nsince %s\\nends %s\\nseconds %s\\n' "$1" "$4" "$5" "$6" "$b" "$(date +%s)" $((up + $2)) "$2" >"$n" || exit 1
+  i=0
+  until ln -- "$n" "$L" 2>/dev/null; do
+    h=$(told id "$L")
+    if [ "$h" = "$1" ]; then mv -f -- "$n" "$L"; exit; fi
+    if [ -e "$L" ]; then
+      e=$(told ends "$L")
+      if [ "$3" != any ] && [ "$3" != "$h" ] && [ "$(told boot "$L")" = "$b" ] && [ "\${e:-0}" -ge "$up" ]; then cat -- "$L"; printf 'left %s\\n' $((e - up)); rm -f -- "$n"; exit ${REFUSED_EXIT}; fi
+      # Only one of those who find it stale may take it away, and only while it is that one.
+      if mkdir -- "$L.break" 2>/dev/null; then if [ "$(told id "$L")" = "$h" ]; then rm -f -- "$L"; fi; rmdir -- "$L.break"; else sleep 1; fi
+    fi
+    i=$((i + 1))
+    if [ $i = 10 ]; then rmdir -- "$L.break" 2>/dev/null; fi
+    if [ $i -ge 20 ]; then ln -- "$n" "$L"; rm -f -- "$n"; exit 1; fi
+  done
+  rm -f -- "$n"
+); }
+k_release() { if [ "$(told id "$R${LOCK_FILE}")" = "$1" ]; then rm -f -- "$R${LOCK_FILE}"; fi; }
+g_tell() {
+  for s in reverting commit reverted; do
+    if [ -f "$D/$s/record" ]; then printf 'state %s\\n' "$s"; cat -- "$D/$s/record"; return; fi
+  done
+  echo 'state none'
+}
+g_unit() { cat >"$S/$1" && chmod 644 -- "$S/$1" && flush "$S/$1"; }
+g_install() {
+  (umask 022; mkdir -p -- "$S" "\${D%/*}") && mkdir -p -- "$D" && chmod 700 -- "$D" && flush "\${D%/*}" && cat >"$D/revert.new" <<'EOF_REVERT' && flush "$D/revert.new" && mv -f -- "$D/revert.new" "$D/revert" && flush "$D" || return 1
+${REVERT_SCRIPT}EOF_REVERT
+  g_units && mkdir -p -- "$S/kubelet.service.wants" && chmod 755 -- "$S/kubelet.service.wants" && ln -sf ../${REVERT_UNIT}-boot.service "$S/kubelet.service.wants/${REVERT_UNIT}-boot.service" && flush "$S/kubelet.service.wants" "$S"
+}
+g_note() {
+  if cut -d'|' -f4- <"$N/manifest.new" | grep -qxF -- "$4"; then return 0; fi
+  printf '%s|%s|%s|%s\\n' "$1" "$2" "$3" "$4" >>"$N/manifest.new"
+}
+g_keep() {
+  c=$I-$k; k=$((k + 1))
+  if [ -f "$p" ]; then cp -p -- "$p" "$N/files/$c" && flush "$N/files/$c" && g_note f "$c" '' "\${p#"$R"}"
+  elif [ -d "$p" ]; then g_note d "$(stat -c %a -- "$p")" "$(stat -c %u:%g -- "$p")" "\${p#"$R"}"
+  elif [ -e "$p" ]; then echo "$p: neither a file nor a directory" >&2; return 1
+  else
+    d=\${p%/*}; g_note a '' '' "\${p#"$R"}" || return 1
+    while [ -n "\${d#"$R"}" ] && [ ! -e "$d" ]; do g_note n '' '' "\${d#"$R"}" && d=\${d%/*} || return 1; done
+  fi
+}
+g_path() {
+  below "$1" || return 1
+  if [ -L "$p" ]; then
+    c=$I-$k; k=$((k + 1))
+    readlink -- "$p" >"$N/files/$c" && flush "$N/files/$c" && g_note l "$c" '' "\${p#"$R"}" && at "$1" || return 1
+  fi
+  g_keep
+}
+g_checkpoint() {
+  g_record "$N" || return 1
+  if [ -f "$N/manifest" ]; then cat -- "$N/manifest" >"$N/manifest.new"; else : >"$N/manifest.new"; fi || return 1
+  k=0
+  for f in "$@"; do if [ "$f" != -- ]; then g_path "$f" || return 1; continue; fi; break; done
+  while [ "$1" != -- ]; do shift; done; shift
+  for f in "$@"; do
+    g_note u "$(systemctl is-active "$f" 2>/dev/null)" "$(systemctl is-enabled "$f" 2>/dev/null)" "$f" || return 1
+  done
+  if [ "$W" = 1 ]; then g_note r '' '' '' || return 1; fi
+  flush "$N/manifest.new" "$N/files" && mv -f -- "$N/manifest.new" "$N/manifest" && flush "$N"
+}
+g_record() {
+  printf 'id %s\\nowner %s\\narmed %s\\ntimeout %s\\nboot %s\\n' "$I" "$O" "$(date +%s)" "$T" "$(boot_id)" >"$1/record.new" && flush "$1/record.new" && mv -f -- "$1/record.new" "$1/record"
+}
+g_timer() {
+  case $(systemctl show ${REVERT_UNIT}.timer -p NeedDaemonReload) in *=yes) systemctl daemon-reload || return 1;; esac
+  systemctl restart ${REVERT_UNIT}.timer && systemctl is-active --quiet ${REVERT_UNIT}.timer
+}
+g_arm() { (
+  umask 077; I=$1; T=$2; O=$3; W=$4; shift 4
+  D=$R${COMMIT_DIRECTORY}; S=$R/etc/systemd/system; C=$D/commit
+  if [ -d "$D/reverting" ]; then g_tell; exit ${REFUSED_EXIT}; fi
+  if [ -d "$C" ]; then
+    N=$C; g_install && g_timer && g_checkpoint "$@" && flush "$C" && [ -d "$C" ]
+    exit
+  fi
+  N=$D/new
+  if g_install && rm -rf -- "$N" "$D/confirmed" && mkdir -- "$N" "$N/files" && g_checkpoint "$@" && mv -- "$N" "$C" && flush "$D" && g_timer; then exit 0; fi
+  # Nothing was changed yet.
+  if [ -d "$C" ]; then mv -- "$C" "$D/confirmed"; fi; rm -rf -- "$N"
+  if [ -f "$D/revert" ]; then sh "$D/revert" timer >/dev/null 2>&1; else rmdir -- "$D"; fi
+  exit 1
+); }
+g_confirm() {
+  D=$R${COMMIT_DIRECTORY}
+  if [ -f "$D/revert" ] && sh "$D/revert" confirm "$1"; then return 0; fi
+  g_tell; return ${REFUSED_EXIT}
+}
+g_revert() {
+  D=$R${COMMIT_DIRECTORY}; s=$D/commit; if [ -d "$D/reverting" ]; then s=$D/reverting; fi
+  if [ "$(told id "$s/record")" != "$1" ]; then g_tell; return ${REFUSED_EXIT}; fi
+  (umask 077; printf '%s\\n' "$2" >"$s/why") 2>/dev/null
+  systemctl start ${REVERT_UNIT}.service || return 1
+  if [ "$(told id "$D/reverted/record")" != "$1" ]; then g_tell; return ${REFUSED_EXIT}; fi
+}
+`.trimStart();
+
+/** The function that writes the units, for these texts by file name. */
+export function unitsFunction(units: Readonly<Record<string, string>>): string {
+  const writes = Object.entries(units).map(([name, text]) => `g_unit ${name} <<'EOF_UNIT' || return 1\n${text}EOF_UNIT\n`);
+  return `g_units() {\n${writes.join('')}}\n`;
+}

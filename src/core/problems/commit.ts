@@ -1,0 +1,58 @@
+import type { CommitRecord, LockHolder } from '../commit/record.ts';
+import { revertsAt } from '../commit/record.ts';
+import { AppError } from '../errors.ts';
+
+/** Somebody else works on the host. `holder` goes along, so that a run of one's own that has ended can be told from others. */
+export class HostLockedError extends AppError {
+  readonly holder: LockHolder;
+
+  constructor(host: string, holder: LockHolder) {
+    const since = holder.since === 0 ? '' : ` since ${utc(holder.since)}`;
+    const message = `${holder.name} (process ${holder.processId}) works on this host${since}`;
+    const mend = `Wait until that run ends, at most ${holder.secondsLeft} s; or take its lock away with --break-lock if it is no more`;
+    super({ host, code: 'HOST_LOCKED', message, mend });
+    this.holder = holder;
+  }
+}
+
+/** What was to be confirmed or taken back is not there as it should be. `record`: what is there. */
+export class CommitGoneError extends AppError {
+  readonly record: CommitRecord | null;
+
+  constructor(host: string, record: CommitRecord | null, what: string) {
+    super({ host, code: 'COMMIT_GONE', message: `${what}: ${describeCommit(record)}`, mend: 'See kubeletadm fleet status' });
+    this.record = record;
+  }
+}
+
+/** A change that waits, or was taken back, in words; for null that there is none. */
+export function describeCommit(record: CommitRecord | null): string {
+  if (record === null) return 'no change waits for a confirmation there';
+  const change = `the change of ${record.owner || 'somebody'} of ${utc(record.armedAt)}`;
+  switch (record.state) {
+    case 'armed':
+      return `${change} is not confirmed and goes back at ${utc(revertsAt(record))}`;
+    case 'reverting':
+      return `${change} is being taken back`;
+    case 'reverted':
+      return `${change} was taken back${record.revertedAt === null ? '' : ` at ${utc(record.revertedAt)}`}: ${record.why ?? 'nobody said why'}${record.trouble === null ? '' : `; ${record.trouble}`}`;
+  }
+}
+
+/** Unix seconds as people write them. */
+function utc(seconds: number): string {
+  return `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`;
+}
+
+/** The host took the change back before it was confirmed. Never a success. */
+export function commitReverted(host: string, record: CommitRecord): AppError {
+  const mend = 'Its kubelet has the files from before. Mend the cause, then run the same command again';
+  return new AppError({ host, code: 'COMMIT_REVERTED', message: describeCommit(record), mend }, { exitCode: 5 });
+}
+
+/** The change is not confirmed, and the host can't be asked what became of it. */
+export function commitUnknown(host: string, secondsLeft: number): AppError {
+  const when = secondsLeft > 0 ? `in ${secondsLeft} s` : 'by now';
+  const message = `the change is not confirmed, and the host can't be reached: it goes back to the files from before by itself ${when}`;
+  return new AppError({ host, code: 'COMMIT_UNCONFIRMED', message, mend: 'Look at it with kubeletadm fleet status when it answers again' });
+}
