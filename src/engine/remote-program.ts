@@ -48,8 +48,17 @@ export function renderOperations(operations: readonly Operation[], options: Prog
     const isLast = operations[index + 1]?.kind !== 'write-file';
     return `${isFirst ? `w_begin ${index}\n` : ''}${stageLines(operation)}${isLast ? '\nw_commit' : ''}`;
   });
-  return renderProgram([...lines, 'exit 0'], OPERATION_FUNCTIONS, options);
+  const commits = operations.some(({ kind }) => COMMIT_KINDS.has(kind));
+  return renderProgram([...lines, 'exit 0'], commits ? OPERATION_FUNCTIONS + COMMIT_FUNCTIONS : OPERATION_FUNCTIONS, options);
 }
+
+const COMMIT_KINDS: ReadonlySet<Operation['kind']> = new Set([
+  'take-lock',
+  'release-lock',
+  'arm-revert',
+  'confirm-commit',
+  'revert-commit',
+]);
 
 function renderProgram(lines: readonly string[], functions: string, { nonce, rootDir }: ProgramOptions): string {
   // The environment variable lets a host that is only a directory (an image being built, the lab) say where its root is.
