@@ -4,8 +4,10 @@ import { systemClock } from './adapters/clock-system.ts';
 import { listFiles, localInput, makeTemporaryDirectory, removeTemporaryDirectory, writeLocalFile } from './adapters/input-local.ts';
 import { jsonReporter } from './adapters/reporter-json.ts';
 import { textReporter } from './adapters/reporter-text.ts';
+import type { SshOverrides } from './core/ssh/resolve-target.ts';
 import { revealText } from './core/text/secret.ts';
 import type { Host } from './ports/host.ts';
+import type { HostKeys } from './ports/host-keys.ts';
 import type { HostTarget, Output, Services, SshOptions } from './ports/services.ts';
 import type { Transport } from './ports/transport.ts';
 import { loadTemplates } from './template-files.ts';
@@ -48,6 +50,9 @@ export function createServices(environment: Environment): Services {
     reporter: ({ format, verbosity }) =>
       format === 'json' ? jsonReporter(output, systemClock, verbosity) : textReporter(output, verbosity),
     connectHost: (target) => connectHost(target, environment, output),
+    openHostKeys: (ssh) => openHostKeys(ssh, environment),
+    readSshConfig: async (configFile) =>
+      (await (await import('./adapters/ssh-config.ts')).loadSshConfig({ variables: env, configFile: resolve(configFile) })).files,
     connectCluster: async ({ kubeconfig, file, context }) => {
       const { kubeCluster } = await import('./adapters/cluster-kube.ts');
       return kubeCluster({ kubeconfig: { text: revealText(kubeconfig), file }, env, ...(context === undefined ? {} : { context }) });
@@ -70,6 +75,31 @@ async function localHost(target: HostTarget): Promise<Transport> {
   return localTransport(target.rootDir === undefined ? {} : { name: target.rootDir });
 }
 
+/** What the command line says of all hosts. */
+function sshOverrides(ssh: SshOptions): SshOverrides {
+  return {
+    identityFiles: ssh.identityFiles ?? [],
+    ...(ssh.knownHostsFile === undefined ? {} : { userKnownHostsFiles: [resolve(ssh.knownHostsFile)] }),
+    ...(ssh.acceptNewHostKeys === true ? { strictHostKeyChecking: 'accept-new' as const } : {}),
+    ...(ssh.connectTimeoutMs === undefined ? {} : { connectTimeoutMs: ssh.connectTimeoutMs }),
+  };
+}
+
+async function openHostKeys(ssh: SshOptions, { env }: Environment): Promise<HostKeys> {
+  const [{ loadSshConfig }, { knownHostsStore }, { sshHostKeys }] = await Promise.all([
+    import('./adapters/ssh-config.ts'),
+    import('./adapters/known-hosts.ts'),
+    import('./adapters/ssh/host-keys.ts'),
+  ]);
+  const config = await loadSshConfig({ variables: env, ...(ssh.configFile === undefined ? {} : { configFile: ssh.configFile }) });
+  const { passphrase } = ssh;
+  return sshHostKeys(config, sshOverrides(ssh), {
+    hostKeys: knownHostsStore(),
+    ...(ssh.password === undefined ? {} : { password: ssh.password }),
+    ...(passphrase === undefined ? {} : { askPassphrase: async () => passphrase }),
+  });
+}
+
 async function sshHost(address: string, ssh: SshOptions, { env }: Environment, output: Output): Promise<Transport> {
   const [{ loadSshConfig }, { resolveSshTarget }, { sshTransport }, { knownHostsStore }, { asRoot }, { formatProblem }] = await Promise.all(
     [
@@ -82,12 +112,7 @@ async function sshHost(address: string, ssh: SshOptions, { env }: Environment, o
     ],
   );
   const config = await loadSshConfig({ variables: env, ...(ssh.configFile === undefined ? {} : { configFile: ssh.configFile }) });
-  const target = resolveSshTarget(address, config, {
-    identityFiles: ssh.identityFiles ?? [],
-    ...(ssh.knownHostsFile === undefined ? {} : { userKnownHostsFiles: [resolve(ssh.knownHostsFile)] }),
-    ...(ssh.acceptNewHostKeys === true ? { strictHostKeyChecking: 'accept-new' as const } : {}),
-    ...(ssh.connectTimeoutMs === undefined ? {} : { connectTimeoutMs: ssh.connectTimeoutMs }),
-  });
+  const target = resolveSshTarget(address, config, sshOverrides(ssh));
   const { passphrase } = ssh;
   const transport = sshTransport(target, {
     hostKeys: knownHostsStore(),

@@ -40,6 +40,7 @@ export function localInput(stdin: NodeJS.ReadableStream): InputFiles {
       return files;
     },
     exists: async (path) => (await stat(path).catch(() => null)) !== null,
+    isDirectory: async (path) => (await stat(path).catch(() => null))?.isDirectory() === true,
   };
 }
 

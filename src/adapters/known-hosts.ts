@@ -10,6 +10,7 @@ import {
   type KnownHostsEntry,
   knownHostsNames,
   parseKnownHosts,
+  pinKnownHosts,
   renderKnownHostsLine,
 } from '../core/ssh/known-hosts.ts';
 import type { SshTarget } from '../core/ssh/target.ts';
@@ -22,16 +23,21 @@ export function knownHostsStore(): HostKeyStore {
   const files = new Map<string, Promise<ReadFile>>();
   const indexes = new Map<string, Index>();
   let lastAppend: Promise<unknown> = Promise.resolve();
+  const readFiles = async (target: SshTarget): Promise<KnownHosts> => {
+    const paths = [...target.userKnownHostsFiles, ...target.globalKnownHostsFiles];
+    const parts = await Promise.all(paths.map((path) => readCached(files, path).catch((cause) => refuse(target, path, cause))));
+    const key = paths.join('\0');
+    const cached = indexes.get(key);
+    if (cached?.parts.every((part, i) => part === parts[i])) return cached.known;
+    const known = indexKnownHosts(parts.flat());
+    indexes.set(key, { parts, known });
+    return known;
+  };
   return {
     knownHosts: async (target) => {
-      const paths = [...target.userKnownHostsFiles, ...target.globalKnownHostsFiles];
-      const parts = await Promise.all(paths.map((path) => readCached(files, path).catch((cause) => refuse(target, path, cause))));
-      const key = paths.join('\0');
-      const cached = indexes.get(key);
-      if (cached?.parts.every((part, i) => part === parts[i])) return cached.known;
-      const known = indexKnownHosts(parts.flat());
-      indexes.set(key, { parts, known });
-      return known;
+      const known = await readFiles(target);
+      const { pinnedHostKeys = [] } = target;
+      return pinnedHostKeys.length === 0 ? known : pinKnownHosts(known, pinnedHostKeys);
     },
     remember: async (target, key) => {
       const path = target.userKnownHostsFiles[0];

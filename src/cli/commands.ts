@@ -47,6 +47,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./config-command.ts')).defineConfig,
   },
   { name: 'node', description: 'Look at one node', load: async () => (await import('./node-command.ts')).defineNode },
+  { name: 'fleet', description: 'Many hosts by one file', load: async () => (await import('./fleet-command.ts')).defineFleet },
   {
     name: 'lab',
     description: 'Start a lab in this process: an API server and three hosts to try everything on; no root needed',

@@ -42,7 +42,8 @@ export async function readHostTarget(services: Services, address: string, option
   return address === 'localhost' ? {} : { address, ssh: await readSshOptions(services, options) };
 }
 
-async function readSshOptions(services: Services, options: CommandOptions): Promise<SshOptions> {
+/** How hosts are reached. Passwords come from standard input or the environment, never from an option. */
+export async function readSshOptions(services: Services, options: CommandOptions): Promise<SshOptions> {
   const fromStdin =
     options.sshPasswordStdin === true || options.sudoPasswordStdin === true ? (await services.input.readText('-')).split('\n') : [];
   const password = options.sshPasswordStdin === true ? fromStdin.shift() : services.env.KUBELETADM_SSH_PASSWORD;

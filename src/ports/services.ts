@@ -1,7 +1,9 @@
+import type { SshConfigFile } from '../core/ssh/config.ts';
 import type { Secret, SensitiveText } from '../core/text/secret.ts';
 import type { Clock } from './clock.ts';
 import type { Cluster } from './cluster.ts';
 import type { Host } from './host.ts';
+import type { HostKeys } from './host-keys.ts';
 import type { Reporter } from './reporter.ts';
 import type { Web } from './web.ts';
 
@@ -29,6 +31,8 @@ export interface InputFiles {
    */
   readTree(directory: string, isWanted: (path: string) => boolean): Promise<readonly TreeFile[]>;
   exists(path: string): Promise<boolean>;
+  /** Links are followed. */
+  isDirectory(path: string): Promise<boolean>;
 }
 
 /** Which host, and how to get there. Absent `address` is this machine. */
@@ -82,6 +86,10 @@ export interface Services {
   templates(): Promise<ReadonlyMap<string, string>>;
   reporter(options: { readonly verbosity: number; readonly format: 'text' | 'json' }): Reporter;
   connectHost(target: HostTarget): Promise<Host>;
+  /** Looks at the keys of hosts and makes them known. */
+  openHostKeys(ssh: SshOptions): Promise<HostKeys>;
+  /** An OpenSSH client configuration with all it includes; nothing of it is worked out. */
+  readSshConfig(path: string): Promise<readonly SshConfigFile[]>;
   connectCluster(target: ClusterTarget): Promise<Cluster>;
   readonly web: Web;
   /** Starts the embedded lab: an API server and hosts in this process. */

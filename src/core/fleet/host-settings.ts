@@ -4,6 +4,7 @@ import { nodeRegistrationFindings } from '../config/validate-parts.ts';
 import { nodeLabelTroubles } from '../kubelet/node-labels.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
 import { invalidFleetValue, invalidHostAddress, saidTwice } from '../problems/fleet.ts';
+import type { KnownHostsEntry } from '../ssh/known-hosts.ts';
 import { parseGoDuration } from '../text/go-duration.ts';
 import { parseIp } from '../text/ip.ts';
 import { type HostEntry, where } from './entries.ts';
@@ -133,7 +134,7 @@ class SettingsReader {
       identityFiles: this.#sshTexts('identityFiles'),
       become: this.#lastSsh('become')?.value ?? 'auto',
       transport: this.#lastSsh('transport')?.value ?? 'builtin',
-      hostKeys: this.#lastSsh('hostKeys')?.value ?? [],
+      hostKeys: this.#hostKeys(),
       ...optionalMember('connectTimeoutMs', timeout === undefined ? undefined : Number((parseGoDuration(timeout) ?? 0n) / 1_000_000n)),
     };
   }
@@ -168,7 +169,18 @@ class SettingsReader {
 
   #sshTexts(member: 'identityFiles'): readonly string[] {
     const said = this.#lastSsh(member);
-    return (said?.value ?? []).flatMap((text, i) => this.scope.text(text, () => said?.layer.place(['ssh', member, i]) as Place) ?? []);
+    if (said === null) return [];
+    return said.value.flatMap((text, i) => this.scope.text(text, () => said.layer.place(['ssh', member, i])) ?? []);
+  }
+
+  /** As lines of a known_hosts file, at their places in the fleet file. */
+  #hostKeys(): readonly KnownHostsEntry[] {
+    const said = this.#lastSsh('hostKeys');
+    if (said === null) return [];
+    return said.value.map((key, i): KnownHostsEntry => {
+      const { file, line } = said.layer.place(['ssh', 'hostKeys', i]).position;
+      return { ...key, file, line, marker: 'none', hosts: this.#entry.name };
+    });
   }
 
   #port(): number | undefined {

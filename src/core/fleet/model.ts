@@ -2,7 +2,7 @@ import type { NodeRegistration } from '../config/model.ts';
 import type { SourceDocument } from '../config/source.ts';
 import type { Position, Problem } from '../errors.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
-import type { HostKey } from '../ssh/known-hosts.ts';
+import type { KnownHostsEntry } from '../ssh/known-hosts.ts';
 
 /**
  * What a fleet file says once ranges, imports, groups and templates are worked out: one entry a host, nothing left to look up. Only what was
@@ -99,7 +99,7 @@ export interface ResolvedSsh {
   /** Which program speaks SSH: the built-in client, or the system's `ssh`. */
   readonly transport: 'builtin' | 'openssh';
   /** Keys the fleet file gives for the host. When there are any, no other key is accepted. */
-  readonly hostKeys: readonly HostKey[];
+  readonly hostKeys: readonly KnownHostsEntry[];
   readonly connectTimeoutMs?: number;
 }
 

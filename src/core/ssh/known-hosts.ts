@@ -106,6 +106,11 @@ export function indexKnownHosts(entries: readonly KnownHostsEntry[]): KnownHosts
   };
 }
 
+/** Keys given for one host in place of what the files say of it; what they revoke stays revoked. */
+export function pinKnownHosts(known: KnownHosts, keys: readonly KnownHostsEntry[]): KnownHosts {
+  return { find: (name) => [...known.find(name).filter(({ marker }) => marker === 'revoked'), ...keys] };
+}
+
 function addTo(map: Map<string, number[]>, name: string, index: number): void {
   const list = map.get(name);
   if (list === undefined) map.set(name, [index]);

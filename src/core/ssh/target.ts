@@ -1,4 +1,5 @@
 import type { Problem } from '../errors.ts';
+import type { KnownHostsEntry } from './known-hosts.ts';
 
 /** `accept-new`: an unknown key is accepted and remembered. A changed key is never accepted, whatever is configured. */
 export type StrictHostKeyChecking = 'yes' | 'ask' | 'accept-new';
@@ -23,6 +24,8 @@ export interface SshTarget {
   readonly userKnownHostsFiles: readonly string[];
   readonly globalKnownHostsFiles: readonly string[];
   readonly strictHostKeyChecking: StrictHostKeyChecking;
+  /** Keys given for this host elsewhere than in those files, as in a fleet file. When there are any, no other key is known. */
+  readonly pinnedHostKeys?: readonly KnownHostsEntry[];
   /** Stands for host and port in known_hosts. */
   readonly hostKeyAlias: string | null;
   readonly hashKnownHosts: boolean;

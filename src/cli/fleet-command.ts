@@ -1,0 +1,59 @@
+import type { Command } from 'commander';
+import { addSshOptions, outputOption } from './options.ts';
+import type { On, Run } from './program.ts';
+
+/** `fleet`: many hosts by one file. */
+export function defineFleet(fleet: Command, on: On): void {
+  initCommand(fleet, on);
+  inventoryCommand(fleet, on);
+  validateCommand(fleet, on);
+  trustCommand(fleet, on);
+  on(
+    fleet.command('schema').description('Print the JSON Schema of fleet files, for editors'),
+    async (): Promise<Run> => (await import('./fleet-schema.ts')).runFleetSchema,
+  );
+}
+
+/** Which fleet file. */
+export function addFleetFileOption(command: Command): Command {
+  return command.option('-f, --file <file>', "the fleet file; '-' is standard input (default: fleet.yaml)");
+}
+
+function initCommand(fleet: Command, on: On): void {
+  const init = addFleetFileOption(fleet.command('init').description('Write a fleet file to start from; one that is there is not touched'))
+    .option('--from-ansible <path>', 'import the hosts of this inventory of Ansible')
+    .option('--from-ssh-config [file]', 'import the hosts of this ssh_config (default: ~/.ssh/config)');
+  on(init, async (): Promise<Run> => (await import('./fleet-init.ts')).runFleetInit);
+  init.addHelpText(
+    'after',
+    '\nExamples:\n  kubeletadm fleet init\n  kubeletadm fleet init -f edge.yaml --from-ansible inventory/hosts.ini',
+  );
+}
+
+function inventoryCommand(fleet: Command, on: On): void {
+  const inventory = addFleetFileOption(fleet.command('inventory').description('Print what a fleet file comes to, host by host'))
+    .option('--host <name>', 'one host, with the line that each of its settings comes from')
+    .addOption(outputOption(['table', 'json', 'yaml']));
+  on(inventory, async (): Promise<Run> => (await import('./fleet-inventory.ts')).runFleetInventory);
+  inventory.addHelpText('after', '\nExamples:\n  kubeletadm fleet inventory -f fleet.yaml\n  kubeletadm fleet inventory --host edge-017');
+}
+
+function validateCommand(fleet: Command, on: On): void {
+  const validate = addFleetFileOption(
+    fleet.command('validate').description('Check a fleet file and each configuration in it; exit code 2 when something is not right'),
+  )
+    .option('--kubernetes-version <version>', 'the kubelet to judge by (default: kubernetesVersion of the file, else the newest known)')
+    .addOption(outputOption(['text', 'json', 'sarif']));
+  on(validate, async (): Promise<Run> => (await import('./fleet-validate.ts')).runFleetValidate);
+}
+
+function trustCommand(fleet: Command, on: On): void {
+  const trust = addSshOptions(
+    addFleetFileOption(fleet.command('trust').description('Show the host keys of hosts that are not known yet, and record them')),
+  )
+    .option('--host <name...>', 'only these hosts of the file')
+    .option('-y, --yes', 'record them without asking')
+    .option('--dry-run', 'only show them; exit code 6 when some are not known')
+    .addOption(outputOption(['text', 'json', 'yaml']));
+  on(trust, async (): Promise<Run> => (await import('./fleet-trust.ts')).runFleetTrust);
+}

@@ -1,0 +1,46 @@
+import { dirname, isAbsolute, relative } from 'node:path';
+import { AppError, type ExitCode, formatProblem } from '../core/errors.ts';
+import { importSshConfig } from '../core/fleet/import-ssh-config.ts';
+import { type StarterImport, starterFile } from '../core/fleet/starter.ts';
+import { formatMinor, NEWEST_MINOR } from '../core/kubelet/catalogue.ts';
+import type { Services } from '../ports/services.ts';
+import { besideFleet, fleetFileOf, readAnsible } from './load-fleet.ts';
+import type { CommandOptions } from './program.ts';
+import { flagText } from './read-options.ts';
+
+/** `fleet init`: writes a start file, or prints it with `-f -`. */
+export async function runFleetInit(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  const file = fleetFileOf(options);
+  if (file !== '-' && (await services.input.exists(file)))
+    throw new AppError(
+      { code: 'FLEET_FILE_EXISTS', message: `${file} is there already`, mend: 'Name another one with -f, or remove it' },
+      { exitCode: 2 },
+    );
+  const imports = [...(await fromAnsible(services, options, file)), ...(await fromSshConfig(services, options))];
+  const text = starterFile(formatMinor(NEWEST_MINOR), imports);
+  if (file === '-') {
+    services.output.stdout(text);
+    return 0;
+  }
+  await services.writeLocalFile(file, text);
+  services.output.stdout(`${file} is written. Look at it with kubeletadm fleet inventory -f ${file}\n`);
+  return 0;
+}
+
+async function fromAnsible(services: Services, options: CommandOptions, file: string): Promise<readonly StarterImport[]> {
+  const path = flagText(options, 'fromAnsible');
+  if (path === undefined) return [];
+  const { inventory, problems } = await readAnsible(services, path);
+  const errors = problems.filter(({ severity }) => severity !== 'warning');
+  if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
+  for (const problem of problems) services.output.stderr(`warning: ${formatProblem(problem)}\n`);
+  return [{ source: 'ansibleInventory', path: isAbsolute(path) || file === '-' ? path : relative(dirname(file), path), inventory }];
+}
+
+async function fromSshConfig(services: Services, options: CommandOptions): Promise<readonly StarterImport[]> {
+  const given = options.fromSshConfig;
+  if (given === undefined || given === false) return [];
+  const path = typeof given === 'string' ? given : '~/.ssh/config';
+  const inventory = importSshConfig(await services.readSshConfig(besideFleet(path, '-', services.homeDirectory)));
+  return [{ source: 'sshConfig', path, inventory }];
+}

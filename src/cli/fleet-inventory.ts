@@ -1,0 +1,40 @@
+import { type ExitCode, formatProblem, usageError } from '../core/errors.ts';
+import { hostTable, inventoryDocument, inventoryTable } from '../core/fleet/inventory-document.ts';
+import type { ResolvedFleet, ResolvedHost } from '../core/fleet/model.ts';
+import { closestName } from '../core/text/closest-name.ts';
+import type { Services } from '../ports/services.ts';
+import { readFleet } from './load-fleet.ts';
+import type { CommandOptions } from './program.ts';
+import { flagText } from './read-options.ts';
+import { renderDocument } from './show-document.ts';
+
+/** `fleet inventory`. */
+export async function runFleetInventory(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  const fleet = await readFleet(services, options);
+  for (const warning of fleet.warnings) services.output.stderr(`warning: ${formatProblem(warning)}\n`);
+  const name = flagText(options, 'host');
+  const hosts = name === undefined ? fleet.hosts : [hostNamed(fleet, name)];
+  const format = flagText(options, 'output') ?? 'table';
+  if (format === 'json' || format === 'yaml')
+    services.output.stdout(renderDocument(inventoryDocument(fleet, hosts, name !== undefined), format));
+  else {
+    const [only] = hosts;
+    const lines = name === undefined || only === undefined ? inventoryTable(fleet, hosts, null) : hostTable(only);
+    services.output.stdout(`${lines.join('\n')}\n`);
+  }
+  return 0;
+}
+
+/** The host of a name. Throws a usage error when the file has none of it. */
+export function hostNamed(fleet: ResolvedFleet, name: string): ResolvedHost {
+  const found = fleet.hosts.find((host) => host.name === name);
+  if (found) return found;
+  const likely = closestName(
+    name,
+    fleet.hosts.map((host) => host.name),
+  );
+  throw usageError(
+    `${fleet.file} has no host ${JSON.stringify(name)}`,
+    likely === null ? 'kubeletadm fleet inventory lists them' : `Did you mean ${likely}?`,
+  );
+}

@@ -1,0 +1,10 @@
+import type { ExitCode } from '../core/errors.ts';
+import { fleetJsonSchema } from '../core/fleet/json-schema.ts';
+import { loadCatalogue, NEWEST_MINOR } from '../core/kubelet/catalogue.ts';
+import type { Services } from '../ports/services.ts';
+
+/** `fleet schema`. */
+export async function runFleetSchema({ output }: Services): Promise<ExitCode> {
+  output.stdout(`${JSON.stringify(fleetJsonSchema(await loadCatalogue(), NEWEST_MINOR), null, 2)}\n`);
+  return 0;
+}

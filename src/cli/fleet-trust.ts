@@ -1,0 +1,186 @@
+import { dirname } from 'node:path';
+import { AppError, type ExitCode, isAppError, type Problem, usageError } from '../core/errors.ts';
+import type { ResolvedFleet } from '../core/fleet/model.ts';
+import { fleetSshTarget } from '../core/fleet/ssh-target.ts';
+import type { JsonObject } from '../core/json.ts';
+import { hostKeyMismatch, hostKeyRevoked } from '../core/problems/host.ts';
+import { type HostKey, hostKeyFingerprint, hostKeyTypeName, knownHostsNames } from '../core/ssh/known-hosts.ts';
+import type { SshTarget } from '../core/ssh/target.ts';
+import { printable } from '../core/text/printable.ts';
+import { renderTable } from '../core/text/table.ts';
+import type { HostKeys, ShownHostKey } from '../ports/host-keys.ts';
+import type { Services } from '../ports/services.ts';
+import { hostNamed } from './fleet-inventory.ts';
+import { readFleet } from './load-fleet.ts';
+import type { CommandOptions } from './program.ts';
+import { flagList, readSshOptions } from './read-options.ts';
+import { formatOf, renderDocument } from './show-document.ts';
+
+/** Connections at a time: each is a key exchange, and the host may only be slow. */
+const PARALLEL = 50;
+
+/** What was found about one host, or one on the way. */
+interface Finding {
+  readonly target: SshTarget;
+  readonly shown?: ShownHostKey;
+  readonly failure?: readonly Problem[];
+  /** The file the key was written to now. */
+  readonly recorded?: string;
+}
+
+/** `fleet trust`: the hosts on the way first, as their keys must be known to look further. */
+export async function runFleetTrust(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  const fleet = await readFleet(services, options);
+  const keys = await services.openHostKeys(await readSshOptions(services, options));
+  const findings: Finding[] = [];
+  for (const round of roundsOf(targetsOf(fleet, keys, flagList(options, 'host')))) {
+    const found = await inParallel(round, (target) => look(keys, target, services.signal));
+    services.signal.throwIfAborted();
+    const unknown = found.filter(isUnknown);
+    const record = unknown.length > 0 && options.dryRun !== true && (await mayRecord(services, unknown, options.yes === true));
+    findings.push(...(record ? await recordAll(keys, found) : found));
+  }
+  show(services, findings, options);
+  const problems = findings.flatMap(problemsOf);
+  if (problems.length > 0) throw new AppError(problems, { exitCode: findings.some(isGood) ? 4 : 1 });
+  return findings.some(isUnknown) ? 6 : 0;
+}
+
+function isUnknown({ shown, recorded }: Finding): boolean {
+  return shown?.verdict.kind === 'unknown' && recorded === undefined;
+}
+
+function isGood({ shown, recorded }: Finding): boolean {
+  return shown?.verdict.kind === 'known' || recorded !== undefined;
+}
+
+/** Hosts and all hosts on the way to them, each once, those nearer to us first. */
+function targetsOf(fleet: ResolvedFleet, { config, overrides }: HostKeys, names: readonly string[]): readonly SshTarget[] {
+  const hosts = names.length === 0 ? fleet.hosts : names.map((name) => hostNamed(fleet, name));
+  const targets = new Map<string, SshTarget>();
+  const directory = fleet.file === '-' ? '' : dirname(fleet.file);
+  for (const host of hosts) {
+    const target = fleetSshTarget(host, config, { directory, overrides });
+    for (const [i, hop] of [...target.proxyJump, target].entries()) {
+      const way = target.proxyJump.slice(0, i);
+      const key = [...way, hop].map((each) => knownHostsNames(each).name).join(' ');
+      if (!targets.has(key)) targets.set(key, { ...hop, proxyJump: way });
+    }
+  }
+  return [...targets.values()];
+}
+
+function roundsOf(targets: readonly SshTarget[]): readonly (readonly SshTarget[])[] {
+  const depths = [...new Set(targets.map(({ proxyJump }) => proxyJump.length))].sort((a, b) => a - b);
+  return depths.map((depth) => targets.filter(({ proxyJump }) => proxyJump.length === depth));
+}
+
+async function look(keys: HostKeys, target: SshTarget, signal: AbortSignal): Promise<Finding> {
+  try {
+    return { target, shown: await keys.look(target, signal) };
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return { target, failure: error.problems };
+  }
+}
+
+async function mayRecord(services: Services, unknown: readonly Finding[], yes: boolean): Promise<boolean> {
+  if (yes) return true;
+  services.output.stderr(`${keyTable(unknown).join('\n')}\n`);
+  const what = unknown.length === 1 ? 'this key' : `these ${unknown.length} keys`;
+  const answer = await services.confirm(`Are ${what} the hosts' own? Compare the fingerprints before you record them.`);
+  if (answer === null)
+    throw usageError('nobody can be asked: there is no terminal', 'Compare the fingerprints with --dry-run, then record them with --yes');
+  return answer;
+}
+
+async function recordAll(keys: HostKeys, findings: readonly Finding[]): Promise<readonly Finding[]> {
+  const done: Finding[] = [];
+  for (const finding of findings) {
+    if (!isUnknown(finding)) done.push(finding);
+    else done.push(await record(keys, finding));
+  }
+  return done;
+}
+
+async function record(keys: HostKeys, finding: Finding): Promise<Finding> {
+  const { target, shown } = finding;
+  const failed = (why: string): Finding => ({
+    target,
+    failure: [
+      {
+        code: 'HOST_KEY_NOT_ADDED',
+        host: target.name,
+        message: `its key could not be recorded: ${why}`,
+        mend: 'Name another file with --ssh-known-hosts',
+      },
+    ],
+  });
+  try {
+    const file = await keys.remember(target, (shown as ShownHostKey).key);
+    return file === null ? failed('no known_hosts file is configured') : { ...finding, recorded: file };
+  } catch (error) {
+    return failed(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function problemsOf({ target, shown, failure = [] }: Finding): readonly Problem[] {
+  if (shown === undefined) return failure;
+  const { key, verdict } = shown;
+  const common = { host: target.name, knownAs: knownHostsNames(target).name, shown: describe(key) };
+  if (verdict.kind === 'mismatch') return hostKeyMismatch({ ...common, known: describe(verdict.entry), entry: verdict.entry }).problems;
+  return verdict.kind === 'revoked' ? hostKeyRevoked({ ...common, entry: verdict.entry }).problems : failure;
+}
+
+function describe(key: HostKey): string {
+  return `${hostKeyTypeName(key.type)} key ${hostKeyFingerprint(key)}`;
+}
+
+const STATES = { known: 'known', unknown: 'not known', mismatch: 'CHANGED', revoked: 'REVOKED' } as const;
+
+function keyTable(findings: readonly Finding[]): readonly string[] {
+  const rows = findings.flatMap(({ target, shown, recorded }) => {
+    if (shown === undefined) return [];
+    const { key, verdict } = shown;
+    const state = recorded === undefined ? STATES[verdict.kind] : `recorded in ${recorded}`;
+    return [
+      [target.name, knownHostsNames(target).name, hostKeyTypeName(key.type), hostKeyFingerprint(key), state].map((cell) => printable(cell)),
+    ];
+  });
+  return rows.length === 0 ? [] : renderTable([['HOST', 'KNOWN AS', 'TYPE', 'FINGERPRINT', 'STATE'], ...rows]);
+}
+
+function show(services: Services, findings: readonly Finding[], options: CommandOptions): void {
+  const format = formatOf(options);
+  if (format !== 'text') {
+    const hosts = findings.map(
+      ({ target, shown, recorded, failure }): JsonObject => ({
+        host: target.name,
+        knownAs: knownHostsNames(target).name,
+        ...(shown === undefined
+          ? { state: 'failed', code: failure?.[0]?.code ?? 'UNKNOWN' }
+          : {
+              type: shown.key.type,
+              key: shown.key.blob,
+              fingerprint: hostKeyFingerprint(shown.key),
+              state: recorded === undefined ? shown.verdict.kind : 'recorded',
+            }),
+        ...(recorded === undefined ? {} : { file: recorded }),
+      }),
+    );
+    services.output.stdout(renderDocument({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'HostKeys', hosts }, format));
+    return;
+  }
+  const lines = keyTable(findings);
+  if (lines.length > 0) services.output.stdout(`${lines.join('\n')}\n`);
+}
+
+async function inParallel<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {
+  const results: R[] = [];
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    for (let i = next++; i < items.length; i = next++) results[i] = await work(items[i] as T);
+  };
+  await Promise.all(Array.from({ length: Math.min(PARALLEL, items.length) }, worker));
+  return results;
+}

@@ -1,0 +1,25 @@
+import type { ExitCode } from '../core/errors.ts';
+import { judgeFleet } from '../core/fleet/validate.ts';
+import { loadCatalogue, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
+import type { Services } from '../ports/services.ts';
+import { VERSION } from '../version.ts';
+import { examineFleet, fleetFileOf } from './load-fleet.ts';
+import { readMinor } from './minor-option.ts';
+import type { CommandOptions } from './program.ts';
+import { flagText } from './read-options.ts';
+import { type FileVerdict, isOk, type ReportFormat, showVerdicts } from './validate-report.ts';
+
+/** `fleet validate`: exit code 2 when the file, or a configuration in it, is not right. */
+export async function runFleetValidate(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  const file = fleetFileOf(options);
+  const version = flagText(options, 'kubernetesVersion');
+  const chosen = version === undefined ? null : readMinor(version, 'kubernetes-version', OLDEST_MINOR);
+  const { fleet, problems } = await examineFleet(services, file);
+  const structure: FileVerdict = { file, problems };
+  const minor = chosen ?? parseMinor(fleet.kubernetesVersion ?? '') ?? NEWEST_MINOR;
+  // What could not be read is not judged.
+  const judged = isOk(structure) ? judgeFleet(fleet, { minor, catalogue: await loadCatalogue() }).problems : [];
+  const verdict: FileVerdict = { file, problems: [...problems, ...judged] };
+  showVerdicts([verdict], options.output as ReportFormat, services.output, VERSION);
+  return isOk(verdict) ? 0 : 2;
+}

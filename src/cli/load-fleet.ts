@@ -1,0 +1,132 @@
+import { dirname, isAbsolute, join } from 'node:path';
+import { AppError, isAppError, type Problem } from '../core/errors.ts';
+import type { InventoryFile, VariablesFile } from '../core/fleet/ansible/import.ts';
+import type { ImportedInventory } from '../core/fleet/entries.ts';
+import { filterImport } from '../core/fleet/filter-import.ts';
+import { type LoadedFleet, loadFleet } from '../core/fleet/load.ts';
+import type { ResolvedFleet } from '../core/fleet/model.ts';
+import { resolveFleet } from '../core/fleet/resolve.ts';
+import type { FleetImport } from '../core/fleet/schema.ts';
+import type { Services } from '../ports/services.ts';
+import type { CommandOptions } from './program.ts';
+import { flagText } from './read-options.ts';
+
+/** Where a fleet file is looked for when none is named. */
+export const DEFAULT_FLEET_FILE = 'fleet.yaml';
+
+/**
+ * Reads the fleet file of `-f` and all it imports.
+ * @throws AppError with exit code 2 and all errors; warnings are in the fleet
+ */
+export async function readFleet(services: Services, options: CommandOptions): Promise<ResolvedFleet> {
+  const { fleet, problems } = await examineFleet(services, fleetFileOf(options));
+  const errors = problems.filter(({ severity }) => severity !== 'warning');
+  if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
+  return fleet;
+}
+
+/** The path that `-f` gives. */
+export function fleetFileOf(options: CommandOptions): string {
+  return flagText(options, 'file') ?? DEFAULT_FLEET_FILE;
+}
+
+/** The same, the errors not thrown. */
+export async function examineFleet(
+  services: Services,
+  file: string,
+): Promise<{ readonly fleet: ResolvedFleet; readonly problems: readonly Problem[] }> {
+  const loaded = loadFleet(await services.input.readText(file), file);
+  const imports: ImportedInventory[] = [];
+  const problems: Problem[] = [];
+  for (const [index, entry] of (loaded.fleet.imports ?? []).entries()) {
+    const read = await readImport(services, loaded, entry).catch((error: unknown) => placeFailure(error, loaded, index));
+    const kept = filterImport(read.inventory, entry.hosts);
+    imports.push(kept.inventory);
+    const position = loaded.origins.get(`imports[${index}].hosts`)?.position;
+    problems.push(...read.problems, ...kept.problems.map((problem) => ({ ...problem, ...(position === undefined ? {} : { position }) })));
+  }
+  return resolveFleet({ ...loaded, problems: [...loaded.problems, ...problems] }, imports);
+}
+
+/** A path of a fleet file: `~` is the home directory, relative ones count from the directory of the file. */
+export function besideFleet(path: string, fleetFile: string, homeDirectory: string): string {
+  if (path === '~' || path.startsWith('~/')) return join(homeDirectory, path.slice(1));
+  return isAbsolute(path) || fleetFile === '-' ? path : join(dirname(fleetFile), path);
+}
+
+interface ReadImport {
+  readonly inventory: ImportedInventory;
+  readonly problems: readonly Problem[];
+}
+
+const NOTHING: ReadImport = { inventory: { hosts: [], groups: [] }, problems: [] };
+
+/** What cannot be read is a problem of the line that names it. */
+function placeFailure(error: unknown, { origins }: LoadedFleet, index: number): ReadImport {
+  if (!isAppError(error)) throw error;
+  const path = ['ansibleInventory', 'sshConfig'].map((member) => `imports[${index}].${member}`).find((member) => origins.has(member));
+  const position = origins.get(path ?? '')?.position;
+  const placed = error.problems.map((problem) => ({ ...(position === undefined ? {} : { position, path: path as string }), ...problem }));
+  return { ...NOTHING, problems: placed };
+}
+
+async function readImport(services: Services, { file }: LoadedFleet, { ansibleInventory, sshConfig }: FleetImport): Promise<ReadImport> {
+  if (ansibleInventory !== undefined) return readAnsible(services, besideFleet(ansibleInventory, file, services.homeDirectory));
+  if (sshConfig === undefined) return NOTHING;
+  const { importSshConfig } = await import('../core/fleet/import-ssh-config.ts');
+  const files = await services.readSshConfig(besideFleet(sshConfig, file, services.homeDirectory));
+  return { inventory: importSshConfig(files), problems: [] };
+}
+
+/** Reads an inventory of Ansible: a file, or a directory of them, with `group_vars` and `host_vars` beside it. */
+export async function readAnsible(services: Services, path: string): Promise<ReadImport> {
+  const [{ importAnsible }, files] = await Promise.all([import('../core/fleet/ansible/import.ts'), inventoryFiles(services, path)]);
+  const directory = files.directory;
+  const variables = [...(await variablesFiles(services, directory, 'group')), ...(await variablesFiles(services, directory, 'host'))];
+  return importAnsible(files.files, variables);
+}
+
+/** What Ansible passes over in a directory of inventories. */
+const NOT_INVENTORY = /(?:~|\.(?:pyc|pyo|swp|bak|rpm|md|txt|rst|orig|ini|cfg|retry))$/;
+
+async function inventoryFiles(services: Services, path: string): Promise<{ files: readonly InventoryFile[]; directory: string }> {
+  if (!(await services.input.isDirectory(path)))
+    return { files: [{ path, text: await services.input.readText(path) }], directory: dirname(path) };
+  const isInventory = (name: string): boolean => !name.includes('/') && !name.startsWith('.') && !NOT_INVENTORY.test(name);
+  const tree = await services.input.readTree(path, isInventory);
+  return {
+    files: tree.filter((each) => isInventory(each.path)).map((each) => ({ path: join(path, each.path), text: each.text })),
+    directory: path,
+  };
+}
+
+/** `group_vars/NAME`, `NAME.yml`, `NAME.yaml`, `NAME.json`, or all files below the directory NAME: the first of these that is there. */
+async function variablesFiles(services: Services, directory: string, of: 'group' | 'host'): Promise<readonly VariablesFile[]> {
+  const folder = join(directory, `${of}_vars`);
+  if (!(await services.input.isDirectory(folder))) return [];
+  const isWanted = (path: string): boolean =>
+    !/(?:^|\/)\.|~$/.test(path) && (!path.includes('/') || /\/[^/.]*$|\.(?:ya?ml|json)$/.test(path));
+  const byName = new Map<string, { rank: number; files: VariablesFile[] }>();
+  for (const { path, text } of (await services.input.readTree(folder, isWanted)).filter((file) => isWanted(file.path))) {
+    for (const { name, rank } of namesOf(path)) {
+      const known = byName.get(name);
+      const file: VariablesFile = { path: join(folder, path), text, of, name };
+      if (known === undefined || rank < known.rank) byName.set(name, { rank, files: [file] });
+      else if (rank === known.rank) known.files.push(file);
+    }
+  }
+  return [...byName.values()].flatMap(({ files }) => files);
+}
+
+const ENDINGS = ['.yml', '.yaml', '.json'];
+
+/** Whom a file of variables may be for; of several files for one the lowest rank counts. A name may have a dot in it. */
+function namesOf(path: string): readonly { readonly name: string; readonly rank: number }[] {
+  const [first = '', ...below] = path.split('/');
+  const rank = ENDINGS.findIndex((ending) => first.endsWith(ending)) + 1;
+  if (below.length > 0 || rank === 0) return [{ name: first, rank: 0 }];
+  return [
+    { name: first, rank: 0 },
+    { name: first.slice(0, -(ENDINGS[rank - 1] as string).length), rank },
+  ];
+}

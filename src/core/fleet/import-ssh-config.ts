@@ -1,0 +1,19 @@
+import type { SshConfigFile } from '../ssh/config.ts';
+import type { ImportedHost, ImportedInventory } from './entries.ts';
+
+/** The names of `Host` lines that stand for one host each: no wildcards, nothing negated. What else is said of them is read when they are connected to. */
+export function importSshConfig(files: readonly SshConfigFile[]): ImportedInventory {
+  const hosts = new Map<string, ImportedHost>();
+  const visit = ({ lines }: SshConfigFile): void => {
+    for (const { keyword, args, file, line, included = [] } of lines) {
+      for (const each of included) visit(each);
+      if (keyword !== 'host') continue;
+      for (const name of args) {
+        if (/[*?!]/.test(name) || hosts.has(name)) continue;
+        hosts.set(name, { name, place: { position: { file, line, column: 1 }, path: '' }, groups: [], written: {} });
+      }
+    }
+  };
+  for (const file of files) visit(file);
+  return { hosts: [...hosts.values()], groups: [] };
+}

@@ -1,0 +1,52 @@
+import { resolveSshTarget, type SshConfig, type SshOverrides } from '../ssh/resolve-target.ts';
+import type { SshTarget } from '../ssh/target.ts';
+import type { ResolvedBastion, ResolvedSsh } from './model.ts';
+
+export interface FleetTargetOptions {
+  /** Directory of the fleet file: relative key files count from there. */
+  readonly directory: string;
+  /** What the command line says for all hosts; a host's own setting wins, but for identity files, which are tried first. */
+  readonly overrides: SshOverrides;
+}
+
+/**
+ * How a host of a fleet is reached: what the fleet file says, then the command line, then ssh_config.
+ * @throws AppError SSH_CONFIG_INVALID, USAGE
+ */
+export function fleetSshTarget(
+  { name, ssh }: { readonly name: string; readonly ssh: ResolvedSsh },
+  config: SshConfig,
+  { directory, overrides }: FleetTargetOptions,
+): SshTarget {
+  const { connectTimeoutMs, jumps, direct } = ssh;
+  const common: SshOverrides = { ...overrides, ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }) };
+  const own = { ...common, ...hostOverrides({ name, ...ssh }, directory, overrides) };
+  if (jumps.length === 0) return pinned(resolveSshTarget(ssh.address, config, direct ? { ...own, proxyJump: 'none' } : own), ssh);
+  const target = resolveSshTarget(ssh.address, config, { ...own, proxyJump: 'none' });
+  const { proxyJump: _, name: __, user: ___, port: ____, ...shared } = common;
+  const hops = jumps.flatMap((jump, i) => {
+    // The first is reached as ssh_config says, the others from the one before.
+    const way = i === 0 ? {} : { proxyJump: 'none' };
+    const hop = resolveSshTarget(jump.address, config, { ...shared, ...hostOverrides(jump, directory, {}), ...way });
+    return [...hop.proxyJump, pinned({ ...hop, proxyJump: [] }, jump)];
+  });
+  return { ...pinned(target, ssh), proxyJump: hops };
+}
+
+function hostOverrides(
+  { name, user, port, identityFiles }: Pick<ResolvedBastion, 'name' | 'user' | 'port' | 'identityFiles'>,
+  directory: string,
+  overrides: SshOverrides,
+): SshOverrides {
+  const files = [...(overrides.identityFiles ?? []), ...identityFiles.map((path) => besideFile(path, directory))];
+  return { name, identityFiles: files, ...(user === undefined ? {} : { user }), ...(port === undefined ? {} : { port }) };
+}
+
+/** `~`, `%` and `${}` are worked out as in ssh_config. */
+function besideFile(path: string, directory: string): string {
+  return /^[/~%$]/.test(path) || directory === '' ? path : `${directory}/${path}`;
+}
+
+function pinned(target: SshTarget, { hostKeys }: Pick<ResolvedSsh, 'hostKeys'>): SshTarget {
+  return hostKeys.length === 0 ? target : { ...target, pinnedHostKeys: hostKeys };
+}
