@@ -8,7 +8,7 @@ import type { SshOverrides } from './core/ssh/resolve-target.ts';
 import { revealText } from './core/text/secret.ts';
 import type { Host } from './ports/host.ts';
 import type { HostKeys } from './ports/host-keys.ts';
-import type { HostTarget, Output, Services, SshOptions } from './ports/services.ts';
+import type { FleetHostTarget, HostTarget, Output, Services, SshOptions } from './ports/services.ts';
 import type { Transport } from './ports/transport.ts';
 import { loadTemplates } from './template-files.ts';
 
@@ -64,9 +64,9 @@ export function createServices(environment: Environment): Services {
 
 async function connectHost(target: HostTarget, environment: Environment, output: Output): Promise<Host> {
   const [{ hostOver }, { randomBytes }] = await Promise.all([import('./engine/host.ts'), import('node:crypto')]);
-  const rootDir = target.rootDir === undefined ? {} : { rootDir: target.address === undefined ? resolve(target.rootDir) : target.rootDir };
-  const transport =
-    target.address === undefined ? await localHost(target) : await sshHost(target.address, target.ssh ?? {}, environment, output);
+  const way = target.member ?? target.address;
+  const rootDir = target.rootDir === undefined ? {} : { rootDir: way === undefined ? resolve(target.rootDir) : target.rootDir };
+  const transport = way === undefined ? await localHost(target) : await sshHost(way, target.ssh ?? {}, environment, output);
   return hostOver(transport, { ...rootDir, nonce: () => randomBytes(12).toString('hex') });
 }
 
@@ -100,7 +100,8 @@ async function openHostKeys(ssh: SshOptions, { env }: Environment): Promise<Host
   });
 }
 
-async function sshHost(address: string, ssh: SshOptions, { env }: Environment, output: Output): Promise<Transport> {
+/** @param way an SSH destination, or a host of a fleet */
+async function sshHost(way: string | FleetHostTarget, ssh: SshOptions, { env }: Environment, output: Output): Promise<Transport> {
   const [{ loadSshConfig }, { resolveSshTarget }, { sshTransport }, { knownHostsStore }, { asRoot }, { formatProblem }] = await Promise.all(
     [
       import('./adapters/ssh-config.ts'),
@@ -112,7 +113,13 @@ async function sshHost(address: string, ssh: SshOptions, { env }: Environment, o
     ],
   );
   const config = await loadSshConfig({ variables: env, ...(ssh.configFile === undefined ? {} : { configFile: ssh.configFile }) });
-  const target = resolveSshTarget(address, config, sshOverrides(ssh));
+  const overrides = sshOverrides(ssh);
+  const target =
+    typeof way === 'string'
+      ? resolveSshTarget(way, config, overrides)
+      : (await import('./core/fleet/ssh-target.ts')).fleetSshTarget(way, config, { directory: way.directory, overrides });
+  // Another way of becoming root on the command line counts for all hosts.
+  const become = typeof way === 'string' || (ssh.become ?? 'auto') !== 'auto' ? (ssh.become ?? 'auto') : way.ssh.become;
   const { passphrase } = ssh;
   const transport = sshTransport(target, {
     hostKeys: knownHostsStore(),
@@ -120,5 +127,5 @@ async function sshHost(address: string, ssh: SshOptions, { env }: Environment, o
     ...(ssh.password === undefined ? {} : { password: ssh.password }),
     ...(passphrase === undefined ? {} : { askPassphrase: async () => passphrase }),
   });
-  return asRoot(transport, { become: ssh.become ?? 'auto', ...(ssh.sudoPassword === undefined ? {} : { sudoPassword: ssh.sudoPassword }) });
+  return asRoot(transport, { become, ...(ssh.sudoPassword === undefined ? {} : { sudoPassword: ssh.sudoPassword }) });
 }

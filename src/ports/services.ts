@@ -1,3 +1,4 @@
+import type { ResolvedSsh } from '../core/fleet/model.ts';
 import type { SshConfigFile } from '../core/ssh/config.ts';
 import type { Secret, SensitiveText } from '../core/text/secret.ts';
 import type { Clock } from './clock.ts';
@@ -41,6 +42,16 @@ export interface HostTarget {
   readonly address?: string;
   readonly rootDir?: string;
   readonly ssh?: SshOptions;
+  /** In place of `address`: a host of a fleet. */
+  readonly member?: FleetHostTarget;
+}
+
+/** A host of a fleet as its file says it is reached. */
+export interface FleetHostTarget {
+  readonly name: string;
+  readonly ssh: ResolvedSsh;
+  /** Of the fleet file: relative key files count from there. */
+  readonly directory: string;
 }
 
 export interface SshOptions {
