@@ -40,7 +40,7 @@ const WAY = 'kubeletadm way:';
  * do), `unknown …`. With the last three the command does not run.
  */
 const FIRST_COMMAND = [
-  'case $1 in auto) u=$(id -u </dev/null 2>/dev/null);; *) u=1;; esac;shift',
+  'case $1 in auto) if [ -O / ]&&[ -O /proc/1 ];then u=0;else u=$(id -u </dev/null);fi 2>/dev/null;; *) u=1;; esac;shift',
   'case $u in 0) w=directly;; ""|*[!0-9]*) w="unknown $u";; *) w=sudo;LC_ALL=C sudo -n -- true </dev/null >/dev/null 2>&1||w=refused;; esac',
   'if [ "$w" = directly ];then case $1 in */*) [ -f "$1" ]&&[ -x "$1" ];; *) command -v "$1" >/dev/null 2>&1;; esac||w=missing;fi',
   'echo "$0 $w" >&2',

@@ -80,7 +80,7 @@ export function renderKillCommand(processId: string): string {
 /** One line of POSIX sh. A newline in a word becomes `$1`, because csh ends a quoted word at a newline and `read` ends its line there. */
 function renderProgram(argv: readonly string[], mark: string, input?: string): string {
   const [program = '', ...args] = argv.map(quoteWord);
-  const newline = input !== undefined || argv.some((word) => word.includes('\n')) ? `set -- "$(printf '\\012x')";set -- "\${1%x}";` : '';
+  const newline = input !== undefined || argv.some((word) => word.includes('\n')) ? NEWLINE : '';
   const there = argv[0]?.includes('/') ? `[ -f ${program} ]&&[ -x ${program} ]` : `command -v ${program} >/dev/null 2>&1`;
   const missing = `{ echo "${mark} missing" >&2;exit 127;}`;
   const command = [program, ...args].join(' ');
@@ -88,6 +88,9 @@ function renderProgram(argv: readonly string[], mark: string, input?: string): s
   const start = input === undefined ? `exec ${command}` : `i=${quoteWord(input.slice(0, -1))};n=$1;set -- ${command};${EXEC_WITH_INPUT}`;
   return `${newline}echo ${mark};${there}||${missing};echo "${mark} $$" >&2;${start}`;
 }
+
+/** Puts a newline into `$1`. IFS begins with blank, tab and newline in every shell just started; no process is needed to make one. */
+const NEWLINE = 'set -- "${IFS#??}";set -- "${1%"${1#?}"}";';
 
 const EXEC_WITH_INPUT = 'eval "exec \\"\\$@\\" <<E$n\\$i${n}E"';
 

@@ -13,7 +13,7 @@ export const SHARED_FUNCTIONS = `
 LC_ALL=C TZ=UTC; export LC_ALL TZ; umask 022
 nl='
 '
-U=$(id -u)
+if [ -O / ] && [ -O /proc/1 ]; then U=0; else U=$(id -u); fi 2>/dev/null
 mark() { printf '\\n%s %s %s\\n' "$B" "$1" "$2"; printf '\\n%s %s\\n' "$B" "$1" >&2; }
 at() {
   case $R$1 in /proc/*) p=$1; return 0;; esac

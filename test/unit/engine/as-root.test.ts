@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -206,8 +206,11 @@ describe.each(SHELLS)('the first command in $name', ({ name, missing, options })
   function shellWith(programs: Readonly<Record<string, string>>): Transport {
     const bin = mkdtempSync(join(directory, 'bin-'));
     for (const [program, script] of Object.entries(programs)) writeFileSync(join(bin, program), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    for (const path of [directory, bin]) chmodSync(path, 0o755);
     const shell = options(directory);
-    return shellTransport({ ...shell, env: { ...shell.env, PATH: `${bin}:${shell.env?.PATH ?? process.env.PATH}` } });
+    // Where the tests run as root, who is not has to be someone else indeed: root is known without asking.
+    const user = programs.id === OTHER && process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+    return shellTransport({ ...shell, ...user, env: { ...shell.env, PATH: `${bin}:${shell.env?.PATH ?? process.env.PATH}` } });
   }
   const ROOT = 'echo 0';
   const OTHER = 'echo 1000';
