@@ -132,9 +132,10 @@ export class Inventory {
     return [...this.#hosts].map(([name, host]): InventoryHost => {
       const own = memberships.get(name) ?? [];
       const key = own.join('\0');
-      const groups = sorted.get(key) ?? sortGroups(new Set(own.flatMap((group) => [...withAncestors(group)])), rank);
-      sorted.set(key, groups);
-      return { name, position: host.position, groups, variables: this.#variablesOf(host, groups) };
+      const ranked = sorted.get(key) ?? sortGroups(allGroups(own, withAncestors), rank);
+      sorted.set(key, ranked);
+      const variables = this.#variablesOf(host, ranked);
+      return { name, position: host.position, groups: ranked.filter((group) => group !== UNGROUPED), variables };
     });
   }
 
@@ -154,6 +155,17 @@ export class Inventory {
   }
 }
 
+const UNGROUPED = 'ungrouped';
+
+/** Groups of a host with those above. Who is in a group is not among those without one, whatever the file says. */
+function allGroups(own: readonly string[], withAncestors: (group: string) => ReadonlySet<string>): ReadonlySet<string> {
+  const all = new Set(own.flatMap((group) => [...withAncestors(group)]));
+  const hasGroup = [...all].some((group) => group !== UNGROUPED && group !== 'all');
+  if (!hasGroup) return new Set([UNGROUPED]);
+  if (own.includes(UNGROUPED)) all.delete(UNGROUPED);
+  return all;
+}
+
 const PRIORITY = 'ansible_group_priority';
 
 function priorityOf(value: AnsibleValue): number {
@@ -163,7 +175,7 @@ function priorityOf(value: AnsibleValue): number {
 type Rank = readonly [number, number, string];
 
 function sortGroups(names: ReadonlySet<string>, rank: (name: string) => Rank): readonly string[] {
-  const ranked = [...names].filter((name) => name !== 'all' && name !== 'ungrouped').map(rank);
+  const ranked = [...names].filter((name) => name !== 'all').map(rank);
   ranked.sort((a, b) => a[0] - b[0] || a[1] - b[1] || (a[2] < b[2] ? -1 : a[2] > b[2] ? 1 : 0));
   return ranked.map(([, , name]) => name);
 }

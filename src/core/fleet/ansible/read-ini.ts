@@ -66,13 +66,13 @@ class IniReader {
   }
 
   finish(): readonly Problem[] {
-    for (const [parent, child] of this.#children) this.#inventory.addChild(parent, child);
     for (const [group, { kind, position, named }] of this.#pending) {
       if (this.#isDeclared(group)) continue;
       const message =
         kind === 'vars' ? `there is no group ${quoteValue(group)} to have these variables` : `there is no group ${quoteValue(named)}`;
       this.#problem(importInvalid(message, `Declare it with a heading [${group}]`), position);
     }
+    for (const [parent, child] of this.#children) this.#inventory.addChild(parent, child);
     for (const [group, name, value] of this.#variables) this.#inventory.setGroupVariable(group, name, value);
     return this.#problems;
   }

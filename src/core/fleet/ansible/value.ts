@@ -27,17 +27,25 @@ const FLOAT = new RegExp(`^(?:(?:${DIGITS})?\\.${DIGITS}|${DIGITS}\\.)(?:[eE][-+
  * @see ansible plugins/inventory/ini.py (`_parse_value`), Python's `ast.literal_eval`
  */
 export function parseIniValue(text: string): AnsibleValue {
-  const literal = text
-    .replace(/^[ \t]+/, '')
-    .replace(/\s+$/, '')
-    .replace(/\s*#.*$/, (comment) => (/["']/.test(text) ? comment : ''));
+  const quoted = parseStrings(text.replace(/^[ \t]+/, ''));
+  if (quoted !== null) return quoted;
+  const literal = withoutStrings(text).replace(/#.*$/s, '').trim();
   const constant = CONSTANTS.get(literal);
   if (constant !== undefined) return constant;
   const number = parseNumber(literal);
   if (number !== null) return number;
-  const quoted = parseStrings(literal);
-  if (quoted !== null) return quoted;
-  return isStructure(literal) ? STRUCTURE : text;
+  return literal === '...' || isComplex(literal) || isStructure(literal) ? STRUCTURE : text;
+}
+
+/** Each string is an `\0`, which nothing else can hold. */
+function withoutStrings(text: string): string {
+  return text.replace(/[rbuRBU]?(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')/g, '\0');
+}
+
+/** `1j`, `1 + 2j`. */
+function isComplex(text: string): boolean {
+  const [, before = '0', imaginary = ''] = /^(?:([-+]*[0-9._e]+)\s*[-+]\s*|[-+]*)([0-9._e]+)[jJ]$/i.exec(text) ?? [];
+  return parseNumber(before) !== null && parseNumber(imaginary) !== null;
 }
 
 const CONSTANTS: ReadonlyMap<string, AnsibleValue> = new Map<string, AnsibleValue>([
@@ -47,20 +55,20 @@ const CONSTANTS: ReadonlyMap<string, AnsibleValue> = new Map<string, AnsibleValu
 ]);
 
 function parseNumber(text: string): number | null {
-  const [, signs = '', digits = ''] = /^([-+\s]*)(.*)$/s.exec(text) ?? [];
+  const [, sign = '', digits = ''] = /^([-+]?)\s*(.*)$/s.exec(text) ?? [];
   if (!INTEGER.test(digits) && !FLOAT.test(digits)) return null;
   const value = Number(digits.replace(/_/g, ''));
-  return [...signs].filter((sign) => sign === '-').length % 2 === 1 ? -value : value;
+  return sign === '-' && value !== 0 ? -value : value;
 }
 
-/** One or several Python strings side by side. */
+/** One or several Python strings side by side, or one of bytes; a comment may follow. */
 function parseStrings(text: string): string | null {
   let rest = text;
   let result: string | null = null;
-  while (rest !== '') {
-    const match = /^([rRuU]?)(?:"((?:[^"\\\n]|\\[\s\S])*)"|'((?:[^'\\\n]|\\[\s\S])*)')[ \t]*/.exec(rest);
+  while (rest !== '' && !(result !== null && rest.startsWith('#'))) {
+    const match = /^([rRuUbB]?)(?:"""([^"\\]*)"""|"((?:[^"\\\n]|\\[\s\S])*)"|'((?:[^'\\\n]|\\[\s\S])*)')[ \t]*/.exec(rest);
     if (match === null) return null;
-    const inside = match[2] ?? match[3] ?? '';
+    const inside = match[2] ?? match[3] ?? match[4] ?? '';
     const value = /^r$/i.test(match[1] ?? '') ? inside : unescapeString(inside);
     if (value === null) return null;
     result = (result ?? '') + value;
@@ -88,19 +96,18 @@ function unescapeString(text: string): string | null {
   return isWrong ? null : value;
 }
 
-/** A list, tuple, dict or set whose brackets close where it ends; what is in it is not looked at but for quotes. */
+/** A list, tuple, dict or set whose brackets close where it ends. Only numbers and constants may stand in it, and strings, which are `\0` here. */
 function isStructure(text: string): boolean {
   if (!/^[[({]/.test(text) || /^\{\{/.test(text)) return false;
   const open: string[] = [];
-  const stripped = text.replace(/"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/g, 'q');
-  for (const [at, char] of [...stripped].entries()) {
+  for (const [at, char] of [...text].entries()) {
     if ('[({'.includes(char)) open.push(char === '[' ? ']' : char === '(' ? ')' : '}');
     else if ('])}'.includes(char)) {
       if (open.pop() !== char) return false;
-      if (open.length === 0 && at < stripped.length - 1) return false;
+      if (open.length === 0 && at < text.length - 1) return false;
     }
   }
   // Bare words are names, and those are no literals.
-  const words = stripped.match(/[A-Za-z_]\w*/g) ?? [];
-  return open.length === 0 && words.every((word) => word === 'q' || CONSTANTS.has(word));
+  const words = text.match(/[A-Za-z_]\w*/g) ?? [];
+  return open.length === 0 && words.every((word) => CONSTANTS.has(word));
 }
