@@ -62,7 +62,7 @@ async function join(services: Services, endpoint: string | undefined, options: C
       workflowOptions: {
         ...node,
         apiServer,
-        credentials,
+        credentials: async () => credentials,
         caCertPath: document.caCertPath ?? DEFAULT_CA_CERT_PATH,
         controlPlane: false,
         tlsBootstrapMs: durationMs(document.timeouts?.tlsBootstrap, 300_000),

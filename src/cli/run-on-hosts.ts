@@ -1,9 +1,10 @@
-import { AppError, type ExitCode, type Problem } from '../core/errors.ts';
+import { AppError, type ExitCode, interrupted, isAppError, type Problem } from '../core/errors.ts';
 import type { Warning } from '../core/plan/change.ts';
 import { planDocument, planIsEmpty } from '../core/plan/document.ts';
-import type { Workflow, WorkflowResult, WorkflowRun } from '../engine/run-workflow.ts';
-import { runWorkflow } from '../engine/run-workflow.ts';
-import { tellingHost } from '../engine/telling-host.ts';
+import { type FleetMember, runFleet } from '../engine/fleet.ts';
+import { hostBlocks } from '../engine/host-blocks.ts';
+import type { Workflow, WorkflowResult } from '../engine/run-workflow.ts';
+import { workflowMember } from '../engine/workflow-member.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
@@ -28,23 +29,31 @@ export interface HostsRun<Options, Input> {
   readonly onlyPhase?: string;
 }
 
+/** Hosts that are worked on at a time. */
+export const DEFAULT_PARALLEL = 50;
+
 /**
- * Runs a workflow on each host in turn, prints the plan (dry run) or what was done, and gives the exit code. With several hosts one that fails does not keep
- * the others from theirs.
+ * Runs a workflow on the hosts, several at a time, prints the plan (dry run) or what was done, and gives the exit code. With several hosts one that fails does
+ * not keep the others from theirs, and what each says stays together.
  */
 export async function runOnHosts<Options, Input>(services: Services, run: HostsRun<Options, Input>): Promise<ExitCode> {
   for (const { code, message } of run.warnings) run.reporter.report({ level: 'warning', code, message });
-  const results: WorkflowResult[] = [];
-  const failures: AppError[] = [];
-  for (const target of run.targets) {
-    try {
-      results.push(await runOnHost(services, run, target));
-    } catch (error) {
-      if (run.targets.length === 1 || !(error instanceof AppError)) throw error;
-      failures.push(error);
-      if (services.signal.aborted) break;
-    }
-  }
+  const several = run.targets.length > 1;
+  const blocks = hostBlocks(run.reporter);
+  const rules = { canary: 0, serial: DEFAULT_PARALLEL, maxFail: null, parallel: DEFAULT_PARALLEL, maxOpen: DEFAULT_PARALLEL };
+  const { outcomes } = await runFleet(
+    run.targets.map((target) => memberOf(services, run, target)),
+    { ...rules, dryRun: run.dryRun, proveUnchanged: true },
+    {
+      signal: services.signal,
+      reporterOf: (host) => (several ? blocks.of(host) : run.reporter),
+      ended: async ({ host }) => blocks.flush(host),
+    },
+  );
+  const shown = outcomes.filter(({ plan, error }) => plan !== null && (error === null || run.dryRun));
+  const failures = [...new Set(outcomes.filter((outcome) => !shown.includes(outcome)).map(({ error }) => error ?? interruption(services)))];
+  if (!several && failures[0] !== undefined) throw failures[0];
+  const results = shown.flatMap(({ plan }) => plan ?? []);
   const code = finish(services, run, results);
   if (failures.length === 0) return code;
   throw new AppError(
@@ -59,22 +68,27 @@ function exitCodeOf(failures: readonly AppError[], { interrupted, allFailed }: {
   return allFailed && failures.every(({ exitCode }) => exitCode === last) ? last : 4;
 }
 
-async function runOnHost<Options, Input>(services: Services, run: HostsRun<Options, Input>, target: HostTarget): Promise<WorkflowResult> {
-  const host = tellingHost(await services.connectHost(target), run.reporter);
-  let own: Cluster | null = null;
-  try {
-    own = (await run.clusterOf?.(host)) ?? null;
-    const context = { host, cluster: own ?? run.cluster, clock: services.clock, reporter: run.reporter, signal: services.signal };
-    const workflowRun: WorkflowRun = {
+/** Why a host was not begun: nothing else stops this run. */
+function interruption({ signal }: Services): AppError {
+  return isAppError(signal.reason) ? signal.reason : interrupted('SIGINT');
+}
+
+function memberOf<Options, Input>(services: Services, run: HostsRun<Options, Input>, target: HostTarget): FleetMember {
+  const { workflow, workflowOptions, cluster, clusterOf, onlyPhase } = run;
+  return workflowMember({
+    name: target.address ?? target.rootDir ?? 'localhost',
+    workflow,
+    options: workflowOptions,
+    run: {
       dryRun: run.dryRun,
       skipPhases: [...new Set([...flagList(run.options, 'skipPhases'), ...run.skipPhases])],
-      ...(run.onlyPhase === undefined ? {} : { onlyPhase: run.onlyPhase }),
-    };
-    return await runWorkflow(run.workflow, context, run.workflowOptions, workflowRun);
-  } finally {
-    await own?.close();
-    await host.close();
-  }
+      ...(onlyPhase === undefined ? {} : { onlyPhase }),
+    },
+    connect: () => services.connectHost(target),
+    cluster,
+    ...(clusterOf === undefined ? {} : { clusterOf }),
+    clock: services.clock,
+  });
 }
 
 function finish<Options, Input>(services: Services, run: HostsRun<Options, Input>, results: readonly WorkflowResult[]): ExitCode {

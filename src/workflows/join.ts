@@ -1,6 +1,11 @@
 import type { BootstrapCredentials } from '../core/config/bootstrap-credentials.ts';
+import { withScheme } from '../core/config/defaults.ts';
+import { fileFacts } from '../core/facts/file-facts.ts';
+import { hostFacts } from '../core/facts/host-facts.ts';
 import { isReservedLabel } from '../core/kubelet/node-labels.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
+import { NODE_MEMORY_PATH } from '../core/node-memory/node-memory.ts';
+import { kubeletHealth } from '../engine/kubelet-health.ts';
 import { mayDoAsFarAsKnown, REQUEST_CERTIFICATE } from '../engine/may-do.ts';
 import type { PhaseContext } from '../engine/phase.ts';
 import type { Prepared, Workflow } from '../engine/run-workflow.ts';
@@ -11,7 +16,7 @@ import { type RememberNodeInput, rememberStartedNode } from '../phases/remember-
 import { type WaitNodeInput, waitNode } from '../phases/wait-node.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import { type ApiServerTarget, bootstrapFiles, hasIdentity } from './bootstrap-files.ts';
-import { readClusterBaseline, unlessForbidden } from './cluster-baseline.ts';
+import { type ClusterBaseline, readClusterBaseline, unlessForbidden } from './cluster-baseline.ts';
 import { joinFindings } from './join-findings.ts';
 import { nodeMemoryOf } from './node-memory-of.ts';
 import { designObservedNode, kubeletStartInput, type NodeOptions, type ObservedNode, observeNode } from './prepare-node.ts';
@@ -20,8 +25,10 @@ import { selectPhase } from './select-phase.ts';
 export interface JoinOptions extends NodeOptions {
   /** The cluster the node joins, as discovered. */
   readonly apiServer: ApiServerTarget;
-  /** What the kubelet bootstraps itself with. */
-  readonly credentials: BootstrapCredentials;
+  /** What the kubelet bootstraps itself with; asked for when a host without an identity is met. */
+  readonly credentials: () => Promise<BootstrapCredentials>;
+  /** What the cluster says for all nodes, where it was read before. */
+  readonly baseline?: ClusterBaseline;
   readonly caCertPath: string;
   readonly controlPlane: boolean;
   readonly tlsBootstrapMs: number;
@@ -51,14 +58,32 @@ export const joinWorkflow: Workflow<JoinOptions, JoinInput> = {
     selectPhase(waitNode, (input) => input.waitNode),
     selectPhase(markNode, (input) => input.markNode),
   ],
+  questions: ({ nodeRegistration: { criSocket }, caCertPath }) => ({
+    ...hostFacts(criSocket === undefined ? null : withScheme(criSocket)).questions,
+    ...fileFacts([...JOIN_FILES, caCertPath]).questions,
+    ...kubeletHealth(USUAL_HEALTHZ).questions,
+  }),
   prepare: prepareJoin,
 };
+
+/** What the phases look at on a host, besides what all look at. */
+const JOIN_FILES = [
+  '/etc/kubernetes',
+  '/etc/kubernetes/bootstrap-kubelet.conf',
+  '/var/lib/kubelet',
+  '/var/lib/kubelet/config.yaml',
+  '/var/lib/kubelet/instance-config.yaml',
+  '/var/lib/kubelet/kubeadm-flags.env',
+  NODE_MEMORY_PATH,
+];
+/** Where a kubelet answers that was told nothing else. */
+const USUAL_HEALTHZ = 'http://127.0.0.1:10248/healthz';
 
 async function prepareJoin(context: PhaseContext, options: JoinOptions): Promise<Prepared<JoinInput>> {
   const cluster = context.cluster as Cluster;
   const { options: own, labels } = withoutReservedLabels(options);
   const node = await observeNode(context, own);
-  const baseline = await readClusterBaseline(cluster, options.catalogue);
+  const baseline = options.baseline ?? (await readClusterBaseline(cluster, options.catalogue));
   const { design, warnings, refusals } = await designObservedNode(context, own, {
     node,
     cluster: baseline.layered,
@@ -81,7 +106,7 @@ async function prepareJoin(context: PhaseContext, options: JoinOptions): Promise
     ...options.apiServer,
     clusterName: baseline.clusterName,
     caPath: options.caCertPath,
-    token: hasIdentity(node.facts) ? null : options.credentials,
+    token: hasIdentity(node.facts) ? null : await options.credentials(),
   };
   return {
     input: {

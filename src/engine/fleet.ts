@@ -1,0 +1,291 @@
+import { onAbort } from '../core/abort.ts';
+import { AppError, isAppError } from '../core/errors.ts';
+import { mayBegin, type RolloutRules, whyStop } from '../core/fleet/rollout.ts';
+import type { HostPlan } from '../core/plan/document.ts';
+import type { Reporter } from '../ports/reporter.ts';
+import type { WorkflowResult } from './run-workflow.ts';
+
+/** A host to be worked on. */
+export interface FleetMember {
+  readonly name: string;
+  /** Connects, looks and plans; changes nothing. */
+  open(ports: MemberPorts): Promise<OpenMember>;
+}
+
+export interface MemberPorts {
+  readonly reporter: Reporter;
+  readonly signal: AbortSignal;
+}
+
+/** A host that was looked at. */
+export interface OpenMember {
+  readonly planned: WorkflowResult;
+  /**
+   * Does what was planned.
+   * @param signal ends it between changes; absent: it is brought to its end
+   */
+  apply(signal?: AbortSignal): Promise<HostPlan>;
+  close(): Promise<void>;
+}
+
+/** What became of a host. */
+export type HostStatus =
+  /** Everything is as it should be. */
+  | 'unchanged'
+  /** Only planned: changes are pending. */
+  | 'pending'
+  | 'changed'
+  /** Refused or not understood before anything was changed. */
+  | 'refused'
+  /** Nobody could log in; nothing was changed. */
+  | 'unreachable'
+  /** Changes had begun. */
+  | 'failed'
+  /** Changes had begun, and what was there before is back. */
+  | 'reverted'
+  /** Not begun: the run was stopped. */
+  | 'stopped'
+  /** Not begun: the user interrupted the run. */
+  | 'interrupted';
+
+export interface HostOutcome {
+  readonly host: string;
+  readonly status: HostStatus;
+  /** What was planned or done, as far as it came. */
+  readonly plan: WorkflowResult | null;
+  readonly error: AppError | null;
+}
+
+export interface FleetRules extends RolloutRules {
+  /** Hosts that are looked at or changed at a time. */
+  readonly parallel: number;
+  /** Connections that are open at a time, those of hosts that wait for their turn among them. */
+  readonly maxOpen: number;
+  /** Only look and plan. */
+  readonly dryRun: boolean;
+  /** Hosts without pending changes are run through as well: each phase proves that all is well. */
+  readonly proveUnchanged?: boolean;
+}
+
+/** Counts for who watches. */
+export interface FleetProgress {
+  readonly total: number;
+  readonly looking: readonly string[];
+  readonly waiting: number;
+  readonly changing: readonly string[];
+  readonly ended: Readonly<Partial<Record<HostStatus, number>>>;
+}
+
+export interface FleetPorts {
+  readonly signal: AbortSignal;
+  /** What a host says is heard here. */
+  reporterOf(host: string): Reporter;
+  /** Called, and waited for, before the first change of a host. */
+  begins?(host: string): Promise<void>;
+  /** Called, and waited for, when a host is done. */
+  ended?(outcome: HostOutcome): Promise<void>;
+  progress?(progress: FleetProgress): void;
+}
+
+export interface FleetResult {
+  /** In the order of the members. */
+  readonly outcomes: readonly HostOutcome[];
+  /** Why hosts were left out, as a clause; null: none was. */
+  readonly stopped: string | null;
+}
+
+/**
+ * Plans and applies on many hosts at once. A host is changed as soon as it was planned and the rules allow it; one that does not answer keeps nobody waiting.
+ * @throws what is no AppError, after the hosts under way are done
+ */
+export async function runFleet(members: readonly FleetMember[], rules: FleetRules, ports: FleetPorts): Promise<FleetResult> {
+  const run = new FleetRun(members, rules, ports);
+  return run.run();
+}
+
+interface Waiting {
+  readonly index: number;
+  readonly member: FleetMember;
+  readonly open: OpenMember;
+}
+
+class FleetRun {
+  readonly #members: readonly FleetMember[];
+  readonly #rules: FleetRules;
+  readonly #ports: FleetPorts;
+  readonly #outcomes: (HostOutcome | undefined)[] = [];
+  readonly #ended: Partial<Record<HostStatus, number>> = {};
+  readonly #looking = new Set<string>();
+  readonly #changing = new Set<string>();
+  readonly #waiting: Waiting[] = [];
+  #next = 0;
+  #failed = 0;
+  #broken = 0;
+  /** Of those that were run through, hosts that needed nothing: they count as canaries too. */
+  #unchanged = 0;
+  #bug: { readonly error: unknown } | null = null;
+  #wake: () => void = () => undefined;
+
+  constructor(members: readonly FleetMember[], rules: FleetRules, ports: FleetPorts) {
+    this.#members = members;
+    this.#rules = rules;
+    this.#ports = ports;
+  }
+
+  async run(): Promise<FleetResult> {
+    const forget = onAbort(this.#ports.signal, () => this.#wake());
+    try {
+      for (;;) {
+        this.#begin();
+        this.#tellProgress();
+        if (this.#looking.size + this.#changing.size === 0) break;
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      }
+    } finally {
+      forget();
+    }
+    const stopped = this.#whyStop();
+    await this.#leaveOut();
+    if (this.#bug !== null) throw this.#bug.error;
+    return { outcomes: this.#outcomes as readonly HostOutcome[], stopped };
+  }
+
+  #whyStop(): string | null {
+    return whyStop(this.#rules, this.#state());
+  }
+
+  #state() {
+    return {
+      passed: (this.#ended.changed ?? 0) + this.#unchanged,
+      failed: this.#failed,
+      broken: this.#broken,
+      changing: this.#changing.size,
+    };
+  }
+
+  #begin(): void {
+    if (this.#ports.signal.aborted || this.#bug !== null || this.#whyStop() !== null) return;
+    const { parallel, maxOpen } = this.#rules;
+    // Changes first: who waits for his turn holds a connection.
+    for (let more = mayBegin(this.#rules, this.#state()); more > 0 && this.#waiting.length > 0 && this.#busy() < parallel; more--)
+      this.#start(this.#changing, this.#takeWaiting(), (waiting) => this.#change(waiting));
+    while (this.#next < this.#members.length && this.#busy() < parallel && this.#busy() + this.#waiting.length < maxOpen) {
+      const index = this.#next++;
+      this.#start(this.#looking, { index, member: this.#members[index] as FleetMember }, (one) => this.#look(one));
+    }
+  }
+
+  #busy(): number {
+    return this.#looking.size + this.#changing.size;
+  }
+
+  /** The first in the order of the members. */
+  #takeWaiting(): Waiting {
+    const first = this.#waiting.reduce((best, one) => (one.index < best.index ? one : best));
+    this.#waiting.splice(this.#waiting.indexOf(first), 1);
+    return first;
+  }
+
+  #start<T extends { readonly member: FleetMember }>(among: Set<string>, one: T, work: (one: T) => Promise<void>): void {
+    const { name } = one.member;
+    among.add(name);
+    void work(one)
+      .catch((error: unknown) => {
+        this.#bug ??= { error };
+      })
+      .finally(() => {
+        among.delete(name);
+        this.#wake();
+      });
+  }
+
+  async #look({ index, member }: Pick<Waiting, 'index' | 'member'>): Promise<void> {
+    const { signal, reporterOf } = this.#ports;
+    const found = await settle(member.open({ reporter: reporterOf(member.name), signal }));
+    if ('error' in found) {
+      const status = signal.aborted ? 'interrupted' : isUnreachable(found.error) ? 'unreachable' : 'refused';
+      await this.#end(index, { status, plan: null, error: found.error });
+      return;
+    }
+    const open = found.value;
+    const { planned } = open;
+    const pending = hasWork(planned.host);
+    if (!this.#rules.dryRun && (pending || this.#rules.proveUnchanged === true)) {
+      this.#waiting.push({ index, member, open });
+      return;
+    }
+    await settle(open.close());
+    const refused = planned.refusals.length > 0 ? new AppError(planned.refusals, { exitCode: 3 }) : null;
+    await this.#end(index, { status: refused ? 'refused' : pending ? 'pending' : 'unchanged', plan: planned, error: refused });
+  }
+
+  async #change({ index, member, open }: Waiting): Promise<void> {
+    await this.#ports.begins?.(member.name);
+    // Of many hosts those under way are brought to their end; whoever works on one alone waits for nobody else.
+    const done = await settle(this.#members.length === 1 ? open.apply(this.#ports.signal) : open.apply());
+    await settle(open.close());
+    if ('error' in done) {
+      this.#broken++;
+      await this.#end(index, { status: done.error.exitCode === 5 ? 'reverted' : 'failed', plan: open.planned, error: done.error });
+      return;
+    }
+    const status = hasChanges(done.value) ? 'changed' : 'unchanged';
+    if (status === 'unchanged') this.#unchanged++;
+    await this.#end(index, { status, plan: { ...open.planned, host: done.value }, error: null });
+  }
+
+  async #end(index: number, outcome: Omit<HostOutcome, 'host'>): Promise<void> {
+    const whole = { host: (this.#members[index] as FleetMember).name, ...outcome };
+    this.#outcomes[index] = whole;
+    this.#ended[whole.status] = (this.#ended[whole.status] ?? 0) + 1;
+    if (whole.status === 'refused' || whole.status === 'failed' || whole.status === 'reverted') this.#failed++;
+    await this.#ports.ended?.(whole);
+  }
+
+  /** Those that were not begun. */
+  async #leaveOut(): Promise<void> {
+    const status = this.#ports.signal.aborted ? 'interrupted' : 'stopped';
+    const planned = new Map(this.#waiting.map(({ index, open }) => [index, open.planned]));
+    await Promise.all(this.#waiting.map(({ open }) => settle(open.close())));
+    for (const index of this.#members.keys())
+      if (this.#outcomes[index] === undefined) await this.#end(index, { status, plan: planned.get(index) ?? null, error: null });
+    this.#tellProgress();
+  }
+
+  #tellProgress(): void {
+    this.#ports.progress?.({
+      total: this.#members.length,
+      looking: [...this.#looking],
+      waiting: this.#waiting.length,
+      changing: [...this.#changing],
+      ended: this.#ended,
+    });
+  }
+}
+
+/** Errors of ours are values here; others are bugs and go their way. */
+async function settle<T>(work: Promise<T>): Promise<{ readonly value: T } | { readonly error: AppError }> {
+  try {
+    return { value: await work };
+  } catch (error) {
+    if (isAppError(error)) return { error };
+    throw error;
+  }
+}
+
+const NO_WAY_IN = /^HOST_(UNREACHABLE|TIMEOUT|CONNECTION_LOST|AUTH_FAILED|KEY_[A-Z]+)$/;
+
+function isUnreachable(error: AppError): boolean {
+  return NO_WAY_IN.test(error.code);
+}
+
+function hasChanges({ phases }: HostPlan): boolean {
+  return phases.some(({ plan }) => plan.changes.length > 0);
+}
+
+/** Something is to be changed, or waited for. */
+function hasWork({ phases }: HostPlan): boolean {
+  return phases.some(({ plan }) => plan.changes.length > 0 || plan.deferred !== undefined);
+}
