@@ -24,6 +24,7 @@ const OPERATIONS: { readonly [K in HostChange['kind']]: (change: Extract<HostCha
   'enable-unit': ({ unit }) => ({ kind: 'run', argv: ['systemctl', 'enable', '--quiet', unit] }),
   'restart-unit': ({ unit }) => ({ kind: 'run', argv: ['systemctl', 'restart', unit] }),
   'stop-unit': ({ unit }) => ({ kind: 'run', argv: ['systemctl', 'stop', unit] }),
+  'confirm-commit': ({ id }) => ({ kind: 'confirm-commit', id }),
 };
 
 /** Each pod is tried five times, and one that stays keeps none of the others, as with kubeadm. */
@@ -51,6 +52,8 @@ export interface ApplyContext {
   readonly reporter: Reporter;
   readonly phase: string;
   readonly signal?: AbortSignal;
+  /** The host itself takes back what is not confirmed: a change that fails is not undone here. */
+  readonly guarded?: boolean;
 }
 
 /**
@@ -70,7 +73,7 @@ export async function applyHostChanges(host: Host, changes: readonly HostChange[
       done = count;
     });
   } catch (error) {
-    await putBack(host, changes, done, error, context);
+    if (context.guarded !== true) await putBack(host, changes, done, error, context);
     throw error;
   } finally {
     forget();
@@ -168,6 +171,8 @@ export function describeChange(change: HostChange): string {
       return `restarted ${change.unit}`;
     case 'stop-unit':
       return `stopped ${change.unit}`;
+    case 'confirm-commit':
+      return 'confirmed the change of an earlier run';
   }
 }
 

@@ -3,6 +3,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
+import type { WriterOptions } from './writer.ts';
 
 /** What every phase may use. `cluster` is null when there is no API server to talk to. */
 export interface PhaseContext {
@@ -11,7 +12,26 @@ export interface PhaseContext {
   readonly clock: Clock;
   readonly reporter: Reporter;
   readonly signal?: AbortSignal;
+  /** How hosts are written to. Absent: nobody else is kept off, and changes are final at once (files that are staged into a directory). */
+  readonly writing?: WriterOptions;
 }
+
+/** What makes the changes of a phase ones that have to be confirmed. */
+export interface PhaseCommit<Input, Facts> {
+  /** What the phases below it write: kept and put back with its own files. */
+  readonly paths: readonly string[];
+  /**
+   * Looks, before anything is changed, at what the change may take away.
+   * @returns waits until that is there again, and shows the change
+   */
+  prepare(context: PhaseContext, input: Input, facts: Facts, changes: readonly HostChange[]): Promise<ProveCommit>;
+}
+
+/**
+ * @param deadline Unix milliseconds
+ * @throws AppError when it has not come until then
+ */
+export type ProveCommit = (deadline: number) => Promise<void>;
 
 /** A step of a workflow: observe only reads, plan is pure, applying is the engine's, verify proves that it worked. */
 export interface PhaseDefinition<Input, Facts> {
@@ -32,6 +52,8 @@ export interface PhaseDefinition<Input, Facts> {
   undo?(facts: Facts, applied: readonly HostChange[]): readonly HostChange[] | null;
   /** Proves that the way back worked. Not stopped by the interruption that may be the reason for it. */
   verifyUndone?(context: PhaseContext, input: Input, facts: Facts): Promise<void>;
+  /** Absent: its changes are final at once. */
+  readonly commit?: PhaseCommit<Input, Facts>;
 }
 
 /** One look at a phase: its plan, and what can be done with it. The facts stay inside. */
@@ -42,6 +64,7 @@ export interface ObservedPhase {
   /** False: nothing proves that the way back worked. */
   readonly provesUndone: boolean;
   verifyUndone(): Promise<void>;
+  readonly commit: { readonly paths: readonly string[]; prepare(changes: readonly HostChange[]): Promise<ProveCommit> } | null;
 }
 
 /** A phase without the type of its facts, so that phases of a workflow fit in one list. */
@@ -75,6 +98,13 @@ export function definePhase<Input, Facts>(definition: PhaseDefinition<Input, Fac
         undo: (applied) => definition.undo?.(facts, applied) ?? null,
         provesUndone: definition.verifyUndone !== undefined,
         verifyUndone: async () => definition.verifyUndone?.(uninterrupted, input, facts),
+        commit:
+          definition.commit === undefined
+            ? null
+            : {
+                paths: definition.commit.paths,
+                prepare: async (changes) => (definition.commit as PhaseCommit<Input, Facts>).prepare(context, input, facts, changes),
+              },
       };
     },
   };

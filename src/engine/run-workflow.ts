@@ -5,8 +5,10 @@ import { type Change, type HostChange, isClusterChange, type PhasePlan, type War
 import type { HostPlan, NamedPhasePlan } from '../core/plan/document.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import { applyClusterChange, applyHostChanges, applyRevert } from './apply.ts';
+import { type OpenCommit, openCommit } from './confirmed-commit.ts';
 import { holdAnswers, isHeldHost } from './held-host.ts';
 import type { ObservedPhase, Phase, PhaseContext } from './phase.ts';
+import { type Writer, writerOver } from './writer.ts';
 
 /** Looks at every phase and gives their plans; changes nothing. */
 export async function planPhases<Input>(
@@ -22,7 +24,9 @@ export async function planPhases<Input>(
 /**
  * Runs the phases in order. Each is looked at again just before it is applied; when it then wants something else than what was planned and shown,
  * that is said before it is done.
+ * A change that has to be confirmed is, once the phases below its own are done too.
  * @param planned what `planPhases` gave and the user saw
+ * @param writer the host's, where changes may have to be confirmed
  * @returns what was applied
  * @throws AppError: of the phase that failed, or INTERRUPTED. With exit code 5 the host was brought back to what it ran before
  */
@@ -31,26 +35,40 @@ export async function applyPhases<Input>(
   context: PhaseContext,
   input: Input,
   planned: readonly NamedPhasePlan[],
+  writer?: Writer,
 ): Promise<readonly NamedPhasePlan[]> {
   const applied: NamedPhasePlan[] = [];
+  const guard: CommitGuard = { writer, open: null };
   for (const [index, phase] of phases.entries()) {
     try {
       context.signal?.throwIfAborted();
-      applied.push(await applyOne(phase, phase.contextFor(context, input), input, planned));
+      applied.push(await applyOne(phase, { context: phase.contextFor(context, input), input, planned, guard }));
+      if (phases[index + 1]?.name.startsWith(`${guard.open?.phase}/`)) continue;
+      await guard.open?.confirm();
+      guard.open = null;
     } catch (error) {
+      const told = guard.open === null ? error : await guard.open.takeBack(error);
       await tidyUp(phases.slice(index + 1), context, input);
-      throw error;
+      throw told;
     }
   }
   return applied;
 }
 
-async function applyOne<Input>(
-  phase: Phase<Input>,
-  context: PhaseContext,
-  input: Input,
-  planned: readonly NamedPhasePlan[],
-): Promise<NamedPhasePlan> {
+/** The change that waits for its confirmation while phases are applied. */
+interface CommitGuard {
+  readonly writer: Writer | undefined;
+  open: OpenCommit | null;
+}
+
+interface PhaseRun<Input> {
+  readonly context: PhaseContext;
+  readonly input: Input;
+  readonly planned: readonly NamedPhasePlan[];
+  readonly guard: CommitGuard;
+}
+
+async function applyOne<Input>(phase: Phase<Input>, { context, input, planned, guard }: PhaseRun<Input>): Promise<NamedPhasePlan> {
   const { host, reporter } = context;
   reporter.report({ level: 'info', code: 'PHASE_STARTED', host: host.name, phase: phase.name, message: phase.short, verbosity: 1 });
   const notReady = await phase.ready(context, input).then(
@@ -67,7 +85,7 @@ async function applyOne<Input>(
     const message = 'the host or the cluster changed since the plan was made: planned again';
     reporter.report({ level: 'warning', code: 'PLAN_CHANGED', host: host.name, phase: phase.name, message });
   }
-  await applyPhase(phase, observed, own);
+  await applyPhase(phase, observed, own, guard);
   if (notReady !== null) throw notReady.error;
   return { phase: phase.name, plan: observed.plan };
 }
@@ -102,7 +120,7 @@ function samePlan(a: PhasePlan, b: PhasePlan): boolean {
   return JSON.stringify(a.changes) === JSON.stringify(b.changes);
 }
 
-async function applyPhase<Input>(phase: Phase<Input>, observed: ObservedPhase, context: PhaseContext): Promise<void> {
+async function applyPhase<Input>(phase: Phase<Input>, observed: ObservedPhase, context: PhaseContext, guard: CommitGuard): Promise<void> {
   const { plan } = observed;
   const { host, reporter } = context;
   reportWarnings(plan, phase.name, context);
@@ -110,11 +128,22 @@ async function applyPhase<Input>(phase: Phase<Input>, observed: ObservedPhase, c
     reporter.report({ level: 'info', code: 'PHASE_DEFERRED', host: host.name, phase: phase.name, message: `deferred: ${plan.deferred}` });
   if (plan.noop !== undefined)
     reporter.report({ level: 'info', code: 'PHASE_NOOP', host: host.name, phase: phase.name, message: plan.noop });
-  await applyChanges(plan.changes, phase.name, context);
+  const hostChanges = plan.changes.filter((change): change is HostChange => !isClusterChange(change));
+  const commit = await openCommit({ name: phase.name, observed, changes: hostChanges }, context, guard.writer);
+  if (commit === null) await applyChanges(plan.changes, phase.name, context);
+  else {
+    guard.open = commit;
+    const others = plan.changes.filter(({ kind }) => kind !== 'confirm-commit');
+    // Also with nothing to be changed: a change that is there is joined.
+    if (others.length === 0) await context.host.perform([]);
+    await applyChanges(others, phase.name, context, true);
+    commit.wasApplied();
+  }
   if (plan.deferred !== undefined) return;
   try {
     await observed.verify(plan.changes);
   } catch (error) {
+    if (commit !== null) throw error;
     await takeBack(phase.name, observed, context, error);
   }
 }
@@ -123,7 +152,7 @@ function reportWarnings({ warnings = [] }: PhasePlan, phase: string, { host, rep
   for (const { code, message } of warnings) reporter.report({ level: 'warning', code, host: host.name, phase, message });
 }
 
-async function applyChanges(changes: readonly Change[], phase: string, context: PhaseContext): Promise<void> {
+async function applyChanges(changes: readonly Change[], phase: string, context: PhaseContext, guarded = false): Promise<void> {
   const signal = context.signal === undefined ? {} : { signal: context.signal };
   for (let i = 0; i < changes.length; ) {
     const change = changes[i] as Change;
@@ -142,7 +171,7 @@ async function applyChanges(changes: readonly Change[], phase: string, context: 
     }
     const end = changes.findIndex((next, at) => at > i && isClusterChange(next));
     const batch = changes.slice(i, end < 0 ? undefined : end) as HostChange[];
-    await applyHostChanges(context.host, batch, { reporter: context.reporter, phase, ...signal });
+    await applyHostChanges(context.host, batch, { reporter: context.reporter, phase, guarded, ...signal });
     i += batch.length;
   }
 }
@@ -252,7 +281,8 @@ export async function planWorkflow<Options, Input>(
   run: WorkflowRun,
 ): Promise<PlannedWorkflow> {
   const phases = selectPhases(workflow, run);
-  const host = holdAnswers(context.host, context.clock, Object.values(workflow.questions?.(options) ?? {}));
+  const writer = context.writing === undefined ? undefined : writerOver(context.host, context.writing, context.clock);
+  const host = holdAnswers(writer ?? context.host, context.clock, Object.values(workflow.questions?.(options) ?? {}));
   const held = { ...context, host };
   const prepared = await workflow.prepare(held, options);
   const { reporter } = context;
@@ -271,7 +301,13 @@ export async function planWorkflow<Options, Input>(
     host: named(planned),
     warnings,
     refusals,
-    apply: async (applyContext) => named(await applyPhases(phases, { ...applyContext, host }, input, planned)),
+    apply: async (applyContext) => {
+      try {
+        return named(await applyPhases(phases, { ...applyContext, host }, input, planned, writer));
+      } finally {
+        await writer?.end();
+      }
+    },
   };
 }
 

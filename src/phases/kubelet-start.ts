@@ -1,3 +1,4 @@
+import { type CommitRecord, commitRecord } from '../core/commit/record.ts';
 import { parseSource, sourceToJson } from '../core/config/source.ts';
 import { combineFacts } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
@@ -5,12 +6,16 @@ import { initSystem } from '../core/facts/init-system.ts';
 import type { FileFact, HttpFact } from '../core/facts/question.ts';
 import type { UnitState } from '../core/facts/unit.ts';
 import { isJsonObject } from '../core/json.ts';
+import { NODE_MEMORY_PATH } from '../core/node-memory/node-memory.ts';
 import type { Change, HostChange, PhasePlan } from '../core/plan/change.ts';
 import { diffDirectory, diffFile, type WantedFile } from '../core/plan/diff-file.ts';
 import { revertChanges } from '../core/plan/revert.ts';
+import { describeCommit } from '../core/problems/commit.ts';
 import { healthzUrl } from '../core/render/node-design.ts';
 import { UNIT_FILE_PATHS } from '../core/systemd/kubelet-unit-paths.ts';
+import { revealText } from '../core/text/secret.ts';
 import { type HealthTarget, isHealthy, kubeletHealth, waitForHealthyKubelet } from '../engine/kubelet-health.ts';
+import { type KubeletProof, prepareProof } from '../engine/kubelet-proof.ts';
 import { observe } from '../engine/observe.ts';
 import { definePhase, type PhaseContext } from '../engine/phase.ts';
 
@@ -26,12 +31,16 @@ export interface KubeletStartInput {
   readonly mayChown: boolean;
   /** A directory to be made for copies of the files that will be replaced. */
   readonly backupDir?: string;
+  /** What a change is proven by at the API server before it is confirmed. */
+  readonly proof?: KubeletProof;
 }
 
 interface KubeletStartFacts {
   readonly files: ReadonlyMap<string, FileFact | null>;
   readonly init: 'systemd' | 'openrc' | null;
   readonly health: Health;
+  /** A change that was not confirmed, or was taken back. */
+  readonly commit: CommitRecord | null;
   /** As its own configuration says, which the one to be written may change. */
   readonly before: { readonly url: string | null; readonly health: Health };
 }
@@ -59,6 +68,16 @@ function writeKubeletFiles(name: string, short: string) {
     },
     undo: (facts, applied) => (isHealthy(facts.before.health) ? undoKubeletStart(facts, applied) : null),
     verifyUndone: (context, input, { before }) => waitForHealthyKubelet(context, name, { ...input.health, url: before.url }),
+    commit: {
+      paths: [NODE_MEMORY_PATH],
+      prepare: async (context, input, facts, changes) => {
+        const after = input.files.find(({ path }) => path === CONFIG_YAML)?.content;
+        if (input.proof === undefined || after === undefined) return async () => undefined;
+        const before = facts.files.get(CONFIG_YAML)?.content ?? null;
+        const restarts = changes.some(({ kind }) => kind === 'restart-unit');
+        return prepareProof(context, input.proof, { phase: name, before, after: revealText(after), restarts });
+      },
+    },
   });
 }
 
@@ -74,11 +93,16 @@ export const upgradeKubeletConfig = writeKubeletFiles(
 async function observeKubelet({ host, signal }: PhaseContext, input: KubeletStartInput): Promise<KubeletStartFacts> {
   const own = [...input.unitFiles, ...input.files, ...input.directories].map(({ path }) => path);
   const paths = [...new Set([...own, ...UNIT_FILE_PATHS])];
-  const facts = combineFacts({ files: fileFacts(paths), init: initSystem, health: kubeletHealth(input.health.url) });
-  const { files, init, health } = await observe(host, facts, signal);
+  const facts = combineFacts({
+    files: fileFacts(paths),
+    init: initSystem,
+    health: kubeletHealth(input.health.url),
+    commit: commitRecord,
+  });
+  const { files, init, health, commit } = await observe(host, facts, signal);
   const url = currentHealthzUrl(files.get(CONFIG_YAML)?.content);
-  if (url === undefined || url === input.health.url) return { files, init, health, before: { url: input.health.url, health } };
-  return { files, init, health, before: { url, health: await observe(host, kubeletHealth(url), signal) } };
+  if (url === undefined || url === input.health.url) return { files, init, health, commit, before: { url: input.health.url, health } };
+  return { files, init, health, commit, before: { url, health: await observe(host, kubeletHealth(url), signal) } };
 }
 
 /** Where the kubelet that runs answers, which the new configuration may change; undefined when that can't be known. */
@@ -97,8 +121,16 @@ function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): P
   const files = input.files.map(diff).filter((change) => change !== null);
   const writes = [...directories, ...planBackup([...unitFiles, ...files], input.backupDir), ...unitFiles, ...files];
   if (facts.init !== 'systemd') return planWithoutSystemd(facts.init, writes);
-  const changes = [...writes, ...planUnit(facts, unitFiles.length > 0, [...unitFiles, ...files])];
-  return changes.length === 0 ? { changes, noop: 'the files are as wanted and the kubelet is healthy' } : { changes };
+  const changes = [...writes, ...planUnit(facts, unitFiles.length > 0, [...unitFiles, ...files]), ...planConfirmation(facts)];
+  const { commit } = facts;
+  const warnings = commit?.state === 'reverted' ? [{ code: 'COMMIT_REVERTED', message: describeCommit(commit) }] : [];
+  const told = warnings.length === 0 ? {} : { warnings };
+  return changes.length === 0 ? { changes, noop: 'the files are as wanted and the kubelet is healthy', ...told } : { changes, ...told };
+}
+
+/** A run that was killed before it came to confirm its change. */
+function planConfirmation({ commit }: KubeletStartFacts): readonly HostChange[] {
+  return commit?.state === 'armed' ? [{ kind: 'confirm-commit', id: commit.id, because: describeCommit(commit) }] : [];
 }
 
 /** Copies of what is about to be replaced, in a directory of their own. kubeadm keeps config.yaml so when it upgrades. */

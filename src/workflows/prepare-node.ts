@@ -265,5 +265,11 @@ export function kubeletStartInput(design: NodeDesign, options: NodeOptions): Kub
     directories: [{ path: '/var/lib/kubelet', mode: 0o700 }],
     health: { url: design.healthzUrl, timeoutMs: options.kubeletHealthCheckMs },
     mayChown: !options.staged,
+    proof: {
+      nodeName: design.nodeName,
+      minor: design.minor,
+      catalogue: options.catalogue,
+      flags: [...design.flags.map(({ name, value }) => `--${name}=${value}`), ...design.unit.extraArgs],
+    },
   };
 }

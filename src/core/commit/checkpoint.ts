@@ -33,6 +33,8 @@ export function checkpointOf(changes: readonly HostChange[]): Checkpoint | null 
       case 'daemon-reload':
         reload = true;
         break;
+      case 'confirm-commit':
+        break;
       case 'empty-directory':
       case 'unmount-below':
       case 'remove-pods':

@@ -5,11 +5,17 @@ interface Condition {
   readonly status?: string;
   readonly reason?: string;
   readonly message?: string;
+  readonly lastHeartbeatTime?: string;
 }
 
 /** Whether the Node's condition Ready is True. */
 export function isNodeReady(node: KubeObject): boolean {
   return conditionsOf(node).some(({ type, status }) => type === 'Ready' && status === 'True');
+}
+
+/** When the kubelet last said whether it is Ready; null where that is not told. */
+export function readyHeartbeat(node: KubeObject): string | null {
+  return conditionsOf(node).find(({ type }) => type === 'Ready')?.lastHeartbeatTime ?? null;
 }
 
 /** What the conditions of a Node say against it: Ready when it is not True, and the troubles (MemoryPressure, ...) that are. Empty: nothing. */

@@ -30,7 +30,9 @@ export type HostChange =
   | { readonly kind: 'daemon-reload'; readonly because: string }
   | { readonly kind: 'enable-unit'; readonly unit: string; readonly because: string }
   | { readonly kind: 'restart-unit'; readonly unit: string; readonly because: string }
-  | { readonly kind: 'stop-unit'; readonly unit: string; readonly because: string };
+  | { readonly kind: 'stop-unit'; readonly unit: string; readonly because: string }
+  /** Keeps what an earlier run changed and did not come to confirm. */
+  | { readonly kind: 'confirm-commit'; readonly id: string; readonly because: string };
 
 /** A change of the cluster. `before` is the object as it was read; its resourceVersion guards the update. */
 export type ClusterChange =

@@ -1,0 +1,103 @@
+import { fieldsNotInForce, fieldsToShow, type KubeletReader } from '../core/commit/fields-in-force.ts';
+import { AppError, isAppError } from '../core/errors.ts';
+import { readConfigz } from '../core/kubelet/effective/configz.ts';
+import { isNodeReady, nodeTroubles, readyHeartbeat } from '../core/kubernetes/node-conditions.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import type { Cluster } from '../ports/cluster.ts';
+import type { PhaseContext, ProveCommit } from './phase.ts';
+
+/** What a change of a kubelet's configuration is judged by, besides the kubelet's own health. */
+export interface KubeletProof extends KubeletReader {
+  readonly nodeName: string;
+  /** Words of the command line, `--name=value`: they win over the file. */
+  readonly flags: readonly string[];
+}
+
+export interface ProvenChange {
+  readonly phase: string;
+  /** config.yaml; null: there was none. */
+  readonly before: string | null;
+  readonly after: string;
+  /** The kubelet is restarted: what its Node says has to be newer than that. */
+  readonly restarts: boolean;
+}
+
+const POLL_MS = 1_000;
+
+/**
+ * Looks at the Node before a kubelet is changed.
+ * @returns waits until the API server shows the change: the Node is Ready again where it was before, by a newer word of the kubelet, and its configz has the new
+ *   values. What the API server did not show before, or the credentials may not see, is not asked for
+ */
+export async function prepareProof(context: PhaseContext, proof: KubeletProof, change: ProvenChange): Promise<ProveCommit> {
+  const { cluster, signal, clock, host, reporter } = context;
+  const before = cluster === null ? null : await look(cluster, proof.nodeName);
+  if (cluster === null || before === null || !isNodeReady(before)) return async () => undefined;
+  const fields = fieldsToShow(change.before, change.after, proof.flags, proof);
+  return async (deadline) => {
+    const started = clock.now().getTime();
+    for (let nextProgressMs = 5_000; ; ) {
+      const why = await whyNotProven(cluster, { proof, change, before, fields });
+      if (why === null) return;
+      const now = clock.now().getTime();
+      if (now >= deadline) throw notProven(host.name, change.phase, why, now - started);
+      if (now - started >= nextProgressMs) {
+        nextProgressMs += 10_000;
+        const message = `waiting to confirm, ${Math.round((now - started) / 1000)} s: ${why}`;
+        reporter.report({ level: 'info', code: 'WAITING', host: host.name, phase: change.phase, message });
+      }
+      await clock.sleep(POLL_MS, signal);
+    }
+  };
+}
+
+/** Null where it can't be seen: no Node, no right to look, no API server that answers. */
+async function look(cluster: Cluster, nodeName: string): Promise<KubeObject | null> {
+  try {
+    return await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
+  } catch (error) {
+    if (isAppError(error)) return null;
+    throw error;
+  }
+}
+
+interface Expected {
+  readonly proof: KubeletProof;
+  readonly change: ProvenChange;
+  readonly before: KubeObject;
+  readonly fields: readonly string[];
+}
+
+async function whyNotProven(cluster: Cluster, { proof, change, before, fields }: Expected): Promise<string | null> {
+  const { nodeName } = proof;
+  try {
+    const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
+    if (node === null) return `there is no Node ${nodeName} any more`;
+    if (!isNodeReady(node)) return `Node ${nodeName}: ${nodeTroubles(node).join('; ')}`;
+    const heartbeat = readyHeartbeat(before);
+    if (change.restarts && heartbeat !== null && readyHeartbeat(node) === heartbeat)
+      return `Node ${nodeName}: the kubelet has not said that it is Ready since it was restarted`;
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return error.problems[0]?.message ?? error.code;
+  }
+  if (fields.length === 0) return null;
+  const shown = await readShown(cluster, proof);
+  const missing = shown === null ? [] : fieldsNotInForce(shown, change.after, fields, proof);
+  return missing.length === 0 ? null : `the kubelet does not run with the new ${missing.join(', ')}`;
+}
+
+/** Null where the kubelet can't be asked through the API server: the credentials may not, or it is not to be had that way. */
+async function readShown(cluster: Cluster, { nodeName, ...reader }: KubeletProof) {
+  try {
+    return readConfigz(await cluster.getRaw(`/api/v1/nodes/${encodeURIComponent(nodeName)}/proxy/configz`), nodeName, reader);
+  } catch (error) {
+    if (isAppError(error)) return null;
+    throw error;
+  }
+}
+
+function notProven(host: string, phase: string, why: string, waitedMs: number): AppError {
+  const message = `${phase}: not confirmed after ${Math.round(waitedMs / 1000)}s: ${why}`;
+  return new AppError({ host, code: 'COMMIT_NOT_PROVEN', message, mend: 'See journalctl -u kubelet on the host' });
+}
