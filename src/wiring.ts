@@ -4,6 +4,7 @@ import { systemClock } from './adapters/clock-system.ts';
 import { listFiles, localInput, makeTemporaryDirectory, removeTemporaryDirectory, writeLocalFile } from './adapters/input-local.ts';
 import { jsonReporter } from './adapters/reporter-json.ts';
 import { textReporter } from './adapters/reporter-text.ts';
+import { thisProcess } from './adapters/this-process.ts';
 import type { SshOverrides } from './core/ssh/resolve-target.ts';
 import { revealText } from './core/text/secret.ts';
 import type { Host } from './ports/host.ts';
@@ -37,6 +38,8 @@ export function createServices(environment: Environment): Services {
     clock: systemClock,
     homeDirectory: homedir(),
     hostname: hostname(),
+    self: thisProcess(),
+    newId: async () => (await import('node:crypto')).randomBytes(8).toString('hex'),
     writeLocalFile,
     makeTemporaryDirectory,
     removeTemporaryDirectory,

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { addClusterOptions, addSshOptions, collect, outputOption } from './options.ts';
 import type { On } from './program.ts';
+import { addLockOption } from './writing-options.ts';
 
 /** `certs check`, `certs renew-kubelet`. */
 export function defineCerts(certs: Command, on: On): void {
@@ -12,9 +13,13 @@ export function defineCerts(certs: Command, on: On): void {
     .option('--expires-within <duration>', 'certificates that end sooner are not good, e.g. 720h (default: only those that ended)')
     .addOption(outputOption(['text', 'json', 'yaml']));
   on(check, async () => (await import('./certs-check.ts')).runCertsCheck);
-  const renew = host(
-    addClusterOptions(
-      certs.command('renew-kubelet').description('Get a kubelet whose client certificate expired or was lost another one, through a token'),
+  const renew = addLockOption(
+    host(
+      addClusterOptions(
+        certs
+          .command('renew-kubelet')
+          .description('Get a kubelet whose client certificate expired or was lost another one, through a token'),
+      ),
     ),
   )
     .option('--token <token>', 'bootstrap token to use (default: an administrator makes one for the run and deletes it)')

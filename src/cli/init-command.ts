@@ -3,11 +3,12 @@ import { INIT_PHASES } from '../workflows/phase-lists.ts';
 import { addHostOptions, addInitOptions, addNodeOptions, addPlanOptions } from './options.ts';
 import { phaseLines } from './phase-lines.ts';
 import type { On, Run } from './program.ts';
+import { addConfirmOptions } from './writing-options.ts';
 
 /** `init`, `init phase`. */
 export function defineInit(init: Command, on: On): void {
   const load = async (): Promise<Run> => (await import('./init.ts')).runInit;
-  const options = (command: Command): Command => addInitOptions(addHostOptions(addNodeOptions(addPlanOptions(command))));
+  const options = (command: Command): Command => addConfirmOptions(addInitOptions(addHostOptions(addNodeOptions(addPlanOptions(command)))));
   on(options(init), load);
   init.addHelpText('after', () => `\nPhases:\n${phaseLines(INIT_PHASES)}\n\n${INIT_EXAMPLES}`);
   const phase = options(

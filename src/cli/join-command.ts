@@ -3,11 +3,12 @@ import { JOIN_PHASES } from '../workflows/phase-lists.ts';
 import { addHostOptions, addNodeOptions, addPlanOptions, collect } from './options.ts';
 import { phaseLines } from './phase-lines.ts';
 import type { On, Run } from './program.ts';
+import { addConfirmOptions } from './writing-options.ts';
 
 /** `join`, `join phase`. */
 export function defineJoin(join: Command, on: On): void {
   const load = async (): Promise<Run> => (await import('./join.ts')).runJoin;
-  const options = (command: Command): Command => addJoinOptions(addHostOptions(addNodeOptions(addPlanOptions(command))));
+  const options = (command: Command): Command => addConfirmOptions(addJoinOptions(addHostOptions(addNodeOptions(addPlanOptions(command)))));
   on(options(join.argument('[address:port]', 'the API server')), load);
   join.addHelpText('after', () => `\nPhases:\n${phaseLines(JOIN_PHASES)}\n\n${JOIN_EXAMPLES}`);
   const phase = options(

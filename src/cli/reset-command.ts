@@ -3,12 +3,13 @@ import { RESET_PHASES } from '../workflows/phase-lists.ts';
 import { addHostOptions, addPlanOptions } from './options.ts';
 import { phaseLines } from './phase-lines.ts';
 import type { On, Run } from './program.ts';
+import { addLockOption } from './writing-options.ts';
 
 /** `reset`, `reset phase`. */
 export function defineReset(reset: Command, on: On): void {
   const load = async (): Promise<Run> => (await import('./reset.ts')).runReset;
   const options = (command: Command): Command =>
-    addHostOptions(addPlanOptions(command))
+    addLockOption(addHostOptions(addPlanOptions(command)))
       .option('--config <file>', "a ResetConfiguration document; '-' is standard input")
       .option('--cri-socket <socket>', 'socket of the container runtime (default: detected)')
       .option('--cert-dir <dir>', 'directory of the certificates (default: /etc/kubernetes/pki)')

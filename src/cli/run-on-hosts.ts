@@ -4,7 +4,7 @@ import { planDocument, planIsEmpty } from '../core/plan/document.ts';
 import { type FleetMember, runFleet } from '../engine/fleet.ts';
 import { hostBlocks } from '../engine/host-blocks.ts';
 import type { Workflow, WorkflowResult } from '../engine/run-workflow.ts';
-import { workflowMember } from '../engine/workflow-member.ts';
+import { type MemberWriting, workflowMember } from '../engine/workflow-member.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
@@ -12,6 +12,7 @@ import type { HostTarget, Services } from '../ports/services.ts';
 import type { CommandOptions } from './program.ts';
 import { flagList, flagText } from './read-options.ts';
 import { type PlanFormat, renderPlan } from './show-plan.ts';
+import { readWriting } from './writing-options.ts';
 
 export interface HostsRun<Options, Input> {
   readonly workflow: Workflow<Options, Input>;
@@ -39,10 +40,11 @@ export const DEFAULT_PARALLEL = 50;
 export async function runOnHosts<Options, Input>(services: Services, run: HostsRun<Options, Input>): Promise<ExitCode> {
   for (const { code, message } of run.warnings) run.reporter.report({ level: 'warning', code, message });
   const several = run.targets.length > 1;
+  const writing = readWriting(services, run.options);
   const blocks = hostBlocks(run.reporter);
   const rules = { canary: 0, serial: DEFAULT_PARALLEL, maxFail: null, parallel: DEFAULT_PARALLEL, maxOpen: DEFAULT_PARALLEL };
   const { outcomes } = await runFleet(
-    run.targets.map((target) => memberOf(services, run, target)),
+    await Promise.all(run.targets.map(async (target) => memberOf(services, run, target, run.dryRun ? null : await writing(target)))),
     { ...rules, dryRun: run.dryRun, proveUnchanged: true },
     {
       signal: services.signal,
@@ -73,7 +75,12 @@ function interruption({ signal }: Services): AppError {
   return isAppError(signal.reason) ? signal.reason : interrupted('SIGINT');
 }
 
-function memberOf<Options, Input>(services: Services, run: HostsRun<Options, Input>, target: HostTarget): FleetMember {
+function memberOf<Options, Input>(
+  services: Services,
+  run: HostsRun<Options, Input>,
+  target: HostTarget,
+  writing: MemberWriting | null,
+): FleetMember {
   const { workflow, workflowOptions, cluster, clusterOf, onlyPhase } = run;
   return workflowMember({
     name: target.address ?? target.rootDir ?? 'localhost',
@@ -88,6 +95,7 @@ function memberOf<Options, Input>(services: Services, run: HostsRun<Options, Inp
     cluster,
     ...(clusterOf === undefined ? {} : { clusterOf }),
     clock: services.clock,
+    writing,
   });
 }
 

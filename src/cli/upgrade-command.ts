@@ -3,12 +3,13 @@ import { UPGRADE_NODE_PHASES } from '../workflows/phase-lists.ts';
 import { addPlanOptions, addSshOptions, collect } from './options.ts';
 import { phaseLines } from './phase-lines.ts';
 import type { On, Run } from './program.ts';
+import { addConfirmOptions } from './writing-options.ts';
 
 /** `upgrade node`, `upgrade node phase`. */
 export function defineUpgrade(upgrade: Command, on: On): void {
   const load = async (): Promise<Run> => (await import('./upgrade-node.ts')).runUpgradeNode;
   const options = (command: Command): Command =>
-    addSshOptions(addPlanOptions(command))
+    addConfirmOptions(addSshOptions(addPlanOptions(command)))
       .option('--host <[user@]address[:port]>', 'work on this host over SSH (repeatable); default: this machine', collect)
       .option('--config <file>', "an UpgradeConfiguration document; '-' is standard input")
       .option('--kubeconfig <file>', "read the cluster with these credentials (default: the node's own kubelet.conf)")

@@ -2,20 +2,31 @@ import type { HostPlan } from '../core/plan/document.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
+import type { Reporter } from '../ports/reporter.ts';
 import type { FleetMember } from './fleet.ts';
 import { planWorkflow, type Workflow, type WorkflowRun } from './run-workflow.ts';
 import { tellingHost } from './telling-host.ts';
+import type { WriterOptions } from './writer.ts';
 
 export interface WorkflowMember<Options, Input> {
   readonly name: string;
   readonly workflow: Workflow<Options, Input>;
   readonly options: Options;
   readonly run: WorkflowRun;
+  /** A connection of its own each time. */
   readonly connect: () => Promise<Host>;
   readonly cluster: Cluster | null;
   /** In place of `cluster` where the host has its own way to the API server; closed when the host is done. */
   readonly clusterOf?: (host: Host) => Promise<Cluster>;
   readonly clock: Clock;
+  /** Null: files are staged, or nothing is to be changed. */
+  readonly writing?: MemberWriting | null;
+}
+
+/** How a host is written to; what is confirmed is over a connection made by `connect`. */
+export interface MemberWriting extends Omit<WriterOptions, 'confirm'> {
+  /** Within this time a change of the kubelet has to be confirmed; null: it is final at once. */
+  readonly confirmMs: number | null;
 }
 
 /** A host on which a workflow is to run. */
@@ -32,7 +43,7 @@ export function workflowMember<Options, Input>(member: WorkflowMember<Options, I
       };
       try {
         own = (await member.clusterOf?.(host)) ?? null;
-        const context = { host, cluster: own ?? member.cluster, clock, reporter };
+        const context = { host, cluster: own ?? member.cluster, clock, reporter, ...writingOf(member, reporter) };
         const { apply, ...planned } = await planWorkflow(workflow, { ...context, signal }, options, run);
         return {
           planned,
@@ -45,4 +56,14 @@ export function workflowMember<Options, Input>(member: WorkflowMember<Options, I
       }
     },
   };
+}
+
+function writingOf<Options, Input>(
+  { writing, connect }: WorkflowMember<Options, Input>,
+  reporter: Reporter,
+): { readonly writing?: WriterOptions } {
+  if (writing === undefined || writing === null) return {};
+  const { confirmMs, ...lock } = writing;
+  const reconnect = async (): Promise<Host> => tellingHost(await connect(), reporter);
+  return { writing: { ...lock, confirm: confirmMs === null ? null : { timeoutMs: confirmMs, reconnect } } };
 }

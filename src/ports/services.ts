@@ -74,6 +74,17 @@ export interface ClusterTarget {
   readonly context?: string;
 }
 
+/** This process, as it is told to hosts it writes to. */
+export interface ThisProcess {
+  /** For people: `alice@laptop`. */
+  readonly name: string;
+  readonly id: number;
+  /** Another one after every boot. */
+  readonly machine: string;
+  /** Whether a process of this machine runs. */
+  isRunning(id: number): boolean;
+}
+
 /** Everything that touches the world, handed to the commands by wiring.ts. Built on first use, so that `--help` loads none of it. */
 export interface Services {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -83,6 +94,9 @@ export interface Services {
   readonly homeDirectory: string;
   /** Name of this machine. */
   readonly hostname: string;
+  readonly self: ThisProcess;
+  /** 16 hexadecimal digits that nobody can foretell. */
+  newId(): Promise<string>;
   /** Writes a file of this machine, atomically; a file that may hold secrets is for its owner alone. */
   writeLocalFile(path: string, text: string): Promise<void>;
   makeTemporaryDirectory(prefix: string): Promise<string>;

@@ -3,6 +3,7 @@ import type { Answer, Answers, CommandFact, FileFact, HttpFact, Question, Questi
 import type { Operation } from '../../src/core/plan/operation.ts';
 import { revealText } from '../../src/core/text/secret.ts';
 import type { Host, PerformOptions } from '../../src/ports/host.ts';
+import { type FakeCommits, fakeCommits } from './fake-commits.ts';
 import { type FakeSystemd, type FakeUnit, fakeSystemd } from './fake-units.ts';
 
 /** A command's answer: given, or worked out from its words. */
@@ -28,6 +29,7 @@ export interface FakeHost extends Host {
   readonly files: Map<string, FileFact>;
   readonly units: Map<string, FakeUnit>;
   readonly mounts: Set<string>;
+  readonly commits: FakeCommits;
   /** Every operation that was done, in order, over all programs. */
   readonly performed: readonly Operation[];
   /** How many round trips were made: questions and programs. */
@@ -64,6 +66,13 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
   for (const [path, file] of Object.entries(options.files ?? {})) put(files, path, typeof file === 'string' ? regular(file) : file);
   if (systemd !== null) put(files, '/run/systemd/system', directory());
 
+  const commits = fakeCommits({
+    name,
+    files,
+    put: (path, file) => put(files, path, file),
+    restart: (unit) => void systemd?.run(['systemctl', 'restart', unit]),
+    now: () => ++state.seconds,
+  });
   const performed: Operation[] = [];
   let faults: { at: number; readonly error: AppError; readonly after: boolean }[] = [];
   const run = (argv: readonly string[]): CommandFact => runCommand(name, argv, commands, systemd);
@@ -73,6 +82,7 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
     files,
     units,
     mounts,
+    commits,
     performed,
     get roundTrips() {
       return state.roundTrips;
@@ -131,6 +141,7 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
   }
 
   function carryOut(operation: Operation): void {
+    if (commits.carryOut(operation)) return;
     switch (operation.kind) {
       case 'write-file': {
         const { path, mode, owner, content } = operation;

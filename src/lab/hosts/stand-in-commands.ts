@@ -19,6 +19,17 @@ while [ "$n" -gt 0 ]; do IFS= read -r line <&4; printf '%s\\n' "$line"; n=$((n -
 exit "\${head%% *}"
 `;
 
+/** What is kept for going back runs as a service of the host, with the host's own commands. Its timer does not run: the lab's hosts have no time of their own. */
+const SYSTEMCTL = ASK.replace(
+  '\n',
+  `
+case "$*" in
+  'start kubeletadm-revert.service') exec /bin/sh "$KUBELETADM_ROOT/var/lib/kubeletadm/revert" timer;;
+  'is-active --quiet kubeletadm-revert.timer') exit 0;;
+esac
+`,
+);
+
 /** The lab's hosts have one user, root, and nobody else: files of the user who runs the lab are shown as root's. */
 const PLAIN: Readonly<Record<string, string>> = {
   id: '#!/bin/sh\necho 0\n',
@@ -36,7 +47,7 @@ exec /usr/bin/stat -c "$format" "$@"
 /** Writes the stand-in commands into a directory that comes first on the PATH of the lab's hosts. */
 export async function writeStandInCommands(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true });
-  const all = { ...Object.fromEntries(ASKING.map((name) => [name, ASK])), ...PLAIN };
+  const all = { ...Object.fromEntries(ASKING.map((name) => [name, ASK])), systemctl: SYSTEMCTL, ...PLAIN };
   for (const [name, text] of Object.entries(all)) {
     await writeFile(join(directory, name), text);
     await chmod(join(directory, name), 0o755);

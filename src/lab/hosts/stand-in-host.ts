@@ -93,6 +93,8 @@ export class StandInHost {
       const active = unit === 'kubelet' ? this.#kubelet.active : unit === 'systemd-resolved' && this.#options.resolved;
       return { exitCode: active ? 0 : 3, lines: [active ? 'active' : 'inactive'] };
     }
+    if (verb === 'is-enabled') return say(this.#enabled ? 'enabled' : 'disabled');
+    if (unit.startsWith('kubeletadm-revert')) return say();
     if (verb === 'show') {
       this.#restartWhatCrashed();
       return say(...this.#show());

@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs';
+import { hostname, userInfo } from 'node:os';
+import process from 'node:process';
+import type { ThisProcess } from '../ports/services.ts';
+
+/** This process, as it is told to hosts it writes to. */
+export function thisProcess(): ThisProcess {
+  return {
+    name: `${userName()}@${hostname()}`,
+    id: process.pid,
+    machine: `${hostname()}/${bootId()}`,
+    isRunning,
+  };
+}
+
+/** A user without an entry has no name. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return String(process.getuid?.() ?? '');
+  }
+}
+
+/** Process ids begin anew with each boot. */
+function bootId(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  } catch {
+    return '';
+  }
+}
+
+/** A process of somebody else runs, too. */
+function isRunning(id: number): boolean {
+  try {
+    process.kill(id, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
+}

@@ -1,0 +1,61 @@
+import type { Command } from 'commander';
+import { usageError } from '../core/errors.ts';
+import { parseGoDuration } from '../core/text/go-duration.ts';
+import type { MemberWriting } from '../engine/workflow-member.ts';
+import type { HostTarget, Services } from '../ports/services.ts';
+import type { CommandOptions } from './program.ts';
+import { flagText } from './read-options.ts';
+
+const DEFAULT_CONFIRM_MS = 300_000;
+const LEAST_CONFIRM_MS = 10_000;
+const MOST_CONFIRM_MS = 86_400_000;
+
+/** `--break-lock`, which every command that changes hosts has. */
+export function addLockOption(command: Command): Command {
+  return command.option('--break-lock', 'take away the lock of another run that works on the host');
+}
+
+/** `--confirm-timeout`, `--no-confirm`, `--break-lock`: for commands that change a kubelet that runs. */
+export function addConfirmOptions(command: Command): Command {
+  return addLockOption(
+    command
+      .option(
+        '--confirm-timeout <duration>',
+        'the host goes back to the files from before unless its kubelet is proven well over a new connection within this time (default: 5m for hosts over SSH)',
+      )
+      .option('--no-confirm', 'a change is final at once'),
+  );
+}
+
+/**
+ * How hosts are written to by these options.
+ * @throws AppError with exit code 2
+ */
+export function readWriting(services: Services, options: CommandOptions): (target: HostTarget) => Promise<MemberWriting | null> {
+  const given = confirmMs(options);
+  const { self } = services;
+  return async ({ address, member, rootDir }) => {
+    if (rootDir !== undefined) return null;
+    return {
+      owner: { id: await services.newId(), name: self.name, processId: self.id, machine: self.machine },
+      breakLock: options.breakLock === true,
+      isGone: ({ machine, processId }) => machine === self.machine && processId !== self.id && !self.isRunning(processId),
+      confirmMs: given === undefined ? (address === undefined && member === undefined ? null : DEFAULT_CONFIRM_MS) : given,
+    };
+  };
+}
+
+/** Undefined: nothing was said; null: without. */
+function confirmMs(options: CommandOptions): number | null | undefined {
+  const text = flagText(options, 'confirmTimeout');
+  if (options.confirm === false) {
+    if (text !== undefined) throw usageError('--no-confirm and --confirm-timeout exclude each other', 'Leave one of them out');
+    return null;
+  }
+  if (text === undefined) return undefined;
+  const nanoseconds = parseGoDuration(text);
+  const ms = nanoseconds === null ? null : Number(nanoseconds / 1_000_000n);
+  if (ms === null || ms < LEAST_CONFIRM_MS || ms > MOST_CONFIRM_MS)
+    throw usageError(`--confirm-timeout ${text}: no duration from 10s to 24h`, 'Write it like --confirm-timeout 5m');
+  return ms;
+}

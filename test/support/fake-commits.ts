@@ -1,0 +1,92 @@
+import type { LockHolder } from '../../src/core/commit/record.ts';
+import { parseRecord } from '../../src/core/commit/record.ts';
+import type { RevertRequest } from '../../src/core/commit/requests.ts';
+import { COMMIT_DIRECTORY } from '../../src/core/commit/revert-script.ts';
+import type { FileFact } from '../../src/core/facts/question.ts';
+import type { Operation } from '../../src/core/plan/operation.ts';
+import { CommitGoneError, HostLockedError } from '../../src/core/problems/commit.ts';
+
+/** The lock of a fake host and the change that waits there for its confirmation, as far as the engine can tell them from real ones. */
+export interface FakeCommits {
+  /** Whose lock it is; tests may set it. */
+  lock: LockHolder | null;
+  /** Does an operation of a confirmed commit; false: it is none. */
+  carryOut(operation: Operation): boolean;
+  /** The host takes back what waits: its time is over, or it was restarted. */
+  fire(why: string): void;
+}
+
+export interface FakeCommitsHost {
+  readonly name: string;
+  readonly files: Map<string, FileFact>;
+  put(path: string, file: FileFact): void;
+  restart(unit: string): void;
+  now(): number;
+}
+
+export function fakeCommits(host: FakeCommitsHost): FakeCommits {
+  const { files } = host;
+  let kept = new Map<string, FileFact | null>();
+  let units: readonly string[] = [];
+  const recordAt = (state: string): string => `${COMMIT_DIRECTORY}/${state}/record`;
+  const textOf = (state: string): string => files.get(recordAt(state))?.content ?? '';
+  const idOf = (state: string): string | undefined => /^id (.*)$/m.exec(textOf(state))?.[1];
+  const write = (state: string, content: string): void =>
+    host.put(recordAt(state), { type: 'file', mode: 0o600, owner: 'root:root', content });
+  const gone = (what: string): CommitGoneError => {
+    const state = ['commit', 'reverted'].find((one) => files.has(recordAt(one)));
+    return new CommitGoneError(host.name, state === undefined ? null : parseRecord(`state ${state}\n${textOf(state)}`), what);
+  };
+
+  const arm = ({ id, owner, timeoutSeconds, paths, units: more }: RevertRequest): void => {
+    if (!files.has(recordAt('commit'))) kept = new Map();
+    for (const path of paths) if (!kept.has(path)) kept.set(path, files.get(path) ?? null);
+    units = [...new Set([...units, ...more])];
+    write('commit', `id ${id}\nowner ${owner}\narmed ${host.now()}\ntimeout ${timeoutSeconds}\n`);
+  };
+
+  const commits: FakeCommits = {
+    lock: null,
+    fire: (why) => {
+      const text = textOf('commit');
+      files.delete(recordAt('commit'));
+      for (const [path, file] of kept) {
+        if (file === null) files.delete(path);
+        else files.set(path, file);
+      }
+      for (const unit of units) host.restart(unit);
+      kept = new Map();
+      write('reverted', `${text}why ${why}\nat ${host.now()}\n`);
+    },
+    carryOut: (operation) => {
+      switch (operation.kind) {
+        case 'take-lock': {
+          const { owner, breaks, seconds } = operation.lock;
+          const { lock } = commits;
+          const isMine = lock === null || lock.id === owner.id || breaks.kind === 'any' || (breaks.kind === 'id' && breaks.id === lock.id);
+          if (!isMine) throw new HostLockedError(host.name, lock);
+          commits.lock = { ...owner, since: host.now(), secondsLeft: seconds };
+          return true;
+        }
+        case 'release-lock':
+          if (commits.lock?.id === operation.id) commits.lock = null;
+          return true;
+        case 'arm-revert':
+          arm(operation.revert);
+          return true;
+        case 'confirm-commit':
+          if (idOf('commit') !== operation.id) throw gone('cannot confirm the change');
+          files.delete(recordAt('commit'));
+          files.delete(recordAt('reverted'));
+          return true;
+        case 'revert-commit':
+          if (idOf('commit') !== operation.id) throw gone('cannot take the change back');
+          commits.fire(operation.why);
+          return true;
+        default:
+          return false;
+      }
+    },
+  };
+  return commits;
+}
