@@ -1,0 +1,448 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { formatProblem } from '../../../src/core/errors.ts';
+import { loadFleet } from '../../../src/core/fleet/load.ts';
+import { resolveFleet } from '../../../src/core/fleet/resolve.ts';
+import { HEADER, resolve } from './support.ts';
+
+function problemsOf(body: string): readonly string[] {
+  return resolve(body).problems;
+}
+
+const N1 = 'hosts: [{name: n1}]\n';
+
+describe('a fleet file that is wrong', () => {
+  it.each<[string, string, readonly string[]]>([
+    ['an unknown field', `hots: []\n${N1}`, ['fleet.yaml:3:1 hots: unknown field. Did you mean hosts? [CONFIG_UNKNOWN_FIELD]']],
+    [
+      'an ssh setting in the wrong place',
+      'hosts:\n  - name: n1\n    user: core\n',
+      [
+        'fleet.yaml:5:5 hosts[0].user: unknown field. Write it under ssh: ssh.user [CONFIG_UNKNOWN_FIELD]'.replace(
+          'ssh.user [',
+          'ssh.user. [',
+        ),
+      ],
+    ],
+    [
+      "Ansible's word",
+      `groups:\n  - name: g\n    vars: {a: 1}\n${N1}`,
+      ['fleet.yaml:5:5 groups[0].vars: unknown field. Write it as variables. [CONFIG_UNKNOWN_FIELD]'],
+    ],
+    [
+      'a wrong type',
+      'hosts: n1\n',
+      ['fleet.yaml:3:8 hosts: expected a list, found the string "n1". Put a dash before each item. [CONFIG_WRONG_TYPE]'],
+    ],
+    [
+      'arguments as a mapping',
+      'hosts: [{name: n1, kubeletExtraArgs: {v: "2"}}]\n',
+      [
+        'fleet.yaml:3:20 hosts[0].kubeletExtraArgs: expected a list, found a mapping. This is a list of names and values: - {name: v, value: …}. [CONFIG_WRONG_TYPE]',
+      ],
+    ],
+    [
+      'a host without a name',
+      'hosts: [{address: x}]\n',
+      ['fleet.yaml:3:9 hosts[0].name: this is required. [CONFIG_MISSING_VALUE]'.replace('required.', 'required')],
+    ],
+    [
+      'a role there is not',
+      'hosts: [{name: n1, role: wroker}]\n',
+      [
+        'fleet.yaml:3:26 hosts[0].role: "wroker" is not one of worker, control-plane and bastion. Did you mean worker? [CONFIG_INVALID_VALUE]',
+      ],
+    ],
+    [
+      'a port out of range',
+      'hosts: [{name: n1, ssh: {port: 70000}}]\n',
+      ['fleet.yaml:3:32 hosts[0].ssh.port: 70000 is not a port. Ports go from 1 to 65535, without quotes. [CONFIG_OUT_OF_RANGE]'],
+    ],
+    [
+      'a duration that is none',
+      'hosts: [{name: n1, ssh: {connectTimeout: 10}}]\n',
+      [
+        'fleet.yaml:3:42 hosts[0].ssh.connectTimeout: expected a string, found the number 10. Write a number with a unit, such as 90s, 5m or 1h30m. [CONFIG_WRONG_TYPE]',
+      ],
+    ],
+    [
+      'a host key that is none',
+      'hosts: [{name: n1, ssh: {hostKeys: ["ssh-ed25519 AAAA"]}}]\n',
+      [
+        'fleet.yaml:3:37 hosts[0].ssh.hostKeys[0]: this is not a public host key. Write type and key as in /etc/ssh/ssh_host_ed25519_key.pub on the host: ssh-ed25519 AAAA…. [FLEET_INVALID_HOST_KEY]',
+      ],
+    ],
+    [
+      'a template without quotes',
+      'hosts:\n  - name: n1\n    address: {{ ip }}\n',
+      [
+        'fleet.yaml:5:15: not valid YAML: a mapping key must be a string. Put a value that begins with {{ in quotes: "{{ rack }}". [CONFIG_SYNTAX]',
+      ],
+    ],
+    [
+      'a template that is none',
+      'hosts: [{name: n1, address: "{{ ip | lower }}"}]\n',
+      [
+        'fleet.yaml:3:29 hosts[0].address: "{{ ip | lower }}" has more than the name of a variable between {{ and }}. Write the name of a variable: {{ rack }}; braces as {{ "{{" }}. [FLEET_INVALID_TEMPLATE]',
+      ],
+    ],
+    [
+      'a variable there is not, once for all hosts',
+      'baseline: {variables: {rack: a}}\nhosts: [{name: "n[1:200]", address: "{{ rak }}-{{ name }}"}]\n',
+      ['fleet.yaml:4:37 hosts[0].address: n1 (and 199 hosts more) has no variable "rak". Did you mean rack? [FLEET_UNKNOWN_VARIABLE]'],
+    ],
+    [
+      'a variable there is not, in a configuration',
+      'baseline:\n  kubeletConfiguration:\n    maxPods: "{{ pods }}"\nhosts: [{name: n1}, {name: n2, variables: {pods: 5}}]\n',
+      ['fleet.yaml:5:14 baseline.kubeletConfiguration: n1 has no variable "pods". Declare it under variables. [FLEET_UNKNOWN_VARIABLE]'],
+    ],
+    [
+      'variables in a circle',
+      'hosts: [{name: n1, variables: {a: "{{ b }}", b: "{{ a }}"}, address: "{{ a }}"}]\n',
+      [
+        'fleet.yaml:3:35 hosts[0].variables.a: variables lead in a circle: a, then b, then a. Give one of them a value of its own. [FLEET_VARIABLE_CYCLE]',
+      ],
+    ],
+    [
+      'a variable that every host has',
+      `baseline: {variables: {name: x}}\n${N1}`,
+      [
+        'fleet.yaml:3:30 baseline.variables.name: name is a variable of every host and cannot be declared. Choose another name. [FLEET_RESERVED_VARIABLE]',
+      ],
+    ],
+    [
+      'two hosts of one name',
+      'hosts:\n  - name: n1\n  - name: n[0:2]\n    address: 10.0.0.[0:2]\n',
+      [
+        'fleet.yaml:5:11 hosts[1].name: the host "n1" is given twice, first at fleet.yaml:4:11. Give each host a name of its own. [FLEET_DUPLICATE_NAME]',
+      ],
+    ],
+    [
+      'two hosts of one address, however it is written',
+      'hosts:\n  - {name: n1, address: "FD00::0:1"}\n  - {name: n2, address: "fd00::1", ssh: {port: 22}}\n',
+      [
+        'fleet.yaml:5:25 hosts[1].address: n2 is reached at fd00::1, as is n1 (fleet.yaml:4:12). Mend the address, or remove one of the hosts. [FLEET_DUPLICATE_ADDRESS]',
+      ],
+    ],
+    [
+      'two nodes of one name',
+      'baseline: {nodeName: Node}\nhosts: [{name: n1}, {name: n2}]\n',
+      [
+        'fleet.yaml:3:22 baseline.nodeName: n2 gets nodeName "node", as does n1. Make it a template such as {{ name }}, or give it host by host. [FLEET_DUPLICATE_NODE]',
+      ],
+    ],
+    [
+      'two nodes with one IP',
+      'hosts: [{name: n1, nodeIP: 10.0.0.1}, {name: n2, nodeIP: 10.0.0.1}]\n',
+      ['fleet.yaml:3:58 hosts[1].nodeIP: n2 gets nodeIP "10.0.0.1", as does n1. Give each host its own. [FLEET_DUPLICATE_NODE]'],
+    ],
+    [
+      'a group there is not',
+      'groups: [{name: edge}]\nhosts: [{name: "n[1:3]", groups: [egde]}]\n',
+      ['fleet.yaml:4:35 hosts[0].groups[0]: there is no group "egde". Did you mean edge? [FLEET_UNKNOWN_GROUP]'],
+    ],
+    [
+      'two groups of one name',
+      `groups: [{name: edge}, {name: edge}]\n${N1}`,
+      [
+        'fleet.yaml:3:31 groups[1].name: the group "edge" is given twice, first at fleet.yaml:3:17. Put them together. [FLEET_DUPLICATE_NAME]',
+      ],
+    ],
+    [
+      'a group called all',
+      `groups: [{name: all}]\n${N1}`,
+      [
+        'fleet.yaml:3:17 groups[0].name: "all" is not the name of a group. A name has letters, digits, dashes, dots and underscores; \'all\' stands for all hosts. [FLEET_INVALID_NAME]',
+      ],
+    ],
+    [
+      'bastions in a circle',
+      'hosts: [{name: a, ssh: {bastion: b}}, {name: b, ssh: {bastion: a}}]\n',
+      [
+        'fleet.yaml:3:64 hosts[1].ssh.bastion: bastions lead in a circle: a, then b, then a. Write ssh.bastion: none for the host that is reached directly. [FLEET_BASTION_CYCLE]',
+      ],
+    ],
+    [
+      'a host that is its own bastion',
+      'hosts: [{name: a, ssh: {bastion: a}}]\n',
+      [
+        'fleet.yaml:3:34 hosts[0].ssh.bastion: bastions lead in a circle: a, then a. Write ssh.bastion: none for the host that is reached directly. [FLEET_BASTION_CYCLE]',
+      ],
+    ],
+    [
+      'a bastion that is no destination',
+      'hosts: [{name: a, ssh: {bastion: "b:99999"}}]\n',
+      [
+        'fleet.yaml:3:34 hosts[0].ssh.bastion: "b:99999" is no host to go through. Write the name of a host of this file, [user@]address[:port], or none. [FLEET_INVALID_VALUE]',
+      ],
+    ],
+    [
+      'a bad range',
+      'hosts: [{name: "n[9:1]"}]\n',
+      ['fleet.yaml:3:16 hosts[0].name: [9:1] ends before it begins. Write the smaller end first. [FLEET_INVALID_RANGE]'],
+    ],
+    [
+      'ranges of different length',
+      'hosts: [{name: "n[1:3]", address: "10.0.0.[1:4]"}]\n',
+      [
+        'fleet.yaml:3:35 hosts[0].address: the name stands for 3 hosts, the address for 4. Make both ranges equally long, or write the address with {{ number }}. [FLEET_INVALID_RANGE]',
+      ],
+    ],
+    [
+      'too many hosts',
+      'hosts: [{name: "a[1:99999]"}, {name: "b[1:2]"}]\n',
+      [
+        'fleet.yaml:3:38 hosts[1].name: there are more than 100000 hosts. Check the ends of the ranges, or make several fleets. [FLEET_TOO_MANY_HOSTS]',
+      ],
+    ],
+    [
+      'addresses with what belongs elsewhere',
+      'hosts: [{name: a, address: "root@x"}, {name: b, address: "x:22"}, {name: c, address: "-oProxyCommand=x"}]\n',
+      [
+        'fleet.yaml:3:28 hosts[0].address: "root@x" is not an address. Write the user under ssh.user. [FLEET_INVALID_ADDRESS]',
+        'fleet.yaml:3:58 hosts[1].address: "x:22" is not an address. Write the port under ssh.port, and an IPv6 address without brackets. [FLEET_INVALID_ADDRESS]',
+        'fleet.yaml:3:86 hosts[2].address: "-oProxyCommand=x" is not an address. Write a host name, an IP address or a Host of ssh_config. [FLEET_INVALID_ADDRESS]',
+      ],
+    ],
+    [
+      'a name with a blank',
+      'hosts: [{name: "n 1"}]\n',
+      [
+        'fleet.yaml:3:16 hosts[0].name: "n 1" is not the name of a host. A name has letters, digits, dashes, dots, colons and underscores, at most 253. [FLEET_INVALID_NAME]',
+      ],
+    ],
+    [
+      'a label a kubelet may not give itself',
+      'hosts: [{name: n1, labels: {node-role.kubernetes.io/worker: ""}}]\n',
+      [
+        'fleet.yaml:3:29 hosts[0].labels["node-role.kubernetes.io/worker"]: a kubelet may not give itself the label node-role.kubernetes.io/worker [FLEET_INVALID_VALUE]',
+      ],
+    ],
+    [
+      'labels beside the flag',
+      'hosts: [{name: n1, labels: {a: b}, kubeletExtraArgs: [{name: node-labels, value: c=d}]}]\n',
+      [
+        'fleet.yaml:3:62 hosts[0].kubeletExtraArgs[0].name: labels and the flag node-labels say the same thing. Keep one of them. [FLEET_CONFLICT]',
+      ],
+    ],
+    [
+      'a node name, a socket and a flag that are none',
+      'hosts: [{name: n1, nodeName: a_b, criSocket: "tcp://x", kubeletExtraArgs: [{name: --v, value: "2"}]}]\n',
+      [
+        'fleet.yaml:3:30 hosts[0].nodeName: "a_b" is not a node name. A node name has lower-case letters, digits, dashes and dots, at most 253, and begins and ends with a letter or digit. [CONFIG_INVALID_NAME]',
+        'fleet.yaml:3:46 hosts[0].criSocket: "tcp://x" is not the URL of a unix socket. Write it like unix:///var/run/containerd/containerd.sock. [CONFIG_INVALID_SOCKET]',
+        'fleet.yaml:3:83 hosts[0].kubeletExtraArgs[0].name: "--v" is not the name of a flag. Leave the dashes in front away. [CONFIG_INVALID_ARGUMENT]',
+      ],
+    ],
+    [
+      'an IP that is none',
+      'hosts: [{name: n1, nodeIP: "10.0.0.1,10.0.0.2"}]\n',
+      [
+        'fleet.yaml:3:28 hosts[0].nodeIP: "10.0.0.1,10.0.0.2" is not the IP of a node. Write an IP address, or one IPv4 and one IPv6 with a comma between. [FLEET_INVALID_VALUE]',
+      ],
+    ],
+    [
+      'a version there is not',
+      `kubernetesVersion: "1.99"\n${N1}`,
+      [
+        'fleet.yaml:3:20 kubernetesVersion: "1.99" is not a version of kubelets known here. Write one of "1.20" to "1.36". [FLEET_INVALID_VALUE]',
+      ],
+    ],
+    ['no host', 'groups: [{name: g}]\n', ['fleet.yaml:1:1: there is no host in this fleet. List hosts, or import them. [FLEET_EMPTY]']],
+    [
+      'an import of nothing',
+      'imports: [{hosts: ["*"]}]\n',
+      ['fleet.yaml:3:11 imports[0]: an import has one source. Write ansibleInventory or sshConfig. [FLEET_INVALID_VALUE]'],
+    ],
+  ])('%s', (_, body, expected) => {
+    expect(problemsOf(body)).toEqual(expected);
+  });
+
+  it.each<[string, string, readonly string[]]>([
+    [
+      'no header',
+      N1,
+      [
+        'f:1:1 apiVersion: the document has no apiVersion. Begin it with apiVersion: kubeletadm.dev/v1alpha1. [CONFIG_MISSING_HEADER]',
+        'f:1:1 kind: the document has no kind. Begin it with kind: Fleet. [CONFIG_MISSING_HEADER]',
+      ],
+    ],
+    [
+      'another version',
+      HEADER.replace('v1alpha1', 'v1') + N1,
+      ['f:1:13: unknown version "kubeletadm.dev/v1". Write kubeletadm.dev/v1alpha1. [CONFIG_UNKNOWN_VERSION]'],
+    ],
+    [
+      'another kind',
+      HEADER.replace('Fleet', 'Fleeet') + N1,
+      ['f:2:7: unknown kind "Fleeet" of "kubeletadm.dev/v1alpha1". Did you mean Fleet? [CONFIG_UNKNOWN_KIND]'],
+    ],
+    [
+      'two of them',
+      `${HEADER}${N1}---\n${HEADER}${N1}`,
+      ['f:6:7: Fleet is given twice, first on line 1. Keep one of the documents. [CONFIG_DUPLICATE_KIND]'],
+    ],
+    ['nothing', '', ['f:1:1: the file holds no configuration for this command. It may hold Fleet. [CONFIG_EMPTY]']],
+    ['a list', '- a\n', ['f:1:1: a configuration document is a mapping. Begin it with apiVersion and kind. [CONFIG_WRONG_TYPE]']],
+  ])('with %s', (_, text, expected) => {
+    expect(resolveFleet(loadFleet(text, 'f')).problems.map(formatProblem)).toEqual(expected);
+  });
+
+  it('tells all its problems at once, in their order', () => {
+    const body = 'hots: 1\nbaseline: {kubeletConfiguration: 5}\nhosts: [{name: "n[2:1]"}, {name: n1, ssh: {prot: 1}}]\n';
+    expect(problemsOf(body).map((line) => /^\S+/.exec(line)?.[0])).toEqual([
+      'fleet.yaml:3:1',
+      'fleet.yaml:4:34',
+      'fleet.yaml:5:16',
+      'fleet.yaml:5:44',
+    ]);
+  });
+
+  it('tells few of many problems of one kind', () => {
+    const hosts = Array.from({ length: 200 }, () => '  - name: n1').join('\n');
+    const lines = problemsOf(`hosts:\n${hosts}\n`);
+    expect(lines).toHaveLength(21);
+    expect(lines.at(-1)).toBe('and 179 more of this kind [FLEET_DUPLICATE_NAME]');
+  });
+});
+
+describe('a secret in a fleet file', () => {
+  const TOKEN = 'abcdef.0123456789abcdef';
+  const KEY = '-----BEGIN OPENSSH PRIVATE KEY-----';
+  it.each<[string, string, string]>([
+    ['a token', `cluster: {token: ${TOKEN}}\n`, 'fleet.yaml:3:18 cluster.token: a bootstrap token does not belong in a fleet file'],
+    [
+      'a token elsewhere',
+      `baseline: {variables: {t: ${TOKEN}}}\n`,
+      'fleet.yaml:3:27 baseline.variables.t: what looks like a bootstrap token does not belong',
+    ],
+    [
+      'a password',
+      'baseline: {ssh: {password: hunter2}}\n',
+      'fleet.yaml:3:18 baseline.ssh.password: a secret does not belong in a fleet file',
+    ],
+    [
+      'a private key',
+      `baseline: {ssh: {identityFiles: ["${KEY}"]}}\n`,
+      'fleet.yaml:3:34 baseline.ssh.identityFiles[0]: a private key does not belong',
+    ],
+  ])('%s is refused with its place and without its value', (_, body, line) => {
+    const problems = problemsOf(body + N1);
+    expect(problems[0]).toContain(line);
+    expect(problems.every((each) => each.endsWith('[FLEET_INLINE_SECRET]'))).toBe(true);
+    expect(problems.join()).not.toMatch(/hunter2|abcdef\.0123|OPENSSH/);
+  });
+
+  it('is not what a host may be called', () => {
+    expect(problemsOf('hosts: [{name: server.mycompanynetwor1}, {name: n2, address: abcdef.0123456789abcdef}]\n')).toEqual([]);
+  });
+});
+
+describe('any text', () => {
+  const word = fc.constantFrom(
+    'hosts',
+    'groups',
+    'baseline',
+    'imports',
+    'name',
+    'ssh',
+    'variables',
+    'labels',
+    'kubeletConfiguration',
+    'n[1:3]',
+    '{{ a }}',
+    '"{{ a }}"',
+    '{{ a',
+    'a',
+    'bastion',
+    '~',
+    '1',
+    'true',
+    '[a, b]',
+    '{a: b}',
+    'taints',
+    'address',
+    'role',
+    'cluster',
+    'token',
+    '&x',
+    '*x',
+    '<<',
+    '"',
+    '- ',
+    'edge',
+  );
+  const line = fc
+    .tuple(fc.nat(4), fc.boolean(), word, fc.constantFrom(': ', ':', ' '), word)
+    .map(([depth, dash, a, colon, b]) => `${'  '.repeat(depth)}${dash ? '- ' : ''}${a}${colon}${b}`);
+
+  it('ends in problems or in a fleet, never in another error', () => {
+    fc.assert(
+      fc.property(fc.array(line, { maxLength: 12 }), (lines) => {
+        const { fleet, problems } = resolveFleet(loadFleet(`${HEADER}${lines.join('\n')}\n`, 'f'));
+        for (const host of fleet.hosts) {
+          host.origins();
+          host.variables();
+        }
+        expect(problems.map(formatProblem).every((text) => !text.includes('\n'))).toBe(true);
+        if (problems.every(({ severity }) => severity === 'warning'))
+          expect(new Set(fleet.hosts.map(({ name }) => name)).size).toBe(fleet.hosts.length);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  const scalar = fc.oneof(
+    fc.constantFrom('n1', 'n[1:3]', '{{ a }}', '{{ name }}', 'x y', '', '10.0.0.1', 'none', 'edge', 'worker', 'bastion'),
+    fc.integer(),
+    fc.boolean(),
+    fc.constant(null),
+  );
+  const value: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
+    any: fc.oneof(
+      { maxDepth: 3 },
+      scalar,
+      fc.array(tie('any'), { maxLength: 2 }),
+      fc.dictionary(
+        fc.constantFrom('name', 'a', 'env', 'user', 'bastion', 'key', 'effect', 'value', '__proto__', 'constructor'),
+        tie('any'),
+        { maxKeys: 3 },
+      ),
+    ),
+  })).any;
+  const layer = {
+    address: value,
+    role: value,
+    ssh: value,
+    variables: value,
+    labels: value,
+    taints: value,
+    nodeName: value,
+    nodeIP: value,
+    kubeletConfiguration: value,
+    kubeletExtraArgs: value,
+  };
+  const record = <T extends object>(model: T) => fc.record(model as { [K in keyof T]: fc.Arbitrary<unknown> }, { requiredKeys: [] });
+  const file = record({
+    baseline: record(layer),
+    groups: fc.array(record({ name: fc.constantFrom('edge', 'g2'), ...layer }), { maxLength: 2 }),
+    hosts: fc.array(record({ name: fc.constantFrom('n1', 'n[1:3]', 'b'), groups: value, ...layer }), { maxLength: 3 }),
+    cluster: value,
+    imports: value,
+  });
+
+  it('of the right shape with anything in it ends so too', () => {
+    fc.assert(
+      fc.property(file, (body) => {
+        const text = JSON.stringify({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'Fleet', ...body });
+        const { fleet, problems } = resolveFleet(loadFleet(text, 'f'));
+        for (const host of fleet.hosts) {
+          host.origins();
+          host.variables();
+        }
+        for (const problem of problems) formatProblem(problem);
+      }),
+      { numRuns: 400 },
+    );
+  });
+});

@@ -1,0 +1,28 @@
+import { formatProblem } from '../../../src/core/errors.ts';
+import type { ImportedInventory } from '../../../src/core/fleet/entries.ts';
+import { loadFleet } from '../../../src/core/fleet/load.ts';
+import type { ResolvedFleet, ResolvedHost } from '../../../src/core/fleet/model.ts';
+import { resolveFleet } from '../../../src/core/fleet/resolve.ts';
+
+/** Two lines: what a test writes begins on line 3. */
+export const HEADER = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\n';
+
+/** What a fleet file without its header comes to. */
+export function resolve(body: string, imports: readonly ImportedInventory[] = []): { fleet: ResolvedFleet; problems: readonly string[] } {
+  const { fleet, problems } = resolveFleet(loadFleet(`${HEADER}${body}`, 'fleet.yaml'), imports);
+  return { fleet, problems: problems.map(formatProblem) };
+}
+
+/** The same for a file without problems. */
+export function resolved(body: string, imports: readonly ImportedInventory[] = []): ResolvedFleet {
+  const { fleet, problems } = resolve(body, imports);
+  if (problems.length > 0) throw new Error(problems.join('\n'));
+  return fleet;
+}
+
+/** One of its hosts. */
+export function hostOf(fleet: ResolvedFleet, name: string): ResolvedHost {
+  const host = fleet.hosts.find((each) => each.name === name);
+  if (host === undefined) throw new Error(`there is no host ${name}`);
+  return host;
+}

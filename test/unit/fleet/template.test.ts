@@ -1,0 +1,28 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseTemplate } from '../../../src/core/fleet/template.ts';
+
+describe('parseTemplate', () => {
+  it.each<[string, unknown]>([
+    ['plain', { parts: ['plain'] }],
+    ['{{ a }}', { parts: [{ variable: 'a' }] }],
+    ['{{a}}-{{ b_1 }}.x', { parts: [{ variable: 'a' }, '-', { variable: 'b_1' }, '.x'] }],
+    ['{{ "{{" }}x{{ \'}}\' }}', { parts: ['{{', 'x', '}}'] }],
+    ['{{ a', { fault: 'has a {{ that is not closed, or more than a name in it' }],
+    ['{{ a | lower }}', { fault: 'has more than the name of a variable between {{ and }}' }],
+    ['{{ a.b }}', { fault: 'has more than the name of a variable between {{ and }}' }],
+    ['{{ }}', { fault: 'has nothing between {{ and }}' }],
+    ['{{{ a }}}', { fault: 'has a {{ that is not closed, or more than a name in it' }],
+    ['a }} b', { parts: ['a }} b'] }],
+  ])('%s', (text, expected) => {
+    expect(parseTemplate(text)).toEqual(expected);
+  });
+
+  it('ends in time for any text', () => {
+    fc.assert(fc.property(fc.string({ unit: fc.constantFrom('{', '}', '"', "'", 'a', ' ', '|') }), (text) => void parseTemplate(text)));
+    const started = process.cpuUsage().user;
+    parseTemplate('{{ '.repeat(100_000));
+    parseTemplate(`{{ ${'a'.repeat(300_000)}`);
+    expect(process.cpuUsage().user - started).toBeLessThan(1_000_000);
+  });
+});
