@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto';
+
+/** What `kubectl create configmap --append-hash` makes a name of. */
+export interface HashedConfigMap {
+  /** Without the hash. */
+  readonly name: string;
+  /** Null: the object has no `data` at all, as one read back from an API server. `kubectl create` always gives an empty one. */
+  readonly data: Readonly<Record<string, string>> | null;
+  readonly binaryData?: Readonly<Record<string, Uint8Array>>;
+  readonly immutable?: boolean;
+}
+
+/**
+ * The hash that kubectl appends to the name of a ConfigMap: over name, data and binaryData (and `immutable` where it is set), not over
+ * namespace, labels and annotations.
+ * @returns ten characters
+ * @see kubernetes/kubectl pkg/util/hash, built with Go 1.22 or later (older ones write backspace and form feed in another way)
+ */
+export function appendHashOf({ name, data, binaryData = {}, immutable }: HashedConfigMap): string {
+  const binary = Object.entries(binaryData).map(([key, value]) => [key, Buffer.from(value).toString('base64')] as const);
+  const members = [
+    ...(binary.length === 0 ? [] : [`"binaryData":${encodeMap(binary)}`]),
+    `"data":${data === null ? 'null' : encodeMap(Object.entries(data))}`,
+    ...(immutable === undefined ? [] : [`"immutable":${immutable}`]),
+    '"kind":"ConfigMap"',
+    `"name":${encodeGoString(name)}`,
+  ];
+  const hex = createHash('sha256')
+    .update(`{${members.join(',')}}`)
+    .digest('hex');
+  return hex.slice(0, 10).replace(/[013ae]/g, (digit) => SAFE[digit] as string);
+}
+
+/** `my-config-gkdd4d9d6k`. */
+export function appendHash(configMap: HashedConfigMap): string {
+  return `${configMap.name}-${appendHashOf(configMap)}`;
+}
+
+/** What may spell a word, or be taken for another character, is replaced. */
+const SAFE: Readonly<Record<string, string>> = { '0': 'g', '1': 'h', '3': 'k', a: 'm', e: 't' };
+
+function encodeMap(entries: readonly (readonly [string, string])[]): string {
+  const sorted = entries.toSorted(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  return `{${sorted.map(([key, value]) => `${encodeGoString(key)}:${encodeGoString(value)}`).join(',')}}`;
+}
+
+/** As Go's encoding/json writes a string: JSON's own, with what could end a script element escaped too. Half surrogates are U+FFFD. */
+function encodeGoString(text: string): string {
+  return JSON.stringify(Buffer.from(text, 'utf8').toString('utf8')).replace(
+    /[<>&\u2028\u2029]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
