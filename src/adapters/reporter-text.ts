@@ -1,3 +1,4 @@
+import { visible } from '../core/text/printable.ts';
 import type { ReportEvent, Reporter } from '../ports/reporter.ts';
 import type { Output } from '../ports/services.ts';
 
@@ -22,9 +23,4 @@ function formatEvent(event: ReportEvent, colour: boolean): string {
 
 function paint(text: string, code: string, colour: boolean): string {
   return colour ? `\u001b[${code}m${text}\u001b[0m` : text;
-}
-
-/** A host can't write to the terminal: its control characters are shown, not sent. */
-export function visible(text: string): string {
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`);
 }

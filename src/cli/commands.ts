@@ -22,6 +22,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./reset-command.ts')).defineReset,
   },
   {
+    name: 'plan',
+    description: 'Show what a fleet file would change on its hosts (fleet plan)',
+    load: async () => (await import('./fleet-run-command.ts')).definePlan,
+  },
+  {
+    name: 'apply',
+    description: 'Bring many hosts to what a fleet file or a saved plan says (fleet apply)',
+    load: async () => (await import('./fleet-run-command.ts')).defineApply,
+  },
+  {
     name: 'upgrade',
     description: 'Bring nodes up to what the cluster says now',
     load: async () => (await import('./upgrade-command.ts')).defineUpgrade,

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { addSshOptions, outputOption } from './options.ts';
+import { defineFleetRun } from './fleet-run-command.ts';
+import { addFleetFileOption, addSshOptions, outputOption } from './options.ts';
 import type { On, Run } from './program.ts';
 
 /** `fleet`: many hosts by one file. */
@@ -8,15 +9,11 @@ export function defineFleet(fleet: Command, on: On): void {
   inventoryCommand(fleet, on);
   validateCommand(fleet, on);
   trustCommand(fleet, on);
+  defineFleetRun(fleet, on);
   on(
     fleet.command('schema').description('Print the JSON Schema of fleet files, for editors'),
     async (): Promise<Run> => (await import('./fleet-schema.ts')).runFleetSchema,
   );
-}
-
-/** Which fleet file. */
-export function addFleetFileOption(command: Command): Command {
-  return command.option('-f, --file <file>', "the fleet file; '-' is standard input (default: fleet.yaml)");
 }
 
 function initCommand(fleet: Command, on: On): void {

@@ -1,4 +1,4 @@
-import { dirname, isAbsolute, join } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { AppError, isAppError, type Problem } from '../core/errors.ts';
 import type { InventoryFile, VariablesFile } from '../core/fleet/ansible/import.ts';
 import type { ImportedInventory } from '../core/fleet/entries.ts';
@@ -46,6 +46,11 @@ export async function examineFleet(
     problems.push(...read.problems, ...kept.problems.map((problem) => ({ ...problem, ...(position === undefined ? {} : { position }) })));
   }
   return resolveFleet({ ...loaded, problems: [...loaded.problems, ...problems] }, imports);
+}
+
+/** The directory that relative paths of a fleet file count from. */
+export function directoryOf(file: string): string {
+  return file === '-' ? resolve('.') : dirname(resolve(file));
 }
 
 /** A path of a fleet file: `~` is the home directory, relative ones count from the directory of the file. */

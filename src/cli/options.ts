@@ -59,6 +59,11 @@ export function addSshOptions(command: Command): Command {
     .option('--connect-timeout <seconds>', 'how long to try to reach a host', parseCount, 10);
 }
 
+/** Which fleet file. */
+export function addFleetFileOption(command: Command): Command {
+  return command.option('-f, --file <file>', "the fleet file; '-' is standard input (default: fleet.yaml)");
+}
+
 /** Which API server, and as whom. */
 export function addClusterOptions(command: Command): Command {
   return command

@@ -28,6 +28,11 @@ function renderText(plan: PlanDocument, colour: boolean): string {
   return `${lines.join('\n')}\n`;
 }
 
+/** A change of a plan document in lines, with its diff. */
+export function changeLines(change: JsonObject, colour: boolean): readonly string[] {
+  return 'object' in change ? clusterChangeLines(change, colour) : hostChangeLines(change, colour);
+}
+
 function hostChangeLines(change: JsonObject, colour: boolean): readonly string[] {
   const { kind, phase, because } = change;
   const what = change.path ?? change.unit ?? '';

@@ -219,6 +219,7 @@ export interface Prepared<Input> {
   /** Why nothing may be touched. With `--dry-run` the plan is shown all the same. */
   readonly refusals: readonly Problem[];
   readonly origins?: HostPlan['origins'];
+  readonly own?: HostPlan['own'];
 }
 
 /** An ordered list of phases and what they need to know. `preflight` stands in front: it is part of the preparation. */
@@ -288,7 +289,7 @@ export async function planWorkflow<Options, Input>(
   const { reporter } = context;
   for (const { code, message } of prepared.warnings) reporter.report({ level: 'warning', code, host: host.name, message });
   if (!run.dryRun && prepared.refusals.length > 0) throw new AppError(prepared.refusals, { exitCode: 3 });
-  const { input, warnings, refusals, origins } = prepared;
+  const { input, warnings, refusals, origins, own } = prepared;
   const planned = await planPhases(phases, held, input);
   host.release();
   if (run.dryRun) for (const { phase, plan } of planned) reportWarnings(plan, phase, context);
@@ -296,6 +297,7 @@ export async function planWorkflow<Options, Input>(
     name: context.host.name,
     phases: done,
     ...(origins === undefined ? {} : { origins }),
+    ...(own === undefined ? {} : { own }),
   });
   return {
     host: named(planned),

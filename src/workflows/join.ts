@@ -123,7 +123,13 @@ async function prepareJoin(context: PhaseContext, options: JoinOptions): Promise
     warnings: [...baseline.warnings, ...warnings],
     refusals,
     origins: design.origins,
+    own: ownWords(node),
   };
+}
+
+function ownWords({ registration }: ObservedNode): Readonly<Record<string, string>> {
+  const nodeIP = registration.kubeletExtraArgs.findLast(({ name }) => name === 'node-ip')?.value;
+  return { node: registration.name, ...(nodeIP === undefined ? {} : { 'node-ip': nodeIP }) };
 }
 
 /**

@@ -9,10 +9,15 @@ export function nodeMemoryOf({ registration }: Pick<ObservedNode, 'registration'
   return {
     nodeRegistration: { name, criSocket, ...(taints === undefined ? {} : { taints }), kubeletExtraArgs },
     overlays: options.overlays.flatMap(({ file, root }) =>
-      root === null ? [] : [{ source: file, content: sourceToJson(root) as JsonObject }],
+      root === null ? [] : [{ source: fileOf(file), content: sourceToJson(root) as JsonObject }],
     ),
-    declared: options.declared,
+    declared: options.declared.map((setting) => ({ ...setting, source: fileOf(setting.source) })),
     settings: options.settings,
     patches: options.patches.map(({ source, type, patch }) => ({ source, type, patch })),
   };
+}
+
+/** Where a file lies, and the line in it, is another matter on another day: what is remembered stays the same while what is declared does. */
+function fileOf(source: string): string {
+  return source.replace(/:[0-9]+:[0-9]+$/, '').replace(/^.*\//, '');
 }

@@ -17,6 +17,8 @@ export interface HostPlan {
   readonly phases: readonly NamedPhasePlan[];
   /** Where each field of a rendered file came from, by path; only when asked for. */
   readonly origins?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** What is this host's alone (`node`, `node-ip`), to tell what it has in common with others. */
+  readonly own?: Readonly<Record<string, string>>;
 }
 
 /** The plan as printed by `--dry-run -o json`: a stable interface. Secrets appear as `[secret]`. */

@@ -1,0 +1,135 @@
+import { type BootstrapCredentials, tokenCredentials } from '../core/config/bootstrap-credentials.ts';
+import { isBootstrapToken, TOKEN_FORM } from '../core/config/bootstrap-token.ts';
+import { usageError } from '../core/errors.ts';
+import type { FleetCluster, SecretReference } from '../core/fleet/model.ts';
+import { Secret } from '../core/text/secret.ts';
+import { partsOfToken } from '../core/token/bootstrap-token.ts';
+import { tokenSecret } from '../core/token/token-secret.ts';
+import type { Cluster } from '../ports/cluster.ts';
+import type { Reporter } from '../ports/reporter.ts';
+import type { Services } from '../ports/services.ts';
+import type { ApiServerTarget } from '../workflows/bootstrap-files.ts';
+import { createTokens, deleteTokens } from '../workflows/bootstrap-tokens.ts';
+import { discover } from './discover.ts';
+import { besideFleet } from './load-fleet.ts';
+import { openCluster } from './open-cluster.ts';
+import type { CommandOptions } from './program.ts';
+import { flagText } from './read-options.ts';
+
+/** The cluster of a fleet, and what its nodes need to find it. */
+export interface FleetAccess {
+  readonly cluster: Cluster;
+  /** Null: only a bootstrap token was given. */
+  readonly admin: Cluster | null;
+  readonly apiServer: ApiServerTarget;
+  /** For hosts that join. Of a plan they are never used, so none are made. */
+  credentials(): Promise<BootstrapCredentials>;
+  close(): Promise<void>;
+}
+
+export interface FleetAccessInput {
+  readonly cluster: FleetCluster;
+  /** The fleet file: relative paths count from there. */
+  readonly file: string;
+  readonly dryRun: boolean;
+  readonly reporter: Reporter;
+}
+
+/**
+ * Connects to the cluster of a fleet: with the kubeconfig of the command line or of the file, else by endpoint and token as join does, else with the usual
+ * kubeconfig.
+ */
+export async function openFleetCluster(services: Services, options: CommandOptions, input: FleetAccessInput): Promise<FleetAccess> {
+  const { cluster, file } = input;
+  const path = (text: string): string => besideFleet(text, file, services.homeDirectory);
+  const token = cluster.token === null ? null : await readToken(services, cluster.token, path);
+  const kubeconfig = flagText(options, 'kubeconfig') ?? (cluster.kubeconfig === null ? undefined : path(cluster.kubeconfig));
+  if (kubeconfig === undefined && cluster.endpoint !== null && token !== null) return byToken(services, input, token);
+  const context = flagText(options, 'context') ?? cluster.context ?? undefined;
+  const { cluster: admin, apiServer } = await openCluster(
+    services,
+    { ...options, ...(kubeconfig === undefined ? {} : { kubeconfig }), ...(context === undefined ? {} : { context }) },
+    { dryRun: false, staged: false },
+  );
+  if (admin === null) throw new Error('a real run has a cluster');
+  const caPem = cluster.caFile === null ? apiServer?.caPem : await services.input.readText(path(cluster.caFile));
+  if (caPem === undefined) throw usageError('the kubeconfig holds no CA certificate', 'Name it in the fleet file: cluster.caCert');
+  const made = passingToken(services, admin, input);
+  return {
+    cluster: admin,
+    admin,
+    apiServer: { server: cluster.endpoint === null ? admin.server : `https://${cluster.endpoint}`, caPem },
+    credentials: async () => tokenCredentials(token ?? (await made.get())),
+    close: async () => {
+      await made.remove();
+      await admin.close();
+    },
+  };
+}
+
+async function byToken(services: Services, { cluster, file, reporter }: FleetAccessInput, token: Secret): Promise<FleetAccess> {
+  const { endpoint, caFile, caCertHashes } = cluster;
+  const found = await discover(services, {
+    join: {
+      discovery: {
+        bootstrapToken: { apiServerEndpoint: endpoint ?? '', token, caCertHashes: [...caCertHashes] },
+        tlsBootstrapToken: token,
+      },
+    },
+    caFile: caFile === null ? undefined : besideFleet(caFile, file, services.homeDirectory),
+    forOthers: true,
+    reporter,
+  });
+  return {
+    cluster: found.cluster,
+    admin: null,
+    apiServer: found.apiServer,
+    credentials: async () => found.credentials,
+    close: () => found.cluster.close(),
+  };
+}
+
+/** Reads a bootstrap token where the fleet file says it is. */
+async function readToken(services: Services, reference: SecretReference, path: (text: string) => string): Promise<Secret> {
+  const where = 'env' in reference ? `the environment variable ${reference.env}` : path(reference.file);
+  const text = 'env' in reference ? services.env[reference.env] : await services.input.readText(path(reference.file));
+  const token = text?.trim() ?? '';
+  if (token === '') throw usageError(`cluster.token: there is nothing in ${where}`, 'Put the bootstrap token there');
+  if (!isBootstrapToken(token))
+    throw usageError(`cluster.token: what is in ${where} is no bootstrap token`, `It has the form ${TOKEN_FORM}`);
+  return new Secret(token);
+}
+
+/** As long as a token that init makes. It is deleted when the run ends; this is for runs that are killed. */
+const TOKEN_TTL = '24h0m0s';
+const GROUPS = ['system:bootstrappers:kubeadm:default-node-token'];
+/** What stands in plans, where no secret is ever shown. */
+const NO_TOKEN = new Secret('000000.0000000000000000');
+
+/** A token for the hosts that join in this run: made when the first of them needs it, deleted at the end. */
+function passingToken(services: Services, admin: Cluster, { dryRun, reporter }: Pick<FleetAccessInput, 'dryRun' | 'reporter'>) {
+  let made: Promise<Secret> | null = null;
+  const make = async (): Promise<Secret> => {
+    const token = await services.newToken();
+    const description = 'For kubeletadm to join the hosts of a fleet';
+    const secret = tokenSecret({ token, ttl: TOKEN_TTL, usages: ['authentication'], groups: GROUPS, description }, services.clock.now());
+    await createTokens(admin, [secret]);
+    return token;
+  };
+  return {
+    get: (): Promise<Secret> => {
+      if (dryRun) return Promise.resolve(NO_TOKEN);
+      made ??= make();
+      return made;
+    },
+    remove: async (): Promise<void> => {
+      const token = await made?.catch(() => null);
+      if (token === undefined || token === null) return;
+      const id = partsOfToken(token)?.id ?? '';
+      await deleteTokens(admin, [id], { dryRun: false, onDeleted: () => undefined }).catch((error: unknown) => {
+        const message = `the bootstrap token ${id} of this run could not be deleted: ${error instanceof Error ? error.message : String(error)}`;
+        reporter.report({ level: 'warning', code: 'TOKEN_NOT_DELETED', message });
+      });
+    },
+  };
+}

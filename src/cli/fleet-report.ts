@@ -1,0 +1,102 @@
+import { AppError, type ExitCode, interrupted, isAppError, type Problem } from '../core/errors.ts';
+import { foldPlans } from '../core/fleet/fold.ts';
+import { nameRanges } from '../core/fleet/name-ranges.ts';
+import type { HostPlan } from '../core/plan/document.ts';
+import { visible } from '../core/text/printable.ts';
+import type { FleetResult, HostOutcome, HostStatus } from '../engine/fleet.ts';
+import type { Services } from '../ports/services.ts';
+import { changeLines } from './show-plan.ts';
+
+export interface PlanLook {
+  readonly colour: boolean;
+  /** Each written line says where it comes from. */
+  readonly origins: boolean;
+}
+
+/** What is planned, hosts with the same changes put together. */
+export function planLines(outcomes: readonly HostOutcome[], { colour, origins }: PlanLook): readonly string[] {
+  const plans = outcomes.flatMap(({ plan, status }): readonly HostPlan[] => {
+    if (plan === null || status === 'unchanged') return [];
+    const { origins: _, ...host } = plan.host;
+    return [origins ? plan.host : host];
+  });
+  return foldPlans(plans).flatMap(({ hosts, changes, deferred }) => [
+    bold(`${namesText(hosts)}${hosts.length > 1 ? ` (${hosts.length} hosts)` : ''}`, colour),
+    ...changes.flatMap((change) => changeLines(change, colour)).map(visibleLine),
+    ...deferred.map(({ phase, reason }) => visible(`  ~ [${String(phase)}] later: ${String(reason)}`)),
+  ]);
+}
+
+/** Colours are ours, all else a host may have written. */
+function visibleLine(line: string): string {
+  return line
+    .split(/(\u001b\[[0-9;]*m)/)
+    .map((part, i) => (i % 2 === 1 ? part : visible(part)))
+    .join('');
+}
+
+const MOST_NAMES = 12;
+
+/** Names of hosts in few words. */
+export function namesText(names: readonly string[]): string {
+  const ranges = nameRanges(names);
+  return ranges.length <= MOST_NAMES ? ranges.join(', ') : `${ranges.slice(0, MOST_NAMES).join(', ')}, …`;
+}
+
+const WORDS: readonly (readonly [HostStatus, string])[] = [
+  ['pending', 'to change'],
+  ['changed', 'changed'],
+  ['unchanged', 'as they should be'],
+  ['reverted', 'went back to what was there before'],
+  ['failed', 'failed'],
+  ['refused', 'refused'],
+  ['unreachable', 'not reached'],
+  ['stopped', 'not begun'],
+  ['interrupted', 'not begun'],
+];
+
+/** `6 hosts: 4 changed, 1 as they should be, 1 not reached.` */
+export function summaryLine(outcomes: readonly HostOutcome[]): string {
+  const counts = countByStatus(outcomes);
+  const parts = WORDS.flatMap(([status, words]) => (counts[status] ? [`${counts[status]} ${words}`] : []));
+  return `${outcomes.length} ${outcomes.length === 1 ? 'host' : 'hosts'}: ${parts.join(', ')}.`;
+}
+
+/** How many hosts came to each end. */
+export function countByStatus(outcomes: readonly HostOutcome[]): Readonly<Partial<Record<HostStatus, number>>> {
+  const counts: Partial<Record<HostStatus, number>> = {};
+  for (const { status } of outcomes) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
+
+/** Everything that went wrong, one line a host; each is named in its line. */
+export function problemsOf(outcomes: readonly HostOutcome[]): readonly Problem[] {
+  return outcomes.flatMap(({ host, error }) => (error === null ? [] : error.problems.map((problem) => ({ host, ...problem }))));
+}
+
+/**
+ * The exit code of a run that went as it should.
+ * @throws AppError with what went wrong: exit code 4 when some hosts were fine, else the one they share
+ */
+export function exitOf(services: Services, { outcomes, stopped }: FleetResult, fine: ExitCode): ExitCode {
+  const failures = outcomes.filter(({ error }) => error !== null);
+  const left = outcomes.filter(({ status, error }) => error === null && (status === 'stopped' || status === 'interrupted'));
+  const isInterrupted = services.signal.aborted && outcomes.some(({ status }) => status === 'interrupted');
+  if (failures.length + left.length === 0) return fine;
+  const problems = [...problemsOf(failures.filter(({ status }) => status !== 'interrupted'))];
+  if (stopped !== null) {
+    const mend = 'Mend the cause, then run apply with --retry failed';
+    problems.push({ code: 'FLEET_STOPPED', message: `${left.length} hosts were not begun: ${stopped}`, mend });
+  }
+  if (isInterrupted) {
+    const reason = isAppError(services.signal.reason) ? services.signal.reason : interrupted('SIGINT');
+    throw new AppError([...problems, ...reason.problems], { exitCode: reason.exitCode });
+  }
+  const [first] = failures;
+  const isShared = failures.length === outcomes.length && failures.every(({ error }) => error?.exitCode === first?.error?.exitCode);
+  throw new AppError(problems, { exitCode: isShared ? (first?.error?.exitCode ?? 1) : 4 });
+}
+
+function bold(text: string, colour: boolean): string {
+  return colour ? `\u001b[1m${text}\u001b[0m` : text;
+}

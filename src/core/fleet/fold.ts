@@ -1,0 +1,49 @@
+import type { JsonObject } from '../json.ts';
+import { type HostPlan, planDocument } from '../plan/document.ts';
+
+/** Hosts on which the same is to be done. What is a host's own reads `<node>` and the like when there are several. */
+export interface HostGroup extends HostChanges {
+  /** In the order given. */
+  readonly hosts: readonly string[];
+}
+
+/** What is to be done on a host, as a plan document has it. */
+export interface HostChanges {
+  /** Of the host, then of the cluster for it. */
+  readonly changes: readonly JsonObject[];
+  readonly deferred: readonly JsonObject[];
+}
+
+/** Puts hosts together whose changes are the same but for what is their own: their names and addresses. */
+export function foldPlans(plans: readonly HostPlan[]): readonly HostGroup[] {
+  const groups = new Map<string, { readonly hosts: string[]; readonly own: HostChanges }>();
+  for (const plan of plans) {
+    const own = changesOf(plan);
+    const shared = withoutOwn(JSON.stringify(own), plan);
+    const group = groups.get(shared);
+    if (group === undefined) groups.set(shared, { hosts: [plan.name], own });
+    else group.hosts.push(plan.name);
+  }
+  return [...groups].map(([shared, { hosts, own }]) => ({ hosts, ...(hosts.length === 1 ? own : (JSON.parse(shared) as HostChanges)) }));
+}
+
+/** What is to be done on one host. */
+export function changesOf(plan: HostPlan): HostChanges {
+  const { hosts, cluster, deferred } = planDocument([plan], []);
+  return { changes: [...(hosts[0]?.changes ?? []), ...cluster.changes], deferred };
+}
+
+/** A host's own words, where they stand alone, in place of what they are. */
+function withoutOwn(text: string, { name, own = {} }: HostPlan): string {
+  const words = [...Object.entries(own), ['host', name] as const].filter(([, value]) => value !== '');
+  return words
+    .toSorted(([, a], [, b]) => b.length - a.length)
+    .reduce((result, [what, value]) => result.replace(wordOf(value), `<${what}>`), text);
+}
+
+function wordOf(value: string): RegExp {
+  const quoted = JSON.stringify(value)
+    .slice(1, -1)
+    .replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  return new RegExp(`(?<![\\w.-])${quoted}(?![\\w-]|\\.\\w)`, 'g');
+}

@@ -1,0 +1,34 @@
+/**
+ * Names in few words: neighbours that differ in one number become a range as fleet files have them, `edge-[001:020]`.
+ * @param names in the order they are to be shown
+ */
+export function nameRanges(names: readonly string[]): readonly string[] {
+  const ranges: Range[] = [];
+  for (const name of names) {
+    const [, head = '', digits, tail = ''] = /^(.*?)([0-9]{1,9})([^0-9]*)$/s.exec(name) ?? [];
+    const last = ranges.at(-1);
+    if (digits === undefined) ranges.push({ head: name, first: null, last: '', tail: '' });
+    else if (last !== undefined && last.first !== null && last.head === head && last.tail === tail && follows(last.last, digits))
+      last.last = digits;
+    else ranges.push({ head, first: digits, last: digits, tail });
+  }
+  return ranges.flatMap(textsOf);
+}
+
+interface Range {
+  readonly head: string;
+  readonly first: string | null;
+  last: string;
+  readonly tail: string;
+}
+
+function follows(before: string, after: string): boolean {
+  return Number(after) === Number(before) + 1 && after === String(Number(after)).padStart(before.length, '0');
+}
+
+function textsOf({ head, first, last, tail }: Range): readonly string[] {
+  if (first === null) return [head];
+  if (first === last) return [`${head}${first}${tail}`];
+  if (Number(last) === Number(first) + 1) return [`${head}${first}${tail}`, `${head}${last}${tail}`];
+  return [`${head}[${first}:${last}]${tail}`];
+}

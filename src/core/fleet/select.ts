@@ -1,0 +1,46 @@
+import { usageError } from '../errors.ts';
+import { matchPattern } from '../ssh/pattern.ts';
+import { closestName } from '../text/closest-name.ts';
+import type { ResolvedHost } from './model.ts';
+
+export interface Selection {
+  /** Names with `*` and `?`, or names of groups; `!` in front leaves out. None: all hosts. */
+  readonly limit: readonly string[];
+  /** Hosts in any of these groups. None: all hosts. */
+  readonly groups: readonly string[];
+}
+
+type Selectable = Pick<ResolvedHost, 'name' | 'groups'>;
+
+/**
+ * The hosts to work on, in the order of the file.
+ * @throws AppError USAGE for a pattern or group that means nobody: it is a slip more often than not
+ */
+export function selectHosts<H extends Selectable>(hosts: readonly H[], { limit, groups }: Selection): readonly H[] {
+  const known = new Set(hosts.flatMap((host) => host.groups));
+  for (const group of groups)
+    if (!known.has(group)) throw nobody(`--group ${group}: no host is in a group of this name`, group, [...known]);
+  const patterns = limit.map((text) => ({ text, isLeftOut: text.startsWith('!'), pattern: text.replace(/^!/, '') }));
+  for (const { text, pattern } of patterns)
+    if (!hosts.some((host) => matches(host, pattern)))
+      throw nobody(`--limit ${text}: no host and no group is called that`, pattern, [...hosts.map(({ name }) => name), ...known]);
+  const wanted = patterns.filter(({ isLeftOut }) => !isLeftOut);
+  const selected = hosts.filter(
+    (host) =>
+      (groups.length === 0 || groups.some((group) => host.groups.includes(group))) &&
+      (wanted.length === 0 || wanted.some(({ pattern }) => matches(host, pattern))) &&
+      !patterns.some(({ isLeftOut, pattern }) => isLeftOut && matches(host, pattern)),
+  );
+  if (selected.length === 0)
+    throw usageError('no host is left of --limit and --group', 'kubeletadm fleet inventory lists hosts and groups');
+  return selected;
+}
+
+function matches({ name, groups }: Selectable, pattern: string): boolean {
+  return matchPattern(name, pattern) || groups.includes(pattern);
+}
+
+function nobody(message: string, name: string, known: readonly string[]) {
+  const likely = closestName(name, known);
+  return usageError(message, likely === null ? 'kubeletadm fleet inventory lists hosts and groups' : `Did you mean ${likely}?`);
+}

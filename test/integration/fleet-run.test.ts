@@ -1,0 +1,131 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startLab } from '../../src/lab/lab.ts';
+import type { Lab } from '../../src/ports/services.ts';
+import { type CliResult, runCommand } from '../support/run-cli.ts';
+
+const CONFIG = 'var/lib/kubelet/config.yaml';
+const NOBODY = '127.0.0.1';
+
+describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
+  let directory: string;
+  let lab: Lab;
+  const hostFile = (host: number, name: string): string => join(lab.hosts[host - 1]?.rootDir ?? '', name);
+  const config = (host: number): string => readFileSync(hostFile(host, CONFIG), 'utf8');
+  const starts = (): readonly number[] => lab.hosts.map(({ kubeletStarts }) => kubeletStarts());
+  const fleet = (more = ''): string => {
+    const file = join(directory, 'fleet.yaml');
+    writeFileSync(file, `${FLEET.replace('KUBECONFIG', lab.kubeconfig)}${more}`);
+    return file;
+  };
+  const run = (...args: readonly string[]): Promise<CliResult> =>
+    runCommand([...args, '--ssh-config', lab.sshConfig], { env: { XDG_STATE_HOME: join(directory, 'state') } });
+  const plan = (...args: readonly string[]): Promise<CliResult> => run('plan', '-f', join(directory, 'fleet.yaml'), ...args);
+  const apply = (...args: readonly string[]): Promise<CliResult> => run('apply', '-f', join(directory, 'fleet.yaml'), ...args);
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'ka-fleet-'));
+    lab = await startLab({ directory: join(directory, 'lab'), hosts: 4 });
+    const ssh = ['--ssh-config', lab.sshConfig, '--host', 'node1'];
+    expect((await runCommand(['init', '--kubeconfig', lab.kubeconfig, '--token', lab.token.reveal(), ...ssh])).code).toBe(0);
+    fleet();
+  });
+  afterAll(async () => {
+    await lab?.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  it('shows what hosts need, those that need the same together, and changes nothing', async () => {
+    const { code, stdout, stderr } = await plan('--exit-code');
+    expect(code, stderr).toBe(6);
+    expect(stdout).toContain('node3, node4 (2 hosts)\n');
+    expect(stdout).toMatch(/^node2\n/m);
+    expect(stdout.match(/\+maxPods: 60/g)).toHaveLength(1);
+    expect(stdout).toContain('3 hosts: 3 to change.\n');
+    expect(starts()).toEqual([1, 0, 0, 0]);
+  });
+
+  it('joins the hosts of a group, and no other', async () => {
+    const { code, stdout, stderr } = await apply('--group', 'edge');
+    expect(code, stderr).toBe(0);
+    expect(stdout).toBe('2 hosts: 2 changed.\n');
+    expect(starts()).toEqual([1, 0, 1, 1]);
+    for (const host of [3, 4]) expect(config(host)).toContain('maxPods: 60\n');
+  });
+
+  it('leaves no bootstrap token behind', async () => {
+    const { stdout } = await runCommand(['token', 'list', '--kubeconfig', lab.kubeconfig]);
+    expect(stdout.trim().split('\n')).toHaveLength(2);
+  });
+
+  it('joins the rest, and has nothing to do then', async () => {
+    const { code, stdout, stderr } = await apply();
+    expect(code, stderr).toBe(0);
+    expect(stdout).toBe('3 hosts: 1 changed, 2 as they should be.\n');
+    expect(config(2)).toContain('maxPods: 44\n');
+    const again = await plan('--exit-code');
+    expect(again.code, again.stdout + again.stderr).toBe(0);
+    expect(again.stdout).toBe('3 hosts: 3 as they should be.\n');
+    expect(starts()).toEqual([1, 1, 1, 1]);
+  });
+
+  it('mends what was edited by hand', async () => {
+    const wanted = config(3);
+    writeFileSync(hostFile(3, CONFIG), wanted.replace('maxPods: 60', 'maxPods: 6'));
+    const shown = await plan('--exit-code');
+    expect(shown.code).toBe(6);
+    expect(shown.stdout).toMatch(/^node3\n[\s\S]*-maxPods: 6\n[\s\S]*\+maxPods: 60\n/m);
+    expect((await apply()).stdout).toBe('3 hosts: 1 changed, 2 as they should be.\n');
+    expect(config(3)).toBe(wanted);
+  });
+
+  it('is not disturbed by a host that is off, and tells it at the end', async () => {
+    fleet(`  - {name: dead, address: ${NOBODY}, ssh: {port: 1}}\nbaseline: {kubeletConfiguration: {podPidsLimit: 1000}}\n`);
+    const { code, stdout, stderr } = await apply('--serial', '1');
+    expect(code).toBe(4);
+    expect(stdout).toBe('4 hosts: 3 changed, 1 not reached.\n');
+    expect(stderr.trim().split('\n').at(-1)).toMatch(/^dead: .* \[HOST_UNREACHABLE\]$/);
+    for (const host of [2, 3, 4]) expect(config(host)).toContain('podPidsLimit: 1000\n');
+  });
+
+  it('stops when the canary goes back to what worked', async () => {
+    const before = [2, 3, 4].map(config);
+    fleet('baseline: {kubeletConfiguration: {authentication: {x509: {clientCAFile: /nowhere/ca.crt}}}}\n');
+    const { code, stdout, stderr } = await apply();
+    expect(code).toBe(4);
+    expect(stdout).toBe('3 hosts: 1 went back to what was there before, 2 not begun.\n');
+    expect(stderr).toMatch(
+      /node[234]: .*\[ROLLED_BACK\][\s\S]*2 hosts were not begun: the first host to be changed failed.*\[FLEET_STOPPED\]/,
+    );
+    expect([2, 3, 4].map(config)).toEqual(before);
+  });
+
+  it.each([
+    [['--limit', 'node9'], /--limit node9: no host and no group is called that\. Did you mean node\d\?/],
+    [['--group', 'egde'], /--group egde: no host is in a group of this name\. Did you mean edge\?/],
+    [['--serial', '0'], /--serial 0/],
+    [['--max-fail', 'few'], /--max-fail few: neither a number of hosts nor a share of them/],
+    [['--limit', 'node2', '--limit', '!node2'], /no host is left/],
+  ])('refuses %j', async (args, message) => {
+    fleet();
+    const { code, stderr } = await apply(...args);
+    expect(stderr).toMatch(message);
+    expect(code).toBe(2);
+  });
+});
+
+const FLEET = `apiVersion: kubeletadm.dev/v1alpha1
+kind: Fleet
+cluster: {kubeconfig: KUBECONFIG}
+groups:
+  - name: edge
+    kubeletConfiguration: {maxPods: 60}
+    labels: {pool: edge}
+  - name: core
+    kubeletConfiguration: {maxPods: 40}
+hosts:
+  - {name: 'node[3:4]', groups: [edge]}
+  - {name: node2, groups: [core], kubeletConfiguration: {maxPods: 44}}
+`;
