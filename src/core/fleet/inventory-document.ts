@@ -7,9 +7,7 @@ import { maskSecrets } from '../text/mask.ts';
 import { printable } from '../text/printable.ts';
 import { renderTable } from '../text/table.ts';
 import type { FleetOrigin, ResolvedBastion, ResolvedFleet, ResolvedHost } from './model.ts';
-
-/** Names of variables whose values are shown to nobody. */
-const SECRET_NAME = /pass(?:word|phrase|wd)?$|(?:^|_)pass(?:_|$)|secret|token|vault|private_?key|api_?key/i;
+import { isSecretName } from './secret-names.ts';
 
 /** What a fleet file comes to, for machines: a stable interface (`kubeletadm.dev/v1alpha1`, kind `Inventory`). */
 export function inventoryDocument(fleet: ResolvedFleet, hosts: readonly ResolvedHost[], withOrigins: boolean): JsonObject {
@@ -39,10 +37,7 @@ function clusterDocument({ cluster }: ResolvedFleet): JsonObject {
 export function hostDocument(host: ResolvedHost, withOrigins: boolean): JsonObject {
   const { nodeRegistration: node, ssh } = host;
   const { jumps, direct, hostKeys, identityFiles, ...sshRest } = ssh;
-  const variables = [...host.variables()].map(([name, value]): [string, Json] => [
-    name,
-    SECRET_NAME.test(name) ? '[secret]' : shown(value),
-  ]);
+  const variables = [...host.variables()].map(([name, value]): [string, Json] => [name, isSecretName(name) ? '[secret]' : shown(value)]);
   return {
     name: host.name,
     role: host.role,

@@ -422,7 +422,7 @@ describe('any text', () => {
     kubeletConfiguration: value,
     kubeletExtraArgs: value,
   };
-  const record = <T extends object>(model: T) => fc.record(model as { [K in keyof T]: fc.Arbitrary<unknown> }, { requiredKeys: [] });
+  const record = (model: Record<string, fc.Arbitrary<unknown>>) => fc.record(model, { requiredKeys: [] });
   const file = record({
     baseline: record(layer),
     groups: fc.array(record({ name: fc.constantFrom('edge', 'g2'), ...layer }), { maxLength: 2 }),

@@ -1,6 +1,7 @@
 import type { Problem } from '../../errors.ts';
 import { importIgnored } from '../../problems/fleet.ts';
 import type { FleetLayer } from '../schema.ts';
+import { isSecretName } from '../secret-names.ts';
 import type { InventoryHost } from './inventory.ts';
 import { splitHostLine } from './shell-words.ts';
 import { STRUCTURE } from './value.ts';
@@ -21,9 +22,6 @@ const SSH_CONNECTIONS: ReadonlySet<string> = new Set([
   'ansible.builtin.ssh',
   'ansible.builtin.paramiko_ssh',
 ]);
-
-/** Where a secret would be read from; a fleet file has none. */
-const SECRET = /pass(?:word|phrase|wd)?$|(?:^|_)pass(?:_|$)|secret|token|vault|private_key(?:_data)?$|api_?key/i;
 
 /** @see ansible plugins/connection/ssh.py: of several names for one thing the last counts */
 export function importConnection({ name, position, variables }: InventoryHost): ImportedConnection {
@@ -62,7 +60,7 @@ export function importConnection({ name, position, variables }: InventoryHost): 
       ...(Object.keys(ssh).length === 0 ? {} : { ssh }),
       variables: Object.fromEntries(
         [...variables].flatMap(([variable, value]) =>
-          value === null || typeof value === 'symbol' || SECRET.test(variable) || String(value).startsWith('$ANSIBLE_VAULT')
+          value === null || typeof value === 'symbol' || isSecretName(variable) || String(value).startsWith('$ANSIBLE_VAULT')
             ? []
             : [[variable, value]],
         ),

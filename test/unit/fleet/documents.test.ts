@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest';
+import { importAnsible } from '../../../src/core/fleet/ansible/import.ts';
+import { hostTable, inventoryDocument, inventoryTable } from '../../../src/core/fleet/inventory-document.ts';
+import { loadFleet } from '../../../src/core/fleet/load.ts';
+import { resolveFleet } from '../../../src/core/fleet/resolve.ts';
+import { starterFile } from '../../../src/core/fleet/starter.ts';
+import { hostOf, resolved } from './support.ts';
+
+const BODY = `name: lab
+baseline: {ssh: {user: core, bastion: b}, variables: {rack: a, db_password: hunter2}, kubeletConfiguration: {maxPods: 100}}
+groups: [{name: edge, labels: {pool: edge}, kubeletConfiguration: {maxPods: 60, evictionHard: {memory.available: 50Mi}}}]
+hosts: [{name: b, role: bastion, ssh: {port: 2222}}, {name: "e[1:2]", address: "fd00::{{ number }}", groups: [edge], nodeName: "{{ name }}"}]
+`;
+
+describe('what a fleet file comes to', () => {
+  const fleet = resolved(BODY);
+
+  it('is printed as a table', () => {
+    expect(inventoryTable(fleet, fleet.hosts, null)).toEqual([
+      'NAME  ADDRESS       BASTION  ROLE     GROUPS  NODE',
+      'e1    core@fd00::1  b        worker   edge    e1',
+      'e2    core@fd00::2  b        worker   edge    e2',
+      'b     core@b:2222   -        bastion  -       -',
+    ]);
+  });
+
+  it('is printed for one host, with the line of each setting', () => {
+    expect(hostTable(hostOf(fleet, 'e2'))).toEqual(
+      [
+        'SETTING                                              VALUE                                         FROM',
+        'name                                                 e2                                            fleet.yaml:6:61',
+        'role                                                 worker                                        -',
+        'groups                                               ["edge"]                                      -',
+        'address                                              fd00::2                                       fleet.yaml:6:80 (host e[1:2])',
+        'ssh.user                                             core                                          fleet.yaml:4:24 (baseline)',
+        'ssh.become                                           auto                                          -',
+        'ssh.transport                                        builtin                                       -',
+        'ssh.bastion                                          [{"name":"b","address":"b","user":"core","port":2222}]  fleet.yaml:4:39 (baseline)',
+        'nodeName                                             e2                                            fleet.yaml:6:128 (host e[1:2])',
+        'kubeletExtraArgs                                     [{"name":"node-labels","value":"pool=edge"}]  fleet.yaml:5:38 (group edge)',
+        'kubeletConfiguration.maxPods                         60                                            fleet.yaml:5:77 (group edge)',
+        'kubeletConfiguration.evictionHard[memory.available]  50Mi                                          fleet.yaml:5:114 (group edge)',
+        'variables[name]                                      e2                                            -',
+        'variables[inventory_hostname]                        e2                                            -',
+        'variables[inventory_hostname_short]                  e2                                            -',
+        'variables[index]                                     2                                             -',
+        'variables[number]                                    2                                             -',
+        'variables[rack]                                      a                                             fleet.yaml:4:61 (baseline)',
+        'variables[db_password]                               [secret]                                      fleet.yaml:4:77 (baseline)',
+      ].map((line) =>
+        expect.stringMatching(
+          new RegExp(
+            `^${line
+              .split(/ {2,}/)
+              .map((cell) => cell.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+              .join('\\s+')}$`,
+          ),
+        ),
+      ),
+    );
+  });
+
+  it('is printed for machines, without secrets', () => {
+    const document = inventoryDocument(fleet, fleet.hosts, true);
+    expect(JSON.stringify(document)).not.toContain('hunter2');
+    expect(document).toMatchObject({
+      apiVersion: 'kubeletadm.dev/v1alpha1',
+      kind: 'Inventory',
+      name: 'lab',
+      groups: ['edge'],
+      bastions: [{ name: 'b', address: 'b', user: 'core', port: 2222 }],
+    });
+    expect((document.hosts as readonly unknown[])[0]).toMatchObject({
+      name: 'e1',
+      ssh: { address: 'fd00::1', user: 'core', jumps: [{ name: 'b' }] },
+      nodeRegistration: { name: 'e1', kubeletExtraArgs: [{ name: 'node-labels', value: 'pool=edge' }] },
+      kubeletConfiguration: { maxPods: 60, evictionHard: { 'memory.available': '50Mi' } },
+      origins: { 'kubeletConfiguration.maxPods': 'fleet.yaml:5:77 (group edge)' },
+    });
+  });
+});
+
+describe('the start file', () => {
+  it('is right as it stands', () => {
+    const { fleet, problems } = resolveFleet(loadFleet(starterFile('1.36', []), 'fleet.yaml'));
+    expect(problems).toEqual([]);
+    expect(fleet.hosts.map(({ name }) => name)).toEqual(['edge-01', 'edge-02', 'edge-03', 'worker-1']);
+  });
+
+  it('is right with what stands in its comments', () => {
+    const uncommented = starterFile('1.36', []).replace(/^( *)# ( *(?:- \{.*|(?:- )?[a-zA-Z]+:(?: .*)?))$/gm, '$1$2');
+    const none = { hosts: [], groups: [] };
+    const { fleet, problems } = resolveFleet(loadFleet(uncommented, 'fleet.yaml'), [none, none]);
+    // A key that is none stands for one, and only hosts of a range have a number.
+    expect(problems.map(({ code }) => code)).toEqual(['FLEET_INVALID_HOST_KEY', 'FLEET_UNKNOWN_VARIABLE']);
+    expect(fleet.hosts[0]).toMatchObject({
+      ssh: { user: 'root', jumps: [{ name: 'jump.example.com' }] },
+      nodeRegistration: { taints: [{ key: 'pool' }] },
+    });
+    expect(fleet.cluster).toMatchObject({ endpoint: 'api.example.com:6443', token: { env: 'KUBELETADM_TOKEN' } });
+  });
+
+  it('imports an inventory', () => {
+    const { inventory } = importAnsible([{ path: 'hosts.ini', text: '[edge]\nn[1:9]\n[on]\nx\n' }]);
+    const text = starterFile('1.36', [{ source: 'ansibleInventory', path: 'inventory/hosts.ini', inventory }]);
+    const { fleet, problems } = resolveFleet(loadFleet(text, 'fleet.yaml'), [inventory]);
+    expect(problems).toEqual([]);
+    expect(fleet.hosts).toHaveLength(10);
+    expect(text).toContain('  - ansibleInventory: inventory/hosts.ini\n    # 10 hosts: n1, n2, n3, n4, n5, ...\n');
+    expect(text).toContain('  - name: "on"\n');
+  });
+});
