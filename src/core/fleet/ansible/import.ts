@@ -73,7 +73,7 @@ function readInventoryFile({ path, text }: InventoryFile, inventory: Inventory):
     return [{ ...importInvalid('the file is encrypted by ansible-vault', DECRYPT), position: { file: path, line: 1, column: 1 } }];
   if (!isYaml && ending !== undefined) return readIniInventory(text, path, inventory);
   const { document, problems } = parseYamlInventory(text, path);
-  if (document !== null) return readYamlInventory(document, inventory);
+  if (document !== null) return readYamlInventory(document, text, inventory);
   if (!isYaml) return readIniInventory(text, path, inventory);
   if (problems.length > 0) return problems;
   return [
@@ -91,7 +91,7 @@ function readVariablesFile({ path, text, of, name }: VariablesFile, inventory: I
   if (text.startsWith('$ANSIBLE_VAULT')) return [{ ...importIgnored('the file is encrypted: it is not read', DECRYPT), ...at }];
   const { document, problems } = parseYamlInventory(text, path);
   if (problems.length > 0) return problems;
-  for (const [variable, value] of readVariables(document?.root ?? null))
+  for (const [variable, value] of readVariables(document?.root ?? null, text))
     if (of === 'group') inventory.setGroupVariable(name, variable, value, true);
     else inventory.setHostVariable(name, variable, value, true);
   return [];

@@ -1,19 +1,12 @@
-import {
-  entryOf,
-  parseSource,
-  type SourceDocument,
-  type SourceEntry,
-  type SourceMap,
-  type SourceNode,
-  sourceToJson,
-} from '../../config/source.ts';
+import { entryOf, parseSource, type SourceDocument, type SourceEntry, type SourceMap, type SourceNode } from '../../config/source.ts';
 import type { Problem } from '../../errors.ts';
 import { quoteValue } from '../../problems/config-documents.ts';
 import { importIgnored, importInvalid } from '../../problems/fleet.ts';
 import { FLEET_LIMITS } from '../load.ts';
 import { readHostPattern } from './host-pattern.ts';
 import type { Inventory } from './inventory.ts';
-import { type AnsibleValue, STRUCTURE } from './value.ts';
+import { pyKey, pyValue } from './py-yaml.ts';
+import type { AnsibleValue } from './value.ts';
 
 /** The one mapping of a YAML or JSON text; null when it holds something else, or nothing. */
 export function parseYamlInventory(
@@ -28,22 +21,22 @@ export function parseYamlInventory(
 
 /**
  * Reads an inventory in YAML form, or what `ansible-inventory --list` prints, into `inventory`.
- * @param document its root is a mapping
+ * @param document its root is a mapping; `text` is what it was read from
  * @returns what is wrong with it, each with its place
  * @see ansible plugins/inventory/yaml.py, script.py
  */
-export function readYamlInventory(document: SourceDocument, inventory: Inventory): readonly Problem[] {
-  const reader = new YamlReader(document, inventory);
+export function readYamlInventory(document: SourceDocument, text: string, inventory: Inventory): readonly Problem[] {
+  const reader = new YamlReader(document, text, inventory);
   const root = document.root as SourceMap;
   const meta = entryOf(root, '_meta')?.value;
-  for (const { key, value } of lastOfEach(root)) if (key !== '_meta') reader.readGroup(key, value, 0);
+  for (const { key, value } of lastOfEach(root, text)) if (key !== '_meta') reader.readGroup(key, value, 0);
   if (meta !== undefined) reader.readHostVariables(entryOf(meta, 'hostvars')?.value ?? null);
   return reader.problems;
 }
 
 /** Variables of a file of `group_vars` or `host_vars`: a mapping. */
-export function readVariables(node: SourceNode | null): readonly (readonly [string, AnsibleValue])[] {
-  return node?.kind === 'map' ? lastOfEach(node).map(({ key, value }) => [key, scalarValue(value)] as const) : [];
+export function readVariables(node: SourceNode | null, text: string): readonly (readonly [string, AnsibleValue])[] {
+  return node?.kind === 'map' ? lastOfEach(node, text).map(({ key, value }) => [key, pyValue(value, text)] as const) : [];
 }
 
 const MAX_DEPTH = 100;
@@ -51,10 +44,12 @@ const MAX_DEPTH = 100;
 class YamlReader {
   readonly problems: Problem[] = [];
   readonly #document: SourceDocument;
+  readonly #text: string;
   readonly #inventory: Inventory;
 
-  constructor(document: SourceDocument, inventory: Inventory) {
+  constructor(document: SourceDocument, text: string, inventory: Inventory) {
     this.#document = document;
+    this.#text = text;
     this.#inventory = inventory;
   }
 
@@ -66,13 +61,14 @@ class YamlReader {
       this.#problem(importIgnored(`${quoteValue(name)} is not read: it is not a group`), node.offset);
     else {
       this.#inventory.addGroup(name);
-      if (node.kind === 'map') for (const entry of lastOfEach(node)) this.#readMember(name, entry, depth);
+      if (node.kind === 'map') for (const entry of lastOfEach(node, this.#text)) this.#readMember(name, entry, depth);
     }
   }
 
   #readMember(group: string, { key, keyOffset, value }: SourceEntry, depth: number): void {
     if (value.kind === 'scalar' && value.scalar.type === 'null') return;
-    if (key === 'vars') for (const [variable, found] of readVariables(value)) this.#inventory.setGroupVariable(group, variable, found);
+    if (key === 'vars')
+      for (const [variable, found] of readVariables(value, this.#text)) this.#inventory.setGroupVariable(group, variable, found);
     else if (key === 'children') this.#readChildren(group, value, depth);
     else if (key === 'hosts') this.#addHosts(group, value);
     else {
@@ -82,7 +78,7 @@ class YamlReader {
   }
 
   #readChildren(parent: string, node: SourceNode, depth: number): void {
-    for (const { name, value } of membersOf(node)) {
+    for (const { name, value } of membersOf(node, this.#text)) {
       if (value !== null) this.readGroup(name, value, depth + 1);
       this.#inventory.addChild(parent, name);
     }
@@ -90,7 +86,7 @@ class YamlReader {
 
   #addHosts(group: string, node: SourceNode): void {
     this.#inventory.addGroup(group);
-    for (const { name, offset, value } of membersOf(node)) {
+    for (const { name, offset, value } of membersOf(node, this.#text)) {
       const hosts = readHostPattern(name);
       if ('fault' in hosts) {
         this.#problem(importInvalid(hosts.fault.message, hosts.fault.mend), offset);
@@ -99,17 +95,17 @@ class YamlReader {
       const position = this.#document.positionAt(offset);
       for (const host of hosts.names) {
         this.#inventory.addHost(host, { group, position, port: hosts.port });
-        for (const [variable, found] of readVariables(value)) this.#inventory.setHostVariable(host, variable, found);
+        for (const [variable, found] of readVariables(value, this.#text)) this.#inventory.setHostVariable(host, variable, found);
       }
     }
   }
 
   readHostVariables(node: SourceNode | null): void {
     if (node?.kind !== 'map') return;
-    for (const { key, keyOffset, value } of lastOfEach(node)) {
+    for (const { key, keyOffset, value } of lastOfEach(node, this.#text)) {
       if (!this.#inventory.hasHost(key))
         this.#inventory.addHost(key, { group: 'ungrouped', position: this.#document.positionAt(keyOffset), port: null });
-      for (const [variable, found] of readVariables(value)) this.#inventory.setHostVariable(key, variable, found);
+      for (const [variable, found] of readVariables(value, this.#text)) this.#inventory.setHostVariable(key, variable, found);
     }
   }
 
@@ -125,18 +121,13 @@ interface Member {
 }
 
 /** Of a mapping its entries, of a list its items, of a text itself. */
-function membersOf(node: SourceNode): readonly Member[] {
-  if (node.kind === 'map') return lastOfEach(node).map(({ key, keyOffset, value }) => ({ name: key, offset: keyOffset, value }));
+function membersOf(node: SourceNode, text: string): readonly Member[] {
+  if (node.kind === 'map') return lastOfEach(node, text).map(({ key, keyOffset, value }) => ({ name: key, offset: keyOffset, value }));
   const items = node.kind === 'list' ? node.items : [node];
   return items.flatMap((item) => (item.kind === 'scalar' ? [{ name: item.text, offset: item.offset, value: null }] : []));
 }
 
-function lastOfEach(node: SourceMap): SourceMap['entries'] {
-  return [...new Map(node.entries.map((entry) => [entry.key, entry])).values()];
-}
-
-function scalarValue(node: SourceNode): AnsibleValue {
-  if (node.kind !== 'scalar') return STRUCTURE;
-  const value = sourceToJson(node);
-  return typeof value === 'object' && value !== null ? STRUCTURE : (value as AnsibleValue);
+/** One entry for each key, by the keys as PyYAML reads them. */
+function lastOfEach(node: SourceMap, text: string): SourceMap['entries'] {
+  return [...new Map(node.entries.map((entry) => [pyKey(entry, text), entry])).entries()].map(([key, entry]) => ({ ...entry, key }));
 }

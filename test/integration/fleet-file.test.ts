@@ -1,0 +1,320 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { requirement } from '../support/requirement.ts';
+import { runCommand } from '../support/run-cli.ts';
+import { type SshServer, startSshServer } from '../support/ssh-server.ts';
+import { type Sshd, sshdMissing, startSshd } from '../support/sshd.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'ka-fleet-'));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+const HEADER = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\n';
+let files = 0;
+
+/** Writes files below a directory of their own. */
+function write(texts: Readonly<Record<string, string>>): string {
+  const root = join(directory, String(files++));
+  for (const [path, text] of Object.entries(texts)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
+  return root;
+}
+
+describe('fleet init', () => {
+  it('writes a file that is right, and never over one that is there', async () => {
+    const file = join(write({}), 'fleet.yaml');
+    mkdirSync(dirname(file), { recursive: true });
+    expect(await runCommand(['fleet', 'init', '-f', file])).toMatchObject({ code: 0, stderr: '' });
+    const text = readFileSync(file, 'utf8');
+    expect(await runCommand(['fleet', 'init', '-f', file])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `${file} is there already. Name another one with -f, or remove it. [FLEET_FILE_EXISTS]\n`,
+    });
+    expect(readFileSync(file, 'utf8')).toBe(text);
+    expect(await runCommand(['fleet', 'validate', '-f', file])).toEqual({ code: 0, stdout: 'ok\n', stderr: '' });
+    const { stdout } = await runCommand(['fleet', 'inventory', '-f', file]);
+    expect(stdout.split('\n').slice(0, 2)).toEqual([
+      'NAME      ADDRESS      BASTION  ROLE    GROUPS  NODE',
+      'edge-01   192.0.2.1    -        worker  edge    -',
+    ]);
+  });
+
+  it('starts from an inventory and from ssh_config, by their place beside the file', async () => {
+    const root = write({
+      'inv/hosts.ini': '[web]\nw[1:2] ansible_host=10.0.0.1\n',
+      'ssh/config': 'Host a b\n  HostName 10.9.9.9\nInclude more\nHost *\n',
+      'fleet/x': '',
+    });
+    const argv = [
+      'fleet',
+      'init',
+      '-f',
+      join(root, 'fleet/fleet.yaml'),
+      '--from-ansible',
+      join(root, 'inv/hosts.ini'),
+      '--from-ssh-config',
+      join(root, 'ssh/config'),
+    ];
+    expect(await runCommand(argv)).toMatchObject({ code: 0, stderr: '' });
+    expect(await runCommand(['fleet', 'inventory', '-f', join(root, 'fleet/fleet.yaml'), '-o', 'json'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/w2 is reached at 10\.0\.0\.1, as is w1 \(.*hosts\.ini:2:1\)/),
+    });
+    writeFileSync(join(root, 'inv/hosts.ini'), '[web]\nw1 ansible_host=10.0.0.1\nw2 ansible_host=10.0.0.2\n');
+    const { stdout } = await runCommand(['fleet', 'inventory', '-f', join(root, 'fleet/fleet.yaml'), '-o', 'json']);
+    const hosts = (JSON.parse(stdout) as { hosts: readonly { name: string; ssh: { address: string } }[] }).hosts;
+    expect(hosts.map(({ name, ssh }) => [name, ssh.address])).toEqual([
+      ['w1', '10.0.0.1'],
+      ['w2', '10.0.0.2'],
+      ['a', 'a'],
+      ['b', 'b'],
+    ]);
+  });
+
+  it('prints it with -f -', async () => {
+    const { code, stdout } = await runCommand(['fleet', 'init', '-f', '-']);
+    expect([code, stdout.split('\n')[2]]).toEqual([0, 'apiVersion: kubeletadm.dev/v1alpha1']);
+  });
+});
+
+describe('fleet inventory and validate', () => {
+  it('tell everything that is wrong, with exit code 2', async () => {
+    const root = write({
+      'f.yaml': `${HEADER}hosts: [{name: n1, grops: [a]}]\nimports: [{ansibleInventory: nope.ini}, {ansibleInventory: bad.ini}]\n`,
+      'bad.ini': '[a b]\n',
+    });
+    const file = join(root, 'f.yaml');
+    const { code, stdout, stderr } = await runCommand(['fleet', 'inventory', '-f', file]);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr.split('\n').sort()).toEqual(
+      [
+        '',
+        `${file}:3:20 hosts[0].grops: unknown field. Did you mean groups? [CONFIG_UNKNOWN_FIELD]`,
+        `${file}:4:30 imports[0].ansibleInventory: cannot read ${join(root, 'nope.ini')}: there is no such file. Check the path. [INPUT_UNREADABLE]`,
+        `${join(root, 'bad.ini')}:1:1: "[a b]" is not a heading. Write [group], [group:vars] or [group:children], without blanks. [FLEET_IMPORT_INVALID]`,
+      ].sort(),
+    );
+    expect((await runCommand(['fleet', 'validate', '-f', file])).code).toBe(2);
+  });
+
+  it('find a host by its name only', async () => {
+    const file = join(write({ 'f.yaml': `${HEADER}hosts: [{name: "edge-[01:20]"}]\n` }), 'f.yaml');
+    expect(await runCommand(['fleet', 'inventory', '-f', file, '--host', 'edge-5'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `${file} has no host "edge-5". Did you mean edge-05? [USAGE]\n`,
+    });
+  });
+
+  it('judge configurations at the version of the file or of the flag', async () => {
+    const file = join(
+      write({
+        'f.yaml': `${HEADER}kubernetesVersion: "1.30"\nbaseline: {kubeletConfiguration: {crashLoopBackOff: {maxContainerRestartPeriod: 10s}}}\nhosts: [{name: n1}]\n`,
+      }),
+      'f.yaml',
+    );
+    expect(await runCommand(['fleet', 'validate', '-f', file])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`${file}:4:35 kubeletConfiguration.crashLoopBackOff: not known to a 1.30 kubelet`),
+    });
+    const { code, stderr } = await runCommand(['fleet', 'validate', '-f', file, '--kubernetes-version', '1.36']);
+    expect([code, stderr.includes('crashLoopBackOff: not known')]).toEqual([0, false]);
+  });
+
+  it('read the file from standard input', async () => {
+    expect(await runCommand(['fleet', 'validate', '-f', '-'], { stdin: `${HEADER}hosts: [{name: n1}]\n` })).toEqual({
+      code: 0,
+      stdout: 'ok\n',
+      stderr: '',
+    });
+  });
+
+  it('print a schema', async () => {
+    const { stdout } = await runCommand(['fleet', 'schema']);
+    expect(JSON.parse(stdout)).toMatchObject({ $schema: 'http://json-schema.org/draft-07/schema#', required: ['apiVersion', 'kind'] });
+  });
+});
+
+describe('an inventory of Ansible, compared with ansible-inventory', () => {
+  const missing = requirement(
+    'inventories as ansible-inventory reads them',
+    spawnSync('ansible-inventory', ['--version']).status === 0 ? null : 'ansible-inventory is not installed (package ansible-core)',
+  );
+
+  const INVENTORIES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+    'a file with group_vars and host_vars': {
+      'hosts.ini':
+        '[web]\nweb[01:03].lan rack=1\n[db]\ndb1:2222 ansible_user=core\n[prod:children]\nweb\ndb\n[prod:vars]\nzone=a\n[all:vars]\nansible_user=ubuntu\n',
+      'group_vars/all.yml': 'domain: lan\nzone: all\n',
+      'group_vars/web/10.yml': 'tier: front\nport: 80\n',
+      'group_vars/web/20.yaml': 'port: 8080\n',
+      'group_vars/web.yml': 'tier: never read\n',
+      'group_vars/prod': 'zone: prod\n',
+      'host_vars/web02.lan.yml': 'rack: 2\n',
+      'host_vars/web03.lan': 'rack: 3\n',
+      'host_vars/other.yml': 'rack: 4\n',
+    },
+    'a file in YAML': {
+      'hosts.yaml':
+        'all:\n  vars: {ansible_user: ubuntu}\n  children:\n    k8s:\n      vars: {role: node}\n      children:\n        edge: {hosts: {"e[a:c]": {n: 5}}, vars: {role: edge, ansible_group_priority: 10}}\n        core: {hosts: {e1: {}, ea: }, vars: {role: core}}\n',
+    },
+    'a directory': {
+      'inventory/10-hosts': '[web]\nw1\nw2 a=1\n',
+      'inventory/20-more.yml': 'web: {hosts: {w3: }, vars: {b: 2}}\nnew: {hosts: {w2: {a: 3}}}\n',
+      'inventory/30-not.cfg': '[web]\nnot\n',
+      'inventory/group_vars/web.yml': 'c: 4\n',
+      'inventory/group_vars/new.json': '{"c": 5}',
+    },
+  };
+
+  it.skipIf(missing).each(Object.entries(INVENTORIES))('%s', async (_, texts) => {
+    const [first = ''] = Object.keys(texts);
+    const path = first.includes('/') ? dirname(first) : first;
+    const root = write({ ...texts, 'fleet.yaml': `${HEADER}imports: [{ansibleInventory: ${path}}]\n` });
+    const { status, stdout: list } = spawnSync('ansible-inventory', ['-i', join(root, path), '--list'], {
+      encoding: 'utf8',
+      cwd: root,
+      env: { ...process.env, LC_ALL: 'C.UTF-8' },
+    });
+    expect(status).toBe(0);
+    const { _meta, ...groups } = JSON.parse(list) as Record<
+      string,
+      { hosts?: string[]; children?: string[]; hostvars?: Record<string, Record<string, unknown>> }
+    >;
+    const { code, stdout, stderr } = await runCommand(['fleet', 'inventory', '-f', join(root, 'fleet.yaml'), '-o', 'json']);
+    expect([code, stderr]).toEqual([0, '']);
+    const ours = JSON.parse(stdout) as {
+      hosts: readonly { name: string; groups: readonly string[]; variables: Record<string, unknown> }[];
+    };
+    const variables = ours.hosts.map(
+      ({ name, variables: { name: _name, inventory_hostname: _host, inventory_hostname_short: _short, ...own } }) => [name, own],
+    );
+    const members = Object.values(groups).flatMap(({ hosts = [] }) => hosts);
+    expect(ours.hosts.map(({ name }) => name).sort()).toEqual([...new Set(members)].sort());
+    expect(Object.fromEntries(variables)).toEqual(
+      Object.fromEntries([...new Set(members)].map((name) => [name, _meta?.hostvars?.[name] ?? {}])),
+    );
+    const hostsIn = (group: string): readonly string[] => [
+      ...(groups[group]?.hosts ?? []),
+      ...(groups[group]?.children ?? []).flatMap(hostsIn),
+    ];
+    for (const group of Object.keys(groups).filter((name) => name !== 'all' && name !== 'ungrouped'))
+      expect([
+        group,
+        ours.hosts
+          .filter((host) => host.groups.includes(group))
+          .map(({ name }) => name)
+          .sort(),
+      ]).toEqual([group, [...new Set(hostsIn(group))].sort()]);
+  });
+});
+
+describe('fleet trust', () => {
+  const missing = requirement('fleet trust with OpenSSH', sshdMissing);
+  const FINGERPRINT = /SHA256:[A-Za-z0-9+/]{43}/;
+  let [one, two]: (Sshd | null)[] = [null, null];
+  let odd: SshServer;
+  beforeAll(async () => {
+    if (!missing) [one, two] = await Promise.all([startSshd({ hostKeys: ['ed25519', 'rsa'] }), startSshd()]);
+    odd = await startSshServer();
+  });
+  afterAll(async () => {
+    await Promise.all([one?.stop(), two?.stop(), odd.stop()]);
+  });
+
+  function fleet(hosts: string): { readonly file: string; readonly known: string; readonly argv: readonly string[] } {
+    const root = write({ 'fleet.yaml': `${HEADER}${hosts}`, 'ssh-config': 'Host *\n  User nobody\n' });
+    chmodSync(join(root, 'ssh-config'), 0o600);
+    const known = join(root, 'known_hosts');
+    const argv = ['fleet', 'trust', '-f', join(root, 'fleet.yaml'), '--ssh-config', join(root, 'ssh-config'), '--ssh-known-hosts', known];
+    return { file: join(root, 'fleet.yaml'), known, argv };
+  }
+
+  const at = (server: { readonly port: number } | null | undefined): string => `address: 127.0.0.1, ssh: {port: ${server?.port}}`;
+
+  it('shows fingerprints, records them on demand, and then knows them', async () => {
+    const { argv, known } = fleet(`hosts: [{name: odd, ${at(odd)}}]\n`);
+    const shown = await runCommand([...argv, '--dry-run']);
+    expect(shown).toMatchObject({ code: 6, stderr: '' });
+    expect(shown.stdout).toMatch(
+      new RegExp(
+        `^HOST +KNOWN AS +TYPE +FINGERPRINT +STATE\\nodd +\\[127\\.0\\.0\\.1\\]:${odd.port} +ED25519 +${FINGERPRINT.source} +not known\\n$`,
+      ),
+    );
+    // Nobody is there to be asked.
+    expect(await runCommand(argv)).toMatchObject({ code: 2, stderr: expect.stringContaining('nobody can be asked: there is no terminal') });
+    expect(statSync(known, { throwIfNoEntry: false })).toBe(undefined);
+    expect(await runCommand([...argv, '--yes'])).toMatchObject({ code: 0, stdout: expect.stringContaining(`recorded in ${known}\n`) });
+    expect(readFileSync(known, 'utf8')).toBe(`[127.0.0.1]:${odd.port} ${odd.hostKey}\n`);
+    expect(await runCommand([...argv, '--yes'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/ known\n$/) });
+    expect(readFileSync(known, 'utf8').split('\n')).toHaveLength(2);
+  });
+
+  it.skipIf(missing)('logs in nowhere', async () => {
+    const { argv } = fleet(`hosts: [{name: n1, ${at(one)}}]\n`);
+    const before = one?.log().length ?? 0;
+    expect((await runCommand([...argv, '--yes'])).code).toBe(0);
+    expect(one?.log().slice(before)).not.toMatch(/userauth|Failed|Accepted|invalid user/i);
+  });
+
+  it.skipIf(missing)('never records a key that has changed; the others are recorded', async () => {
+    const { argv, known } = fleet(`hosts: [{name: n1, ${at(one)}}, {name: odd, ${at(odd)}}]\n`);
+    const other = two?.hostKey('ed25519');
+    writeFileSync(known, `[127.0.0.1]:${one?.port} ${other}\n`);
+    const { code, stdout, stderr } = await runCommand([...argv, '--yes']);
+    expect(code).toBe(4);
+    expect(stdout).toMatch(/^n1 .* CHANGED$/m);
+    expect(stderr).toMatch(/^n1: .*known_hosts:1:1: the host key has changed: .*\[HOST_KEY_MISMATCH\]\n$/);
+    expect(readFileSync(known, 'utf8').split('\n')[0]).toBe(`[127.0.0.1]:${one?.port} ${other}`);
+    expect(readFileSync(known, 'utf8')).toContain(odd.hostKey);
+  });
+
+  it.skipIf(missing)('asks for the key it knows of a host with several', async () => {
+    const { argv, known } = fleet(`hosts: [{name: n1, ${at(one)}}]\n`);
+    writeFileSync(known, `[127.0.0.1]:${one?.port} ${one?.hostKey('rsa')}\n`);
+    expect(await runCommand([...argv, '--dry-run'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/RSA .* known\n$/) });
+  });
+
+  it.skipIf(missing)('takes the keys of the fleet file for the only ones', async () => {
+    const entry = (key: string | undefined) => `hosts: [{name: n1, address: 127.0.0.1, ssh: {port: ${one?.port}, hostKeys: ["${key}"]}}]\n`;
+    const right = fleet(entry(one?.hostKey('rsa')));
+    expect(await runCommand([...right.argv, '--yes'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/RSA .* known\n$/) });
+    const wrong = fleet(entry(two?.hostKey('ed25519')));
+    writeFileSync(wrong.known, `[127.0.0.1]:${one?.port} ${one?.hostKey('ed25519')}\n`);
+    const { code, stderr } = await runCommand([...wrong.argv, '--yes']);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(new RegExp(`^n1: ${wrong.file}:3:1: the host key has changed: `))]);
+  });
+
+  it.skipIf(missing)('goes through a bastion, whose key comes first', async () => {
+    const bastion = `{name: b, role: bastion, address: 127.0.0.1, ssh: {port: ${one?.port}, user: ${one?.user}, identityFiles: [${one?.identityFile}]}}`;
+    const { argv, known } = fleet(`hosts: [${bastion}, {name: n1, address: localhost, ssh: {port: ${two?.port}, bastion: b}}]\n`);
+    const closed = await runCommand([...argv, '--dry-run', '-o', 'json']);
+    expect(closed).toMatchObject({ code: 1, stderr: expect.stringMatching(/^n1: jump host b: unknown host key/) });
+    const { code, stdout } = await runCommand([...argv, '--yes', '-o', 'json']);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      kind: 'HostKeys',
+      hosts: [
+        { host: 'b', state: 'recorded' },
+        { host: 'n1', knownAs: `[localhost]:${two?.port}`, state: 'recorded' },
+      ],
+    });
+    expect(readFileSync(known, 'utf8')).toBe(
+      `[127.0.0.1]:${one?.port} ${one?.hostKey('ed25519')}\n[localhost]:${two?.port} ${two?.hostKey('ed25519')}\n`,
+    );
+  });
+
+  it('says which host does not answer, and looks at the others', async () => {
+    const { argv } = fleet(`hosts: [{name: dead, address: 127.0.0.1, ssh: {port: 1}}, {name: odd, ${at(odd)}}]\n`);
+    const { code, stdout, stderr } = await runCommand([...argv, '--yes', '--connect-timeout', '2']);
+    expect(code).toBe(4);
+    expect(stdout).toMatch(/^odd .* recorded in /m);
+    expect(stderr).toMatch(/^dead: .*\[HOST_UNREACHABLE\]\n$/);
+    expect((await runCommand([...argv, '--yes', '--host', 'odd'])).code).toBe(0);
+  });
+});
