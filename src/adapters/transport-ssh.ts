@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { untilAborted } from '../core/abort.ts';
 import { hostConnectionLost, hostUnreachable } from '../core/problems/host.ts';
+import { sessions } from '../core/ssh/sessions.ts';
 import type { SshTarget } from '../core/ssh/target.ts';
 import { checkArgv } from '../core/text/argv.ts';
 import { printable } from '../core/text/printable.ts';
@@ -11,7 +12,6 @@ import type { HostKeyPolicy } from './ssh/host-key-check.ts';
 import { type AskPassphrase, type Identities, identities } from './ssh/identities.ts';
 import { type JumpHosts, jumpHosts } from './ssh/jump-hosts.ts';
 import { type RemoteRun, runRemote } from './ssh/remote-process.ts';
-import { sessions } from './ssh/sessions.ts';
 
 export interface SshTransportOptions extends HostKeyPolicy {
   /** What all hosts share; one for the process. Default: one of its own. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, it } from 'vitest';
 import { knownHostsStore } from '../../src/adapters/known-hosts.ts';
 import { localTransport } from '../../src/adapters/transport-local.ts';
+import { opensshTransport } from '../../src/adapters/transport-openssh.ts';
 import { sshTransport } from '../../src/adapters/transport-ssh.ts';
 import { Secret } from '../../src/core/text/secret.ts';
 import { requirement } from '../support/requirement.ts';
@@ -26,7 +27,27 @@ async function sshdWorld(config: readonly string[]): Promise<TransportWorld> {
   return { open: () => sshTransport(target, { hostKeys: knownHostsStore() }), dropConnections: sshd.dropConnections, stop: sshd.stop };
 }
 
+/** The same server, reached by the system's ssh. */
+async function opensshWorld(config: readonly string[]): Promise<TransportWorld> {
+  const sshd = await startSshd({ config });
+  const target = sshTargetFor({
+    port: sshd.port,
+    user: sshd.user,
+    directory: sshd.directory,
+    known: [sshd.hostKey('ed25519')],
+    identityFiles: [sshd.identityFile],
+  });
+  return { open: () => opensshTransport(target, { configFile: 'none' }), dropConnections: sshd.dropConnections, stop: sshd.stop };
+}
+
 if (sshdMissing === null) {
+  transportContract("the system's ssh", () => opensshWorld([]));
+  transportContract("the system's ssh with a noisy shell and few sessions", () =>
+    opensshWorld([
+      'MaxSessions 3',
+      'ForceCommand echo "Welcome!"; echo "of the day" >&2; printf "no newline"; eval "$SSH_ORIGINAL_COMMAND"',
+    ]),
+  );
   transportContract('SSH to OpenSSH', () => sshdWorld([]));
   // One session at a time, and a profile that talks on both streams before each command.
   transportContract('SSH to OpenSSH with a noisy shell and few sessions', () =>

@@ -38,6 +38,7 @@ const RULES: Readonly<Record<string, Rule>> = {
 /** Which adapter wraps which package. An adapter is a file of src/adapters, or a folder there with the file that opens it. */
 const ADAPTER_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'transport-local': ['execa'],
+  openssh: ['execa'],
   ssh: ['node-ssh', 'ssh2'],
   'ssh-config': ['ssh-config'],
   kube: ['@kubernetes/client-node'],
@@ -56,7 +57,7 @@ function folderOf(path: string): string {
 }
 
 /** The file that opens a folder of src/adapters. */
-const OPENERS: Readonly<Record<string, string>> = { 'transport-ssh': 'ssh', 'cluster-kube': 'kube' };
+const OPENERS: Readonly<Record<string, string>> = { 'transport-openssh': 'openssh', 'transport-ssh': 'ssh', 'cluster-kube': 'kube' };
 
 /** `src/adapters/transport-ssh.ts` and `src/adapters/ssh/connect.ts` are both `ssh`. */
 function adapterOf(path: string): string {

@@ -3,12 +3,12 @@ import type ssh2 from 'ssh2';
 import { onAbort, untilAborted } from '../../core/abort.ts';
 import type { AppError } from '../../core/errors.ts';
 import { hostCommandNotFound, hostConnectionLost, hostNoShell, hostOutputTooLarge, hostTimeout } from '../../core/problems/host.ts';
+import { type MarkedOutput, markedOutput } from '../../core/ssh/marked-output.ts';
 import { renderKillCommand, renderRemoteCommand } from '../../core/ssh/remote-command.ts';
 import type { SshTarget } from '../../core/ssh/target.ts';
 import { printable } from '../../core/text/printable.ts';
 import type { RunOptions, RunResult } from '../../ports/transport.ts';
 import type { SshConnection } from './connection.ts';
-import { type MarkedOutput, markedOutput } from './marked-output.ts';
 import { startCommand } from './session-channels.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;

@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import { printable } from '../text/printable.ts';
 
 /** A host that could not be reached, or that did not do what was asked. All have exit code 1: mend it, run again. */
 interface HostProblem {
@@ -54,6 +55,17 @@ export function hostKeyUnknown(input: HostProblem & { knownAs: string; shown: st
   const { knownAs, shown, files, mend } = input;
   const where = files.length === 0 ? 'no known_hosts file is configured' : `it is not in ${files.join(', ')}`;
   return hostError('HOST_KEY_UNKNOWN', input, { message: `unknown host key: ${knownAs} shows ${shown}, and ${where}`, mend });
+}
+
+/** The system's ssh does not trust the host's key. @param input.said its own line */
+export function sshKeyRefused(
+  input: HostProblem & { code: 'HOST_KEY_UNKNOWN' | 'HOST_KEY_MISMATCH'; why: string; said: string },
+): AppError {
+  const mend =
+    input.code === 'HOST_KEY_UNKNOWN'
+      ? "Compare the key's fingerprint with the host's own, connect once with ssh, or accept new keys with --ssh-accept-new"
+      : 'Someone may be listening in. If the host was really set up anew, remove the old key with ssh-keygen -R';
+  return hostError(input.code, input, { message: `${input.why}: ssh says "${printable(input.said)}"`, mend });
 }
 
 /** @param input.tried clauses, one a method; `skipped` likewise; `accepts` what the host said it accepts */

@@ -8,6 +8,11 @@ const MAX_WORD_BYTES = 3900;
 export interface RemoteCommandOptions {
   /** Text for the program's stdin that may be seen in a list of processes. It goes into the command where that has room: no need to wait for stdin. */
   readonly input?: string;
+  /**
+   * Whoever carries the command loses how it ended (the `ssh` program tells neither signals nor its own failures from exit codes): it says `<mark> end
+   * <code as the shell has it>` on stderr itself, on a line after all else.
+   */
+  readonly tellsEnd?: boolean;
   /** What the SSH server takes. Default 8000. */
   readonly maxCommandBytes?: number;
 }
@@ -29,12 +34,12 @@ export interface RemoteCommand {
  * @param mark letters, digits and hyphens, unpredictable for the host
  */
 export function renderRemoteCommand(argv: readonly string[], mark: string, options: RemoteCommandOptions = {}): RemoteCommand {
-  const { input, maxCommandBytes = MAX_COMMAND_BYTES } = options;
-  if (input?.endsWith('\n') && !input.includes('\0')) {
-    const command = renderCommand(renderProgram(argv, mark, input));
+  const { input, maxCommandBytes = MAX_COMMAND_BYTES, tellsEnd = false } = options;
+  if (!tellsEnd && input?.endsWith('\n') && !input.includes('\0')) {
+    const command = renderCommand(renderProgram(argv, mark, { input }));
     if (Buffer.byteLength(command) <= maxCommandBytes) return { command, stdinPrefix: '', includesInput: true };
   }
-  const program = renderProgram(argv, mark);
+  const program = renderProgram(argv, mark, { tellsEnd });
   const command = renderCommand(program);
   if (Buffer.byteLength(command) <= maxCommandBytes) return { command, stdinPrefix: '', includesInput: false };
   const reader = 'IFS= read -r kubeletadm_program;eval "$kubeletadm_program"';
@@ -78,15 +83,22 @@ export function renderKillCommand(processId: string): string {
 }
 
 /** One line of POSIX sh. A newline in a word becomes `$1`, because csh ends a quoted word at a newline and `read` ends its line there. */
-function renderProgram(argv: readonly string[], mark: string, input?: string): string {
+function renderProgram(argv: readonly string[], mark: string, how: { readonly input?: string; readonly tellsEnd?: boolean }): string {
   const [program = '', ...args] = argv.map(quoteWord);
-  const newline = input !== undefined || argv.some((word) => word.includes('\n')) ? NEWLINE : '';
+  const newline = how.input !== undefined || argv.some((word) => word.includes('\n')) ? NEWLINE : '';
   const there = argv[0]?.includes('/') ? `[ -f ${program} ]&&[ -x ${program} ]` : `command -v ${program} >/dev/null 2>&1`;
   const missing = `{ echo "${mark} missing" >&2;exit 127;}`;
   const command = [program, ...args].join(' ');
+  return `${newline}echo ${mark};${there}||${missing};echo "${mark} $$" >&2;${renderStart(command, mark, how)}`;
+}
+
+function renderStart(command: string, mark: string, { input, tellsEnd }: { readonly input?: string; readonly tellsEnd?: boolean }): string {
   // What a here-document takes from a variable is read no further; only its borders have to be lines of their own.
-  const start = input === undefined ? `exec ${command}` : `i=${quoteWord(input.slice(0, -1))};n=$1;set -- ${command};${EXEC_WITH_INPUT}`;
-  return `${newline}echo ${mark};${there}||${missing};echo "${mark} $$" >&2;${start}`;
+  if (input !== undefined) return `i=${quoteWord(input.slice(0, -1))};n=$1;set -- ${command};${EXEC_WITH_INPUT}`;
+  // In the background, because dash says on the program's stderr what signal ended one in the foreground.
+  if (tellsEnd)
+    return `exec 3>&2 4<&0 2>/dev/null;${command} <&4 2>&3 3>&- 4<&- & wait $!;r=$?;printf '\\n%s end %s\\n' ${mark} $r >&3;exit $r`;
+  return `exec ${command}`;
 }
 
 /** Puts a newline into `$1`. IFS begins with blank, tab and newline in every shell just started; no process is needed to make one. */

@@ -39,6 +39,8 @@ export interface SshOverrides {
   readonly strictHostKeyChecking?: StrictHostKeyChecking;
   /** Hops too. */
   readonly connectTimeoutMs?: number;
+  /** Who will connect. OpenSSH's own client obeys what is not supported here (ProxyCommand among it). Hops too. Default `builtin`. */
+  readonly client?: 'builtin' | 'openssh';
 }
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 20_000;
@@ -78,6 +80,7 @@ function resolve(destination: SshDestination, config: SshConfig, overrides: SshO
   if (way.seen.includes(address)) throw jumpLoop([...way.seen, address], way.line);
   return {
     name: overrides.name ?? alias,
+    ...(alias === tokens.h ? {} : { alias }),
     hostName: tokens.h,
     user: tokens.r,
     port: Number(tokens.p),
@@ -99,7 +102,7 @@ function resolve(destination: SshDestination, config: SshConfig, overrides: SshO
     connectTimeoutMs: overrides.connectTimeoutMs ?? readConnectTimeoutMs(settings),
     addressFamily: readChoice(settings, 'addressfamily', { any: 'any', inet: 'inet', inet6: 'inet6' }, 'any'),
     bindAddress: settings.first.get('bindaddress')?.args[0] ?? null,
-    warnings: [...warnings, ...unsupported(settings)],
+    warnings: [...warnings, ...(overrides.client === 'openssh' ? [] : unsupported(settings))],
   };
 }
 
@@ -170,7 +173,14 @@ function readIdentityFiles(
   const given = (overrides.identityFiles ?? []).map((path) => expandPath(path));
   const configured = settings.identityFiles.filter(({ args }) => !isNone(args[0])).map((line) => expandPath(line.args[0] ?? '', line));
   if (given.length > 0 || settings.identityFiles.length > 0) return [...new Set([...given, ...configured])];
-  return ['id_ed25519', 'id_ecdsa', 'id_rsa'].map((name) => `${environment.homeDirectory}/.ssh/${name}`);
+  return DEFAULT_IDENTITIES.map((name) => `${environment.homeDirectory}/.ssh/${name}`);
+}
+
+const DEFAULT_IDENTITIES = ['id_ed25519', 'id_ecdsa', 'id_rsa'];
+
+/** True for a key that is tried though nobody named it. */
+export function isDefaultIdentity(path: string): boolean {
+  return DEFAULT_IDENTITIES.some((name) => path.endsWith(`/.ssh/${name}`));
 }
 
 function readIdentityAgent(settings: SshSettings, expandPath: ExpandPath, environment: SshEnvironment): string | null {
@@ -201,15 +211,19 @@ function readProxyJump({ settings, config, overrides, tokens, seen }: JumpInput)
   const line = overrides.proxyJump === undefined ? settings.first.get('proxy') : undefined;
   const value = overrides.proxyJump ?? line?.args.join(' ');
   if (value === undefined || isNone(value)) return [];
-  if (line?.keyword === 'proxycommand') throw proxyCommand(line, value);
+  if (line?.keyword === 'proxycommand') {
+    if (overrides.client === 'openssh') return [];
+    throw proxyCommand(line, value);
+  }
   const hops = expandTokens(value, tokens, 'ProxyJump', line)
     .split(',')
     .map((hop) => hop.trim());
-  const { userKnownHostsFiles, strictHostKeyChecking, connectTimeoutMs } = overrides;
+  const { userKnownHostsFiles, strictHostKeyChecking, connectTimeoutMs, client } = overrides;
   const inherited: SshOverrides = {
     ...(userKnownHostsFiles === undefined ? {} : { userKnownHostsFiles }),
     ...(strictHostKeyChecking === undefined ? {} : { strictHostKeyChecking }),
     ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }),
+    ...(client === undefined ? {} : { client }),
   };
   return hops.flatMap((hop, index) => {
     const forHop = index === 0 ? inherited : { ...inherited, proxyJump: 'none' };

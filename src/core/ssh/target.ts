@@ -8,6 +8,8 @@ export type StrictHostKeyChecking = 'yes' | 'ask' | 'accept-new';
 export interface SshTarget {
   /** Inventory name, first word of every message about this host. */
   readonly name: string;
+  /** What `Host` of ssh_config is compared with, where that is not `hostName`. */
+  readonly alias?: string;
   /** Name or address to connect to. */
   readonly hostName: string;
   readonly user: string;

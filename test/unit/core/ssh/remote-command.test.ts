@@ -70,6 +70,18 @@ describe.each(LOGIN_SHELLS)('renderRemoteCommand in %s', (shell) => {
     expect(`mark ${stdout.toString().split('\n')[1]}\n`).toBe(stderr);
   });
 
+  it.each([
+    ['exit 3', 3],
+    ['kill -TERM $$', 143],
+  ])('says how it ended, on a line after all else: %s', (script, code) => {
+    const { command } = renderRemoteCommand(['/bin/sh', '-c', `printf problem >&2; printf ';exec '; ${script}`], 'mark', {
+      tellsEnd: true,
+    });
+    const { status, stdout, stderr } = spawnSync(shell, ['-c', command], { encoding: 'utf8' });
+    expect([status, stdout]).toEqual([code, 'mark\n;exec ']);
+    expect(stderr).toMatch(new RegExp(`^mark \\d+\nproblem\nmark end ${code}\n$`));
+  });
+
   it('hands exit codes through', () => expect(runIn(shell, ['/bin/sh', '-c', 'exit 42']).status).toBe(42));
 });
 

@@ -50,7 +50,7 @@ describe('resolveSshTarget', () => {
   it.each<[string, string, string, Partial<SshTarget>]>([
     ['user and port of the destination', 'User x\nPort 1', 'you@n1:2222', { user: 'you', port: 2222 }],
     ['user and port of the file', 'User x\nPort 2222', 'n1', { user: 'x', port: 2222 }],
-    ['HostName with a token', 'HostName %h.Example.COM', 'n1', { hostName: 'n1.example.com' }],
+    ['HostName with a token', 'HostName %h.Example.COM', 'n1', { alias: 'n1', hostName: 'n1.example.com' }],
     ['IPv6', '', '[fd00::1]:23', { name: 'fd00::1', hostName: 'fd00::1', port: 23 }],
     [
       'identity files',

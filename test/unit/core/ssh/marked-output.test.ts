@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { markedOutput } from '../../../../src/adapters/ssh/marked-output.ts';
+import { markedOutput } from '../../../../src/core/ssh/marked-output.ts';
 
 describe('markedOutput', () => {
   it('finds the mark however the bytes are cut', () => {

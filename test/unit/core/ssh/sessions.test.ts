@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sessions } from '../../../../src/adapters/ssh/sessions.ts';
+import { sessions } from '../../../../src/core/ssh/sessions.ts';
 
 /** Lets everything run that can. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -1,0 +1,79 @@
+import type { AppError } from '../errors.ts';
+import { hostAuthFailed, hostTimeout, hostUnreachable, sshKeyRefused } from '../problems/host.ts';
+import { printable } from '../text/printable.ts';
+import type { SshTarget } from './target.ts';
+
+interface Reading {
+  readonly pattern: RegExp;
+  readonly problem: (target: SshTarget, address: string, line: string) => AppError;
+}
+
+const unreachable =
+  (why: string): Reading['problem'] =>
+  ({ name }, address) =>
+    hostUnreachable({ host: name, address, why });
+
+/** What ssh says when a login fails, the most telling first. The texts are those of OpenSSH 8.4 to 10. */
+const READINGS: readonly Reading[] = [
+  {
+    pattern: /REMOTE HOST IDENTIFICATION HAS CHANGED|host key for .* has changed/i,
+    problem: ({ name }, _, line) => sshKeyRefused({ host: name, code: 'HOST_KEY_MISMATCH', why: 'the host key has changed', said: line }),
+  },
+  {
+    pattern: /REVOKED HOST KEY|host key .* is revoked|is marked as revoked/i,
+    problem: ({ name }, _, line) => sshKeyRefused({ host: name, code: 'HOST_KEY_MISMATCH', why: 'the host key is revoked', said: line }),
+  },
+  {
+    pattern: /Host key verification failed|No .* host key is known/i,
+    problem: ({ name }, _, line) => sshKeyRefused({ host: name, code: 'HOST_KEY_UNKNOWN', why: 'unknown host key', said: line }),
+  },
+  {
+    pattern: /Permission denied \(([^)]*)\)|Too many authentication failures/,
+    problem: ({ name, user, identityFiles }, address, line) =>
+      hostAuthFailed({
+        host: name,
+        user,
+        address,
+        tried: identityFiles.map((path) => `key ${path}`),
+        skipped: [],
+        accepts: /\(([^)]*)\)/.exec(line)?.[1]?.split(',') ?? [],
+        why: printable(line),
+        cause: undefined,
+      }),
+  },
+  { pattern: /Connection refused/, problem: unreachable('connection refused') },
+  { pattern: /No route to host/, problem: unreachable('no route to the host') },
+  { pattern: /Network is unreachable/, problem: unreachable('no route to its network') },
+  { pattern: /Could not resolve hostname/, problem: unreachable('the name does not resolve') },
+  {
+    pattern: /timed out/,
+    problem: ({ name, connectTimeoutMs }, address) =>
+      hostTimeout({ host: name, what: `${address}: no SSH handshake`, timeoutMs: connectTimeoutMs }),
+  },
+  {
+    pattern: /Connection (closed|reset) by|kex_exchange_identification|Exceeded MaxStartups/,
+    problem: ({ name }, address, line) =>
+      hostUnreachable({
+        host: name,
+        address,
+        why: printable(line),
+        mend: 'Check that this is an SSH server, that it allows us (MaxStartups, hosts.deny), and its journal',
+      }),
+  },
+];
+
+/**
+ * Reads why the system's ssh could not log in.
+ * @param said all it said on stderr
+ * @returns AppError HOST_KEY_MISMATCH, HOST_KEY_UNKNOWN, HOST_AUTH_FAILED, HOST_TIMEOUT or HOST_UNREACHABLE
+ */
+export function readOpensshFailure(target: SshTarget, said: string): AppError {
+  const { hostName, port, name } = target;
+  const address = hostName.includes(':') ? `[${hostName}]:${port}` : `${hostName}:${port}`;
+  const lines = said.split(/\r?\n/).filter((line) => line.trim() !== '');
+  for (const { pattern, problem } of READINGS) {
+    const line = lines.findLast((each) => pattern.test(each));
+    if (line !== undefined) return problem(target, address, line.replace(/^ssh: |^@+|@+$/g, '').trim());
+  }
+  return hostUnreachable({ host: name, address, why: printable(lines.at(-1) ?? '') || 'ssh ended and said nothing' });
+}
