@@ -1,0 +1,308 @@
+import { type ConfigIdentity, describeIdentity } from '../config-source.ts';
+import { DEFAULT_TIMING, type Failure, lookAtGood, lookAtTrial, NEW_WATCH, type Observation, type Timing } from './health.ts';
+import {
+  type AgentState,
+  type Candidate,
+  type Fault,
+  type Payload,
+  type Rejection,
+  rejectionOf,
+  type SyncTrouble,
+  wantedPayload,
+} from './state.ts';
+
+/** What happens to an agent. */
+export type AgentEvent =
+  /** It was started, perhaps in the midst of a switch. `intact`: the hashes of the checkpoints that can be used. */
+  | { readonly kind: 'booted'; readonly intact: readonly string[]; readonly kubelet: string | null }
+  /**
+   * The node is assigned this, and its checkpoint is stored; or it is refused, before the kubelet was touched.
+   * @param retry a word that was not given before lifts the rejection of this payload
+   */
+  | { readonly kind: 'assigned'; readonly candidate: Candidate; readonly refusal: Fault | null; readonly retry: string | null }
+  /** The node is assigned nothing. */
+  | { readonly kind: 'unassigned' }
+  /** What the node is assigned can't be had now. */
+  | { readonly kind: 'unavailable'; readonly trouble: SyncTrouble }
+  /** The kubelet was given a configuration. */
+  | { readonly kind: 'switched'; readonly to: string | null; readonly before: Observation | null; readonly restarts: number | null }
+  /** It was not; `damaged`: because the checkpoint can't be used. */
+  | { readonly kind: 'switch-failed'; readonly to: string | null; readonly why: string; readonly damaged: boolean }
+  | { readonly kind: 'observed'; readonly seen: Observation }
+  /** Time has passed. */
+  | { readonly kind: 'tick' };
+
+/** What an agent does. Each may be done twice: the agent may have died between doing it and writing down that it was done. */
+export type AgentEffect =
+  /** Let the kubelet run this; nothing is restarted when it does already. Answered by `switched` or `switch-failed`. */
+  | { readonly kind: 'switch'; readonly to: string | null; readonly because: string }
+  /** Tell the cluster. */
+  | { readonly kind: 'announce'; readonly type: 'Normal' | 'Warning'; readonly reason: AnnounceReason; readonly message: string }
+  /** Remove the checkpoints nobody needs. */
+  | { readonly kind: 'collect' };
+
+export type AnnounceReason =
+  | 'KubeletConfigChanged'
+  | 'KubeletConfigGood'
+  | 'KubeletConfigRejected'
+  | 'KubeletConfigFallenBack'
+  | 'KubeletConfigUnavailable';
+
+export interface Step {
+  readonly state: AgentState;
+  /** In order, after the state was written down. */
+  readonly effects: readonly AgentEffect[];
+}
+
+/** More would be of a node nobody looks after. */
+const MOST_REJECTIONS = 256;
+
+/**
+ * The agent's next step: pure, the same for the same arguments.
+ *
+ * What it holds, whatever happens: the payload to run was not rejected, and is assigned or was good; the last known good was healthy through a whole trial;
+ * what fails falls back to the last known good, what fails after that to the local configuration, and an assignment that is taken away leads there too.
+ * @param now milliseconds since 1970, by a clock that may jump
+ */
+export function next(state: AgentState, event: AgentEvent, now: number, timing: Timing = DEFAULT_TIMING): Step {
+  switch (event.kind) {
+    case 'booted':
+      return boot(state, event, now);
+    case 'assigned':
+      return assign(withRetry(state, event), event, now);
+    case 'unassigned':
+      return unassign(state, now);
+    case 'unavailable':
+      return unavailable(state, event.trouble);
+    case 'switched':
+      return switched(state, event, now);
+    case 'switch-failed':
+      return switchFailed(state, event, now, timing);
+    case 'observed':
+      return observed(state, event.seen, now, timing);
+    case 'tick':
+      return switchAgain(state, now);
+  }
+}
+
+/** When something is due though nothing happens: a look at the kubelet, or another try at a switch. Null: never. */
+export function dueAt(
+  state: AgentState,
+  timing: Timing = DEFAULT_TIMING,
+): { readonly kind: 'look' | 'switch'; readonly at: number } | null {
+  const { switching, watch } = state;
+  if (switching !== null) return switching.againAt === null ? null : { kind: 'switch', at: switching.againAt };
+  if (wantedPayload(state) === null) return null;
+  return { kind: 'look', at: (watch.lastAt ?? state.since) + (state.phase === 'trial' ? timing.lookMs : timing.superviseMs) };
+}
+
+function boot(state: AgentState, { intact, kubelet }: Extract<AgentEvent, { readonly kind: 'booted' }>, now: number): Step {
+  const isOther = kubelet !== null && state.kubelet !== null && kubelet !== state.kubelet;
+  const good = state.lastKnownGood;
+  const kept: AgentState = {
+    ...state,
+    kubelet: kubelet ?? state.kubelet,
+    // What another kubelet could not live with, this one may.
+    rejected: isOther ? [] : state.rejected,
+    lastKnownGood: good !== null && intact.includes(good.hash) ? good : null,
+    watch: NEW_WATCH,
+  };
+  const wanted = wantedPayload(kept);
+  const isLost = wanted !== null && !intact.includes(wanted.hash);
+  const fault: Fault = { code: 'LOAD_FAILED', cause: 'its checkpoint on the node is damaged or gone' };
+  const found = isLost ? fallBack(kept, wanted, fault, now, { remember: false }) : { state: kept, effects: [] };
+  // Whatever was under way is not any more.
+  const step = switchTo(found.state, 'the agent started');
+  return { state: step.state, effects: [...step.effects, ...found.effects.filter(({ kind }) => kind !== 'switch')] };
+}
+
+/** A new word of the user lifts the rejection of what is assigned. */
+function withRetry(state: AgentState, { candidate, retry }: Extract<AgentEvent, { readonly kind: 'assigned' }>): AgentState {
+  if (retry === null || retry === state.retried) return state;
+  return { ...state, retried: retry, rejected: state.rejected.filter(({ hash }) => hash !== candidate.hash) };
+}
+
+function assign(before: AgentState, { candidate, refusal }: Extract<AgentEvent, { readonly kind: 'assigned' }>, now: number): Step {
+  const state: AgentState = { ...before, sync: null };
+  const { identity, hash, changes } = candidate;
+  if (refusal !== null || hash === null) {
+    const fault = refusal ?? { code: 'LOAD_FAILED', cause: 'nothing could be made of it' };
+    return reject(state, candidate, fault, now);
+  }
+  const payload: Payload = { identity, hash, changes };
+  const rejection = rejectionOf(state, hash);
+  if (rejection !== null) return refuseAgain(state, payload, rejection, now);
+  const { lastKnownGood } = state;
+  const why = `it is assigned ${describeIdentity(identity)}`;
+  if (lastKnownGood?.hash === hash) {
+    const since = state.phase === 'good' && state.assigned.hash === hash ? state.since : now;
+    return changed(moveTo(before, { ...always(state), phase: 'good', assigned: payload, lastKnownGood: payload, since }, why));
+  }
+  const isSame = state.phase === 'trial' && state.assigned.hash === hash;
+  return changed(moveTo(before, { ...always(state), phase: 'trial', assigned: payload, since: isSame ? state.since : now }, why));
+}
+
+function reject(state: AgentState, candidate: Candidate, fault: Fault, now: number): Step {
+  const isKnown =
+    state.phase === 'rejected' &&
+    state.fault.cause === fault.cause &&
+    state.fault.code === fault.code &&
+    sameContent(state.assigned, candidate);
+  const rejected: AgentState = { ...always(state), phase: 'rejected', assigned: candidate, fault, since: isKnown ? state.since : now };
+  const step = moveTo(state, rejected, 'what it is assigned was refused');
+  return isKnown
+    ? step
+    : told(step, 'Warning', 'KubeletConfigRejected', `${describeIdentity(candidate.identity)} was refused: ${fault.cause}`);
+}
+
+/** Content that can't be read has no hash: then the version tells. */
+function sameContent(a: Candidate, b: Candidate): boolean {
+  return a.hash === b.hash && (a.hash !== null || describeIdentity(a.identity) === describeIdentity(b.identity));
+}
+
+function refuseAgain(state: AgentState, payload: Payload, { fault }: Rejection, now: number): Step {
+  const isKnown = state.phase === 'fallen-back' && state.assigned.hash === payload.hash;
+  const back: AgentState = { ...always(state), phase: 'fallen-back', assigned: payload, fault, since: isKnown ? state.since : now };
+  const step = moveTo(state, back, 'what it is assigned was rejected before');
+  return isKnown
+    ? step
+    : told(step, 'Warning', 'KubeletConfigRejected', `${describeIdentity(payload.identity)} was rejected before: ${fault.cause}`);
+}
+
+function unassign(state: AgentState, now: number): Step {
+  const since = state.phase === 'local' ? state.since : now;
+  const local: AgentState = { ...always(state), phase: 'local', lastKnownGood: null, sync: null, since };
+  const step = changed(moveTo(state, local, 'it is assigned nothing'));
+  return state.phase === 'local' ? step : { ...step, effects: [...step.effects, { kind: 'collect' }] };
+}
+
+function unavailable(state: AgentState, trouble: SyncTrouble): Step {
+  const isKnown = state.sync?.code === trouble.code && state.sync.cause === trouble.cause;
+  if (isKnown) return { state, effects: [] };
+  const effect = { kind: 'announce', type: 'Warning', reason: 'KubeletConfigUnavailable', message: trouble.cause } as const;
+  return { state: { ...state, sync: trouble }, effects: state.sync?.code === trouble.code ? [] : [effect] };
+}
+
+function switched(state: AgentState, event: Extract<AgentEvent, { readonly kind: 'switched' }>, now: number): Step {
+  // It is about another switch: the one that is wanted now will be answered too.
+  if (state.switching === null || state.switching.to !== event.to) return { state, effects: [] };
+  const { before, restarts } = event;
+  const troubles = before === null ? null : { ready: before.ready?.is !== false, pressures: before.pressures };
+  return {
+    state: { ...state, switching: null, active: wantedPayload(state), watch: { ...NEW_WATCH, lastAt: now, restarts, before: troubles } },
+    effects: [],
+  };
+}
+
+function switchFailed(
+  state: AgentState,
+  { to, why, damaged }: Extract<AgentEvent, { readonly kind: 'switch-failed' }>,
+  now: number,
+  timing: Timing,
+): Step {
+  const { switching } = state;
+  if (switching === null || switching.to !== to) return { state, effects: [] };
+  const wanted = wantedPayload(state);
+  if (damaged && wanted !== null && state.phase !== 'local')
+    return fallBack(state, wanted, { code: 'LOAD_FAILED', cause: `its checkpoint on the node can't be used: ${why}` }, now, {
+      remember: false,
+    });
+  const failures = switching.failures + 1;
+  const againAt = now + Math.min(timing.switchAgainMs * 2 ** Math.min(failures - 1, 20), timing.switchAgainMaxMs);
+  return { state: { ...state, switching: { to, trouble: why, failures, againAt } }, effects: [] };
+}
+
+function switchAgain(state: AgentState, now: number): Step {
+  const { switching } = state;
+  if (switching === null || switching.againAt === null) return { state, effects: [] };
+  // A clock that was put back would have it wait for ever.
+  const isDue = switching.againAt <= now || switching.againAt > now + DEFAULT_TIMING.switchAgainMaxMs * 2;
+  if (!isDue) return { state, effects: [] };
+  const again: AgentState = { ...state, switching: { ...switching, againAt: null } };
+  return { state: again, effects: [{ kind: 'switch', to: switching.to, because: 'the last try failed' }] };
+}
+
+function observed(state: AgentState, seen: Observation, now: number, timing: Timing): Step {
+  const wanted = wantedPayload(state);
+  if (state.switching !== null || state.phase === 'local' || wanted === null) return { state, effects: [] };
+  if (state.phase !== 'trial') {
+    const { watch, failure } = lookAtGood(state.watch, seen, now, timing);
+    const looked: AgentState = { ...state, watch };
+    return failure === null ? { state: looked, effects: [] } : fallBack(looked, wanted, faultOf(failure), now, { remember: true });
+  }
+  const { watch, failure } = lookAtTrial(state.watch, wanted.hash, seen, now, timing);
+  const looked: AgentState = { ...state, watch };
+  if (failure !== null) return fallBack(looked, wanted, faultOf(failure), now, { remember: true });
+  return watch.healthyMs >= timing.trialMs ? graduate(looked, wanted, now) : { state: looked, effects: [] };
+}
+
+function faultOf({ sign, cause }: Failure): Fault {
+  return { code: 'RUN_FAILED', cause, sign };
+}
+
+function graduate(state: AgentState, payload: Payload, now: number): Step {
+  const good: AgentState = { ...always(state), phase: 'good', assigned: payload, lastKnownGood: payload, since: now };
+  const message = `${describeIdentity(payload.identity)} is the last known good configuration`;
+  return told({ state: good, effects: [{ kind: 'collect' }] }, 'Normal', 'KubeletConfigGood', message);
+}
+
+/** The payload that runs is left: for the last known good, or for the local configuration where it was that one. */
+function fallBack(state: AgentState, failed: Payload, fault: Fault, now: number, { remember }: { readonly remember: boolean }): Step {
+  const lastKnownGood = state.lastKnownGood?.hash === failed.hash ? null : state.lastKnownGood;
+  const rejected = remember
+    ? [...state.rejected.filter(({ hash }) => hash !== failed.hash), { hash: failed.hash, fault, at: now }].slice(-MOST_REJECTIONS)
+    : state.rejected;
+  const kept = { ...always(state), lastKnownGood, rejected, since: now };
+  const back: AgentState =
+    state.phase === 'rejected'
+      ? { ...kept, phase: 'rejected', assigned: state.assigned, fault: state.fault }
+      : { ...kept, phase: 'fallen-back', assigned: state.phase === 'fallen-back' ? state.assigned : failed, fault };
+  const step = moveTo(state, back, fault.cause);
+  const target = lastKnownGood === null ? 'the local configuration' : describeIdentity(lastKnownGood.identity);
+  const message = `back from ${describeIdentity(failed.identity)} to ${target}: ${fault.cause}`;
+  return told(step, 'Warning', 'KubeletConfigFallenBack', message);
+}
+
+/** Has the kubelet run what the new state wants, unless it does already or is about to. */
+function moveTo(from: AgentState, to: AgentState, because: string): Step {
+  const wanted = wantedPayload(to)?.hash ?? null;
+  const current = from.switching === null ? (from.active?.hash ?? null) : from.switching.to;
+  return wanted === current ? { state: renamed({ ...to, switching: from.switching }), effects: [] } : switchTo(to, because);
+}
+
+/** The same content from another version of the ConfigMap, or from another one. */
+function renamed(state: AgentState): AgentState {
+  const wanted = wantedPayload(state);
+  return wanted !== null && wanted.hash === state.active?.hash ? { ...state, active: wanted } : state;
+}
+
+function switchTo(state: AgentState, because: string): Step {
+  const to = wantedPayload(state)?.hash ?? null;
+  return { state: { ...state, switching: { to, trouble: null, failures: 0, againAt: null } }, effects: [{ kind: 'switch', to, because }] };
+}
+
+/** Tells of a change that somebody asked for. */
+function changed(step: Step): Step {
+  if (!step.effects.some(({ kind }) => kind === 'switch')) return step;
+  return told(step, 'Normal', 'KubeletConfigChanged', changeText(wantedPayload(step.state)?.identity ?? null));
+}
+
+function told(step: Step, type: 'Normal' | 'Warning', reason: AnnounceReason, message: string): Step {
+  return { ...step, effects: [...step.effects, { kind: 'announce', type, reason, message }] };
+}
+
+/** What is there in every phase. */
+function always({ active, lastKnownGood, rejected, sync, switching, watch, retried, kubelet, since }: AgentState) {
+  return { active, lastKnownGood, rejected, sync, switching, watch, retried, kubelet, since };
+}
+
+/**
+ * What the kubelet's own event says when its configuration changes.
+ * @see kubernetes/kubernetes pkg/kubelet/kubeletconfig (1.21)
+ */
+function changeText(identity: ConfigIdentity | null): string {
+  if (identity === null) return 'Kubelet restarting to use local config';
+  const { namespace, name, uid, resourceVersion, kubeletConfigKey } = identity;
+  const path = `/api/v1/namespaces/${namespace}/configmaps/${name}`;
+  return `Kubelet restarting to use ${path}, UID: ${uid}, ResourceVersion: ${resourceVersion}, KubeletConfigKey: ${kubeletConfigKey}`;
+}

@@ -1,0 +1,138 @@
+import type { ConfigIdentity } from '../config-source.ts';
+import type { ConfigErrorCode } from '../error-texts.ts';
+import { NEW_WATCH, type Sign, type Watch } from './health.ts';
+
+/** A configuration that a node can be given: where it was read, and the hash of what the kubelet gets to read. The hash alone makes two the same. */
+export interface Payload {
+  readonly identity: ConfigIdentity;
+  readonly hash: string;
+  /** What it changes in the local configuration, a field an entry, for people. */
+  readonly changes: readonly string[];
+}
+
+/** Why an assigned configuration does not run. `code` is one of upstream's where it fits; `cause` is a clause for people. */
+export interface Fault {
+  readonly code: Extract<ConfigErrorCode, 'LOAD_FAILED' | 'VALIDATION_FAILED' | 'INTERNAL_FAILURE'> | 'NOT_ALLOWED' | 'RUN_FAILED';
+  readonly cause: string;
+  /** What showed that it does not run; absent where it was never run. */
+  readonly sign?: Sign;
+}
+
+/** A payload that was run and did no good. */
+export interface Rejection {
+  readonly hash: string;
+  readonly fault: Fault;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
+/** The source could not be read: nothing changes, and it is tried again. */
+export interface SyncTrouble {
+  readonly code: Extract<ConfigErrorCode, 'DOWNLOAD_FAILED' | 'SYNC_INTERNAL_FAILURE' | 'UNKNOWN_SOURCE'>;
+  readonly cause: string;
+}
+
+/** The kubelet is to be given another configuration, and nobody has said yet that it has it. */
+export interface Switching {
+  /** Null: the local configuration. */
+  readonly to: string | null;
+  /** Why the last try failed. */
+  readonly trouble: string | null;
+  /** How often it failed. */
+  readonly failures: number;
+  /** When it is tried again; null while it is under way. */
+  readonly againAt: number | null;
+}
+
+interface Always {
+  /** What the kubelet was last given; null: the local configuration. */
+  readonly active: Payload | null;
+  /** What a healthy trial was last finished with; null: the local configuration. */
+  readonly lastKnownGood: Payload | null;
+  /** Newest last. A hash is here once. */
+  readonly rejected: readonly Rejection[];
+  readonly sync: SyncTrouble | null;
+  readonly switching: Switching | null;
+  /** Of the kubelet that runs now. Starts anew with each switch, and with each start of the agent. */
+  readonly watch: Watch;
+  /** The word by which somebody last asked to try a rejected payload once more. */
+  readonly retried: string | null;
+  /** The kubelet that the rejections are about, e.g. `v1.36.2`. */
+  readonly kubelet: string | null;
+  /** When the phase began, in milliseconds since 1970. */
+  readonly since: number;
+}
+
+/**
+ * What the agent knows. Which configuration is to run follows from it: see `wantedPayload`.
+ *
+ * - `local`: nothing is assigned. Leaves by an assignment.
+ * - `trial`: what is assigned runs and has to prove itself. Leaves to `good` when it was healthy for long enough, to `fallen-back` at the first sign
+ *   that it is not.
+ * - `good`: what is assigned runs and is the last known good. Leaves to `fallen-back` when the kubelet dies again and again.
+ * - `rejected`: what is assigned was refused before the kubelet was touched. Runs the last known good or the local configuration.
+ * - `fallen-back`: what is assigned was run, then or earlier, and did no good. Runs the last known good or the local configuration.
+ *
+ * Every phase leaves to `local` when the assignment is taken away, and to another by another assignment.
+ */
+export type AgentState = Always &
+  (
+    | { readonly phase: 'local' }
+    | { readonly phase: 'trial'; readonly assigned: Payload }
+    | { readonly phase: 'good'; readonly assigned: Payload }
+    | { readonly phase: 'rejected'; readonly assigned: Candidate; readonly fault: Fault }
+    | { readonly phase: 'fallen-back'; readonly assigned: Payload; readonly fault: Fault }
+  );
+
+/** What is assigned; `hash` is null where nothing could be made of it that a kubelet reads. */
+export interface Candidate {
+  readonly identity: ConfigIdentity;
+  readonly hash: string | null;
+  readonly changes: readonly string[];
+}
+
+/** A node that was never told anything. */
+export function newAgentState(now: number): AgentState {
+  return {
+    phase: 'local',
+    active: null,
+    lastKnownGood: null,
+    rejected: [],
+    sync: null,
+    switching: null,
+    watch: NEW_WATCH,
+    retried: null,
+    kubelet: null,
+    since: now,
+  };
+}
+
+/** The payload the kubelet is to run; null: the local configuration. Never one that was rejected. */
+export function wantedPayload(state: AgentState): Payload | null {
+  switch (state.phase) {
+    case 'local':
+      return null;
+    case 'trial':
+    case 'good':
+      return state.assigned;
+    case 'rejected':
+    case 'fallen-back':
+      return state.lastKnownGood;
+  }
+}
+
+/** What is assigned; null: nothing. */
+export function assignedOf(state: AgentState): Candidate | null {
+  return state.phase === 'local' ? null : state.assigned;
+}
+
+/** The hashes whose checkpoints are needed, whatever happens next. */
+export function neededHashes(state: AgentState): readonly string[] {
+  const hashes = [assignedOf(state)?.hash, state.active?.hash, state.lastKnownGood?.hash, wantedPayload(state)?.hash, state.switching?.to];
+  return [...new Set(hashes.filter((hash) => typeof hash === 'string'))];
+}
+
+/** The rejection of a hash, or null. */
+export function rejectionOf(state: Pick<AgentState, 'rejected'>, hash: string): Rejection | null {
+  return state.rejected.find((one) => one.hash === hash) ?? null;
+}

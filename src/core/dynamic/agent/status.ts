@@ -1,0 +1,77 @@
+import type { ConfigStatus } from '../config-source.ts';
+import { CONFIG_ERRORS } from '../error-texts.ts';
+import { type AgentState, assignedOf, type Fault, type SyncTrouble } from './state.ts';
+
+/** The condition of the Node that tells of its configuration. The kubelets 1.8 to 1.10 had one of that name. */
+export const CONFIG_CONDITION = 'KubeletConfigOk';
+
+/** A condition without its times. */
+export interface ConfigCondition {
+  readonly status: 'True' | 'False';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What the node reports, in the terms of `Node.status.config`. The errors are upstream's texts where there is one. */
+export function statusOf(state: AgentState): ConfigStatus {
+  return {
+    assigned: assignedOf(state)?.identity ?? null,
+    active: state.active?.identity ?? null,
+    lastKnownGood: state.lastKnownGood?.identity ?? null,
+    error: errorOf(state),
+  };
+}
+
+/** The condition `KubeletConfigOk`: what `status.config` says in one line, with the real cause. */
+export function conditionOf(state: AgentState): ConfigCondition {
+  const trouble = troubleOf(state);
+  if (trouble !== null && state.phase !== 'rejected' && state.phase !== 'fallen-back')
+    return { status: 'False', reason: 'Unavailable', message: trouble.cause };
+  switch (state.phase) {
+    case 'local':
+      return { status: 'True', reason: 'Local', message: 'runs the local configuration, nothing is assigned' };
+    case 'trial':
+      return { status: 'True', reason: 'Trial', message: `in trial: ${changesText(state.assigned.changes)}` };
+    case 'good':
+      return { status: 'True', reason: 'Good', message: `proven: ${changesText(state.assigned.changes)}` };
+    case 'rejected':
+    case 'fallen-back': {
+      const runs = state.lastKnownGood === null ? 'the local configuration' : 'the last known good configuration';
+      const reason = state.phase === 'rejected' ? 'Rejected' : 'FallenBack';
+      return { status: 'False', reason, message: `${state.fault.cause}; runs ${runs}` };
+    }
+  }
+}
+
+function troubleOf({ sync, switching }: AgentState): SyncTrouble | null {
+  if (sync !== null) return sync;
+  const why = switching?.trouble ?? null;
+  return why === null ? null : { code: 'SYNC_INTERNAL_FAILURE', cause: `the kubelet could not be switched: ${why}` };
+}
+
+function errorOf(state: AgentState): string | null {
+  const trouble = troubleOf(state);
+  if (trouble !== null) return CONFIG_ERRORS[trouble.code].text;
+  return state.phase === 'rejected' || state.phase === 'fallen-back' ? faultText(state.fault) : null;
+}
+
+function faultText({ code, cause }: Fault): string {
+  switch (code) {
+    case 'LOAD_FAILED':
+    case 'VALIDATION_FAILED':
+    case 'INTERNAL_FAILURE':
+      return CONFIG_ERRORS[code].text;
+    case 'NOT_ALLOWED':
+      return `failed to accept config: ${cause}`;
+    case 'RUN_FAILED':
+      return `failed to run config: ${cause}`;
+  }
+}
+
+const MOST_CHANGES = 10;
+
+function changesText(changes: readonly string[]): string {
+  if (changes.length === 0) return 'changes nothing of the local configuration';
+  const rest = changes.length - MOST_CHANGES;
+  return `${changes.slice(0, MOST_CHANGES).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+}

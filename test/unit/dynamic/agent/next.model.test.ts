@@ -1,0 +1,237 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { DEFAULT_TIMING, type Observation, type Timing } from '../../../../src/core/dynamic/agent/health.ts';
+import { type AgentEvent, dueAt, next } from '../../../../src/core/dynamic/agent/next.ts';
+import { type AgentState, newAgentState } from '../../../../src/core/dynamic/agent/state.ts';
+import { formatStateFile, parseStateFile } from '../../../../src/core/dynamic/agent/state-file.ts';
+import { statusOf } from '../../../../src/core/dynamic/agent/status.ts';
+import { candidate, healthy, START, wantedHash } from './support.ts';
+
+const TIMING: Timing = { ...DEFAULT_TIMING, trialMs: 5_000 };
+const HASHES = ['a', 'b', 'c'] as const;
+
+/** The world around the state machine: a disk, a kubelet, a clock; and what may be said of them whatever happened. */
+interface World {
+  state: AgentState;
+  onDisk: AgentState;
+  nowMs: number;
+  pointer: string | null;
+  /** Switches that were asked for and not answered yet, oldest first. */
+  asked: (string | null)[];
+  /** What failed while it ran, and was not lifted since. */
+  failed: Set<string>;
+  /** How long what runs was seen healthy in a row, since the switch. */
+  healthyMs: number;
+  lastLookAt: number | null;
+  /** What was proven by this world's own reckoning. */
+  proven: Set<string>;
+  words: number;
+}
+
+function newWorld(): World {
+  const state = newAgentState(START);
+  return {
+    state,
+    onDisk: state,
+    nowMs: START,
+    pointer: null,
+    asked: [],
+    failed: new Set(),
+    healthyMs: 0,
+    lastLookAt: null,
+    proven: new Set(),
+    words: 0,
+  };
+}
+
+function send(world: World, event: AgentEvent): void {
+  const before = world.state;
+  const { state, effects } = next(before, event, world.nowMs, TIMING);
+  world.state = state;
+  world.onDisk = parseStateFile(formatStateFile({ generation: 1, state }))?.state as AgentState;
+  expect(world.onDisk).toBeDefined();
+  for (const { hash } of state.rejected) world.failed.add(hash);
+  for (const effect of effects) if (effect.kind === 'switch') world.asked.push(effect.to);
+  check(world, before);
+}
+
+function check(world: World, before: AgentState): void {
+  const { state } = world;
+  const wanted = wantedHash(state);
+  const rejected = new Set(state.rejected.map(({ hash }) => hash));
+  // The kubelet never runs a payload that was rejected.
+  expect(rejected.has(wanted ?? '')).toBe(false);
+  expect(rejected.has(state.lastKnownGood?.hash ?? '')).toBe(false);
+  // What fails is remembered.
+  expect([...world.failed].filter((hash) => !rejected.has(hash))).toEqual([]);
+  // Last known good only after a healthy trial.
+  const good = state.lastKnownGood?.hash ?? null;
+  if (good !== null && good !== (before.lastKnownGood?.hash ?? null)) expect(world.proven.has(good)).toBe(true);
+  // What is wanted runs, or is on its way: nothing is forgotten.
+  if (state.switching === null) {
+    expect(wanted).toBe(world.pointer);
+    expect(statusOf(state).active).toEqual(wanted === null ? null : state.active?.identity);
+    expect(state.active?.hash ?? null).toBe(world.pointer);
+  } else {
+    expect(state.switching.to).toBe(wanted);
+    expect(state.switching.againAt !== null || world.asked.includes(wanted)).toBe(true);
+  }
+  // Something is always due while anything but the local configuration runs.
+  if (state.switching === null) expect(dueAt(state, TIMING) === null).toBe(wanted === null);
+}
+
+function look(world: World, seen: Observation): void {
+  const { state } = world;
+  const isTrial = state.phase === 'trial' && state.switching === null;
+  if (isTrial) {
+    const stepMs = world.lastLookAt === null ? 0 : Math.min(Math.max(0, world.nowMs - world.lastLookAt), 5_000);
+    const isHealthy =
+      seen.unit?.activeState === 'active' && seen.healthz?.ok === true && seen.ready?.is === true && seen.differing?.length === 0;
+    world.healthyMs = isHealthy && seen.runs === wantedHash(state) ? world.healthyMs + stepMs : seen.ready === null ? world.healthyMs : 0;
+    world.lastLookAt = world.nowMs;
+    if (world.healthyMs >= TIMING.trialMs) world.proven.add(wantedHash(state) ?? '');
+  }
+  send(world, { kind: 'observed', seen });
+}
+
+function answer(world: World, how: 'done' | 'full' | 'damaged'): void {
+  const to = world.asked.shift();
+  if (to === undefined) return;
+  if (how === 'done') {
+    world.pointer = to;
+    world.healthyMs = 0;
+    world.lastLookAt = world.nowMs;
+    send(world, { kind: 'switched', to, before: null, restarts: 0 });
+  } else send(world, { kind: 'switch-failed', to, why: how, damaged: how === 'damaged' && to !== null });
+}
+
+const KINDS_OF_BAD: readonly Partial<Observation>[] = [
+  { unit: { activeState: 'failed', subState: 'failed', restarts: 0 } },
+  { unit: { activeState: 'active', subState: 'running', restarts: 3 } },
+  { healthz: { ok: false, why: '500' } },
+  { differing: ['maxPods'] },
+  { ready: { is: false, why: 'x' } },
+  { runs: 'local' },
+  { pressures: ['DiskPressure'] },
+];
+
+type Command = fc.Command<object, World>;
+
+function command(text: string, run: (world: World) => void): Command {
+  return { check: () => true, run: (_, world) => run(world), toString: () => text };
+}
+
+const version = fc.integer({ min: 1, max: 9 });
+const hash = fc.constantFrom(...HASHES);
+
+const COMMANDS = [
+  fc.tuple(hash, version).map(([h, v]) =>
+    command(`assign ${h}@${v}`, (world) => {
+      send(world, { kind: 'assigned', candidate: candidate(`${h.toUpperCase()}@${v}`, h), refusal: null, retry: null });
+    }),
+  ),
+  fc.tuple(hash, version).map(([h, v]) =>
+    command(`refuse ${h}@${v}`, (world) => {
+      const refusal = { code: 'VALIDATION_FAILED', cause: 'bad' } as const;
+      send(world, { kind: 'assigned', candidate: candidate(`${h.toUpperCase()}@${v}`, null), refusal, retry: null });
+    }),
+  ),
+  hash.map((h) =>
+    command(`retry ${h}`, (world) => {
+      world.failed.delete(h);
+      world.words++;
+      send(world, { kind: 'assigned', candidate: candidate(`${h.toUpperCase()}@1`, h), refusal: null, retry: `word ${world.words}` });
+    }),
+  ),
+  fc.constant(command('unassign', (world) => send(world, { kind: 'unassigned' }))),
+  fc.constant(command('unavailable', (world) => send(world, { kind: 'unavailable', trouble: { code: 'DOWNLOAD_FAILED', cause: 'gone' } }))),
+  fc
+    .constantFrom('done' as const, 'done' as const, 'done' as const, 'full' as const, 'damaged' as const)
+    .map((how) => command(`answer ${how}`, (world) => answer(world, how))),
+  fc.integer({ min: 1, max: 8 }).map((seconds) =>
+    command(`healthy for ${seconds}`, (world) => {
+      for (let i = 0; i < seconds; i++) {
+        world.nowMs += 1000;
+        look(world, healthy(world.pointer));
+      }
+    }),
+  ),
+  fc.tuple(fc.constantFrom(...KINDS_OF_BAD), fc.integer({ min: 1, max: 50 })).map(([bad, seconds]) =>
+    command(`bad ${JSON.stringify(bad)} for ${seconds}`, (world) => {
+      for (let i = 0; i < seconds; i++) {
+        world.nowMs += 1000;
+        look(world, healthy(world.pointer, bad));
+      }
+    }),
+  ),
+  fc.constant(
+    command('the API server is away', (world) => {
+      world.nowMs += 1000;
+      look(world, healthy(world.pointer, { ready: null, differing: null }));
+    }),
+  ),
+  fc.integer({ min: -100_000, max: 100_000 }).map((ms) =>
+    command(`clock ${ms}`, (world) => {
+      world.nowMs += ms;
+    }),
+  ),
+  fc.constant(command('tick', (world) => send(world, { kind: 'tick' }))),
+  fc.subarray([...HASHES]).map((intact) =>
+    command(`die and start with ${intact.join()}`, (world) => {
+      world.state = world.onDisk;
+      world.asked = [];
+      send(world, { kind: 'booted', intact, kubelet: 'v1.36.2' });
+    }),
+  ),
+];
+
+/** Whatever runs fails: after the assigned one and the last known good there is only the local configuration. */
+function failAll(world: World): void {
+  for (let i = 0; i < 200; i++) {
+    if (world.state.switching === null) {
+      if (wantedHash(world.state) === null) return;
+      world.nowMs += 1000;
+      look(world, healthy(world.pointer, { unit: { activeState: 'failed', subState: 'failed', restarts: 9 } }));
+    } else if (world.asked.length > 0) answer(world, 'done');
+    else {
+      world.nowMs += 60_000;
+      send(world, { kind: 'tick' });
+    }
+  }
+  throw new Error('it never ends at the local configuration');
+}
+
+describe('the state machine, whatever happens', () => {
+  it('keeps what it promises, and ends at the local configuration', () => {
+    fc.assert(
+      fc.property(fc.commands(COMMANDS, { maxCommands: 60 }), (commands) => {
+        const world = newWorld();
+        fc.modelRun(() => ({ model: {}, real: world }), commands);
+        failAll(world);
+        expect(world.pointer).toBeNull();
+      }),
+      { numRuns: 1500 },
+    );
+  });
+
+  it('is local again when the assignment is taken away', () => {
+    fc.assert(
+      fc.property(fc.commands(COMMANDS, { maxCommands: 40 }), (commands) => {
+        const world = newWorld();
+        fc.modelRun(() => ({ model: {}, real: world }), commands);
+        send(world, { kind: 'unassigned' });
+        for (let i = 0; i < 100 && world.state.switching !== null; i++) {
+          if (world.asked.length > 0) answer(world, 'done');
+          else {
+            world.nowMs += 60_000;
+            send(world, { kind: 'tick' });
+          }
+        }
+        expect(world.state).toMatchObject({ phase: 'local', switching: null });
+        expect(world.pointer).toBeNull();
+        expect(statusOf(world.state)).toEqual({ assigned: null, active: null, lastKnownGood: null, error: null });
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

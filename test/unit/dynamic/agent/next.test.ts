@@ -1,0 +1,235 @@
+import { describe, expect, it } from 'vitest';
+import { DEFAULT_TIMING } from '../../../../src/core/dynamic/agent/health.ts';
+import { dueAt } from '../../../../src/core/dynamic/agent/next.ts';
+import { conditionOf } from '../../../../src/core/dynamic/agent/status.ts';
+import { candidate, healthy, START, testAgent } from './support.ts';
+
+const TRIAL_SECONDS = DEFAULT_TIMING.trialMs / 1000;
+
+describe('a trial', () => {
+  it('ends when it was healthy for ten minutes', () => {
+    const agent = testAgent();
+    agent.assign('A@1', 'a');
+    agent.run(TRIAL_SECONDS);
+    expect(agent.state.phase).toBe('trial');
+    agent.run(2);
+    expect(agent.state.phase).toBe('good');
+    expect(agent.announced.at(-1)).toBe('KubeletConfigGood: kube-system/a/kubelet@1 is the last known good configuration');
+  });
+
+  it.each([
+    [
+      'the kubelet ended',
+      { unit: { activeState: 'activating', subState: 'auto-restart', restarts: 0 }, cause: 'open /x: no such file' },
+      0,
+      'the kubelet ended: open /x: no such file',
+    ],
+    [
+      'it came back by itself',
+      { unit: { activeState: 'active', subState: 'running', restarts: 1 } },
+      0,
+      'the kubelet ended: its unit is active (running), started again 1 times',
+    ],
+    [
+      'the unit failed',
+      { unit: { activeState: 'failed', subState: 'failed', restarts: 0 } },
+      0,
+      'the kubelet ended: its unit is failed (failed), started again 0 times',
+    ],
+    ['configz differs', { differing: ['maxPods', 'port'] }, 0, 'configz differs from what was wanted in maxPods, port'],
+    ['healthz fails', { healthz: { ok: false, why: '500' } }, 5, 'healthz: 500'],
+    ['NotReady', { ready: { is: false, why: 'KubeletNotReady: no CNI' } }, 30, 'the Node is not Ready: KubeletNotReady: no CNI'],
+    ['new pressure', { pressures: ['DiskPressure'] }, 20, 'the Node has DiskPressure'],
+    ['another configuration', { runs: 'local' }, 10, 'the kubelet runs another configuration'],
+  ] as const)('ends when %s', (_, seen, seconds, cause) => {
+    const agent = testAgent();
+    agent.assign('A@1', 'a');
+    agent.run(30);
+    agent.run(seconds, () => healthy('a', seen));
+    if (seconds > 0) expect(agent.state.phase).toBe('trial');
+    agent.run(1, () => healthy('a', seen));
+    expect(agent.state).toMatchObject({ phase: 'fallen-back', fault: { code: 'RUN_FAILED', cause }, rejected: [{ hash: 'a' }] });
+    expect(agent.pointer).toBeNull();
+    expect(conditionOf(agent.state)).toEqual({ status: 'False', reason: 'FallenBack', message: `${cause}; runs the local configuration` });
+  });
+
+  it('gives a kubelet that starts slowly 45 s', () => {
+    const slow = () => healthy('a', { healthz: { ok: false, why: 'connection refused' }, differing: null });
+    const agent = testAgent();
+    agent.assign('A@1', 'a');
+    agent.run(45, slow);
+    agent.run(10);
+    expect(agent.state.phase).toBe('trial');
+    const late = testAgent();
+    late.assign('A@1', 'a');
+    late.run(46, slow);
+    expect(late.state).toMatchObject({ phase: 'fallen-back', fault: { sign: 'start' } });
+  });
+
+  it('has patience with what was wrong before', () => {
+    const agent = testAgent();
+    agent.send({ kind: 'assigned', candidate: candidate('A@1', 'a'), refusal: null, retry: null });
+    const wasWrong = healthy(null, { ready: { is: false, why: 'no CNI' }, pressures: ['DiskPressure'] });
+    agent.state = { ...agent.state, switching: { to: 'a', trouble: null, failures: 0, againAt: null } };
+    agent.send({ kind: 'switched', to: 'a', before: wasWrong, restarts: 0 });
+    agent.run(120, (hash) => healthy(hash, { ready: { is: false, why: 'no CNI' }, pressures: ['DiskPressure'] }));
+    expect(agent.state.phase).toBe('trial');
+  });
+
+  it('neither ends nor counts while the API server is away', () => {
+    const agent = testAgent();
+    agent.assign('A@1', 'a');
+    agent.run(10_000, (hash) => healthy(hash, { differing: null, ready: null }));
+    expect(agent.state.phase).toBe('trial');
+    agent.run(TRIAL_SECONDS + 1);
+    expect(agent.state.phase).toBe('good');
+  });
+
+  it('begins anew after every break', () => {
+    const agent = testAgent();
+    agent.assign('A@1', 'a');
+    agent.run(TRIAL_SECONDS - 10);
+    agent.run(3, (hash) => healthy(hash, { healthz: { ok: false, why: '500' } }));
+    agent.run(20);
+    expect(agent.state.phase).toBe('trial');
+  });
+
+  it.each([
+    ['forward', 86_400_000],
+    ['back', -86_400_000],
+  ])('is not fooled by a clock that jumps %s', (_, jump) => {
+    const agent = testAgent();
+    agent.assign('A@1', 'a');
+    agent.run(60);
+    agent.nowMs += jump;
+    agent.run(60, (hash) => healthy(hash));
+    expect(agent.state.phase).toBe('trial');
+    agent.run(3, (hash) => healthy(hash, { ready: { is: false, why: 'just now' } }));
+    agent.nowMs += jump;
+    agent.run(3, (hash) => healthy(hash, { ready: { is: false, why: 'just now' } }));
+    expect(agent.state.phase).toBe('trial');
+    agent.run(TRIAL_SECONDS + 1);
+    expect(agent.state.phase).toBe('good');
+  });
+});
+
+describe('what was good', () => {
+  it('is left for the local configuration when the kubelet crash-loops', () => {
+    const agent = testAgent();
+    agent.assign('A@1', 'a');
+    agent.run(TRIAL_SECONDS + 2);
+    agent.run(1, () => healthy('a', { unit: { activeState: 'active', subState: 'running', restarts: 2 } }));
+    expect(agent.state.phase).toBe('good');
+    agent.run(1, () => healthy('a', { unit: { activeState: 'active', subState: 'running', restarts: 3 } }));
+    expect(agent.state).toMatchObject({ phase: 'fallen-back', lastKnownGood: null });
+    expect(agent.pointer).toBeNull();
+  });
+
+  it('stays for all else: months between ends, NotReady, a stopped unit', () => {
+    const agent = testAgent();
+    agent.assign('A@1', 'a');
+    agent.run(TRIAL_SECONDS + 2);
+    for (let restarts = 1; restarts < 20; restarts++) {
+      agent.nowMs += 86_400_000;
+      agent.run(1, () => healthy('a', { unit: { activeState: 'active', subState: 'running', restarts } }));
+    }
+    agent.run(500, () =>
+      healthy('a', { unit: { activeState: 'inactive', subState: 'dead', restarts: 0 }, ready: { is: false, why: 'x' } }),
+    );
+    expect(agent.state.phase).toBe('good');
+  });
+});
+
+describe('a switch that fails', () => {
+  it('is tried again, later each time, and told', () => {
+    const agent = testAgent();
+    agent.state = { ...agent.state };
+    const failing = { kind: 'switch-failed', to: 'a', why: 'no space left on device', damaged: false } as const;
+    const start = { kind: 'assigned', candidate: candidate('A@1', 'a'), refusal: null, retry: null } as const;
+    agent.assign('B@1', 'b');
+    const waits: number[] = [];
+    // Done by hand: this disk is full.
+    const step = agent.send(start);
+    expect(step.effects[0]).toMatchObject({ kind: 'switch', to: 'a' });
+    agent.state = step.state;
+    for (let i = 0; i < 8; i++) {
+      agent.send(failing);
+      const due = dueAt(agent.state);
+      expect(due?.kind).toBe('switch');
+      waits.push((due?.at ?? 0) - agent.nowMs);
+      agent.state = { ...agent.state, switching: { to: 'a', trouble: 'x', failures: i + 1, againAt: null } };
+    }
+    expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
+    expect(conditionOf(agent.state)).toMatchObject({ status: 'False', reason: 'Unavailable' });
+    expect(agent.status().error).toBe('failed to sync: internal failure, see Kubelet log for details');
+  });
+});
+
+describe('what was rejected', () => {
+  it('is not run again until somebody says so, once a word', () => {
+    const agent = testAgent();
+    const crashing = () => healthy('a', { unit: { activeState: 'failed', subState: 'failed', restarts: 0 } });
+    agent.assign('A@1', 'a');
+    agent.run(1, crashing);
+    agent.assign('A@2', 'a');
+    agent.unassign();
+    agent.assign('A@3', 'a');
+    expect(agent.state).toMatchObject({ phase: 'fallen-back', assigned: { identity: { resourceVersion: '3' } } });
+    expect(agent.pointer).toBeNull();
+    agent.assign('A@3', 'a', { retry: 'please' });
+    expect(agent.pointer).toBe('a');
+    agent.run(1, crashing);
+    agent.assign('A@3', 'a', { retry: 'please' });
+    expect(agent.pointer).toBeNull();
+    agent.assign('A@3', 'a', { retry: 'once more' });
+    expect(agent.pointer).toBe('a');
+  });
+
+  it('may be run by another kubelet', () => {
+    const agent = testAgent();
+    agent.reboot();
+    agent.assign('A@1', 'a');
+    agent.run(1, () => healthy('a', { unit: { activeState: 'failed', subState: 'failed', restarts: 0 } }));
+    agent.send({ kind: 'booted', intact: ['a'], kubelet: 'v1.36.3' });
+    agent.assign('A@1', 'a');
+    expect(agent.pointer).toBe('a');
+  });
+});
+
+describe('an agent that starts', () => {
+  it('goes on where it was, with a trial anew', () => {
+    const agent = testAgent();
+    agent.assign('A@1', 'a');
+    agent.run(TRIAL_SECONDS - 5);
+    agent.reboot();
+    expect(agent.pointer).toBe('a');
+    agent.run(TRIAL_SECONDS - 5);
+    expect(agent.state.phase).toBe('trial');
+    agent.run(10);
+    expect(agent.state.phase).toBe('good');
+  });
+
+  it.each([
+    ['the assigned one is lost', (hash: string) => hash !== 'b', 'a'],
+    ['both are lost', () => false, null],
+  ])('falls back when %s', (_, intact, runs) => {
+    const agent = testAgent();
+    agent.assign('A@1', 'a');
+    agent.run(TRIAL_SECONDS + 2);
+    agent.assign('B@1', 'b');
+    agent.reboot(intact);
+    expect(agent.pointer).toBe(runs);
+    expect(agent.status().error).toBe('failed to load config, see Kubelet log for details');
+    // What is lost is fetched again, and was never rejected.
+    agent.assign('B@1', 'b');
+    expect(agent.pointer).toBe('b');
+  });
+
+  it('has nothing to look at while the local configuration runs', () => {
+    const agent = testAgent();
+    agent.reboot();
+    expect(dueAt(agent.state)).toBeNull();
+    agent.assign('A@1', 'a');
+    expect(dueAt(agent.state)).toEqual({ kind: 'look', at: START + 1000 });
+  });
+});

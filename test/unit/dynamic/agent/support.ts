@@ -1,0 +1,116 @@
+import { DEFAULT_TIMING, type Observation, type Timing } from '../../../../src/core/dynamic/agent/health.ts';
+import { type AgentEffect, type AgentEvent, next, type Step } from '../../../../src/core/dynamic/agent/next.ts';
+import { type AgentState, type Candidate, type Fault, newAgentState, wantedPayload } from '../../../../src/core/dynamic/agent/state.ts';
+import { formatStateFile, parseStateFile } from '../../../../src/core/dynamic/agent/state-file.ts';
+import { statusOf } from '../../../../src/core/dynamic/agent/status.ts';
+import { formatConfigStatus } from '../../../../src/core/dynamic/config-source.ts';
+import type { JsonObject } from '../../../../src/core/json.ts';
+
+/** `A@1`, `B@2.bad`: a version of ConfigMap a, and its key where that is not `kubelet`. */
+export function candidate(text: string, hash: string | null): Candidate {
+  const match = /^([A-Z])@(\d+)(?:\.(\w+))?$/.exec(text);
+  if (match === null) throw new Error(`not a version: ${text}`);
+  const name = (match[1] as string).toLowerCase();
+  const kubeletConfigKey = match[3] ?? 'kubelet';
+  const identity = { namespace: 'kube-system', name, kubeletConfigKey, uid: `uid-${name}`, resourceVersion: match[2] as string };
+  return { identity, hash, changes: [] };
+}
+
+/** The status in the notation of `candidate`. */
+export function shortStatus(state: AgentState): JsonObject {
+  const status = formatConfigStatus(statusOf(state));
+  return Object.fromEntries(
+    Object.entries(status).map(([name, value]) => {
+      if (typeof value === 'string') return [name, value];
+      const map = (value as { configMap: { name: string; resourceVersion: string; kubeletConfigKey: string } }).configMap;
+      const key = map.kubeletConfigKey === 'kubelet' ? '' : `.${map.kubeletConfigKey}`;
+      return [name, `${map.name.toUpperCase()}@${map.resourceVersion}${key}`];
+    }),
+  );
+}
+
+/** A kubelet that is healthy with a payload. */
+export function healthy(hash: string | null, over: Partial<Observation> = {}): Observation {
+  return {
+    unit: { activeState: 'active', subState: 'running', restarts: 0 },
+    runs: hash ?? 'local',
+    healthz: { ok: true },
+    differing: [],
+    ready: { is: true, why: '' },
+    pressures: [],
+    cause: null,
+    ...over,
+  };
+}
+
+/** An agent's state machine with a disk and a kubelet that always do as they are told, and a clock. */
+export interface TestAgent {
+  state: AgentState;
+  nowMs: number;
+  /** What the kubelet runs: a hash, or null for the local configuration. */
+  pointer: string | null;
+  /** How often the kubelet was restarted. */
+  restarts: number;
+  readonly announced: string[];
+  readonly log: AgentEffect[];
+  send(event: AgentEvent): Step;
+  assign(version: string, hash: string | null, more?: { refusal?: Fault; retry?: string }): void;
+  unassign(): void;
+  /** Time passes, and the kubelet is looked at once a second; `seen` is what there is to see. */
+  run(seconds: number, seen?: (pointer: string | null) => Observation): void;
+  /** The agent dies and is started again. */
+  reboot(intact?: (hash: string) => boolean): void;
+  status(): JsonObject;
+}
+
+export const START = Date.parse('2030-01-01T00:00:00Z');
+
+export function testAgent(timing: Timing = DEFAULT_TIMING): TestAgent {
+  const agent: TestAgent = {
+    state: newAgentState(START),
+    nowMs: START,
+    pointer: null,
+    restarts: 0,
+    announced: [],
+    log: [],
+    send: (event) => {
+      const step = next(agent.state, event, agent.nowMs, timing);
+      agent.state = step.state;
+      for (const effect of step.effects) {
+        agent.log.push(effect);
+        if (effect.kind === 'announce') agent.announced.push(`${effect.reason}: ${effect.message}`);
+        if (effect.kind !== 'switch') continue;
+        if (effect.to !== agent.pointer) agent.restarts++;
+        agent.pointer = effect.to;
+        agent.send({ kind: 'switched', to: effect.to, before: healthy(agent.pointer), restarts: 0 });
+      }
+      return step;
+    },
+    assign: (version, hash, { refusal = null, retry = null } = {}) => {
+      agent.send({ kind: 'assigned', candidate: candidate(version, hash), refusal, retry });
+    },
+    unassign: () => {
+      agent.send({ kind: 'unassigned' });
+    },
+    run: (seconds, seen = (pointer) => healthy(pointer)) => {
+      for (let i = 0; i < seconds; i++) {
+        agent.nowMs += 1000;
+        agent.send({ kind: 'observed', seen: seen(agent.pointer) });
+      }
+    },
+    reboot: (intact = () => true) => {
+      const read = parseStateFile(formatStateFile({ generation: 1, state: agent.state }));
+      if (read === null) throw new Error('the state file cannot be read');
+      agent.state = read.state;
+      const hashes = ['a', 'b', 'c', 'd', 'e'].filter(intact);
+      agent.send({ kind: 'booted', intact: hashes, kubelet: 'v1.36.2' });
+    },
+    status: () => shortStatus(agent.state),
+  };
+  return agent;
+}
+
+/** The payload the state wants, as a hash. */
+export function wantedHash(state: AgentState): string | null {
+  return wantedPayload(state)?.hash ?? null;
+}
