@@ -1,26 +1,29 @@
-import { type ExitCode, formatProblem } from '../core/errors.ts';
-import { selectHosts } from '../core/fleet/select.ts';
+import { AppError, type ExitCode } from '../core/errors.ts';
 import { runFleet } from '../engine/fleet.ts';
 import { hostBlocks } from '../engine/host-blocks.ts';
 import type { Services } from '../ports/services.ts';
-import { openFleetCluster } from './fleet-cluster.ts';
+import { type FleetAccess, openFleetCluster } from './fleet-cluster.ts';
 import { fleetMembers } from './fleet-members.ts';
 import { exitOf, summaryLine } from './fleet-report.ts';
 import { readRules } from './fleet-rules.ts';
-import { directoryOf, readFleet } from './load-fleet.ts';
+import { type FleetTasks, readTasks } from './fleet-tasks.ts';
 import type { CommandOptions } from './program.ts';
-import { flagList, verbosityOf } from './read-options.ts';
+import { verbosityOf } from './read-options.ts';
 
-/** `fleet apply`, `apply`. */
-export async function runFleetApply(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
-  const fleet = await readFleet(services, options);
-  for (const warning of fleet.warnings) services.output.stderr(`warning: ${formatProblem(warning)}\n`);
-  const hosts = selectHosts(fleet.hosts, { limit: flagList(options, 'limit'), groups: flagList(options, 'group') });
-  const rules = readRules(options, { total: hosts.length, dryRun: false });
-  const access = await openFleetCluster(services, options, { cluster: fleet.cluster, file: fleet.file, dryRun: false, reporter });
+/** `fleet apply [PLAN]`, `apply [PLAN]`. */
+export async function runFleetApply(services: Services, args: readonly string[], given: CommandOptions): Promise<ExitCode> {
+  const reporter = services.reporter({ verbosity: verbosityOf(given), format: 'text' });
+  const work = await readTasks(services, args[0], given);
+  const { tasks, cluster, file, directory, options } = work;
+  const rules = readRules(options, { total: tasks.length, dryRun: false });
+  if (tasks.length === 0) {
+    services.output.stdout('Nothing to do.\n');
+    return 0;
+  }
+  const access = await openFleetCluster(services, options, { cluster, file, dryRun: false, reporter });
   try {
-    const members = await fleetMembers(services, options, { hosts, directory: directoryOf(fleet.file), access, dryRun: false });
+    requireSameServer(work, access);
+    const members = await fleetMembers(services, options, { tasks, directory, access, dryRun: false });
     const blocks = hostBlocks(reporter);
     const result = await runFleet(members, rules, {
       signal: services.signal,
@@ -32,4 +35,10 @@ export async function runFleetApply(services: Services, _args: readonly string[]
   } finally {
     await access.close();
   }
+}
+
+function requireSameServer({ server }: FleetTasks, { apiServer }: FleetAccess): void {
+  if (server === null || server === apiServer.server) return;
+  const message = `the plan was made with ${server}, and this is ${apiServer.server}`;
+  throw new AppError({ code: 'PLAN_STALE', message, mend: 'Give the credentials of that cluster, or plan again' }, { exitCode: 2 });
 }

@@ -1,8 +1,10 @@
 import { DEFAULT_CA_CERT_PATH } from '../core/config/defaults.ts';
 import { AppError } from '../core/errors.ts';
-import type { FleetOverlay, ResolvedHost } from '../core/fleet/model.ts';
+import { differingOperations, type Operations, operationsOf } from '../core/fleet/operations.ts';
+import type { PlannedHost } from '../core/fleet/saved-plan.ts';
 import { loadCatalogue } from '../core/kubelet/catalogue.ts';
 import type { FleetMember } from '../engine/fleet.ts';
+import { planStale } from '../engine/run-workflow.ts';
 import { workflowMember } from '../engine/workflow-member.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
 import { readClusterBaseline } from '../workflows/cluster-baseline.ts';
@@ -12,13 +14,14 @@ import type { CommandOptions } from './program.ts';
 import { flagList, readSshOptions } from './read-options.ts';
 import { readWriting } from './writing-options.ts';
 
-/** What of a host of a fleet its node is made of. */
-export type FleetHost = Pick<ResolvedHost, 'name' | 'role' | 'groups' | 'ssh' | 'nodeRegistration' | 'declared'> & {
-  readonly overlays: readonly Pick<FleetOverlay, 'document'>[];
-};
+/** A host, and where a saved plan is applied what exactly is to be done on it. */
+export interface FleetTask {
+  readonly host: PlannedHost;
+  readonly operations?: Operations;
+}
 
 export interface FleetMembersInput {
-  readonly hosts: readonly FleetHost[];
+  readonly tasks: readonly FleetTask[];
   /** Relative key files count from there. */
   readonly directory: string;
   readonly access: FleetAccess;
@@ -30,7 +33,7 @@ export interface FleetMembersInput {
  * @throws what reading the cluster throws
  */
 export async function fleetMembers(services: Services, options: CommandOptions, input: FleetMembersInput): Promise<readonly FleetMember[]> {
-  const { access, dryRun, hosts } = input;
+  const { access, dryRun, tasks } = input;
   const targetOf = await fleetTargets(services, options, input.directory);
   const catalogue = await loadCatalogue();
   const ignorePreflightErrors = flagList(options, 'ignorePreflightErrors');
@@ -55,22 +58,39 @@ export async function fleetMembers(services: Services, options: CommandOptions, 
     admin: access.admin,
   } satisfies Partial<JoinOptions>;
   const writing = readWriting(services, options);
-  const member = async (host: FleetHost): Promise<FleetMember> => {
+  const memberOf = async ({ host, operations }: FleetTask): Promise<FleetMember> => {
     const { name, role, nodeRegistration, declared, overlays } = host;
     if (role === 'control-plane') return { name, open: () => Promise.reject(noControlPlane(name)) };
     const target = targetOf(host);
-    return workflowMember({
+    const member = workflowMember({
       name,
       workflow: joinWorkflow,
       options: { ...shared, nodeRegistration, declared, overlays: overlays.map(({ document }) => document) },
-      run: { dryRun, skipPhases: [] },
+      run: { dryRun, skipPhases: [], exact: operations !== undefined },
       connect: () => services.connectHost(target),
       cluster: access.cluster,
       clock: services.clock,
       writing: dryRun ? null : await writing(target),
     });
+    return operations === undefined ? member : exactly(member, operations);
   };
-  return Promise.all(hosts.map(member));
+  return Promise.all(tasks.map(memberOf));
+}
+
+/** A host that is refused when anything else than this would be done on it. Where nothing is left to do, all is well. */
+function exactly(member: FleetMember, operations: Operations): FleetMember {
+  return {
+    name: member.name,
+    open: async (ports) => {
+      const open = await member.open(ports);
+      const now = operationsOf(open.planned.host);
+      const different = now.length === 0 ? [] : differingOperations(operations, now);
+      if (different.length === 0) return open;
+      await open.close();
+      const shown = different.slice(0, 5).join('; ');
+      throw planStale(member.name, `something changed since the plan was made: ${shown}${different.length > 5 ? '; …' : ''}`, 3);
+    },
+  };
 }
 
 /** How each host is reached, by fleet file and command line. */
@@ -78,7 +98,7 @@ export async function fleetTargets(
   services: Services,
   options: CommandOptions,
   directory: string,
-): Promise<(host: Pick<FleetHost, 'name' | 'ssh'>) => HostTarget> {
+): Promise<(host: Pick<PlannedHost, 'name' | 'ssh'>) => HostTarget> {
   const ssh = await readSshOptions(services, options);
   return ({ name, ssh: own }) => ({ member: { name, ssh: own, directory }, ssh });
 }

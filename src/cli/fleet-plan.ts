@@ -1,15 +1,18 @@
 import { type ExitCode, formatProblem } from '../core/errors.ts';
+import type { FleetCluster, ResolvedFleet } from '../core/fleet/model.ts';
+import { type PlanContext, type PlanOutcome, type SavedPlan, savePlan } from '../core/fleet/saved-plan.ts';
 import { selectHosts } from '../core/fleet/select.ts';
-import { runFleet } from '../engine/fleet.ts';
+import { type HostOutcome, runFleet } from '../engine/fleet.ts';
 import { hostBlocks } from '../engine/host-blocks.ts';
 import type { Services } from '../ports/services.ts';
-import { openFleetCluster } from './fleet-cluster.ts';
+import { type FleetAccess, openFleetCluster } from './fleet-cluster.ts';
 import { fleetMembers } from './fleet-members.ts';
-import { exitOf, planLines, summaryLine } from './fleet-report.ts';
+import { exitOf, planLines, problemsOf, summaryLine } from './fleet-report.ts';
 import { readRules } from './fleet-rules.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
 import type { CommandOptions } from './program.ts';
-import { flagList, verbosityOf } from './read-options.ts';
+import { flagList, flagText, verbosityOf } from './read-options.ts';
+import { formatOf, renderDocument } from './show-document.ts';
 
 /** `fleet plan`, `plan`. */
 export async function runFleetPlan(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
@@ -20,21 +23,64 @@ export async function runFleetPlan(services: Services, _args: readonly string[],
   const rules = readRules(options, { total: hosts.length, dryRun: true });
   const access = await openFleetCluster(services, options, { cluster: fleet.cluster, file: fleet.file, dryRun: true, reporter });
   try {
-    const members = await fleetMembers(services, options, { hosts, directory: directoryOf(fleet.file), access, dryRun: true });
+    const tasks = hosts.map((host) => ({ host }));
+    const members = await fleetMembers(services, options, { tasks, directory: directoryOf(fleet.file), access, dryRun: true });
     const blocks = hostBlocks(reporter);
     const result = await runFleet(members, rules, {
       signal: services.signal,
       reporterOf: blocks.of,
       ended: async ({ host }) => blocks.flush(host),
     });
-    const lines = [
-      ...planLines(result.outcomes, { colour: services.output.colour, origins: options.showOrigin === true }),
-      summaryLine(result.outcomes),
-    ];
-    services.output.stdout(`${lines.join('\n')}\n`);
+    const plan = savePlan(
+      contextOf(options, fleet, access),
+      hosts.map((host, i) => [host, outcomeOf(result.outcomes[i] as HostOutcome)] as const),
+    );
+    const format = formatOf(options);
+    if (format !== 'text') services.output.stdout(renderDocument(plan, format));
+    else {
+      const { colour } = services.output;
+      const lines = [...planLines(result.outcomes, { colour, origins: options.showOrigin === true }), summaryLine(result.outcomes)];
+      services.output.stdout(`${lines.join('\n')}\n`);
+    }
+    const out = flagText(options, 'out');
+    if (out !== undefined) {
+      await services.writeLocalFile(out, `${JSON.stringify(plan)}\n`);
+      services.output.stderr(`${savedLine(out, plan, fleet.cluster)}\n`);
+    }
     const pending = result.outcomes.some(({ status }) => status === 'pending');
     return exitOf(services, result, pending && options.exitCode === true ? 6 : 0);
   } finally {
     await access.close();
   }
+}
+
+function contextOf(options: CommandOptions, fleet: ResolvedFleet, access: FleetAccess): PlanContext {
+  return {
+    fleet: { file: fleet.file, directory: directoryOf(fleet.file), name: fleet.name },
+    cluster: fleet.cluster,
+    server: access.apiServer.server,
+    takeOver: options.takeOver === true,
+    ignorePreflightErrors: flagList(options, 'ignorePreflightErrors'),
+  };
+}
+
+function outcomeOf(outcome: HostOutcome): PlanOutcome {
+  const { status, plan } = outcome;
+  const problems = problemsOf([outcome]).map(formatProblem);
+  switch (status) {
+    case 'pending':
+    case 'unchanged':
+    case 'unreachable':
+    case 'interrupted':
+      return { status, plan: plan?.host ?? null, problems };
+    default:
+      return { status: 'refused', plan: plan?.host ?? null, problems };
+  }
+}
+
+/** Says where the secrets come from that are not in the plan. */
+function savedLine(file: string, { id, hosts }: SavedPlan, { token }: FleetCluster): string {
+  const pending = hosts.filter(({ status }) => status === 'pending').length;
+  const source = token === null ? 'made then' : 'env' in token ? `read from ${token.env}` : `read from ${token.file}`;
+  return `saved ${file}, ${pending} ${pending === 1 ? 'host' : 'hosts'} to change, ${id}. No secret is in it: a bootstrap token is ${source}, when it is applied`;
 }

@@ -226,6 +226,10 @@ class FleetRun {
     // Of many hosts those under way are brought to their end; whoever works on one alone waits for nobody else.
     const done = await settle(this.#members.length === 1 ? open.apply(this.#ports.signal) : open.apply());
     await settle(open.close());
+    if ('error' in done && done.error.exitCode === 3) {
+      await this.#end(index, { status: 'refused', plan: open.planned, error: done.error });
+      return;
+    }
     if ('error' in done) {
       this.#broken++;
       await this.#end(index, { status: done.error.exitCode === 5 ? 'reverted' : 'failed', plan: open.planned, error: done.error });

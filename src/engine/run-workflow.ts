@@ -26,7 +26,6 @@ export async function planPhases<Input>(
  * that is said before it is done.
  * A change that has to be confirmed is, once the phases below its own are done too.
  * @param planned what `planPhases` gave and the user saw
- * @param writer the host's, where changes may have to be confirmed
  * @returns what was applied
  * @throws AppError: of the phase that failed, or INTERRUPTED. With exit code 5 the host was brought back to what it ran before
  */
@@ -35,14 +34,14 @@ export async function applyPhases<Input>(
   context: PhaseContext,
   input: Input,
   planned: readonly NamedPhasePlan[],
-  writer?: Writer,
+  { writer, exact = false }: ApplyOptions = {},
 ): Promise<readonly NamedPhasePlan[]> {
   const applied: NamedPhasePlan[] = [];
   const guard: CommitGuard = { writer, open: null };
   for (const [index, phase] of phases.entries()) {
     try {
       context.signal?.throwIfAborted();
-      applied.push(await applyOne(phase, { context: phase.contextFor(context, input), input, planned, guard }));
+      applied.push(await applyOne(phase, { context: phase.contextFor(context, input), input, planned, guard, exact }));
       if (phases[index + 1]?.name.startsWith(`${guard.open?.phase}/`)) continue;
       await guard.open?.confirm();
       guard.open = null;
@@ -53,6 +52,13 @@ export async function applyPhases<Input>(
     }
   }
   return applied;
+}
+
+export interface ApplyOptions {
+  /** The host's, where changes may have to be confirmed. */
+  readonly writer?: Writer | undefined;
+  /** Nothing but what was planned is done: a phase that wants something else fails (PLAN_STALE). */
+  readonly exact?: boolean | undefined;
 }
 
 /** The change that waits for its confirmation while phases are applied. */
@@ -66,9 +72,10 @@ interface PhaseRun<Input> {
   readonly input: Input;
   readonly planned: readonly NamedPhasePlan[];
   readonly guard: CommitGuard;
+  readonly exact: boolean;
 }
 
-async function applyOne<Input>(phase: Phase<Input>, { context, input, planned, guard }: PhaseRun<Input>): Promise<NamedPhasePlan> {
+async function applyOne<Input>(phase: Phase<Input>, { context, input, planned, guard, exact }: PhaseRun<Input>): Promise<NamedPhasePlan> {
   const { host, reporter } = context;
   reporter.report({ level: 'info', code: 'PHASE_STARTED', host: host.name, phase: phase.name, message: phase.short, verbosity: 1 });
   const notReady = await phase.ready(context, input).then(
@@ -82,12 +89,22 @@ async function applyOne<Input>(phase: Phase<Input>, { context, input, planned, g
   const observed = await lookHeld(phase, own, input);
   const before = planned.find((plan) => plan.phase === phase.name)?.plan;
   if (before !== undefined && before.deferred === undefined && !samePlan(before, observed.plan)) {
+    if (exact) throw planStale(host.name, `${phase.name}: something changed while it waited for its turn`);
     const message = 'the host or the cluster changed since the plan was made: planned again';
     reporter.report({ level: 'warning', code: 'PLAN_CHANGED', host: host.name, phase: phase.name, message });
   }
   await applyPhase(phase, observed, own, guard);
   if (notReady !== null) throw notReady.error;
   return { phase: phase.name, plan: observed.plan };
+}
+
+/**
+ * What was planned is not what would be done now.
+ * @param why a clause
+ * @param exitCode 3 when nothing was touched
+ */
+export function planStale(host: string, why: string, exitCode: 1 | 3 = 1): AppError {
+  return new AppError({ host, code: 'PLAN_STALE', message: why, mend: 'Plan again, and look at what is different' }, { exitCode });
 }
 
 /** What phases ask alike before anything is changed is asked once. */
@@ -237,6 +254,8 @@ export interface WorkflowRun {
   readonly skipPhases: readonly string[];
   /** Run this phase (or the children of this parent) alone. */
   readonly onlyPhase?: string;
+  /** Apply does exactly what was planned, or nothing more. */
+  readonly exact?: boolean;
 }
 
 export interface WorkflowResult {
@@ -305,7 +324,7 @@ export async function planWorkflow<Options, Input>(
     refusals,
     apply: async (applyContext) => {
       try {
-        return named(await applyPhases(phases, { ...applyContext, host }, input, planned, writer));
+        return named(await applyPhases(phases, { ...applyContext, host }, input, planned, { writer, exact: run.exact }));
       } finally {
         await writer?.end();
       }

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -79,6 +79,66 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     expect(shown.stdout).toMatch(/^node3\n[\s\S]*-maxPods: 6\n[\s\S]*\+maxPods: 60\n/m);
     expect((await apply()).stdout).toBe('3 hosts: 1 changed, 2 as they should be.\n');
     expect(config(3)).toBe(wanted);
+  });
+
+  describe('a saved plan', () => {
+    const saved = (): string => join(directory, 'plan.json');
+    const save = async (): Promise<CliResult> => plan('--out', saved());
+    const applySaved = (...args: readonly string[]): Promise<CliResult> => run('apply', saved(), ...args);
+    const podPids = (limit: number): string => `baseline: {kubeletConfiguration: {podPidsLimit: ${limit}}}\n`;
+
+    it('is the same for the same hosts, for its owner alone, and holds no secret', async () => {
+      fleet(podPids(500));
+      const { stderr } = await save();
+      const first = readFileSync(saved(), 'utf8');
+      expect(stderr).toMatch(/^saved .*plan\.json, 3 hosts to change, sha256:[0-9a-f]{64}\. No secret is in it/);
+      expect(statSync(saved()).mode & 0o777).toBe(0o600);
+      rmSync(saved());
+      await save();
+      expect(readFileSync(saved(), 'utf8')).toBe(first);
+      expect(JSON.parse((await plan('-o', 'json')).stdout)).toEqual(JSON.parse(first));
+      for (const secret of [lab.token.reveal(), 'PRIVATE KEY', 'client-key-data']) expect(first).not.toContain(secret);
+    });
+
+    it('is done without the fleet file, however that changed since', async () => {
+      fleet(podPids(501));
+      const { code, stdout, stderr } = await applySaved();
+      expect(code, stderr).toBe(0);
+      expect(stdout).toBe('3 hosts: 3 changed.\n');
+      for (const host of [2, 3, 4]) expect(config(host)).toContain('podPidsLimit: 500\n');
+      fleet(podPids(500));
+      expect((await plan()).stdout).toBe('3 hosts: 3 as they should be.\n');
+    });
+
+    it('has nothing to do the second time', async () => {
+      expect(await applySaved()).toMatchObject({ code: 0, stdout: '3 hosts: 3 as they should be.\n' });
+    });
+
+    it('is refused on a host where something changed since', async () => {
+      fleet(podPids(600));
+      await save();
+      const edited = `${config(4)}# by hand\n`;
+      writeFileSync(hostFile(4, CONFIG), edited);
+      const { code, stdout, stderr } = await applySaved('--canary', '0');
+      expect(code).toBe(4);
+      expect(stdout).toBe('3 hosts: 2 changed, 1 refused.\n');
+      expect(stderr).toMatch(
+        /node4: something changed since the plan was made: kubelet-start write-file \/var\/lib\/kubelet\/config\.yaml\..*\[PLAN_STALE\]/,
+      );
+      expect(config(4)).toBe(edited);
+      expect((await apply()).code).toBe(0);
+    });
+
+    it('is refused when somebody edited it, or it is none', async () => {
+      fleet(podPids(700));
+      await save();
+      writeFileSync(saved(), readFileSync(saved(), 'utf8').replaceAll('podPidsLimit: 700', 'podPidsLimit: 701'));
+      expect(await applySaved()).toMatchObject({ code: 2, stderr: expect.stringContaining('it was changed after it was saved') });
+      writeFileSync(saved(), '{}');
+      expect(await applySaved()).toMatchObject({ code: 2, stderr: expect.stringContaining('[PLAN_INVALID]') });
+      expect(await applySaved('-f', 'fleet.yaml')).toMatchObject({ code: 2 });
+      expect(config(2)).toContain('podPidsLimit: 600\n');
+    });
   });
 
   it('is not disturbed by a host that is off, and tells it at the end', async () => {

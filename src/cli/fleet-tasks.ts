@@ -1,0 +1,59 @@
+import { formatProblem, usageError } from '../core/errors.ts';
+import type { FleetCluster } from '../core/fleet/model.ts';
+import { hostsToApply, readPlan } from '../core/fleet/saved-plan.ts';
+import { selectHosts } from '../core/fleet/select.ts';
+import type { Services } from '../ports/services.ts';
+import type { FleetTask } from './fleet-members.ts';
+import { directoryOf, readFleet } from './load-fleet.ts';
+import type { CommandOptions } from './program.ts';
+import { flagList, flagText } from './read-options.ts';
+
+/** What is to be done, by a fleet file or a saved plan. */
+export interface FleetTasks {
+  readonly tasks: readonly FleetTask[];
+  readonly cluster: FleetCluster;
+  /** Relative paths count from its directory. */
+  readonly file: string;
+  readonly directory: string;
+  /** The API server a saved plan was made with. */
+  readonly server: string | null;
+  /** Those of the plan in place of the command line's. */
+  readonly options: CommandOptions;
+}
+
+/**
+ * The hosts to work on, of the fleet file of `-f` or of a saved plan.
+ * @throws AppError with exit code 2
+ */
+export async function readTasks(services: Services, planFile: string | undefined, options: CommandOptions): Promise<FleetTasks> {
+  const selection = { limit: flagList(options, 'limit'), groups: flagList(options, 'group') };
+  if (planFile !== undefined) {
+    if (flagText(options, 'file') !== undefined)
+      throw usageError('a saved plan needs no fleet file', 'Give one of them: apply plan.json, or apply -f fleet.yaml');
+    const { fleet, cluster, server, takeOver, ignorePreflightErrors, ...plan } = readPlan(
+      await services.input.readText(planFile),
+      planFile,
+    );
+    const tasks = hostsToApply({ fleet, cluster, server, takeOver, ignorePreflightErrors, ...plan });
+    const selected = new Set(
+      tasks.length === 0
+        ? []
+        : selectHosts(
+            tasks.map(({ host }) => host),
+            selection,
+          ),
+    );
+    return {
+      tasks: tasks.filter(({ host }) => selected.has(host)),
+      cluster,
+      file: `${fleet.directory}/fleet`,
+      directory: fleet.directory,
+      server,
+      options: { ...options, takeOver, ignorePreflightErrors },
+    };
+  }
+  const fleet = await readFleet(services, options);
+  for (const warning of fleet.warnings) services.output.stderr(`warning: ${formatProblem(warning)}\n`);
+  const tasks = selectHosts(fleet.hosts, selection).map((host) => ({ host }));
+  return { tasks, cluster: fleet.cluster, file: fleet.file, directory: directoryOf(fleet.file), server: null, options };
+}

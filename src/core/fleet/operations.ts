@@ -1,0 +1,59 @@
+import { type Change, isClusterChange } from '../plan/change.ts';
+import { type HostPlan, maskObject } from '../plan/document.ts';
+import { digestOf } from '../text/canonical-json.ts';
+import { maskSecrets } from '../text/mask.ts';
+import { SensitiveText } from '../text/secret.ts';
+
+/** What is to be done on a host, in order: what it is about, and a digest of all of it, what stands there before among it. Secrets do not count. */
+export type Operations = readonly (readonly [what: string, digest: string])[];
+
+/** The operations of a plan. */
+export function operationsOf({ phases }: HostPlan): Operations {
+  return phases.flatMap(({ phase, plan }) => [
+    ...plan.changes.map((change) => [`${phase} ${subjectOf(change)}`, shortDigest(neutral(change))] as const),
+    ...(plan.deferred === undefined ? [] : [[`${phase} later`, shortDigest(plan.deferred)] as const]),
+  ]);
+}
+
+/** What is different between what was planned and what would be done now; none: nothing is. */
+export function differingOperations(planned: Operations, now: Operations): readonly string[] {
+  const differing = (a: Operations, b: Operations): readonly string[] =>
+    a.filter(([what, digest]) => !b.some((other) => other[0] === what && other[1] === digest)).map(([what]) => what);
+  const found = [...new Set([...differing(planned, now), ...differing(now, planned)])];
+  const inOrder = planned.length === now.length && planned.every(([what], i) => now[i]?.[0] === what);
+  return found.length > 0 || inOrder ? found : ['their order'];
+}
+
+function subjectOf(change: Change): string {
+  if (isClusterChange(change)) {
+    const { kind, name } = 'ref' in change ? change.ref : { kind: change.object.kind, name: change.object.metadata.name };
+    return `${change.kind} ${kind} ${name}`;
+  }
+  const subject = 'path' in change ? change.path : 'unit' in change ? change.unit : '';
+  return `${change.kind} ${subject}`.trim();
+}
+
+/** Without what is said to people, and without secrets. */
+function neutral({ because: _, ...change }: Change): unknown {
+  switch (change.kind) {
+    case 'write-file': {
+      const sensitive = change.content instanceof SensitiveText;
+      const before =
+        change.before === null
+          ? null
+          : { ...change.before, content: sensitive ? maskSecrets(change.before.content) : change.before.content };
+      return { ...change, content: change.content.toString(), before };
+    }
+    case 'create-object':
+      return { ...change, object: maskObject(change.object) };
+    case 'update-object':
+      return { ...change, object: maskObject(change.object), before: maskObject(change.before) };
+    default:
+      return change;
+  }
+}
+
+/** Enough to tell two texts apart that nobody made to look alike. */
+function shortDigest(value: unknown): string {
+  return digestOf(value).slice('sha256:'.length, 'sha256:'.length + 32);
+}

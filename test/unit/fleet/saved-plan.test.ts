@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest';
+import { parseSource, type SourceDocument } from '../../../src/core/config/source.ts';
+import { differingOperations, operationsOf } from '../../../src/core/fleet/operations.ts';
+import { hostsToApply, type PlanContext, type PlannedHost, readPlan, savePlan } from '../../../src/core/fleet/saved-plan.ts';
+import type { Change } from '../../../src/core/plan/change.ts';
+import type { HostPlan } from '../../../src/core/plan/document.ts';
+import { canonicalJson } from '../../../src/core/text/canonical-json.ts';
+import { Secret, SensitiveText } from '../../../src/core/text/secret.ts';
+
+const CONTEXT: PlanContext = {
+  fleet: { file: 'fleet.yaml', directory: '/srv', name: null },
+  cluster: { kubeconfig: 'admin.conf', context: null, endpoint: null, caFile: null, caCertHashes: [], token: { env: 'TOKEN' } },
+  server: 'https://10.0.0.1:6443',
+  takeOver: false,
+  ignorePreflightErrors: [],
+};
+const OVERLAY = parseSource('kind: KubeletConfiguration\nmaxPods: 60\nfeatureGates: {A: true}\n', '/srv/fleet.yaml')
+  .documents[0] as SourceDocument;
+
+function host(name: string): PlannedHost {
+  const ssh = { address: name, identityFiles: [], jumps: [], direct: false, become: 'auto', transport: 'builtin', hostKeys: [] } as const;
+  const nodeRegistration = { kubeletExtraArgs: [{ name: 'v', value: '4' }] };
+  return { name, role: 'worker', groups: ['edge'], ssh, nodeRegistration, declared: [], overlays: [{ document: OVERLAY }] };
+}
+
+type WriteFile = Extract<Change, { kind: 'write-file' }>;
+const WRITE: WriteFile = {
+  kind: 'write-file',
+  path: '/x',
+  mode: 0o644,
+  owner: 'root:root',
+  action: 'update',
+  content: 'new\n',
+  before: { content: 'old\n', mode: 0o644, owner: 'root:root' },
+  because: 'its content differs',
+};
+const RESTART: Change = { kind: 'restart-unit', unit: 'kubelet', because: '/x changed' };
+
+function planOf(name: string, ...changes: Change[]): HostPlan {
+  return { name, own: { node: name }, phases: [{ phase: 'kubelet-start', plan: { changes } }] };
+}
+
+const differ = (a: readonly Change[], b: readonly Change[]) =>
+  differingOperations(operationsOf(planOf('a', ...a)), operationsOf(planOf('a', ...b)));
+
+describe('what is to be done on a host', () => {
+  const write = (more: Partial<WriteFile>): Change => ({ ...WRITE, ...more });
+  const token = (text: string) => new SensitiveText(['token: ', new Secret(text), '\n']);
+  const X = 'kubelet-start write-file /x';
+
+  it.each<[string, readonly Change[], readonly Change[], readonly string[]]>([
+    ['the same', [WRITE, RESTART], [WRITE, RESTART], []],
+    ['other reasons', [WRITE], [write({ because: 'something else' })], []],
+    ['another secret', [write({ content: token('a') })], [write({ content: token('b') })], []],
+    ['other content', [WRITE], [write({ content: 'newer\n' })], [X]],
+    ['another mode', [WRITE], [write({ mode: 0o600 })], [X]],
+    ['what stands there now', [WRITE], [write({ before: { content: 'by hand\n', mode: 0o644, owner: 'root:root' } })], [X]],
+    ['who owns it now', [WRITE], [write({ before: { content: 'old\n', mode: 0o644, owner: 'bob:bob' } })], [X]],
+    ['less', [WRITE, RESTART], [WRITE], ['kubelet-start restart-unit kubelet']],
+    ['more', [RESTART], [WRITE, RESTART], [X]],
+    ['another order', [WRITE, RESTART], [RESTART, WRITE], ['their order']],
+  ])('%s', (_, a, b, expected) => {
+    expect(differ(a, b)).toEqual(expected);
+  });
+});
+
+describe('a saved plan', () => {
+  const plan = (...names: string[]) =>
+    savePlan(
+      CONTEXT,
+      names.map((name) => [host(name), { status: 'pending', plan: planOf(name, WRITE, RESTART), problems: [] }] as const),
+    );
+
+  it('gives back its hosts with what is to be done on them', () => {
+    const text = JSON.stringify(plan('a1', 'a2'));
+    const tasks = hostsToApply(readPlan(text, 'plan.json'));
+    expect(tasks.map((task) => withoutOverlays(task.host))).toMatchObject(['a1', 'a2'].map((name) => withoutOverlays(host(name))));
+    expect(tasks[0]?.operations).toEqual(operationsOf(planOf('a1', WRITE, RESTART)));
+    expect(tasks[0]?.host.overlays[0]?.document).toBe(tasks[1]?.host.overlays[0]?.document);
+    expect(tasks[0]?.host.overlays[0]?.document.file).toBe('/srv/fleet.yaml');
+  });
+
+  it('has one id for the same content, and writes what hosts share once', () => {
+    expect(plan('a1', 'a2').id).toBe(plan('a1', 'a2').id);
+    expect(plan('a1').id).not.toBe(plan('a2').id);
+    expect(Object.keys(plan('a1', 'a2', 'a3').changes)).toHaveLength(1);
+    expect(Object.keys(plan('a1', 'a2', 'a3').overlays)).toHaveLength(1);
+  });
+
+  it('has nothing to do on hosts that are as they should be, or were not reached', () => {
+    const saved = savePlan(CONTEXT, [
+      [host('a1'), { status: 'unchanged', plan: planOf('a1'), problems: [] }],
+      [host('a2'), { status: 'unreachable', plan: null, problems: ['a2: nobody is there'] }],
+    ]);
+    expect(hostsToApply(saved)).toEqual([]);
+    expect(saved.hosts[1]?.problems).toEqual(['a2: nobody is there']);
+  });
+
+  it.each([
+    ['not JSON', () => 'kind: FleetPlan', /not JSON/],
+    ['something else', () => '[]', /no plan that can be applied/],
+    ['edited', () => JSON.stringify({ ...plan('a1'), takeOver: true }), /it was changed after it was saved/],
+    ['with more in it', () => JSON.stringify({ ...plan('a1'), more: 1 }), /more/],
+    ['of a later version', () => JSON.stringify({ ...plan('a1'), apiVersion: 'kubeletadm.dev/v2' }), /apiVersion/],
+  ])('is refused: %s', (_, text, message) => {
+    expect(() => readPlan(text(), 'plan.json')).toThrow(message);
+  });
+
+  it('has one spelling', () => {
+    expect(canonicalJson({ b: [1, { d: undefined, c: null }], a: 'ü' })).toBe('{"a":"ü","b":[1,{"c":null}]}');
+  });
+});
+
+function withoutOverlays({ overlays: _, ...rest }: PlannedHost) {
+  return rest;
+}
