@@ -24,6 +24,8 @@ export interface FakeClusterOptions {
   readonly user?: { readonly name: string; readonly groups: readonly string[] };
   readonly now?: () => Date;
   readonly gitVersion?: string;
+  /** Keeps `spec.configSource` of Nodes, as API servers up to 1.21; default false. */
+  readonly dynamicKubeletConfig?: boolean;
   /** Another client of the same objects: its store is used. */
   readonly sharedWith?: FakeCluster;
 }
@@ -49,9 +51,9 @@ const ADMIN = userOf('kubernetes-admin', ['system:masters']);
 
 /** A cluster with its system namespaces and roles, and nothing else. */
 export function fakeCluster(options: FakeClusterOptions = {}): FakeCluster {
-  const { now = () => new Date(), gitVersion = 'v1.36.2', sharedWith } = options;
+  const { now = () => new Date(), gitVersion = 'v1.36.2', dynamicKubeletConfig = false, sharedWith } = options;
   const store = sharedWith?.store ?? createStore();
-  const registry = createRegistry({ store, now, gates: { dynamicKubeletConfig: false } });
+  const registry = createRegistry({ store, now, gates: { dynamicKubeletConfig } });
   const authenticator = createAuthenticator({ store, now });
   const user = options.user ? userOf(options.user.name, options.user.groups) : ADMIN;
   for (const object of [...(sharedWith ? [] : BOOTSTRAP_OBJECTS), ...(options.objects ?? [])]) createAsAdmin(registry, object);

@@ -31,9 +31,9 @@ export const nodes: KindRules = {
         : { ...node, spec: node.spec ?? {}, status: old.status ?? {} };
     return completeStatus(completeSpec(dropDynamicConfig(merged, old, context)));
   },
-  validate: (node, old, context) => [
+  validate: (node, old) => [
     ...itemsOf(memberOf(node, 'spec'), 'taints').flatMap((taint, index) => taintCauses(taint, `metadata.taints[${index}]`)),
-    ...(old ? [...frozenCauses(node, old), ...(context.gates.dynamicKubeletConfig ? configCauses(node) : [])] : []),
+    ...(old ? [...frozenCauses(node, old), ...configCauses(node)] : []),
   ],
 };
 
@@ -108,7 +108,7 @@ function frozenCauses(node: KubeObject, old: KubeObject): readonly Cause[] {
   ];
 }
 
-/** Dynamic kubelet configuration, as API servers up to 1.23 check it. */
+/** Dynamic kubelet configuration. Where it is not served a stored one is checked all the same. */
 function configCauses(node: KubeObject): readonly Cause[] {
   const source = memberOf(node, 'spec').configSource;
   const config = memberOf(memberOf(node, 'status'), 'config');

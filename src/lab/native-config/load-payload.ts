@@ -1,0 +1,35 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { parseSource } from '../../core/config/source.ts';
+import { CONFIG_ERRORS } from '../../core/dynamic/error-texts.ts';
+import type { JsonObject } from '../../core/json.ts';
+import type { Catalogue, Minor } from '../../core/kubelet/catalogue.ts';
+import { syntaxOf } from '../../core/kubelet/decode.ts';
+import { resolveRelativePaths } from '../../core/kubelet/effective/host-paths.ts';
+import { judgeKubeletConfiguration } from '../../core/kubelet/validate/judge.ts';
+
+/** A configuration a kubelet can go on with, or what it reports and logs of one it can't. */
+export type LoadedPayload =
+  | { readonly config: JsonObject; readonly written: JsonObject }
+  | { readonly config: null; readonly error: string; readonly why: string };
+
+/** Loads a file as a kubelet of a minor does: reads, decodes leniently, resolves paths beside it, fills defaults, validates. */
+export function loadPayload(file: string, { minor, catalogue }: { readonly minor: Minor; readonly catalogue: Catalogue }): LoadedPayload {
+  const failed = (why: string): LoadedPayload => ({ config: null, error: CONFIG_ERRORS.LOAD_FAILED.text, why });
+  if (!existsSync(file)) return failed(`failed to read kubelet config file "${file}", error: open ${file}: no such file or directory`);
+  const text = readFileSync(file, 'utf8');
+  if (text === '') return failed(`kubelet config file "${file}" was empty`);
+  const { documents, problems } = parseSource(text, file);
+  const document = documents[0];
+  if (problems.length > 0 || document === undefined) return failed(`failed to decode: ${problems[0]?.message ?? 'no document'}`);
+  const verdict = judgeKubeletConfiguration(document, { minor, catalogue, lenient: true, syntax: syntaxOf(text) });
+  const undecodable = verdict.decoded.problems.find(({ severity }) => severity !== 'warning');
+  if (undecodable !== undefined) return failed(`failed to decode: ${undecodable.path ?? ''} ${undecodable.message}`);
+  const refused = verdict.problems.find(({ severity }) => severity !== 'warning');
+  if (refused !== undefined)
+    return {
+      config: null,
+      error: CONFIG_ERRORS.VALIDATION_FAILED.text,
+      why: `invalid configuration: ${refused.path ?? ''} ${refused.message}`,
+    };
+  return { config: resolveRelativePaths(verdict.effective, file, minor), written: verdict.decoded.value };
+}

@@ -1,0 +1,158 @@
+import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type ConfigIdentity, formatIdentity } from '../../src/core/dynamic/config-source.ts';
+import { nativeStorePaths } from '../../src/core/dynamic/native-store.ts';
+import type { JsonObject } from '../../src/core/json.ts';
+import { type Catalogue, loadCatalogue } from '../../src/core/kubelet/catalogue.ts';
+import type { KubeObject } from '../../src/core/kubernetes/object.ts';
+import { NativeKubelet, type NativeKubeletOptions } from '../../src/lab/native-config/native-kubelet.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+import { type FakeCluster, fakeCluster } from './fake-cluster.ts';
+
+export const GOOD = payload('maxPods: 77');
+/** Not readable. */
+export const BAD = '{0xdeadbeef}';
+/** Readable and refused. */
+export const INVALID = payload('kubeAPIQPS: -1');
+/** Taken, and the kubelet then dies. */
+export const CRASHING = payload('tlsCertFile: /nonexistent/tls.crt');
+
+/** A KubeletConfiguration with these lines. */
+export function payload(...lines: readonly string[]): string {
+  return ['apiVersion: kubelet.config.k8s.io/v1beta1', 'kind: KubeletConfiguration', ...lines, ''].join('\n');
+}
+
+const NODE = { apiVersion: 'v1', kind: 'Node', name: 'n1' };
+const NODE_USER = { name: 'system:node:n1', groups: ['system:nodes', 'system:authenticated'] };
+
+/** A Node, an API server that keeps configSource, and the stand-in for its kubelet 1.21, all on one clock. */
+export interface NativeWorld {
+  readonly admin: FakeCluster;
+  /** As the kubelet is. */
+  readonly asNode: FakeCluster;
+  readonly kubelet: NativeKubelet;
+  readonly directory: string;
+  /** Time passes, and the kubelet lives on. */
+  pass(seconds: number): Promise<void>;
+  /** Sleeping lets the kubelet live on. */
+  readonly clock: Clock;
+  /** Creates or replaces a ConfigMap in kube-system. */
+  put(name: string, data: Readonly<Record<string, string>>, change?: JsonObject): Promise<KubeObject>;
+  remove(name: string): Promise<void>;
+  assign(name: string, key?: string): Promise<void>;
+  reset(): Promise<void>;
+  node(): Promise<KubeObject>;
+  spec(): Promise<JsonObject>;
+  /** `status.config` as it is. */
+  status(): Promise<unknown>;
+  events(): Promise<readonly string[]>;
+  /** A version of a ConfigMap in the JSON of a status. */
+  at(object: KubeObject, key?: string): JsonObject;
+  identity(object: KubeObject, key?: string): ConfigIdentity;
+  /** Makes `meta/assigned` as old as that. */
+  backdate(minutes: number): void;
+  meta(file: 'assigned' | 'lastKnownGood'): string;
+  close(): void;
+}
+
+/** What is changed: options of the kubelet, and whether it runs already. */
+export interface NativeWorldOptions extends Partial<NativeKubeletOptions> {
+  readonly stopped?: boolean;
+  readonly keepsSource?: boolean;
+  readonly kubeletVersion?: string;
+}
+
+const START = Date.parse('2030-01-01T00:00:00Z');
+
+/** Makes one; the kubelet runs with local configuration and has reported so. */
+export async function nativeWorld(options: NativeWorldOptions = {}): Promise<NativeWorld> {
+  const { stopped = false, keepsSource = true, kubeletVersion = 'v1.21.0', ...kubeletOptions } = options;
+  const root = mkdtempSync(join(tmpdir(), 'native-config-'));
+  const directory = join(root, 'dynamic');
+  const configFile = join(root, 'config.yaml');
+  writeFileSync(configFile, payload('maxPods: 110'));
+  let time = START;
+  const now = (): Date => new Date(time);
+  const admin = fakeCluster({ now, dynamicKubeletConfig: keepsSource, gitVersion: keepsSource ? 'v1.21.0' : 'v1.36.2' });
+  const asNode = fakeCluster({ sharedWith: admin, now, dynamicKubeletConfig: keepsSource, user: NODE_USER });
+  await admin.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } });
+  const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'ready', lastTransitionTime: now().toISOString() };
+  const status = { conditions: [ready], nodeInfo: { kubeletVersion } };
+  await admin.patch(NODE, 'strategic', { status }, { subresource: 'status' });
+  const catalogue: Catalogue = await loadCatalogue();
+  const crash: NonNullable<NativeKubeletOptions['crash']> = ({ tlsCertFile }) =>
+    typeof tlsCertFile === 'string' && tlsCertFile !== '' ? { afterMs: 0, why: `open ${tlsCertFile}: no such file or directory` } : null;
+  const kubelet = new NativeKubelet({
+    nodeName: 'n1',
+    dynamicConfigDir: directory,
+    configFile,
+    minor: 21,
+    catalogue,
+    cluster: asNode,
+    startedAt: START,
+    jitter: () => 0.5,
+    crash,
+    ...kubeletOptions,
+  });
+  const pass = async (seconds: number): Promise<void> => {
+    for (let left = seconds * 1000; left > 0; left -= 1000) {
+      time += Math.min(1000, left);
+      await kubelet.runUntil(time);
+    }
+  };
+  if (!stopped) {
+    kubelet.start();
+    await pass(30);
+  }
+  const paths = nativeStorePaths(directory);
+  const ref = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name });
+  const node = async (): Promise<KubeObject> => (await admin.get(NODE)) as KubeObject;
+  const identity = ({ metadata }: KubeObject, key = 'kubelet'): ConfigIdentity => ({
+    namespace: metadata.namespace ?? '',
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    resourceVersion: metadata.resourceVersion ?? '',
+    kubeletConfigKey: key,
+  });
+  const patch = async (configSource: JsonObject | null): Promise<void> => {
+    await admin.patch(NODE, 'merge', { spec: { configSource } });
+  };
+  return {
+    admin,
+    asNode,
+    kubelet,
+    directory,
+    pass,
+    clock: {
+      now,
+      sleep: async (ms, signal) => {
+        signal?.throwIfAborted();
+        await pass(ms / 1000);
+      },
+    },
+    put: async (name, data, change = {}) => {
+      const { metadata = {}, ...rest } = change as { readonly metadata?: JsonObject };
+      const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'kube-system', ...metadata }, data, ...rest };
+      return (await admin.get(ref(name))) === null ? admin.create(object as KubeObject) : admin.update(object as KubeObject);
+    },
+    remove: async (name) => void (await admin.delete(ref(name))),
+    assign: (name, kubeletConfigKey = 'kubelet') => patch({ configMap: { namespace: 'kube-system', name, kubeletConfigKey } }),
+    reset: () => patch(null),
+    node,
+    spec: async () => ((await node()).spec ?? {}) as JsonObject,
+    status: async () => ((await node()).status as JsonObject | undefined)?.config,
+    events: async () => {
+      const { items } = await admin.list({ apiVersion: 'v1', kind: 'Event', namespace: 'default' });
+      return items.map(({ message }) => String(message));
+    },
+    identity,
+    at: (object, key) => formatIdentity(identity(object, key)),
+    backdate: (minutes) => {
+      const seconds = time / 1000 - minutes * 60;
+      utimesSync(paths.assigned, seconds, seconds);
+    },
+    meta: (file) => readFileSync(paths[file], 'utf8'),
+    close: () => rmSync(root, { recursive: true, force: true }),
+  };
+}
