@@ -33,8 +33,11 @@ interface Jump {
   users: number;
 }
 
-/** Makes what the transports of a process share. The directory goes when the process does. */
-export function opensshShared(): OpensshShared {
+/**
+ * Makes what the transports of a process share.
+ * @param runtimeDirectory of the user, where a directory for sockets is made; it goes when the process does. Default: that for temporary files
+ */
+export function opensshShared(runtimeDirectory?: string): OpensshShared {
   let directory: string | null = null;
   let count = 0;
   return {
@@ -42,7 +45,7 @@ export function opensshShared(): OpensshShared {
     place: () => {
       if (directory === null) {
         // Paths of sockets are short: 108 bytes with what ssh adds to them while it makes one.
-        directory = mkdtempSync(join(process.env.XDG_RUNTIME_DIR || tmpdir(), 'kubeletadm-'));
+        directory = mkdtempSync(join(runtimeDirectory || tmpdir(), 'kubeletadm-'));
         made.push(directory);
         if (made.length === 1) process.once('exit', removeMade);
       }

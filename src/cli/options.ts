@@ -54,6 +54,11 @@ export function addSshOptions(command: Command): Command {
     .option('--ssh-known-hosts <file>', 'known_hosts file to judge host keys by')
     .option('--ssh-accept-new', 'accept and record the key of a host that is not known yet; a changed key is always refused')
     .option('--ssh-password-stdin', 'read the SSH password from the first line of standard input (or KUBELETADM_SSH_PASSWORD)')
+    .addOption(
+      new Option('--ssh-transport <client>', "who speaks SSH: the built-in client, or the system's ssh")
+        .choices(['builtin', 'openssh'])
+        .default('builtin'),
+    )
     .addOption(new Option('--become <how>', 'how to be root on the host').choices(['auto', 'sudo', 'none']).default('auto'))
     .option('--sudo-password-stdin', 'read the sudo password from the next line of standard input (or KUBELETADM_SUDO_PASSWORD)')
     .option('--connect-timeout <seconds>', 'how long to try to reach a host', parseCount, 10);

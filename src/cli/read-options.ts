@@ -61,6 +61,7 @@ export async function readSshOptions(services: Services, options: CommandOptions
     identityFiles: flagList(options, 'sshIdentity'),
     acceptNewHostKeys: options.sshAcceptNew === true,
     connectTimeoutMs: (typeof options.connectTimeout === 'number' ? options.connectTimeout : 10) * 1000,
+    transport: (flagText(options, 'sshTransport') ?? 'builtin') as 'builtin' | 'openssh',
     become: (flagText(options, 'become') ?? 'auto') as 'auto' | 'sudo' | 'none',
     ...secret('password', password),
     ...secret('sudoPassword', sudoPassword),

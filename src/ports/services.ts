@@ -61,6 +61,8 @@ export interface SshOptions {
   readonly acceptNewHostKeys?: boolean;
   readonly connectTimeoutMs?: number;
   readonly become?: 'auto' | 'sudo' | 'none';
+  /** Who speaks SSH where the fleet file does not say: the built-in client (default), or the system's `ssh`. */
+  readonly transport?: 'builtin' | 'openssh';
   readonly password?: Secret;
   readonly sudoPassword?: Secret;
   readonly passphrase?: Secret;

@@ -47,7 +47,8 @@ const ADAPTER_PACKAGES: Readonly<Record<string, readonly string[]>> = {
 /** Files right below src. */
 const TOP_FILES: Readonly<Record<string, readonly string[]>> = {
   'bin.ts': ['cli', 'core', 'wiring.ts', 'version.ts'],
-  'wiring.ts': ['adapters', 'cli', 'core', 'engine', 'ports', 'lab', 'template-files.ts', 'version.ts'],
+  'wiring.ts': ['adapters', 'cli', 'core', 'engine', 'ports', 'lab', 'template-files.ts', 'version.ts', 'wiring-ssh.ts'],
+  'wiring-ssh.ts': ['adapters', 'core', 'engine', 'ports'],
   'template-files.ts': [],
   'version.ts': [],
 };

@@ -1,0 +1,113 @@
+import { resolve } from 'node:path';
+import type { Notice } from './adapters/ssh/host-key-check.ts';
+import type { SshConfig, SshOverrides } from './core/ssh/resolve-target.ts';
+import type { SshTarget } from './core/ssh/target.ts';
+import type { HostKeys } from './ports/host-keys.ts';
+import type { FleetHostTarget, SshOptions } from './ports/services.ts';
+import type { Transport } from './ports/transport.ts';
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/**
+ * All hosts of the process: what they have in common (configuration, known keys, private keys, jump hosts) is read, asked for and connected to once.
+ * SSH is loaded when the first host is connected to.
+ */
+export interface SshAccess {
+  /** @param way an SSH destination, or a host of a fleet */
+  transport(way: string | FleetHostTarget, ssh: SshOptions): Promise<Transport>;
+  hostKeys(ssh: SshOptions): Promise<HostKeys>;
+}
+
+/**
+ * Makes the access to all hosts of this process.
+ * @param tell hears, line by line, what is worth saying and no reason to stop
+ */
+export function sshAccess(env: Variables, tell: (line: string) => void): SshAccess {
+  const configs = new Map<string | undefined, Promise<SshConfig>>();
+  let parts: ReturnType<typeof load> | null = null;
+  const loaded = (): ReturnType<typeof load> => {
+    parts ??= load(env, tell);
+    return parts;
+  };
+  const readConfig = async (configFile: string | undefined): Promise<SshConfig> => {
+    const present = configs.get(configFile);
+    if (present !== undefined) return present;
+    const { loadSshConfig } = await import('./adapters/ssh-config.ts');
+    const reading = configs.get(configFile) ?? loadSshConfig({ variables: env, ...(configFile === undefined ? {} : { configFile }) });
+    configs.set(configFile, reading);
+    return reading;
+  };
+  return {
+    transport: async (way, ssh) => {
+      const [config, { connect, asRoot }] = await Promise.all([readConfig(ssh.configFile), loaded()]);
+      const isOpenssh = ssh.transport === 'openssh' || (typeof way !== 'string' && way.ssh.transport === 'openssh');
+      const client = isOpenssh ? 'openssh' : 'builtin';
+      const target = await resolveTarget(way, config, { ...sshOverrides(ssh), client });
+      // As with the client, another way on the command line counts for all hosts.
+      const become = typeof way === 'string' || (ssh.become ?? 'auto') !== 'auto' ? (ssh.become ?? 'auto') : way.ssh.become;
+      const { sudoPassword } = ssh;
+      return asRoot(await connect(client, target, ssh), { become, ...(sudoPassword === undefined ? {} : { sudoPassword }) });
+    },
+    hostKeys: async (ssh) => {
+      const [config, { known }, { sshHostKeys }] = await Promise.all([
+        readConfig(ssh.configFile),
+        loaded(),
+        import('./adapters/ssh/host-keys.ts'),
+      ]);
+      return sshHostKeys(config, sshOverrides(ssh), { hostKeys: known, ...credentials(ssh) });
+    },
+  };
+}
+
+async function load(env: Variables, tell: (line: string) => void) {
+  const [{ sshShared, sshTransport }, { knownHostsStore }, { asRoot }, { formatProblem, usageError }] = await Promise.all([
+    import('./adapters/transport-ssh.ts'),
+    import('./adapters/known-hosts.ts'),
+    import('./engine/as-root.ts'),
+    import('./core/errors.ts'),
+  ]);
+  const known = knownHostsStore();
+  const shared = sshShared();
+  const notice: Notice = (problem) => tell(`${formatProblem(problem)}\n`);
+  let openssh: Promise<(target: SshTarget, ssh: SshOptions) => Transport> | null = null;
+  return {
+    known,
+    asRoot,
+    connect: async (client: 'builtin' | 'openssh', target: SshTarget, ssh: SshOptions): Promise<Transport> => {
+      if (client === 'builtin') return sshTransport(target, { hostKeys: known, shared, notice, ...credentials(ssh) });
+      if (ssh.password !== undefined)
+        throw usageError("the system's ssh takes no password from others", 'Use a key or an agent, or the built-in client');
+      openssh ??= loadOpenssh(env.XDG_RUNTIME_DIR);
+      return (await openssh)(target, ssh);
+    },
+  };
+}
+
+async function loadOpenssh(runtimeDirectory: string | undefined): Promise<(target: SshTarget, ssh: SshOptions) => Transport> {
+  const { opensshShared, opensshTransport } = await import('./adapters/transport-openssh.ts');
+  const shared = opensshShared(runtimeDirectory);
+  return (target, { configFile }) => opensshTransport(target, { shared, ...(configFile === undefined ? {} : { configFile }) });
+}
+
+async function resolveTarget(way: string | FleetHostTarget, config: SshConfig, overrides: SshOverrides): Promise<SshTarget> {
+  if (typeof way === 'string') return (await import('./core/ssh/resolve-target.ts')).resolveSshTarget(way, config, overrides);
+  const { fleetSshTarget } = await import('./core/fleet/ssh-target.ts');
+  return fleetSshTarget(way, config, { directory: way.directory, overrides });
+}
+
+/** What the command line says of all hosts. */
+function sshOverrides(ssh: SshOptions): SshOverrides {
+  return {
+    identityFiles: ssh.identityFiles ?? [],
+    ...(ssh.knownHostsFile === undefined ? {} : { userKnownHostsFiles: [resolve(ssh.knownHostsFile)] }),
+    ...(ssh.acceptNewHostKeys === true ? { strictHostKeyChecking: 'accept-new' as const } : {}),
+    ...(ssh.connectTimeoutMs === undefined ? {} : { connectTimeoutMs: ssh.connectTimeoutMs }),
+  };
+}
+
+function credentials({ password, passphrase }: SshOptions) {
+  return {
+    ...(password === undefined ? {} : { password }),
+    ...(passphrase === undefined ? {} : { askPassphrase: async () => passphrase }),
+  };
+}
