@@ -3,6 +3,8 @@ import { AppError, isAppError, type Problem } from '../core/errors.ts';
 import type { InventoryFile, VariablesFile } from '../core/fleet/ansible/import.ts';
 import type { ImportedInventory } from '../core/fleet/entries.ts';
 import { filterImport } from '../core/fleet/filter-import.ts';
+import type { Place } from '../core/fleet/findings.ts';
+import { fileLayer } from '../core/fleet/layer.ts';
 import { type LoadedFleet, loadFleet } from '../core/fleet/load.ts';
 import type { ResolvedFleet } from '../core/fleet/model.ts';
 import { resolveFleet } from '../core/fleet/resolve.ts';
@@ -42,8 +44,7 @@ export async function examineFleet(
     const read = await readImport(services, loaded, entry).catch((error: unknown) => placeFailure(error, loaded, index));
     const kept = filterImport(read.inventory, entry.hosts);
     imports.push(kept.inventory);
-    const position = loaded.origins.get(`imports[${index}].hosts`)?.position;
-    problems.push(...read.problems, ...kept.problems.map((problem) => ({ ...problem, ...(position === undefined ? {} : { position }) })));
+    problems.push(...read.problems, ...kept.problems.map((problem) => ({ ...problem, ...placeInImport(loaded, index, 'hosts') })));
   }
   return resolveFleet({ ...loaded, problems: [...loaded.problems, ...problems] }, imports);
 }
@@ -67,12 +68,15 @@ interface ReadImport {
 const NOTHING: ReadImport = { inventory: { hosts: [], groups: [] }, problems: [] };
 
 /** What cannot be read is a problem of the line that names it. */
-function placeFailure(error: unknown, { origins }: LoadedFleet, index: number): ReadImport {
+function placeFailure(error: unknown, loaded: LoadedFleet, index: number): ReadImport {
   if (!isAppError(error)) throw error;
-  const path = ['ansibleInventory', 'sshConfig'].map((member) => `imports[${index}].${member}`).find((member) => origins.has(member));
-  const position = origins.get(path ?? '')?.position;
-  const placed = error.problems.map((problem) => ({ ...(position === undefined ? {} : { position, path: path as string }), ...problem }));
-  return { ...NOTHING, problems: placed };
+  const member = loaded.fleet.imports?.[index]?.ansibleInventory === undefined ? 'sshConfig' : 'ansibleInventory';
+  const place = placeInImport(loaded, index, member);
+  return { ...NOTHING, problems: error.problems.map((problem) => ({ ...place, ...problem })) };
+}
+
+function placeInImport({ document }: LoadedFleet, index: number, member: string): Place | undefined {
+  return document === null ? undefined : fileLayer('import', {}, document, ['imports', index]).place([member]);
 }
 
 async function readImport(services: Services, { file }: LoadedFleet, { ansibleInventory, sshConfig }: FleetImport): Promise<ReadImport> {

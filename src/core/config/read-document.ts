@@ -18,7 +18,7 @@ import { fieldTreeOf } from './field-tree.ts';
 import type { WrittenOrigin } from './origins.ts';
 import type { IssueParams } from './schema-parts.ts';
 import type { SourceDocument, SourceEntry, SourceMap, SourceNode } from './source.ts';
-import { sourceToJson } from './source.ts';
+import { entryOf, sourceToJson } from './source.ts';
 
 /** What there is to know of a kind of document besides its schema. */
 export interface DocumentGrammar {
@@ -45,62 +45,75 @@ export interface ReadDocument<T> {
  * @param document its root must be a mapping
  */
 export function readDocument<T>(document: SourceDocument, schema: z.ZodType<T>, grammar: DocumentGrammar): ReadDocument<T> {
-  const reader = new Reader(document, grammar);
-  const json = reader.read(document.root as SourceNode, fieldTreeOf(schema), []);
+  const tree = fieldTreeOf(schema);
+  const reader = new Reader(document, tree, grammar);
+  const json = reader.read(document.root as SourceNode, tree, []);
   const { value, issues } = parsePruned(schema, json ?? {});
   for (const issue of issues) reader.report(issue);
-  return { value, problems: reader.problems, origins: reader.origins };
+  let origins: ReadonlyMap<string, WrittenOrigin> | null = null;
+  return {
+    value,
+    problems: reader.problems,
+    // Of a file with thousands of hosts few places are ever asked for.
+    get origins() {
+      origins ??= originsIn(document, tree);
+      return origins;
+    },
+  };
 }
 
 type Issue = z.core.$ZodIssue;
 
 class Reader {
   readonly problems: Problem[] = [];
-  readonly origins = new Map<string, WrittenOrigin>();
   readonly #document: SourceDocument;
+  readonly #tree: FieldTree;
   readonly #grammar: DocumentGrammar;
-  readonly #nodes = new Map<string, SourceNode>();
-  readonly #mends = new Map<string, string>();
   readonly #nullItems = new Set<string>();
 
-  constructor(document: SourceDocument, grammar: DocumentGrammar) {
+  constructor(document: SourceDocument, tree: FieldTree, grammar: DocumentGrammar) {
     this.#document = document;
+    this.#tree = tree;
     this.#grammar = grammar;
   }
 
   /** The node as the schema should see it; undefined when it counts as absent. */
   read(node: SourceNode, tree: FieldTree, steps: readonly Step[]): unknown {
-    const value = this.#readNode(node, tree, steps);
-    if (value === undefined) return undefined;
-    this.#nodes.set(formatFieldPath(steps), node);
-    if (tree.kind === 'leaf' && tree.mend !== undefined) this.#mends.set(formatFieldPath(steps), tree.mend);
-    return value;
-  }
-
-  #readNode(node: SourceNode, tree: FieldTree, steps: readonly Step[]): unknown {
     if (node.kind === 'map' && (tree.kind === 'struct' || tree.kind === 'map')) return this.#readMap(node, tree, steps);
     if (node.kind === 'list' && tree.kind === 'list') return node.items.map((item, i) => this.#readItem(item, tree.item, [...steps, i]));
-    if (isNull(node)) return undefined;
-    if (tree.kind === 'leaf' && tree.emptyIsAbsent && node.kind === 'scalar' && node.scalar.value === '') return undefined;
-    return sourceToJson(node);
+    return this.#isAbsent(node, tree) ? undefined : sourceToJson(node);
   }
 
   /** Turns what a schema complains of into a problem with its place. */
   report(issue: Issue): void {
     const steps = issue.path as readonly Step[];
     if (steps.some((_, i) => this.#nullItems.has(formatFieldPath(steps.slice(0, i + 1))))) return;
-    const path = formatFieldPath(steps);
-    const problem = problemOf(issue, this.#nodes.get(path) ?? null, this.#grammar);
-    const mend = this.#mends.get(path);
+    const { node, tree } = this.#at(steps);
+    const problem = problemOf(issue, node, this.#grammar);
+    const mend = node !== null && tree?.kind === 'leaf' ? tree.mend : undefined;
     this.#problem(steps, mend === undefined ? problem : { ...problem, mend });
+  }
+
+  /** What stands at a path: null for nothing, or what counts as nothing. */
+  #at(steps: readonly Step[]): { readonly node: SourceNode | null; readonly tree: FieldTree | undefined } {
+    let node = this.#document.root;
+    let tree: FieldTree | undefined = this.#tree;
+    for (const step of steps) {
+      node = childOf(node, step);
+      tree = memberOf(tree, step);
+    }
+    return { node: node === null || tree === undefined || this.#isAbsent(node, tree) ? null : node, tree };
+  }
+
+  #isAbsent(node: SourceNode, tree: FieldTree): boolean {
+    return isNull(node) || (tree.kind === 'leaf' && tree.emptyIsAbsent && node.kind === 'scalar' && node.scalar.value === '');
   }
 
   #readMap(node: SourceMap, tree: FieldTree & { readonly kind: 'struct' | 'map' }, steps: readonly Step[]): unknown {
     const json: { [key: string]: unknown } = Object.create(null);
     for (const entry of lastOfEach(node, (earlier, later) => this.#doubled(earlier, later, steps))) {
-      if (steps.length === 0 && (entry.key === 'apiVersion' || entry.key === 'kind')) continue;
+      if (steps.length === 0 && isHeader(entry)) continue;
       const field = tree.kind === 'map' ? tree.value : tree.fields.get(entry.key);
-      this.#placeEntry(entry, steps);
       if (!field || entry.key === '__proto__') this.#unknown(entry, steps);
       else {
         const absent = tree.kind === 'map' && field.kind === 'leaf' ? field.zero : undefined;
@@ -112,7 +125,6 @@ class Reader {
   }
 
   #readItem(item: SourceNode, tree: FieldTree, steps: readonly Step[]): unknown {
-    this.#place(steps, item.offset);
     if (isNull(item)) {
       this.#problem(steps, nullItem());
       this.#nullItems.add(formatFieldPath(steps));
@@ -135,27 +147,78 @@ class Reader {
     this.problems.push({ ...problem, position: this.#document.positionAt(later.keyOffset), path });
   }
 
-  /** A scalar is where it is written, a mapping or list where its key is. */
-  #placeEntry(entry: SourceEntry, steps: readonly Step[]): void {
-    const written = entry.value.kind === 'scalar' && entry.value.text !== '' ? entry.value.offset : entry.keyOffset;
-    this.#place([...steps, entry.key], written);
-  }
-
-  #place(steps: readonly Step[], offset: number): void {
-    const path = formatFieldPath(steps);
-    this.origins.set(path, { position: this.#document.positionAt(offset), path });
-  }
-
   /** Puts a problem where the value stands, or the nearest thing around it. */
   #problem(steps: readonly Step[], problem: Problem): void {
-    let position = this.#document.positionAt(this.#document.root?.offset ?? 0);
-    for (let end = steps.length; end > 0; end--) {
-      const origin = this.origins.get(formatFieldPath(steps.slice(0, end)));
-      if (!origin) continue;
-      position = origin.position;
-      break;
-    }
+    const position = this.#document.positionAt(nearestOffset(this.#document, this.#tree, steps));
     this.problems.push({ ...problem, position, path: showFieldPath(formatFieldPath(steps)) });
+  }
+}
+
+/** Where each member that is read is written, and each that is not known, by its path. */
+function originsIn(document: SourceDocument, tree: FieldTree): ReadonlyMap<string, WrittenOrigin> {
+  const origins = new Map<string, WrittenOrigin>();
+  const place = (steps: readonly Step[], offset: number): void => {
+    const path = formatFieldPath(steps);
+    origins.set(path, { position: document.positionAt(offset), path });
+  };
+  const walk = (node: SourceNode, at: FieldTree | undefined, steps: readonly Step[]): void => {
+    if (node.kind === 'list' && at?.kind === 'list') {
+      for (const [i, item] of node.items.entries()) {
+        place([...steps, i], item.offset);
+        walk(item, at.item, [...steps, i]);
+      }
+    }
+    if (node.kind !== 'map' || (at?.kind !== 'struct' && at?.kind !== 'map')) return;
+    for (const entry of lastOfEach(node, () => undefined)) {
+      if (steps.length === 0 && isHeader(entry)) continue;
+      place([...steps, entry.key], entryOffset(entry));
+      walk(entry.value, memberOf(at, entry.key), [...steps, entry.key]);
+    }
+  };
+  if (document.root !== null) walk(document.root, tree, []);
+  return origins;
+}
+
+/** Where the value at a path stands, or the nearest thing around it. */
+function nearestOffset({ root }: SourceDocument, tree: FieldTree, steps: readonly Step[]): number {
+  let offset = root?.offset ?? 0;
+  let node = root;
+  let at: FieldTree | undefined = tree;
+  for (const step of steps) {
+    const entry: SourceEntry | undefined = typeof step === 'string' ? entryOf(node, step) : undefined;
+    const child = childOf(node, step);
+    if (child === null || at === undefined || at.kind === 'leaf') break;
+    offset = entry === undefined ? child.offset : entryOffset(entry);
+    node = child;
+    at = memberOf(at, step);
+  }
+  return offset;
+}
+
+/** A scalar is where it is written, a mapping or list where its key is. */
+function entryOffset({ value, keyOffset }: SourceEntry): number {
+  return value.kind === 'scalar' && value.text !== '' ? value.offset : keyOffset;
+}
+
+function isHeader({ key }: SourceEntry): boolean {
+  return key === 'apiVersion' || key === 'kind';
+}
+
+function childOf(node: SourceNode | null, step: Step): SourceNode | null {
+  if (typeof step === 'string') return entryOf(node, step)?.value ?? null;
+  return node?.kind === 'list' ? (node.items[step] ?? null) : null;
+}
+
+function memberOf(tree: FieldTree | undefined, step: Step): FieldTree | undefined {
+  switch (tree?.kind) {
+    case 'struct':
+      return tree.fields.get(String(step));
+    case 'map':
+      return tree.value;
+    case 'list':
+      return tree.item;
+    default:
+      return undefined;
   }
 }
 

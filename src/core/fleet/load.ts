@@ -1,6 +1,6 @@
 import { readHeader } from '../config/document-header.ts';
 import { type FieldTree, fieldTreeOf } from '../config/field-tree.ts';
-import { sortProblems, type WrittenOrigin } from '../config/origins.ts';
+import { sortProblems } from '../config/origins.ts';
 import type { SourceLimits } from '../config/plain-source.ts';
 import { readDocument } from '../config/read-document.ts';
 import { entryOf, parseSource, type Source, type SourceDocument } from '../config/source.ts';
@@ -19,8 +19,6 @@ export interface LoadedFleet {
   readonly document: SourceDocument | null;
   /** In the order of the file. */
   readonly problems: readonly Problem[];
-  /** Where each value was written, by path: `hosts[0].ssh.user`. */
-  readonly origins: ReadonlyMap<string, WrittenOrigin>;
 }
 
 /** Ten thousand hosts of a few lines each. */
@@ -39,12 +37,12 @@ export const FLEET_LIMITS: SourceLimits = {
 export function loadFleet(text: string, file: string): LoadedFleet {
   const source = parseSource(text, file, FLEET_LIMITS);
   const { document, problems } = selectDocument(source, text, file);
-  if (document === null) return { file, fleet: {}, document: null, problems: sortProblems(problems), origins: new Map() };
+  if (document === null) return { file, fleet: {}, document: null, problems: sortProblems(problems) };
   const secrets = secretProblems(document);
   const read = readDocument(document, fleetSchema, { suggest, argumentMend });
   const isSecret = new Set(secrets.map(({ position }) => placeText(position)));
   const structure = read.problems.filter(({ position }) => !isSecret.has(placeText(position)));
-  return { file, fleet: read.value, document, origins: read.origins, problems: sortProblems([...problems, ...secrets, ...structure]) };
+  return { file, fleet: read.value, document, problems: sortProblems([...problems, ...secrets, ...structure]) };
 }
 
 function placeText(position: Position | undefined): string {
