@@ -76,7 +76,9 @@ function placeFailure(error: unknown, loaded: LoadedFleet, index: number): ReadI
 }
 
 function placeInImport({ document }: LoadedFleet, index: number, member: string): Place | undefined {
-  return document === null ? undefined : fileLayer('import', {}, document, ['imports', index]).place([member]);
+  if (document === null) return undefined;
+  const { position, path } = fileLayer('import', {}, document, ['imports', index]).place([member]);
+  return { position, path };
 }
 
 async function readImport(services: Services, { file }: LoadedFleet, { ansibleInventory, sshConfig }: FleetImport): Promise<ReadImport> {

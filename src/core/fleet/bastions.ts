@@ -17,9 +17,9 @@ const UNSAID: Way = { jumps: [], direct: false };
 
 /**
  * Looks up the hosts to go through: names of hosts of the fleet with what is said of them and their own way, else SSH destinations.
- * @param hosts settings of all hosts, bastions among them, by name
+ * @param hosts all hosts, bastions among them, by name
  */
-export function bastionWays(hosts: ReadonlyMap<string, HostSettings>, findings: Findings): (name: string) => Way {
+export function bastionWays(hosts: ReadonlyMap<string, { readonly settings: HostSettings }>, findings: Findings): (name: string) => Way {
   const known = new Map<string, Way>();
   const wayOf = (name: string, seen: readonly string[]): Way => {
     const found = known.get(name);
@@ -29,7 +29,7 @@ export function bastionWays(hosts: ReadonlyMap<string, HostSettings>, findings: 
     return way;
   };
   const jumpsOf = (name: string, seen: readonly string[]): Way => {
-    const bastion = hosts.get(name)?.bastion ?? null;
+    const bastion = hosts.get(name)?.settings.bastion ?? null;
     if (bastion === null) return UNSAID;
     if (bastion.text.trim().toLowerCase() === 'none') return DIRECT;
     const hops = bastion.text.split(',').map((hop) => hop.trim());
@@ -47,7 +47,7 @@ export function bastionWays(hosts: ReadonlyMap<string, HostSettings>, findings: 
       findings.addShared('bastion', bastion.place, () => bastionCycle([...through.slice(through.indexOf(hop)), hop]));
       return [];
     }
-    const { address, user, port, identityFiles, hostKeys } = host.ssh;
+    const { address, user, port, identityFiles, hostKeys } = host.settings.ssh;
     const own: ResolvedBastion = {
       name: hop,
       address,

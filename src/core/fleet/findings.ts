@@ -17,6 +17,10 @@ export class Findings {
   readonly #problems: Problem[] = [];
   readonly #shared = new Map<string, { readonly make: (others: number) => Problem; readonly place: Place; hosts: number }>();
 
+  get isEmpty(): boolean {
+    return this.#problems.length === 0 && this.#shared.size === 0;
+  }
+
   add(problem: Problem, place: Place): void {
     this.#problems.push(placed(problem, place));
   }

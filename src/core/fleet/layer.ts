@@ -1,5 +1,6 @@
 import { formatFieldPath, type Step } from '../config/field-path.ts';
 import { entryOf, type SourceDocument, type SourceNode, type SourceScalar } from '../config/source.ts';
+import type { Position } from '../errors.ts';
 import type { Place } from './findings.ts';
 import type { FleetLayer } from './schema.ts';
 import type { VariableText } from './scope.ts';
@@ -28,11 +29,31 @@ export function fileLayer(label: string, written: FleetLayer, document: SourceDo
     document,
     kubelet: written.kubeletConfiguration === undefined ? null : (entryOf(node, 'kubeletConfiguration')?.value ?? null),
     variables: new Map(texts.flatMap(({ key, value }) => (value.kind === 'scalar' ? [[key, value] as const] : []))),
-    place: (steps) => ({
-      position: document.positionAt(offsetOf(node, steps) ?? ownOffset(document, path)),
-      path: formatFieldPath([...path, ...steps]),
-    }),
+    place: (steps) => new FilePlace(document, node, path, steps),
   };
+}
+
+/** Worked out when it is asked for: of most places nobody ever hears. */
+class FilePlace implements Place {
+  readonly #document: SourceDocument;
+  readonly #node: SourceNode | null;
+  readonly #way: readonly Step[];
+  readonly #steps: readonly Step[];
+
+  constructor(document: SourceDocument, node: SourceNode | null, way: readonly Step[], steps: readonly Step[]) {
+    this.#document = document;
+    this.#node = node;
+    this.#way = way;
+    this.#steps = steps;
+  }
+
+  get position(): Position {
+    return this.#document.positionAt(offsetOf(this.#node, this.#steps) ?? ownOffset(this.#document, this.#way));
+  }
+
+  get path(): string {
+    return formatFieldPath([...this.#way, ...this.#steps]);
+  }
 }
 
 /** A layer of something that was imported: all of it is at one place. */

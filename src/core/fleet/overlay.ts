@@ -20,7 +20,7 @@ export function overlayMaker(layer: Layer): OverlayMaker {
   const { kubelet, document } = layer;
   if (kubelet?.kind !== 'map' || document === null) return { for: () => null };
   const root = withHeader(kubelet);
-  const place = (offset: number): Place => ({ ...layer.place(['kubeletConfiguration']), position: document.positionAt(offset) });
+  const place = (offset: number): Place => ({ path: layer.place(['kubeletConfiguration']).path, position: document.positionAt(offset) });
   const variables = [...variablesIn(kubelet)];
   const known = new Map<string, FleetOverlay>();
   const overlay = (node: SourceMap): FleetOverlay => ({ layer: layer.label, document: documentOf(document, node) });

@@ -20,7 +20,7 @@ import { type HostSettings, hostSettings } from './host-settings.ts';
 import { judgeVariableNames, variableValues } from './host-variables.ts';
 import { fileLayer, type Layer } from './layer.ts';
 import type { LoadedFleet } from './load.ts';
-import type { FleetCluster, FleetOrigin, ResolvedFleet, ResolvedHost } from './model.ts';
+import type { FleetCluster, FleetOrigin, HostRole, ResolvedBastion, ResolvedFleet, ResolvedHost } from './model.ts';
 import { type OverlayMaker, overlayMaker } from './overlay.ts';
 import type { FleetFile, FleetLayer } from './schema.ts';
 
@@ -61,7 +61,7 @@ function clusterOf({ cluster = {} }: FleetFile): FleetCluster {
 
 interface Hosts {
   readonly hosts: readonly ResolvedHost[];
-  readonly bastions: readonly ResolvedFleet['bastions'][number][];
+  readonly bastions: readonly ResolvedBastion[];
   readonly groups: readonly string[];
 }
 
@@ -75,53 +75,59 @@ function resolveHosts({ fleet, document, file }: LoadedFleet, imports: readonly 
   const baseline = fleet.baseline === undefined ? [] : [fileLayer('baseline', fleet.baseline, document as Document, ['baseline'])];
   const entries = hostEntries(fleet, document as Document, imports, findings);
   for (const layer of judgedLayers([...baseline, ...groups.values()], entries)) judgeVariableNames(layer, findings);
-  const layersOf = (entry: HostEntry): HostLayers => {
+  const prepared = new Map<string, PreparedHost>();
+  for (const entry of entries.values()) {
     const names = groupNames(entry.groups, { groups, importedGroups, findings });
-    return { groups: names, layers: [...baseline, ...names.flatMap((name) => groups.get(name) ?? []), ...entry.layers] };
-  };
-  const stacks = new Map([...entries].map(([name, entry]) => [name, layersOf(entry)]));
-  const settings = new Map([...entries].map(([name, entry]) => [name, hostSettings(entry, layersIn(stacks, name), findings)]));
-  const way = bastionWays(settings, findings);
+    const layers = [...baseline, ...names.flatMap((name) => groups.get(name) ?? []), ...entry.layers];
+    prepared.set(entry.name, { entry, groups: names, layers, settings: hostSettings(entry, layers, findings) });
+  }
+  const way = bastionWays(prepared, findings);
   const overlays = overlayMakers();
   const hosts: ResolvedHost[] = [];
-  const bastions: ResolvedFleet['bastions'][number][] = [];
-  for (const [name, entry] of entries) {
-    const own = settings.get(name) as HostSettings;
-    const { jumps, direct } = way(name);
-    const { role, ssh, nodeRegistration, declared } = own;
-    if (role === 'bastion') {
-      const { become: _, transport: __, connectTimeoutMs: ___, ...bastion } = ssh;
-      bastions.push({ name, ...bastion });
-      continue;
-    }
-    const stack = stacks.get(name) as HostLayers;
-    hosts.push({
-      name,
-      position: entry.place.position,
-      role,
-      groups: stack.groups,
-      ssh: { ...ssh, jumps, direct },
-      nodeRegistration,
-      declared,
-      overlays: stack.layers.flatMap((layer) => overlays(layer).for(own.scope) ?? []),
-      variables: () => variableValues(entry, stack.layers),
-      origins: () => originsOf(stack.layers),
-    });
+  const bastions: ResolvedBastion[] = [];
+  for (const host of prepared.values()) {
+    if (host.settings.role === 'bastion') bastions.push(asBastion(host));
+    else hosts.push(asHost(host, host.settings.role, way(host.entry.name), overlays));
   }
-  judgeTogether(hosts, { entries, settings, way, findings });
-  if (hosts.length === 0 && entries.size === bastions.length && findings.list().length === 0)
-    findings.add(noHosts(), { position: { file, line: 1, column: 1 }, path: '' });
+  judgeTogether(hosts, { prepared, way, findings });
+  if (entries.size === bastions.length && findings.isEmpty) findings.add(noHosts(), { position: { file, line: 1, column: 1 }, path: '' });
   return { hosts, bastions, groups: [...new Set([...groups.keys(), ...importedGroups])] };
 }
 
-interface HostLayers {
+/** A host with its layers, lowest first, and what they come to. */
+interface PreparedHost {
+  readonly entry: HostEntry;
   readonly groups: readonly string[];
-  /** Lowest first. */
   readonly layers: readonly Layer[];
+  readonly settings: HostSettings;
 }
 
-function layersIn(stacks: ReadonlyMap<string, HostLayers>, name: string): readonly Layer[] {
-  return stacks.get(name)?.layers ?? [];
+function asBastion({ entry: { name }, settings: { ssh } }: PreparedHost): ResolvedBastion {
+  const { become: _, transport: __, connectTimeoutMs: ___, ...bastion } = ssh;
+  return { name, ...bastion };
+}
+
+function asHost(
+  { entry, groups, layers, settings }: PreparedHost,
+  role: HostRole,
+  { jumps, direct }: Way,
+  overlays: (layer: Layer) => OverlayMaker,
+): ResolvedHost {
+  const { ssh, nodeRegistration, declared, scope } = settings;
+  return {
+    name: entry.name,
+    get position() {
+      return entry.place.position;
+    },
+    role,
+    groups,
+    ssh: { ...ssh, jumps, direct },
+    nodeRegistration,
+    declared,
+    overlays: layers.flatMap((layer) => overlays(layer).for(scope) ?? []),
+    variables: () => variableValues(entry, layers),
+    origins: () => originsOf(layers),
+  };
 }
 
 /** Layers of the file: those of hosts are shared by all hosts of a range. */
@@ -206,24 +212,22 @@ function groupNames(refs: readonly GroupRef[], { groups, importedGroups, finding
 }
 
 interface Together {
-  readonly entries: ReadonlyMap<string, HostEntry>;
-  readonly settings: ReadonlyMap<string, HostSettings>;
+  readonly prepared: ReadonlyMap<string, PreparedHost>;
   readonly way: (name: string) => Way;
   readonly findings: Findings;
 }
 
 /** What no two hosts may have in common: the way to them, the name and the IP of the node. */
-function judgeTogether(hosts: readonly ResolvedHost[], { entries, settings, way, findings }: Together): void {
-  const addresses = new Map<string, string>();
-  for (const [name, { ssh, placeOf }] of settings) {
-    const address = reached(ssh);
-    const key = [address, ...way(name).jumps.map(reached)].join(' ');
+function judgeTogether(hosts: readonly ResolvedHost[], { prepared, way, findings }: Together): void {
+  const addresses = new Map<string, HostEntry>();
+  for (const { entry, settings } of prepared.values()) {
+    const address = reached(settings.ssh);
+    const key = [address, ...way(entry.name).jumps.map(reached)].join(' ');
     const first = addresses.get(key);
-    if (first === undefined) addresses.set(key, name);
+    if (first === undefined) addresses.set(key, entry);
     else {
-      const place = entries.get(first)?.place;
-      const problem = duplicateAddress(address, { name, first, where: place === undefined ? '' : where(place) });
-      findings.addShared(`address ${name}`, placeOf('address'), () => problem);
+      const problem = duplicateAddress(address, { name: entry.name, first: first.name, where: where(first.place) });
+      findings.add(problem, settings.placeOf('address'));
     }
   }
   const taken = { nodeName: new Map<string, string>(), nodeIP: new Map<string, string>() };
@@ -235,17 +239,11 @@ function judgeTogether(hosts: readonly ResolvedHost[], { entries, settings, way,
     ] as const) {
       if (value === undefined) continue;
       const first = taken[what].get(value);
+      const { settings } = prepared.get(name) as PreparedHost;
       if (first === undefined) taken[what].set(value, name);
-      else
-        findings.addShared(`${what} ${value}`, settings.get(name)?.placeOf(what) ?? { position: positionOf(entries, name), path: '' }, () =>
-          duplicateNode(what, value, { name, first }),
-        );
+      else findings.addShared(`${what} ${value}`, settings.placeOf(what), () => duplicateNode(what, value, { name, first }));
     }
   }
-}
-
-function positionOf(entries: ReadonlyMap<string, HostEntry>, name: string) {
-  return (entries.get(name) as HostEntry).place.position;
 }
 
 /** Where a connection goes, in one spelling. */
