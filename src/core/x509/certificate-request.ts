@@ -1,11 +1,11 @@
 import { formatIp } from '../text/ip.ts';
-import { type DerElement, derElements, derOid, OCTET_STRING } from './der.ts';
+import { BOOLEAN, type DerElement, derElements, derOid, OCTET_STRING } from './der.ts';
 
 /** What a certificate signing request asks for. */
 export interface CertificateRequest {
   readonly commonNames: readonly string[];
   readonly organizations: readonly string[];
-  /** Other parts of the subject, by object identifier: a kubelet has none. */
+  /** Other parts of the subject, and of these two what is no plain text, by object identifier: a kubelet has none. */
   readonly otherSubject: readonly string[];
   readonly dnsNames: readonly string[];
   readonly ipAddresses: readonly string[];
@@ -19,24 +19,36 @@ const EXTENSION_REQUEST = '1.2.840.113549.1.9.14';
 const ALTERNATIVE_NAMES = '2.5.29.17';
 const ATTRIBUTES = 0xa0;
 
+/** Nothing but one block, the way it is encoded: of text with more in it, another reader might take another part. */
+const PEM =
+  /^-----BEGIN CERTIFICATE REQUEST-----\r?\n((?:[A-Za-z0-9+/]+\r?\n)*[A-Za-z0-9+/]+={0,2}\r?\n)-----END CERTIFICATE REQUEST-----\s*$/;
+
 /**
  * Takes a PKCS#10 request apart. Its signature is not looked at: the API server refuses one that was not made with the key in it.
+ *
+ * The signer reads the same text with a reader of its own. So that both see the same request, whatever allows more than one reading is refused here: text
+ * around the block, base64 with other characters in it, elements that are there twice or beyond those that belong there.
  * @param pem `CERTIFICATE REQUEST`
- * @returns null when it is none, or is damaged
- * @see RFC 2986; RFC 5280 section 4.2.1.6
+ * @returns null when it is none, is damaged or ambiguous
+ * @see RFC 2986; RFC 5280 section 4.2.1.6; RFC 7468 section 3
  */
 export function readCertificateRequest(pem: string): CertificateRequest | null {
-  const base64 = /-----BEGIN (?:NEW )?CERTIFICATE REQUEST-----([A-Za-z0-9+/=\s]+)-----END (?:NEW )?CERTIFICATE REQUEST-----/.exec(pem)?.[1];
+  const base64 = PEM.exec(pem)?.[1];
   if (base64 === undefined) return null;
   try {
-    const [request] = derElements(Buffer.from(base64, 'base64'));
-    const [info] = children(request);
-    const [, subject, , ...more] = children(info);
-    const attributes = more.find(({ tag }) => tag === ATTRIBUTES);
-    return { ...readSubject(subject), ...readNames(attributes === undefined ? [] : children(attributes)) };
+    const [request] = exactly(1, derElements(Buffer.from(base64, 'base64')));
+    const [info] = exactly(3, children(request));
+    const [, subject, , attributes] = exactly(4, children(info));
+    if (attributes?.tag !== ATTRIBUTES) throw new Error('there are no attributes');
+    return { ...readSubject(subject), ...readNames(children(attributes)) };
   } catch {
     return null;
   }
+}
+
+function exactly<T>(count: number, elements: readonly T[]): readonly T[] {
+  if (elements.length !== count) throw new Error(`${elements.length} elements in place of ${count}`);
+  return elements;
 }
 
 function children(element: DerElement | undefined): readonly DerElement[] {
@@ -47,40 +59,62 @@ function children(element: DerElement | undefined): readonly DerElement[] {
 function readSubject(subject: DerElement | undefined): Pick<CertificateRequest, 'commonNames' | 'organizations' | 'otherSubject'> {
   const parts = children(subject).flatMap((set) =>
     children(set).map((part) => {
-      const [oid, value] = children(part);
-      return { oid: derOid(oid?.bytes ?? new Uint8Array()), value: decodeText(value) };
+      const [oid, value] = exactly(2, children(part));
+      return { oid: derOid(oid?.bytes ?? new Uint8Array()), plain: value !== undefined && TEXTS.has(value.tag), value: decodeText(value) };
     }),
   );
-  const of = (oid: string): readonly string[] => parts.filter((part) => part.oid === oid).map(({ value }) => value);
+  const isNamed = ({ oid, plain }: (typeof parts)[number]): boolean => plain && (oid === COMMON_NAME || oid === ORGANIZATION);
+  const of = (oid: string): readonly string[] => parts.filter((part) => isNamed(part) && part.oid === oid).map(({ value }) => value);
   return {
     commonNames: of(COMMON_NAME),
     organizations: of(ORGANIZATION),
-    otherSubject: parts.filter(({ oid }) => oid !== COMMON_NAME && oid !== ORGANIZATION).map(({ oid }) => oid),
+    otherSubject: parts.filter((part) => !isNamed(part)).map(({ oid }) => oid),
   };
 }
 
 function readNames(attributes: readonly DerElement[]): Pick<CertificateRequest, 'dnsNames' | 'ipAddresses' | 'otherNames'> {
-  const names = attributes.filter((attribute) => derOid(children(attribute)[0]?.bytes ?? new Uint8Array()) === EXTENSION_REQUEST);
-  const extensions = names.flatMap((attribute) => children(children(attribute)[1]).flatMap(children));
-  const alternatives = extensions.filter((extension) => derOid(children(extension)[0]?.bytes ?? new Uint8Array()) === ALTERNATIVE_NAMES);
-  const found = alternatives.flatMap((extension) => {
-    const value = children(extension).findLast(({ tag }) => tag === OCTET_STRING);
-    return children(derElements(value?.bytes ?? new Uint8Array())[0]);
-  });
+  const requested = attributes.map((attribute) => exactly(2, children(attribute))).filter(([oid]) => isOid(oid, EXTENSION_REQUEST));
+  const extensions = requested.flatMap(([, values]) => children(exactly(1, children(values))[0]).map(readExtension));
+  const [alternatives, another] = extensions.filter(({ oid }) => isOid(oid, ALTERNATIVE_NAMES));
+  if (requested.length > 1 || another !== undefined) throw new Error('the names are there twice');
+  const found = alternatives === undefined ? [] : children(exactly(1, children(alternatives.value))[0]);
   const dnsNames: string[] = [];
   const ipAddresses: string[] = [];
   const otherNames: string[] = [];
   for (const name of found) {
-    const kind = name.tag & 0x1f;
-    const address = kind === 7 ? readAddress(name.bytes) : null;
-    if (kind === 2) dnsNames.push(decodeText(name));
+    const address = name.tag === IP_ADDRESS ? readAddress(name.bytes) : null;
+    if (name.tag === DNS_NAME) dnsNames.push(decodeText(name));
     else if (address !== null) ipAddresses.push(address);
-    else otherNames.push(`${KINDS[kind] ?? kind}:${kind === 1 || kind === 6 ? decodeText(name) : Buffer.from(name.bytes).toString('hex')}`);
+    else otherNames.push(nameOfOtherKind(name));
   }
   return { dnsNames, ipAddresses, otherNames };
 }
 
+interface Extension {
+  readonly oid: DerElement;
+  readonly value: DerElement;
+}
+
+/** `SEQUENCE { extnID, critical BOOLEAN DEFAULT FALSE, extnValue OCTET STRING }` */
+function readExtension(element: DerElement): Extension {
+  const [oid, ...rest] = children(element);
+  const [value] = exactly(1, rest[0]?.tag === BOOLEAN ? rest.slice(1) : rest);
+  if (oid === undefined || value?.tag !== OCTET_STRING) throw new Error('this is no extension');
+  return { oid, value };
+}
+
+function isOid(element: DerElement | undefined, oid: string): boolean {
+  return element !== undefined && derOid(element.bytes) === oid;
+}
+
+const DNS_NAME = 0x82;
+const IP_ADDRESS = 0x87;
 const KINDS: Readonly<Record<number, string>> = { 0: 'other', 1: 'email', 4: 'directory', 6: 'URI', 7: 'IP', 8: 'OID' };
+
+function nameOfOtherKind({ tag, bytes }: DerElement): string {
+  const kind = tag & 0x1f;
+  return `${KINDS[kind] ?? kind}:${kind === 1 || kind === 6 ? new TextDecoder().decode(bytes) : Buffer.from(bytes).toString('hex')}`;
+}
 
 function readAddress(bytes: Uint8Array): string | null {
   if (bytes.length !== 4 && bytes.length !== 16) return null;
@@ -89,6 +123,8 @@ function readAddress(bytes: Uint8Array): string | null {
 }
 
 /** UTF8String, PrintableString, IA5String: what Kubernetes writes. */
+const TEXTS: ReadonlySet<number> = new Set([0x0c, 0x13, 0x16]);
+
 function decodeText(element: DerElement | undefined): string {
   return new TextDecoder().decode(element?.bytes ?? new Uint8Array());
 }

@@ -7,6 +7,7 @@ export interface DerElement {
   readonly whole: Uint8Array;
 }
 
+export const BOOLEAN = 0x01;
 export const OCTET_STRING = 0x04;
 
 /**

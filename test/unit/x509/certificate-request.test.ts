@@ -3,6 +3,21 @@ import { describe, expect, it } from 'vitest';
 import { readCertificateRequest } from '../../../src/core/x509/certificate-request.ts';
 import { createCertificateRequest, parseCertificateRequest } from '../../../src/lab/api-server/pki.ts';
 
+const SUBJECT = { commonName: 'system:node:w1', organizations: ['system:nodes'] };
+const NAME = der(0x30);
+const KEY = der(0x30);
+const SAN = der(0x06, Buffer.from('551d11', 'hex'));
+const REQUESTED = der(0x06, Buffer.from('2a864886f70d01090e', 'hex'));
+
+function der(tag: number, ...parts: readonly Buffer[]): Buffer {
+  const content = Buffer.concat(parts);
+  return Buffer.concat([Buffer.of(tag, content.length), content]);
+}
+
+function pemOf(bytes: Buffer): string {
+  return `-----BEGIN CERTIFICATE REQUEST-----\n${bytes.toString('base64')}\n-----END CERTIFICATE REQUEST-----\n`;
+}
+
 describe('readCertificateRequest', () => {
   it.each([
     [{ commonName: 'system:node:w1', organizations: ['system:nodes'] }, []],
@@ -33,6 +48,51 @@ describe('readCertificateRequest', () => {
     expect(readCertificateRequest(requestPem.replaceAll('REQUEST', ''))).toBeNull();
     const lines = requestPem.split('\n');
     expect(readCertificateRequest([lines[0], lines[1], lines.at(-2)].join('\n'))).toBeNull();
+  });
+
+  describe('refuses what its signer could read in another way', () => {
+    const DECOY = createCertificateRequest(SUBJECT, ['w1']);
+    const HIDDEN = createCertificateRequest(SUBJECT, ['kubernetes.default.svc']);
+
+    it.each([
+      ['a block that does not begin its line, before another', (decoy: string, hidden: string) => ` ${decoy}${hidden}`],
+      ['two blocks', (decoy: string, hidden: string) => `${decoy}${hidden}`],
+      ['text before the block', (decoy: string) => `text\n${decoy}`],
+      ['text after the block', (decoy: string) => `${decoy}text\n`],
+      ['a block of another kind before', (decoy: string) => `-----BEGIN X-----\n-----END X-----\n${decoy}`],
+      ['a character that is no base64', (decoy: string) => decoy.replace('\n', '\n!')],
+      ['an end inside', (decoy: string) => decoy.replace(/\n(.{8})/, '\n$1==')],
+      ['a header', (decoy: string) => decoy.replace('\n', '\nA: b\n\n')],
+      [
+        'a name of the block that the API server does not take',
+        (decoy: string) => decoy.replaceAll('CERTIFICATE REQ', 'NEW CERTIFICATE REQ'),
+      ],
+    ])('%s', async (_what, change) => {
+      const [{ requestPem: decoy }, { requestPem: hidden }] = await Promise.all([DECOY, HIDDEN]);
+      expect(readCertificateRequest(decoy)?.dnsNames).toEqual(['w1']);
+      expect(readCertificateRequest(change(decoy, hidden))).toBeNull();
+    });
+
+    const value = (name: string) => der(0x04, der(0x30, der(0x82, Buffer.from(name))));
+    const extension = (...values: readonly Buffer[]) => der(0x30, SAN, ...values);
+    const request = (...attributes: readonly Buffer[]) =>
+      pemOf(der(0x30, der(0x30, der(0x02, Buffer.of(0)), NAME, KEY, der(0xa0, ...attributes)), KEY, KEY));
+    const asked = (...extensions: readonly Buffer[]) => der(0x30, REQUESTED, der(0x31, der(0x30, ...extensions)));
+
+    it.each([
+      ['one value after another', request(asked(extension(value('kubernetes.default.svc'), value('w1'))))],
+      ['the extension twice', request(asked(extension(value('kubernetes.default.svc')), extension(value('w1'))))],
+      ['the attribute twice', request(asked(extension(value('kubernetes.default.svc'))), asked(extension(value('w1'))))],
+      [
+        'a second value of the attribute',
+        request(der(0x30, REQUESTED, der(0x31, der(0x30, extension(value('a'))), der(0x30, extension(value('w1')))))),
+      ],
+      ['something behind the attribute', request(der(0x30, REQUESTED, der(0x31, der(0x30, extension(value('w1')))), KEY))],
+    ])('%s', (_what, pem) => {
+      expect(readCertificateRequest(request(asked(extension(value('w1')))))?.dnsNames).toEqual(['w1']);
+      expect(readCertificateRequest(request(asked(extension(der(0x01, Buffer.of(255)), value('w1')))))?.dnsNames).toEqual(['w1']);
+      expect(readCertificateRequest(pem)).toBeNull();
+    });
   });
 
   it('never throws, whatever the bytes are', () => {
