@@ -4,6 +4,7 @@ import { systemClock } from './adapters/clock-system.ts';
 import { listFiles, localInput, makeTemporaryDirectory, removeTemporaryDirectory, writeLocalFile } from './adapters/input-local.ts';
 import { jsonReporter } from './adapters/reporter-json.ts';
 import { textReporter } from './adapters/reporter-text.ts';
+import { withStatusLine } from './adapters/status-line.ts';
 import { thisProcess } from './adapters/this-process.ts';
 import { revealText } from './core/text/secret.ts';
 import type { Host } from './ports/host.ts';
@@ -17,18 +18,19 @@ export interface Environment {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean };
   readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean };
-  readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean };
+  readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
   readonly signal: AbortSignal;
 }
 
 /** Options to adapters. What is heavy (SSH, the Kubernetes client) is loaded when it is used. */
 export function createServices(environment: Environment): Services {
   const { env, stdin, stdout, stderr, signal } = environment;
-  const output: Output = {
+  const plain: Output = {
     stdout: (text) => void stdout.write(text),
     stderr: (text) => void stderr.write(text),
     colour: stdout.isTTY === true && stderr.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb',
   };
+  const output = stderr.isTTY === true && env.TERM !== 'dumb' ? withStatusLine(plain, () => stderr.columns ?? 80) : plain;
   const ssh = sshAccess(env, output.stderr);
   return {
     env,
@@ -53,6 +55,7 @@ export function createServices(environment: Environment): Services {
     reporter: ({ format, verbosity }) =>
       format === 'json' ? jsonReporter(output, systemClock, verbosity) : textReporter(output, verbosity),
     connectHost: (target) => connectHost(target, ssh),
+    runJournals: async () => (await import('./adapters/run-journals.ts')).localRunJournals(env),
     openHostKeys: (options) => ssh.hostKeys(options),
     readSshConfig: async (configFile) =>
       (await (await import('./adapters/ssh-config.ts')).loadSshConfig({ variables: env, configFile: resolve(configFile) })).files,

@@ -1,39 +1,81 @@
-import { AppError, type ExitCode } from '../core/errors.ts';
-import { runFleet } from '../engine/fleet.ts';
-import { hostBlocks } from '../engine/host-blocks.ts';
+import { AppError, type ExitCode, isAppError, usageError } from '../core/errors.ts';
+import { hostsToRetry } from '../core/fleet/journal.ts';
+import { type FleetResult, type FleetRules, runFleet } from '../engine/fleet.ts';
+import type { RunJournal, RunJournals } from '../ports/run-journals.ts';
 import type { Services } from '../ports/services.ts';
 import { type FleetAccess, openFleetCluster } from './fleet-cluster.ts';
-import { fleetMembers } from './fleet-members.ts';
-import { exitOf, summaryLine } from './fleet-report.ts';
+import { type FleetTask, fleetMembers } from './fleet-members.ts';
+import { countByStatus, exitOf, summaryLine } from './fleet-report.ts';
 import { readRules } from './fleet-rules.ts';
 import { type FleetTasks, readTasks } from './fleet-tasks.ts';
+import { watchFleet } from './fleet-watch.ts';
 import type { CommandOptions } from './program.ts';
-import { verbosityOf } from './read-options.ts';
+import { flagText } from './read-options.ts';
 
 /** `fleet apply [PLAN]`, `apply [PLAN]`. */
 export async function runFleetApply(services: Services, args: readonly string[], given: CommandOptions): Promise<ExitCode> {
-  const reporter = services.reporter({ verbosity: verbosityOf(given), format: 'text' });
   const work = await readTasks(services, args[0], given);
-  const { tasks, cluster, file, directory, options } = work;
+  const { subject, options } = work;
+  const journals = await services.runJournals();
+  const tasks = await tasksToDo(work, journals, options);
   const rules = readRules(options, { total: tasks.length, dryRun: false });
   if (tasks.length === 0) {
-    services.output.stdout('Nothing to do.\n');
+    if (flagText(options, 'output') !== 'json') services.output.stdout('Nothing to do.\n');
     return 0;
   }
+  const started = services.clock.now();
+  const journal = await journals.begin(started);
+  try {
+    const hosts = tasks.map(({ host }) => host.name);
+    await journal.write({ event: 'run-started', time: started.toISOString(), command: 'apply', subject, hosts });
+    const result = await applyTasks(services, { ...work, tasks }, { journal, rules });
+    const exitCode = exitCodeOf(() => exitOf(services, result, 0));
+    await journal.write({ event: 'run-ended', time: services.clock.now().toISOString(), exitCode });
+    return exitOf(services, result, 0);
+  } finally {
+    await journal.close();
+  }
+}
+
+async function applyTasks(
+  services: Services,
+  work: FleetTasks,
+  { journal, rules }: { readonly journal: RunJournal; readonly rules: FleetRules },
+): Promise<FleetResult> {
+  const { tasks, cluster, file, directory, options } = work;
+  const watch = watchFleet(services, options, { journal, events: true });
+  const { reporter } = watch;
   const access = await openFleetCluster(services, options, { cluster, file, dryRun: false, reporter });
   try {
     requireSameServer(work, access);
     const members = await fleetMembers(services, options, { tasks, directory, access, dryRun: false });
-    const blocks = hostBlocks(reporter);
-    const result = await runFleet(members, rules, {
-      signal: services.signal,
-      reporterOf: blocks.of,
-      ended: async ({ host }) => blocks.flush(host),
-    });
-    services.output.stdout(`${summaryLine(result.outcomes)}\n`);
-    return exitOf(services, result, 0);
+    const result = await runFleet(members, rules, watch.ports);
+    watch.close();
+    const message = summaryLine(result.outcomes);
+    if (watch.asEvents) reporter.report({ level: 'info', code: 'RUN_ENDED', message, data: { ...countByStatus(result.outcomes) } });
+    else services.output.stdout(`${message}\n`);
+    return result;
   } finally {
+    watch.close();
     await access.close();
+  }
+}
+
+/** All hosts, or with `--retry failed` those that the last run left as they should not be. */
+async function tasksToDo({ tasks, subject }: FleetTasks, journals: RunJournals, options: CommandOptions): Promise<readonly FleetTask[]> {
+  if (flagText(options, 'retry') === undefined) return tasks;
+  const last = await journals.latest(subject);
+  if (last === null) throw usageError('--retry failed: there was no run that could be taken up', 'Leave it out');
+  const names = new Set(hostsToRetry(last));
+  return tasks.filter(({ host }) => names.has(host.name));
+}
+
+function exitCodeOf(exit: () => ExitCode): ExitCode {
+  try {
+    return exit();
+  } catch (error) {
+    if (isAppError(error)) return error.exitCode;
+    throw error;
   }
 }
 

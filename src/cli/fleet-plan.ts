@@ -3,20 +3,21 @@ import type { FleetCluster, ResolvedFleet } from '../core/fleet/model.ts';
 import { type PlanContext, type PlanOutcome, type SavedPlan, savePlan } from '../core/fleet/saved-plan.ts';
 import { selectHosts } from '../core/fleet/select.ts';
 import { type HostOutcome, runFleet } from '../engine/fleet.ts';
-import { hostBlocks } from '../engine/host-blocks.ts';
 import type { Services } from '../ports/services.ts';
 import { type FleetAccess, openFleetCluster } from './fleet-cluster.ts';
 import { fleetMembers } from './fleet-members.ts';
 import { exitOf, planLines, problemsOf, summaryLine } from './fleet-report.ts';
 import { readRules } from './fleet-rules.ts';
+import { watchFleet } from './fleet-watch.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
 import type { CommandOptions } from './program.ts';
-import { flagList, flagText, verbosityOf } from './read-options.ts';
+import { flagList, flagText } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
 /** `fleet plan`, `plan`. */
 export async function runFleetPlan(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
+  const watch = watchFleet(services, options, {});
+  const { reporter } = watch;
   const fleet = await readFleet(services, options);
   for (const warning of fleet.warnings) services.output.stderr(`warning: ${formatProblem(warning)}\n`);
   const hosts = selectHosts(fleet.hosts, { limit: flagList(options, 'limit'), groups: flagList(options, 'group') });
@@ -25,12 +26,8 @@ export async function runFleetPlan(services: Services, _args: readonly string[],
   try {
     const tasks = hosts.map((host) => ({ host }));
     const members = await fleetMembers(services, options, { tasks, directory: directoryOf(fleet.file), access, dryRun: true });
-    const blocks = hostBlocks(reporter);
-    const result = await runFleet(members, rules, {
-      signal: services.signal,
-      reporterOf: blocks.of,
-      ended: async ({ host }) => blocks.flush(host),
-    });
+    const result = await runFleet(members, rules, watch.ports);
+    watch.close();
     const plan = savePlan(
       contextOf(options, fleet, access),
       hosts.map((host, i) => [host, outcomeOf(result.outcomes[i] as HostOutcome)] as const),
@@ -50,6 +47,7 @@ export async function runFleetPlan(services: Services, _args: readonly string[],
     const pending = result.outcomes.some(({ status }) => status === 'pending');
     return exitOf(services, result, pending && options.exitCode === true ? 6 : 0);
   } finally {
+    watch.close();
     await access.close();
   }
 }

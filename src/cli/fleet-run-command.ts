@@ -1,5 +1,13 @@
-import type { Command } from 'commander';
-import { addClusterOptions, addFleetFileOption, addSshOptions, collectList, outputOption, parseCount } from './options.ts';
+import { type Command, Option } from 'commander';
+import {
+  addClusterOptions,
+  addFleetFileOption,
+  addFleetSelectionOptions,
+  addSshOptions,
+  collectList,
+  outputOption,
+  parseCount,
+} from './options.ts';
 import type { On, Run } from './program.ts';
 import { addConfirmOptions } from './writing-options.ts';
 
@@ -33,7 +41,8 @@ export function defineApply(apply: Command, on: On): void {
     .option('--canary <hosts>', 'so many hosts (or a share, 5%) are changed first and must be well before any other (0: none)', '1')
     .option('--serial <hosts>', 'so many hosts (or a share, 20%) at most are being changed at a time')
     .option('--max-fail <hosts>', 'more failed hosts (or a share) than this stop the rest')
-    .addOption(outputOption(['text', 'json']));
+    .addOption(new Option('--retry <hosts>', 'only the hosts the last run left undone: failed, not reached, not begun').choices(['failed']))
+    .addOption(new Option('-o, --output <format>', 'json: one event a line').choices(['text', 'json']).default('text'));
   on(apply, async (): Promise<Run> => (await import('./fleet-apply.ts')).runFleetApply);
   apply.addHelpText('after', APPLY_EXAMPLES);
 }
@@ -41,10 +50,12 @@ export function defineApply(apply: Command, on: On): void {
 /** Which hosts, and how they and the cluster are reached. */
 export function addFleetHostOptions(command: Command): Command {
   return addSshOptions(
-    addFleetFileOption(command)
-      .option('--limit <hosts>', 'only these hosts: names with * and ?, or groups; ! in front leaves out (repeatable)', collectList)
-      .option('--group <groups>', 'only hosts in one of these groups (repeatable)', collectList)
-      .option('--parallel <hosts>', 'hosts that are worked on at a time', parseCount, 50),
+    addFleetSelectionOptions(addFleetFileOption(command)).option(
+      '--parallel <hosts>',
+      'hosts that are worked on at a time',
+      parseCount,
+      50,
+    ),
   );
 }
 

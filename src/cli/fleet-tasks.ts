@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { formatProblem, usageError } from '../core/errors.ts';
 import type { FleetCluster } from '../core/fleet/model.ts';
 import { hostsToApply, readPlan } from '../core/fleet/saved-plan.ts';
@@ -15,6 +16,8 @@ export interface FleetTasks {
   /** Relative paths count from its directory. */
   readonly file: string;
   readonly directory: string;
+  /** What the run is about, for its journal: the fleet file, or the plan. */
+  readonly subject: string;
   /** The API server a saved plan was made with. */
   readonly server: string | null;
   /** Those of the plan in place of the command line's. */
@@ -48,6 +51,7 @@ export async function readTasks(services: Services, planFile: string | undefined
       cluster,
       file: `${fleet.directory}/fleet`,
       directory: fleet.directory,
+      subject: plan.id,
       server,
       options: { ...options, takeOver, ignorePreflightErrors },
     };
@@ -55,5 +59,13 @@ export async function readTasks(services: Services, planFile: string | undefined
   const fleet = await readFleet(services, options);
   for (const warning of fleet.warnings) services.output.stderr(`warning: ${formatProblem(warning)}\n`);
   const tasks = selectHosts(fleet.hosts, selection).map((host) => ({ host }));
-  return { tasks, cluster: fleet.cluster, file: fleet.file, directory: directoryOf(fleet.file), server: null, options };
+  return {
+    tasks,
+    cluster: fleet.cluster,
+    file: fleet.file,
+    directory: directoryOf(fleet.file),
+    subject: fleet.file === '-' ? '-' : resolve(fleet.file),
+    server: null,
+    options,
+  };
 }

@@ -6,6 +6,7 @@ import type { Cluster } from './cluster.ts';
 import type { Host } from './host.ts';
 import type { HostKeys } from './host-keys.ts';
 import type { Reporter } from './reporter.ts';
+import type { RunJournals } from './run-journals.ts';
 import type { Web } from './web.ts';
 
 /** Where results and progress go. Results (plans, rendered files, tables) on stdout, everything else on stderr. */
@@ -14,6 +15,8 @@ export interface Output {
   stderr(text: string): void;
   /** Colour is wanted: a terminal, and NO_COLOR is not set. */
   readonly colour: boolean;
+  /** Shows how far things are in a line at the bottom, null takes it away. Absent: there is no terminal. */
+  readonly status?: (line: string | null) => void;
 }
 
 /** A file below a directory; `path` is relative to it, with `/`. */
@@ -113,6 +116,8 @@ export interface Services {
   templates(): Promise<ReadonlyMap<string, string>>;
   reporter(options: { readonly verbosity: number; readonly format: 'text' | 'json' }): Reporter;
   connectHost(target: HostTarget): Promise<Host>;
+  /** What is kept of runs over fleets. */
+  runJournals(): Promise<RunJournals>;
   /** Looks at the keys of hosts and makes them known. */
   openHostKeys(ssh: SshOptions): Promise<HostKeys>;
   /** An OpenSSH client configuration with all it includes; nothing of it is worked out. */

@@ -1,10 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { interrupted } from '../../src/core/errors.ts';
 import { startLab } from '../../src/lab/lab.ts';
 import type { Lab } from '../../src/ports/services.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
+import { untilTrue } from '../support/until-true.ts';
 
 const CONFIG = 'var/lib/kubelet/config.yaml';
 const NOBODY = '127.0.0.1';
@@ -148,6 +150,67 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     expect(stdout).toBe('4 hosts: 3 changed, 1 not reached.\n');
     expect(stderr.trim().split('\n').at(-1)).toMatch(/^dead: .* \[HOST_UNREACHABLE\]$/);
     for (const host of [2, 3, 4]) expect(config(host)).toContain('podPidsLimit: 1000\n');
+  });
+
+  it('takes up what an earlier run left undone', async () => {
+    fleet(`  - {name: dead, address: ${NOBODY}, ssh: {port: 1}}\nbaseline: {kubeletConfiguration: {podPidsLimit: 1001}}\n`);
+    expect((await apply('--limit', '!node2')).code).toBe(4);
+    const retried = await apply('--retry', 'failed');
+    expect(retried.code).toBe(1);
+    expect(retried.stdout).toBe('1 host: 1 not reached.\n');
+    fleet('baseline: {kubeletConfiguration: {podPidsLimit: 1001}}\n');
+    expect(await apply('--retry', 'failed')).toMatchObject({ code: 0, stdout: 'Nothing to do.\n' });
+    expect((await apply()).stdout).toBe('3 hosts: 1 changed, 2 as they should be.\n');
+    const runs = join(directory, 'state', 'kubeletadm', 'runs');
+    const journals = readdirSync(runs).toSorted();
+    const last = readFileSync(join(runs, journals.at(-1) ?? ''), 'utf8')
+      .trim()
+      .split('\n');
+    const events = last.map((line) => JSON.parse(line) as { event: string; host?: string; status?: string });
+    expect(events.map(({ event, host, status }) => [event, host, status].filter(Boolean).join(' ')).toSorted()).toEqual([
+      'host-began node2',
+      'host-ended node2 changed',
+      'host-ended node3 unchanged',
+      'host-ended node4 unchanged',
+      'run-ended',
+      'run-started',
+    ]);
+    expect(journals.every((name) => (statSync(join(runs, name)).mode & 0o777) === 0o600)).toBe(true);
+  });
+
+  it('goes on where an interrupted run ended', async () => {
+    fleet('baseline: {kubeletConfiguration: {podPidsLimit: 1002}}\n');
+    const interruption = new AbortController();
+    const journal = join(directory, 'state');
+    const argv = ['apply', '-f', join(directory, 'fleet.yaml'), '--ssh-config', lab.sshConfig, '--serial', '1', '--canary', '0'];
+    const before = starts();
+    const running = runCommand(argv, { env: { XDG_STATE_HOME: journal }, signal: interruption.signal });
+    await untilTrue(() => starts().some((count, i) => count > (before[i] ?? 0)));
+    interruption.abort(interrupted('SIGINT'));
+    const { code, stdout, stderr } = await running;
+    expect(code, stderr).toBe(130);
+    expect(stdout).toBe('3 hosts: 1 changed, 2 not begun.\n');
+    expect(stderr).toMatch(/bringing to an end what is under way on node\d; another interruption ends at once \[INTERRUPTED\]/);
+    expect((await apply('--retry', 'failed')).stdout).toBe('2 hosts: 2 changed.\n');
+    expect((await plan('--exit-code')).code).toBe(0);
+  });
+
+  it('tells events, one a line, each with its host', async () => {
+    fleet('baseline: {kubeletConfiguration: {podPidsLimit: 1003}}\n');
+    const { code, stdout } = await apply('-o', 'json');
+    expect(code).toBe(0);
+    const events = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { code: string; host?: string; message: string; data?: object });
+    expect(
+      events
+        .filter((event) => event.code === 'HOST_ENDED')
+        .map(({ host, message }) => `${host} ${message}`)
+        .toSorted(),
+    ).toEqual(['node2 changed', 'node3 changed', 'node4 changed']);
+    expect(events.at(-1)).toMatchObject({ code: 'RUN_ENDED', data: { changed: 3 } });
+    expect(events.filter((event) => event.code === 'CHANGE_DONE').every(({ host }) => host !== undefined)).toBe(true);
   });
 
   it('stops when the canary goes back to what worked', async () => {

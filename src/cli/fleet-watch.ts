@@ -1,0 +1,94 @@
+import { onAbort } from '../core/abort.ts';
+import { formatProblem } from '../core/errors.ts';
+import type { FleetPorts, FleetProgress } from '../engine/fleet.ts';
+import { hostBlocks } from '../engine/host-blocks.ts';
+import type { ReportEvent, Reporter } from '../ports/reporter.ts';
+import type { RunJournal } from '../ports/run-journals.ts';
+import type { Services } from '../ports/services.ts';
+import { namesText, problemsOf } from './fleet-report.ts';
+import type { CommandOptions } from './program.ts';
+import { flagText, verbosityOf } from './read-options.ts';
+
+/** Who watches a run: the terminal, a reader of events, the journal. */
+export interface FleetWatch {
+  readonly ports: FleetPorts;
+  /** What is said beside the hosts. */
+  readonly reporter: Reporter;
+  /** Results are events (`-o json` of a command that changes hosts): nothing else goes to standard output. */
+  readonly asEvents: boolean;
+  close(): void;
+}
+
+/**
+ * Watches a run over a fleet. As text each host is told when it is done, so that hosts are never mixed up; on a terminal a line at the bottom says how far the run is.
+ * Events are told as they come, each with its host.
+ * @param journal where hosts are written down before they begin and when they end
+ */
+export function watchFleet(
+  services: Services,
+  options: CommandOptions,
+  { journal = null, events = false }: { readonly journal?: RunJournal | null; readonly events?: boolean },
+): FleetWatch {
+  const { clock, output, signal } = services;
+  const asEvents = events && flagText(options, 'output') === 'json';
+  const verbosity = verbosityOf(options);
+  const reporter = asEvents ? eventReporter(services, verbosity) : services.reporter({ verbosity, format: 'text' });
+  const blocks = hostBlocks(reporter);
+  const time = (): string => clock.now().toISOString();
+  let changing: readonly string[] = [];
+  const forget = onAbort(signal, () => {
+    const hosts = changing.length === 0 ? 'no host is under way' : `bringing to an end what is under way on ${namesText(changing)}`;
+    reporter.report({ level: 'warning', code: 'INTERRUPTED', message: `${hosts}; another interruption ends at once` });
+  });
+  return {
+    reporter,
+    asEvents,
+    ports: {
+      signal,
+      reporterOf: asEvents ? () => reporter : blocks.of,
+      begins: async (host) => journal?.write({ event: 'host-began', time: time(), host }),
+      ended: async (outcome) => {
+        const { host, status } = outcome;
+        blocks.flush(host);
+        const problems = problemsOf([outcome]).map(formatProblem);
+        const data = { status, ...(problems.length === 0 ? {} : { problems }) };
+        if (asEvents)
+          reporter.report({ level: outcome.error === null ? 'info' : 'error', code: 'HOST_ENDED', host, message: status, data });
+        await journal?.write({ event: 'host-ended', time: time(), host, ...data });
+      },
+      progress: (progress) => {
+        changing = progress.changing;
+        output.status?.(progressLine(progress));
+      },
+    },
+    close: () => {
+      forget();
+      output.status?.(null);
+    },
+  };
+}
+
+/** One JSON object a line on standard output. */
+function eventReporter({ clock, output }: Services, verbosity: number): Reporter {
+  return {
+    report: ({ verbosity: wanted, ...event }: ReportEvent) => {
+      if ((wanted ?? (event.level === 'debug' ? 2 : 0)) > verbosity) return;
+      output.stdout(`${JSON.stringify({ time: clock.now().toISOString(), ...event })}\n`);
+    },
+  };
+}
+
+/** `12/50 hosts · changing edge-003, edge-004 · looking at 6 · 2 wait · 1 failed`. */
+function progressLine({ total, looking, waiting, changing, ended }: FleetProgress): string {
+  const done = Object.values(ended).reduce((sum, count) => sum + count, 0);
+  const bad = (ended.failed ?? 0) + (ended.reverted ?? 0) + (ended.refused ?? 0);
+  const parts = [
+    `${done}/${total} hosts`,
+    changing.length === 0 ? '' : `changing ${namesText(changing.slice(0, 8))}${changing.length > 8 ? ', …' : ''}`,
+    looking.length === 0 ? '' : `looking at ${looking.length <= 3 ? namesText(looking) : looking.length}`,
+    waiting === 0 ? '' : `${waiting} wait`,
+    bad === 0 ? '' : `${bad} failed`,
+    ended.unreachable ? `${ended.unreachable} not reached` : '',
+  ];
+  return parts.filter(Boolean).join(' · ');
+}
