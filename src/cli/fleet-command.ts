@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { defineFleetRun } from './fleet-run-command.ts';
-import { addFleetFileOption, addSshOptions, outputOption } from './options.ts';
+import { addFleetHostOptions, defineFleetRun } from './fleet-run-command.ts';
+import { addFleetFileOption, addFleetSelectionOptions, outputOption } from './options.ts';
 import type { On, Run } from './program.ts';
 
 /** `fleet`: many hosts by one file. */
@@ -28,7 +28,9 @@ function initCommand(fleet: Command, on: On): void {
 }
 
 function inventoryCommand(fleet: Command, on: On): void {
-  const inventory = addFleetFileOption(fleet.command('inventory').description('Print what a fleet file comes to, host by host'))
+  const inventory = addFleetSelectionOptions(
+    addFleetFileOption(fleet.command('inventory').description('Print what a fleet file comes to, host by host')),
+  )
     .option('--host <name>', 'one host, with the line that each of its settings comes from')
     .addOption(outputOption(['table', 'json', 'yaml']));
   on(inventory, async (): Promise<Run> => (await import('./fleet-inventory.ts')).runFleetInventory);
@@ -45,10 +47,9 @@ function validateCommand(fleet: Command, on: On): void {
 }
 
 function trustCommand(fleet: Command, on: On): void {
-  const trust = addSshOptions(
-    addFleetFileOption(fleet.command('trust').description('Show the host keys of hosts that are not known yet, and record them')),
+  const trust = addFleetHostOptions(
+    fleet.command('trust').description('Show the host keys of hosts that are not known yet, and record them'),
   )
-    .option('--host <name...>', 'only these hosts of the file')
     .option('-y, --yes', 'record them without asking')
     .option('--dry-run', 'only show them; exit code 6 when some are not known')
     .addOption(outputOption(['text', 'json', 'yaml']));

@@ -1,11 +1,12 @@
 import { type ExitCode, formatProblem, usageError } from '../core/errors.ts';
 import { hostTable, inventoryDocument, inventoryTable } from '../core/fleet/inventory-document.ts';
 import type { ResolvedFleet, ResolvedHost } from '../core/fleet/model.ts';
+import { selectHosts } from '../core/fleet/select.ts';
 import { closestName } from '../core/text/closest-name.ts';
 import type { Services } from '../ports/services.ts';
 import { readFleet } from './load-fleet.ts';
 import type { CommandOptions } from './program.ts';
-import { flagText } from './read-options.ts';
+import { flagList, flagText } from './read-options.ts';
 import { renderDocument } from './show-document.ts';
 
 /** `fleet inventory`. */
@@ -13,7 +14,8 @@ export async function runFleetInventory(services: Services, _args: readonly stri
   const fleet = await readFleet(services, options);
   for (const warning of fleet.warnings) services.output.stderr(`warning: ${formatProblem(warning)}\n`);
   const name = flagText(options, 'host');
-  const hosts = name === undefined ? fleet.hosts : [hostNamed(fleet, name)];
+  const selection = { limit: flagList(options, 'limit'), groups: flagList(options, 'group') };
+  const hosts = name !== undefined ? [hostNamed(fleet, name)] : fleet.hosts.length === 0 ? [] : selectHosts(fleet.hosts, selection);
   const format = flagText(options, 'output') ?? 'table';
   if (format === 'json' || format === 'yaml')
     services.output.stdout(renderDocument(inventoryDocument(fleet, hosts, name !== undefined), format));
@@ -25,8 +27,7 @@ export async function runFleetInventory(services: Services, _args: readonly stri
   return 0;
 }
 
-/** The host of a name. Throws a usage error when the file has none of it. */
-export function hostNamed(fleet: ResolvedFleet, name: string): ResolvedHost {
+function hostNamed(fleet: ResolvedFleet, name: string): ResolvedHost {
   const found = fleet.hosts.find((host) => host.name === name);
   if (found) return found;
   const likely = closestName(

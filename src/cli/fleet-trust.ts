@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { AppError, type ExitCode, isAppError, type Problem, usageError } from '../core/errors.ts';
 import type { ResolvedFleet } from '../core/fleet/model.ts';
+import { selectHosts } from '../core/fleet/select.ts';
 import { fleetSshTarget } from '../core/fleet/ssh-target.ts';
 import type { JsonObject } from '../core/json.ts';
 import { hostKeyMismatch, hostKeyRevoked } from '../core/problems/host.ts';
@@ -10,14 +11,10 @@ import { printable } from '../core/text/printable.ts';
 import { renderTable } from '../core/text/table.ts';
 import type { HostKeys, ShownHostKey } from '../ports/host-keys.ts';
 import type { Services } from '../ports/services.ts';
-import { hostNamed } from './fleet-inventory.ts';
 import { readFleet } from './load-fleet.ts';
 import type { CommandOptions } from './program.ts';
 import { flagList, readSshOptions } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';
-
-/** Connections at a time: each is a key exchange, and the host may only be slow. */
-const PARALLEL = 50;
 
 /** What was found about one host, or one on the way. */
 interface Finding {
@@ -33,8 +30,8 @@ export async function runFleetTrust(services: Services, _args: readonly string[]
   const fleet = await readFleet(services, options);
   const keys = await services.openHostKeys(await readSshOptions(services, options));
   const findings: Finding[] = [];
-  for (const round of roundsOf(targetsOf(fleet, keys, flagList(options, 'host')))) {
-    const found = await inParallel(round, (target) => look(keys, target, services.signal));
+  for (const round of roundsOf(targetsOf(fleet, keys, options))) {
+    const found = await inParallel(round, options.parallel as number, (target) => look(keys, target, services.signal));
     services.signal.throwIfAborted();
     const unknown = found.filter(isUnknown);
     const record = unknown.length > 0 && options.dryRun !== true && (await mayRecord(services, unknown, options.yes === true));
@@ -55,8 +52,8 @@ function isGood({ shown, recorded }: Finding): boolean {
 }
 
 /** Hosts and all hosts on the way to them, each once, those nearer to us first. */
-function targetsOf(fleet: ResolvedFleet, { config, overrides }: HostKeys, names: readonly string[]): readonly SshTarget[] {
-  const hosts = names.length === 0 ? fleet.hosts : names.map((name) => hostNamed(fleet, name));
+function targetsOf(fleet: ResolvedFleet, { config, overrides }: HostKeys, options: CommandOptions): readonly SshTarget[] {
+  const hosts = selectHosts(fleet.hosts, { limit: flagList(options, 'limit'), groups: flagList(options, 'group') });
   const targets = new Map<string, SshTarget>();
   const directory = fleet.file === '-' ? '' : dirname(fleet.file);
   for (const host of hosts) {
@@ -175,12 +172,12 @@ function show(services: Services, findings: readonly Finding[], options: Command
   if (lines.length > 0) services.output.stdout(`${lines.join('\n')}\n`);
 }
 
-async function inParallel<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {
+async function inParallel<T, R>(items: readonly T[], limit: number, work: (item: T) => Promise<R>): Promise<readonly R[]> {
   const results: R[] = [];
   let next = 0;
   const worker = async (): Promise<void> => {
     for (let i = next++; i < items.length; i = next++) results[i] = await work(items[i] as T);
   };
-  await Promise.all(Array.from({ length: Math.min(PARALLEL, items.length) }, worker));
+  await Promise.all(Array.from({ length: Math.min(Math.max(limit, 1), items.length) }, worker));
   return results;
 }

@@ -69,6 +69,13 @@ export function addFleetFileOption(command: Command): Command {
   return command.option('-f, --file <file>', "the fleet file; '-' is standard input (default: fleet.yaml)");
 }
 
+/** Which hosts of a fleet. */
+export function addFleetSelectionOptions(command: Command): Command {
+  return command
+    .option('--limit <hosts>', 'only these hosts: names with * and ?, or groups; ! in front leaves out (repeatable)', collectList)
+    .option('--group <groups>', 'only hosts in one of these groups (repeatable)', collectList);
+}
+
 /** Which API server, and as whom. */
 export function addClusterOptions(command: Command): Command {
   return command

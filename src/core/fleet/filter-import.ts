@@ -1,7 +1,7 @@
 import type { Problem } from '../errors.ts';
 import { importIgnored } from '../problems/fleet.ts';
-import { matchPattern } from '../ssh/pattern.ts';
 import type { ImportedHost, ImportedInventory } from './entries.ts';
+import { meansHost } from './select.ts';
 
 /**
  * Keeps the hosts of an import that patterns name: by their names (`*` and `?`) or by a group of theirs; `!` in front leaves out. Patterns that
@@ -16,16 +16,12 @@ export function filterImport(
   const negated = patterns.flatMap((pattern) => (pattern.startsWith('!') ? [pattern.slice(1)] : []));
   const wanted = patterns.filter((pattern) => !pattern.startsWith('!'));
   const isWanted = (host: ImportedHost): boolean =>
-    (wanted.length === 0 || wanted.some((pattern) => matches(host, pattern))) && !negated.some((pattern) => matches(host, pattern));
-  const idle = [...wanted, ...negated].filter((pattern) => !inventory.hosts.some((host) => matches(host, pattern)));
+    (wanted.length === 0 || wanted.some((pattern) => meansHost(host, pattern))) && !negated.some((pattern) => meansHost(host, pattern));
+  const idle = [...wanted, ...negated].filter((pattern) => !inventory.hosts.some((host) => meansHost(host, pattern)));
   return {
     inventory: { ...inventory, hosts: inventory.hosts.filter(isWanted) },
     problems: idle.map((pattern) =>
       importIgnored(`no imported host and no group is called ${JSON.stringify(pattern)}`, 'Check the pattern'),
     ),
   };
-}
-
-function matches({ name, groups }: ImportedHost, pattern: string): boolean {
-  return matchPattern(name, pattern) || groups.includes(pattern);
 }

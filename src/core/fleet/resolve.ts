@@ -1,3 +1,4 @@
+import { apiServerEndpoint, caPin } from '../config/rules.ts';
 import type { SourceNode } from '../config/source.ts';
 import type { Problem } from '../errors.ts';
 import { isSupportedMinor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
@@ -161,7 +162,7 @@ function judgeFile({ kubernetesVersion, cluster, imports = [] }: FleetFile, root
         root.place(['kubernetesVersion']),
       );
   }
-  const { token, kubeconfig, caCert, caCertHashes } = cluster ?? {};
+  const { token, kubeconfig, endpoint, caCert, caCertHashes } = cluster ?? {};
   if (token !== undefined && (token.env === undefined) === (token.file === undefined))
     findings.add(invalidFleetValue('a token is found in one place', 'Write env or file'), root.place(['cluster', 'token']));
   if (kubeconfig !== undefined && /\n|^\s*apiVersion:/.test(kubeconfig))
@@ -169,6 +170,12 @@ function judgeFile({ kubernetesVersion, cluster, imports = [] }: FleetFile, root
       invalidFleetValue('this is not the path of a kubeconfig', 'Write its path, not its text'),
       root.place(['cluster', 'kubeconfig']),
     );
+  for (const [i, pin] of (caCertHashes ?? []).entries()) {
+    const problem = caPin(pin);
+    if (problem !== null) findings.add(problem, root.place(['cluster', 'caCertHashes', i]));
+  }
+  const endpointProblem = endpoint === undefined ? null : apiServerEndpoint(endpoint);
+  if (endpointProblem !== null) findings.add(endpointProblem, root.place(['cluster', 'endpoint']));
   if (caCert !== undefined && caCertHashes !== undefined)
     findings.add(saidTwice('caCert', 'caCertHashes'), root.place(['cluster', 'caCertHashes']));
   for (const [i, entry] of imports.entries())

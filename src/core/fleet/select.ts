@@ -22,21 +22,22 @@ export function selectHosts<H extends Selectable>(hosts: readonly H[], { limit, 
     if (!known.has(group)) throw nobody(`--group ${group}: no host is in a group of this name`, group, [...known]);
   const patterns = limit.map((text) => ({ text, isLeftOut: text.startsWith('!'), pattern: text.replace(/^!/, '') }));
   for (const { text, pattern } of patterns)
-    if (!hosts.some((host) => matches(host, pattern)))
+    if (!hosts.some((host) => meansHost(host, pattern)))
       throw nobody(`--limit ${text}: no host and no group is called that`, pattern, [...hosts.map(({ name }) => name), ...known]);
   const wanted = patterns.filter(({ isLeftOut }) => !isLeftOut);
   const selected = hosts.filter(
     (host) =>
       (groups.length === 0 || groups.some((group) => host.groups.includes(group))) &&
-      (wanted.length === 0 || wanted.some(({ pattern }) => matches(host, pattern))) &&
-      !patterns.some(({ isLeftOut, pattern }) => isLeftOut && matches(host, pattern)),
+      (wanted.length === 0 || wanted.some(({ pattern }) => meansHost(host, pattern))) &&
+      !patterns.some(({ isLeftOut, pattern }) => isLeftOut && meansHost(host, pattern)),
   );
   if (selected.length === 0)
     throw usageError('no host is left of --limit and --group', 'kubeletadm fleet inventory lists hosts and groups');
   return selected;
 }
 
-function matches({ name, groups }: Selectable, pattern: string): boolean {
+/** Tells whether a pattern means a host: its name, or a group it is in. */
+export function meansHost({ name, groups }: Selectable, pattern: string): boolean {
   return matchPattern(name, pattern) || groups.includes(pattern);
 }
 

@@ -34,7 +34,7 @@ cluster:
   # context: production
   # Without a kubeconfig nodes join by token:
   # endpoint: api.example.com:6443
-  # caCertHashes: ["sha256:..."]
+  # caCertHashes: ["sha256:0123..."]
   # token: {env: KUBELETADM_TOKEN}      # or {file: PATH}
 
 # What holds for all hosts. Groups and hosts have the same members and win over it.

@@ -91,8 +91,8 @@ describe('the start file', () => {
     const uncommented = starterFile('1.36', []).replace(/^( *)# ( *(?:- \{.*|(?:- )?[a-zA-Z]+:(?: .*)?))$/gm, '$1$2');
     const none = { hosts: [], groups: [] };
     const { fleet, problems } = resolveFleet(loadFleet(uncommented, 'fleet.yaml'), [none, none]);
-    // A key that is none stands for one, and only hosts of a range have a number.
-    expect(problems.map(({ code }) => code)).toEqual(['FLEET_INVALID_HOST_KEY', 'FLEET_UNKNOWN_VARIABLE']);
+    // A pin and a key that are none stand for one, and only hosts of a range have a number.
+    expect(problems.map(({ code }) => code)).toEqual(['CONFIG_INVALID_PIN', 'FLEET_INVALID_HOST_KEY', 'FLEET_UNKNOWN_VARIABLE']);
     expect(fleet.hosts[0]).toMatchObject({
       ssh: { user: 'root', jumps: [{ name: 'jump.example.com' }] },
       nodeRegistration: { taints: [{ key: 'pool' }] },

@@ -9,7 +9,7 @@ import { HEADER } from './support.ts';
 
 const EVERYTHING = `name: edge
 kubernetesVersion: "1.36"
-cluster: {kubeconfig: admin.conf, context: c, endpoint: "api:6443", caCertHashes: ["sha256:00"], token: {file: token}}
+cluster: {kubeconfig: admin.conf, context: c, endpoint: "api:6443", caCertHashes: ["sha256:${'0'.repeat(64)}"], token: {file: token}}
 baseline:
   variables: {a: x, b: 1, c: true, d: 1.5}
   address: "{{ name }}.lan"
