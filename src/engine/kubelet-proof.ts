@@ -23,6 +23,7 @@ export interface ProvenChange {
 }
 
 const POLL_MS = 1_000;
+const LOOKS = 3;
 
 /**
  * Looks at the Node before a kubelet is changed.
@@ -31,7 +32,7 @@ const POLL_MS = 1_000;
  */
 export async function prepareProof(context: PhaseContext, proof: KubeletProof, change: ProvenChange): Promise<ProveCommit> {
   const { cluster, signal, clock, host, reporter } = context;
-  const before = cluster === null ? null : await look(cluster, proof.nodeName);
+  const before = cluster === null ? null : await look(cluster, proof.nodeName, context);
   if (cluster === null || before === null || !isNodeReady(before)) return async () => undefined;
   const fields = fieldsToShow(change.before, change.after, proof.flags, proof);
   return async (deadline) => {
@@ -51,13 +52,16 @@ export async function prepareProof(context: PhaseContext, proof: KubeletProof, c
   };
 }
 
-/** Null where it can't be seen: no Node, no right to look, no API server that answers. */
-async function look(cluster: Cluster, nodeName: string): Promise<KubeObject | null> {
-  try {
-    return await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
-  } catch (error) {
-    if (isAppError(error)) return null;
-    throw error;
+/** Null where it can't be seen: no Node, no right to look, no API server that answers one of several times. */
+async function look(cluster: Cluster, nodeName: string, { clock, signal }: PhaseContext): Promise<KubeObject | null> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
+    } catch (error) {
+      if (!isAppError(error)) throw error;
+      if (error.code !== 'CLUSTER_UNREACHABLE' || attempt >= LOOKS) return null;
+      await clock.sleep(POLL_MS, signal);
+    }
   }
 }
 

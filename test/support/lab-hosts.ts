@@ -20,6 +20,8 @@ export interface LabHosts {
   powerCycle(host: string): void;
   /** Puts a file there, readable and executable by all. */
   put(host: string, path: string, content: string | Buffer): void;
+  /** Takes a host off its network, or puts it back. */
+  network(host: string, state: 'up' | 'down'): void;
   /** A port of this machine's loopback address is on theirs as well: an API server here has one address everywhere. */
   expose(port: number): void;
   /** Ends the hosts. */
@@ -80,8 +82,16 @@ export function startLabHosts(count: number, kubelet: string | null = null): Lab
     powerCycle: (host) => {
       hostsSh('kill', host);
       hostsSh('start', host);
+      // The socket was in a place that a boot empties.
+      if (kubelet === null) run(host, `mkdir -p /var/run/containerd${STAND_IN_RUNTIME}`);
     },
     put,
+    network: (host, state) => {
+      const space = `${process.env.LAB_NAME ?? own.LAB_NAME}-${host}`;
+      execFileSync('ip', ['-n', space, 'link', 'set', 'eth0', state]);
+      const gateway = `${process.env.LAB_NET ?? own.LAB_NET}.1`;
+      if (state === 'up') execFileSync('ip', ['-n', space, 'route', 'replace', 'default', 'via', gateway]);
+    },
     expose: (port) => {
       hostsSh('expose', String(port));
       for (const name of names) run(name, forwardUnits(port));

@@ -32,9 +32,8 @@ disarm() {
   rm -f -- "$S/kubelet.service.wants/$U-boot.service" "$S/$U.timer" "$S/$U.service" "$S/$U-boot.service"
   rmdir -- "$S/kubelet.service.wants" 2>/dev/null
   flush "$S"
-  if [ "$how" != boot ]; then
-    case $(systemctl show kubelet -p Wants 2>/dev/null) in *"$U"*) systemctl daemon-reload;; esac
-  fi
+  # The kubelet wants the boot unit as long as systemd has it in mind.
+  case $(systemctl show kubelet -p Wants 2>/dev/null) in *"$U"*) systemctl daemon-reload;; esac
   rm -rf -- "$D/new" "$D/confirmed" "$D/revert"
   if [ "$how" = confirm ]; then rm -rf -- "$D/reverted"; fi
   rmdir -- "$D" 2>/dev/null
@@ -99,6 +98,16 @@ put_units_back() {
   done <"$V/manifest"
 }
 
+# What was made and taken away is on disk with all names, before what was there first may be forgotten.
+keep_new() {
+  set -- "$S"
+  if [ -d "$S/multi-user.target.wants" ]; then set -- "$@" "$S/multi-user.target.wants"; fi
+  while IFS='|' read -r kind a b path; do
+    case $kind in f|l|d|a|n) if [ -d "$R\${path%/*}" ]; then set -- "$@" "$R\${path%/*}"; fi;; esac
+  done <"$C/manifest"
+  flush "$@"
+}
+
 say_why() {
   if [ -s "$V/why" ]; then cat -- "$V/why"
   elif [ "$how" = boot ]; then echo 'the host was restarted before the change was confirmed'
@@ -125,7 +134,7 @@ case $how in
   confirm)
     if [ "$(told id "$C")" != "$2" ]; then exit 3; fi
     rm -rf -- "$D/confirmed"
-    for x in "$S" "$S/multi-user.target.wants"; do if [ -d "$x" ]; then flush "$x"; fi; done
+    keep_new
     mv -- "$C" "$D/confirmed" && flush "$D" || exit 3
     disarm
     exit 0;;

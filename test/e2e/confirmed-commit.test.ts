@@ -1,0 +1,195 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
+import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import type { Cluster } from '../../src/ports/cluster.ts';
+import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
+import { registerNodes } from '../support/registered-nodes.ts';
+import { requirement } from '../support/requirement.ts';
+import { type CliResult, runCommand } from '../support/run-cli.ts';
+import { untilTrue } from '../support/until-true.ts';
+
+const TOKEN = 'abcdef.0123456789abcdef';
+const TSX = fileURLToPath(new URL('../../node_modules/tsx/dist/cli.mjs', import.meta.url));
+const BIN = fileURLToPath(new URL('../../src/bin.ts', import.meta.url));
+const WINDOW_SECONDS = 25;
+
+describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real host that has to be confirmed', () => {
+  let api: ApiServer;
+  let lab: LabHosts;
+  let cluster: Cluster | undefined;
+  let endNodes: (() => Promise<void>) | undefined;
+  const running = new Set<ChildProcess>();
+  const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-e2e-'));
+
+  beforeAll(async () => {
+    api = await startApiServer({ controllers: ['bootstrap-signer'] });
+    writeFileSync(join(directory, 'admin.conf'), api.adminKubeconfig());
+    lab = startLabHosts(1);
+    lab.reset('node1');
+    cluster = kubeCluster({ kubeconfig: { text: api.adminKubeconfig(), file: 'admin.conf' } });
+    endNodes = registerNodes(lab, cluster);
+    const first = await change(40);
+    expect(first.code, first.stderr).toBe(0);
+    await untilTrue(() => api.get('v1', 'Node', 'node1') !== null);
+  }, 900_000);
+  afterAll(async () => {
+    for (const child of running) child.kill('SIGKILL');
+    await endNodes?.();
+    await cluster?.close();
+    await api.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  let before = '';
+  let startedBefore = '';
+  beforeEach(async () => {
+    lab.network('node1', 'up');
+    await stopHeartbeats(null);
+    lab.run('node1', 'rm -rf /var/lib/kubeletadm/reverted');
+    before = tree();
+    startedBefore = kubeletStart();
+  });
+
+  function argvOf(extra: string, ...more: string[]): readonly string[] {
+    const file = join(directory, 'init.yaml');
+    writeFileSync(file, `${CLUSTER}---\n${KUBELET}failCgroupV1: false\n${extra}`);
+    const hosts = ['--ssh-config', lab.sshConfig, '--host', 'node1', '--connect-timeout', '3'];
+    return ['init', '--config', file, '--kubeconfig', join(directory, 'admin.conf'), ...hosts, '--token', TOKEN, '--force-upload', ...more];
+  }
+  const change = (maxPods: number, ...more: string[]): Promise<CliResult> => runCommand(argvOf(`maxPods: ${maxPods}\n`, ...more));
+
+  /** The command in a process of its own, once it has restarted the kubelet. */
+  async function startChange(maxPods: number, more = ''): Promise<{ kill(): void; ended: Promise<number | null>; said: () => string }> {
+    await stopHeartbeats('2026-01-01T00:00:00Z');
+    const argv = argvOf(`maxPods: ${maxPods}\n${more}`);
+    const child = spawn(process.execPath, [TSX, BIN, ...argv, '--confirm-timeout', `${WINDOW_SECONDS}s`], { detached: true });
+    running.add(child);
+    let said = '';
+    child.stderr.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+    });
+    const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
+    await untilTrue(() => said.includes('restarted kubelet'), 60_000).catch(() => {
+      throw new Error(`the kubelet was not restarted: ${said}`);
+    });
+    return { kill: () => process.kill(-(child.pid as number), 'SIGKILL'), ended, said: () => said };
+  }
+
+  /** All files that matter, with modes, owners and sums. */
+  function tree(): string {
+    const places = '/etc/kubernetes /var/lib/kubelet /etc/systemd /usr/lib/systemd/system/kubelet.service.d /etc/default/kubelet';
+    return lab.run('node1', `find ${places} -printf '%M %u:%g %p %l ' -type f -exec sha256sum {} \\; -o -printf '\\n' 2>/dev/null | sort`);
+  }
+  const kubeletStart = (): string => lab.run('node1', 'systemctl show kubelet -p ExecMainStartTimestampMonotonic --value').trim();
+  const record = (): string => lab.run('node1', 'cat /var/lib/kubeletadm/reverted/record 2>/dev/null || true');
+  const healthz = (): string => lab.run('node1', 'curl -s http://127.0.0.1:10248/healthz || true');
+  /** The kubelet has said when it was Ready, and does not say it again: a change is not proven. */
+  const stopHeartbeats = (lastHeartbeatTime: string | null): Promise<unknown> =>
+    (cluster as Cluster).patch(
+      { apiVersion: 'v1', kind: 'Node', name: 'node1' },
+      'merge',
+      { status: { conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime }] } },
+      { subresource: 'status' },
+    );
+
+  /** The host as it was, with a kubelet that was started anew and runs; nothing left but the record. */
+  async function expectOldSet(why: string): Promise<void> {
+    await untilTrue(() => record() !== '' && healthz() === 'ok', (WINDOW_SECONDS + 30) * 1000);
+    expect(record()).toContain(`why ${why}`);
+    expect(tree()).toBe(before);
+    expect(kubeletStart()).not.toBe(startedBefore);
+    expect(lab.run('node1', 'ls -A /var/lib/kubeletadm; ls -A /run/kubeletadm* 2>/dev/null || true')).toMatch(
+      /^reverted\n(\/run\/kubeletadm\.lock\n)?$/,
+    );
+    expect(
+      lab.run('node1', 'systemctl list-units --all --no-legend "kubeletadm*"; systemctl show kubelet -p NeedDaemonReload --value'),
+    ).toBe('no\n');
+    expect(lab.run('node1', 'cat /var/lib/kubelet/config.yaml')).toContain('maxPods: 4');
+  }
+
+  it('is kept once it is confirmed, and leaves nothing on the host', async () => {
+    const { code, stderr } = await change(41, '-v', '1');
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain('goes back by itself unless confirmed within 300 s');
+    expect(stderr).toContain('node1 [kubelet-start] confirmed over a new connection');
+    expect(
+      lab.run('node1', 'grep maxPods /var/lib/kubelet/config.yaml; ls -d /var/lib/kubeletadm /run/kubeletadm* 2>/dev/null || true'),
+    ).toBe('maxPods: 41\n');
+    expect(lab.run('node1', 'systemctl list-units --all --no-legend "kubeletadm*"; ls /etc/systemd/system')).not.toMatch(
+      /kubeletadm|kubelet.service.wants/,
+    );
+    expect(lab.run('node1', 'systemctl show kubelet -p NeedDaemonReload --value')).toBe('no\n');
+    const again = await change(41, '--dry-run', '--exit-code');
+    expect(again.code, again.stdout).toBe(0);
+  });
+
+  it('comes back when the kubelet dies of it', async () => {
+    const { code, stderr } = await runCommand(argvOf('tlsCertFile: /nowhere.crt\ntlsPrivateKeyFile: /nowhere.key\n'));
+    expect(code, stderr).toBe(5);
+    expect(stderr).toMatch(
+      /^node1: kubelet-start: the kubelet is not healthy after \d+s: \/nowhere\.crt is missing\. .*\[KUBELET_UNHEALTHY\]$/m,
+    );
+    expect(stderr).toMatch(/: the files from before are back and the kubelet is healthy again \[ROLLED_BACK\]\n$/);
+    await expectOldSet('kubelet-start: the kubelet is not healthy after');
+  });
+
+  it('comes back by itself when the tool is killed', async () => {
+    const run = await startChange(50);
+    run.kill();
+    await run.ended;
+    expect(lab.run('node1', 'cat /var/lib/kubelet/config.yaml')).toContain('maxPods: 50');
+    await expectOldSet(`the change was not confirmed within ${WINDOW_SECONDS} s`);
+  });
+
+  it('comes back by itself when the network of the host is cut, and the tool says so', async () => {
+    const run = await startChange(51);
+    lab.network('node1', 'down');
+    await new Promise((resolve) => setTimeout(resolve, (WINDOW_SECONDS + 5) * 1000));
+    lab.network('node1', 'up');
+    await expectOldSet(`the change was not confirmed within ${WINDOW_SECONDS} s`);
+    expect(await run.ended, run.said()).toBe(5);
+    expect(run.said()).toMatch(/the files from before are back, by the host itself and the kubelet is healthy again \[ROLLED_BACK\]\n$/);
+  });
+
+  it('comes back at boot, before the kubelet starts', async () => {
+    const run = await startChange(52, 'tlsCertFile: /run/absent.crt\ntlsPrivateKeyFile: /run/absent.key\n');
+    run.kill();
+    await run.ended;
+    lab.powerCycle('node1');
+    await expectOldSet('the host was restarted before the change was confirmed');
+    expect(lab.run('node1', 'systemctl show kubelet -p NRestarts --value')).toBe('0\n');
+    expect(lab.run('node1', 'journalctl -b -u kubelet -o cat | grep -c absent || true')).toBe('0\n');
+  });
+
+  it('goes on from what a killed run left, and keeps out who comes while one runs', async () => {
+    const run = await startChange(53);
+    run.kill();
+    await run.ended;
+    const plan = await change(43, '--dry-run');
+    expect(plan.stdout).toContain('confirm');
+    await stopHeartbeats(null);
+    const { code, stderr } = await change(43);
+    expect(code, stderr).toBe(0);
+    expect(lab.run('node1', 'grep maxPods /var/lib/kubelet/config.yaml; ls -d /var/lib/kubeletadm 2>/dev/null || true')).toBe(
+      'maxPods: 43\n',
+    );
+
+    const other = await startChange(54);
+    const refused = await change(44);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toMatch(
+      /^node1: \S+@\S+ \(process \d+\) works on this host since .*Z\. Wait until that run ends.*--break-lock.*\[HOST_LOCKED\]$/m,
+    );
+    other.kill();
+    await other.ended;
+    await untilTrue(() => record() !== '', (WINDOW_SECONDS + 30) * 1000);
+  });
+});
+
+const CLUSTER = 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.2\n';
+const KUBELET = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
