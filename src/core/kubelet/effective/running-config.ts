@@ -181,7 +181,7 @@ function placeIn(fields: ReadonlyMap<string, Position>, path: string, { path: fi
 }
 
 /** Takes out what a fragment sets to null, at any depth: to the kubelet a merge patch, in which null removes. */
-function withoutNulls(config: JsonObject, patch: Json): JsonObject {
+export function withoutNulls(config: JsonObject, patch: Json): JsonObject {
   if (!isJsonObject(patch)) return config;
   const entries = Object.entries(config).flatMap(([key, value]): [string, Json][] => {
     const said = Object.hasOwn(patch, key) ? patch[key] : undefined;

@@ -1,0 +1,171 @@
+import {
+  type CheckpointFiles,
+  checkpointDirectory,
+  checkpointsDirectory,
+  formatManifest,
+  formatPointer,
+  hashInPath,
+  hashOfFiles,
+  isHash,
+  MANIFEST_FILE,
+  type Manifest,
+  parseManifest,
+  pointerFile,
+  stateFiles,
+} from '../core/dynamic/agent/layout.ts';
+import type { AgentState } from '../core/dynamic/agent/state.ts';
+import { formatStateFile, parseStateFile } from '../core/dynamic/agent/state-file.ts';
+import type { ConfigIdentity } from '../core/dynamic/config-source.ts';
+import { defineFact } from '../core/facts/fact.ts';
+import { fileFacts } from '../core/facts/file-facts.ts';
+import type { FileFact } from '../core/facts/question.ts';
+import type { Operation } from '../core/plan/operation.ts';
+import type { Host } from '../ports/host.ts';
+import { observe } from './observe.ts';
+
+/** A checkpoint as it is on disk. */
+export interface StoredCheckpoint {
+  readonly hash: string;
+  /** Null: the manifest can't be read. */
+  readonly manifest: Manifest | null;
+  /** Null: a file is gone, torn or was changed. */
+  readonly files: CheckpointFiles | null;
+  /** When it was written, in Unix seconds; 0 where that is not known. */
+  readonly writtenAt: number;
+}
+
+export interface StoredAgent {
+  /** Null: no copy can be read, or there is none. */
+  readonly state: AgentState | null;
+  readonly generation: number;
+  /** State files that are there and can't be read. */
+  readonly damaged: readonly string[];
+  readonly checkpoints: readonly StoredCheckpoint[];
+  /** What the next kubelet would run; null: the local configuration. */
+  readonly pointer: string | null;
+}
+
+/** What an agent keeps on the disk of its node. Each method is whole or has no effect that counts, wherever it breaks off. */
+export interface CheckpointStore {
+  /** All that is there, with each checkpoint's content checked against its name. */
+  load(signal?: AbortSignal): Promise<StoredAgent>;
+  /** Writes the older of the two copies. */
+  saveState(state: AgentState, generation: number): Promise<void>;
+  /** Also mends one that is there and damaged. */
+  saveCheckpoint(hash: string, files: CheckpointFiles, identity: ConfigIdentity): Promise<void>;
+  /** Null: not there, or damaged. */
+  readCheckpoint(hash: string): Promise<CheckpointFiles | null>;
+  /** What has to be done so that the next kubelet runs it; null: the local configuration. */
+  pointTo(hash: string | null): readonly Operation[];
+  readPointer(): Promise<string | null>;
+  /** Removes checkpoints: none that are needed, and of the others not the newest `spare`. */
+  collect(needed: readonly string[], spare: number): Promise<readonly string[]>;
+}
+
+const OWNER = 'root:root';
+
+/** The store of an agent in a directory of a host. Errors are those of `host.ask` and `host.perform`. */
+export function checkpointStore(host: Host, directory: string): CheckpointStore {
+  const listCheckpoints = async (signal?: AbortSignal): Promise<readonly StoredCheckpoint[]> => {
+    const names = await listOf(host, checkpointsDirectory(directory), signal);
+    return readCheckpoints(host, directory, names.filter(isHash), signal);
+  };
+  const store: CheckpointStore = {
+    load: async (signal) => {
+      const [first, second] = stateFiles(directory);
+      const found = await observe(host, fileFacts([first, second, pointerFile(directory)]), signal);
+      const copies = [first, second].map((path) => ({ path, file: found.get(path) ?? null }));
+      const read = copies.map(({ file }) => (file?.content === undefined ? null : parseStateFile(file.content)));
+      const newest = read.reduce((best, one) => (one !== null && one.generation > (best?.generation ?? -1) ? one : best), null);
+      return {
+        state: newest?.state ?? null,
+        generation: newest?.generation ?? 0,
+        damaged: copies.filter(({ file }, i) => file !== null && read[i] === null).map(({ path }) => path),
+        checkpoints: await listCheckpoints(signal),
+        pointer: hashInPath(found.get(pointerFile(directory))?.content ?? ''),
+      };
+    },
+    saveState: async (state, generation) => {
+      const path = stateFiles(directory)[generation % 2] as string;
+      const content = formatStateFile({ generation, state });
+      await host.perform([privateDirectory(directory), writeFile(path, content)]);
+    },
+    saveCheckpoint: async (hash, files, identity) => {
+      const at = checkpointDirectory(directory, hash);
+      const manifest = { identity, files: Object.keys(files).sort() };
+      await host.perform([
+        privateDirectory(directory),
+        privateDirectory(checkpointsDirectory(directory)),
+        privateDirectory(at),
+        ...Object.entries(files).map(([name, text]) => writeFile(`${at}/${name}`, text)),
+        writeFile(`${at}/${MANIFEST_FILE}`, formatManifest(manifest)),
+      ]);
+    },
+    readCheckpoint: async (hash) => (await readCheckpoints(host, directory, [hash]))[0]?.files ?? null,
+    pointTo: (hash) =>
+      hash === null
+        ? [{ kind: 'remove-file', path: pointerFile(directory) }]
+        : [privateDirectory(directory), writeFile(pointerFile(directory), formatPointer(directory, hash))],
+    readPointer: async () => {
+      const path = pointerFile(directory);
+      return hashInPath((await observe(host, fileFacts([path]))).get(path)?.content ?? '');
+    },
+    collect: async (needed, spare) => {
+      const others = (await listCheckpoints()).filter(({ hash }) => !needed.includes(hash));
+      const old = others.toSorted((a, b) => b.writtenAt - a.writtenAt).slice(spare);
+      const removals = old.flatMap(({ hash }): Operation[] => {
+        const path = checkpointDirectory(directory, hash);
+        // The manifest first: what is left of one that was half removed is no checkpoint.
+        return [
+          { kind: 'remove-file', path: `${path}/${MANIFEST_FILE}` },
+          { kind: 'run', argv: ['rm', '-rf', '--', path], what: `remove ${path}` },
+        ];
+      });
+      if (removals.length > 0) await host.perform(removals);
+      return old.map(({ hash }) => hash);
+    },
+  };
+  return store;
+}
+
+async function readCheckpoints(
+  host: Host,
+  directory: string,
+  hashes: readonly string[],
+  signal?: AbortSignal,
+): Promise<readonly StoredCheckpoint[]> {
+  if (hashes.length === 0) return [];
+  const manifestOf = (hash: string): string => `${checkpointDirectory(directory, hash)}/${MANIFEST_FILE}`;
+  const found = await observe(host, fileFacts(hashes.map(manifestOf)), signal);
+  const known = hashes.map((hash) => {
+    const file: FileFact | null = found.get(manifestOf(hash)) ?? null;
+    return { hash, manifest: file?.content === undefined ? null : parseManifest(file.content), writtenAt: file?.modifiedAt ?? 0 };
+  });
+  const pathsOf = ({ hash, manifest }: { readonly hash: string; readonly manifest: Manifest | null }): readonly string[] =>
+    (manifest?.files ?? []).map((name) => `${checkpointDirectory(directory, hash)}/${name}`);
+  const paths = known.flatMap(pathsOf);
+  const texts = paths.length === 0 ? new Map<string, FileFact | null>() : await observe(host, fileFacts(paths), signal);
+  return known.map((one) => {
+    const { hash, manifest } = one;
+    const files = Object.fromEntries(
+      (manifest?.files ?? []).map((name) => [name, texts.get(`${checkpointDirectory(directory, hash)}/${name}`)?.content ?? '']),
+    );
+    return { ...one, files: manifest !== null && hashOfFiles(files) === hash ? files : null };
+  });
+}
+
+async function listOf(host: Host, path: string, signal?: AbortSignal): Promise<readonly string[]> {
+  return (await observe(
+    host,
+    defineFact({ names: { kind: 'list', path } }, ({ names }) => names ?? []),
+    signal,
+  )) as readonly string[];
+}
+
+function privateDirectory(path: string): Operation {
+  return { kind: 'make-directory', path, mode: 0o700, owner: OWNER };
+}
+
+function writeFile(path: string, content: string): Operation {
+  return { kind: 'write-file', path, mode: 0o600, owner: OWNER, content };
+}

@@ -1,0 +1,155 @@
+import { describe, expect, it } from 'vitest';
+import { differingFields, type PayloadNode, preparePayload } from '../../../../src/core/dynamic/agent/prepare-payload.ts';
+import { loadCatalogue } from '../../../../src/core/kubelet/catalogue.ts';
+
+const catalogue = await loadCatalogue();
+const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
+const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';
+const identity = { namespace: 'kube-system', name: 'a', kubeletConfigKey: 'kubelet', uid: 'u', resourceVersion: '1' };
+const NODE: PayloadNode = {
+  name: 'node-1',
+  group: 'edge',
+  minor: 36,
+  catalogue,
+  local: { path: '/var/lib/kubelet/config.yaml', text: `${HEADER}maxPods: 40\nclusterDNS: [10.96.0.10]\nclusterDomain: cluster.local\n` },
+  flags: [],
+  dropIns: [],
+  running: null,
+  cgroupVersion: 2,
+};
+const ANYTHING = { allow: 'unsafe', isCordoned: false } as const;
+const prepare = (
+  data: Readonly<Record<string, string>>,
+  over: Partial<PayloadNode> = {},
+  policy: Parameters<typeof preparePayload>[2] = ANYTHING,
+) => preparePayload({ identity, data }, { ...NODE, ...over }, policy);
+
+describe('a payload', () => {
+  it('takes the place of the local configuration', () => {
+    const { candidate, files, refusal } = prepare({ kubelet: `${HEADER}maxPods: 50\n` });
+    expect(refusal).toBeNull();
+    expect(files?.['kubelet.yaml']).toContain('maxPods: 50');
+    expect(files?.['kubelet.yaml']).not.toContain('10.96.0.10');
+    expect(candidate.hash).toMatch(/^[0-9a-f]{64}$/);
+    expect(candidate.changes).toContain('maxPods: 40 to 50');
+  });
+
+  it('is the same for the same content, however it is written', () => {
+    const hashes = [
+      `${HEADER}maxPods: 50\n`,
+      `# why\nmaxPods:   50 # pods\n${HEADER}`,
+      '{"apiVersion":"kubelet.config.k8s.io/v1beta1","kind":"KubeletConfiguration","maxPods":50}',
+    ].map((kubelet) => prepare({ kubelet }).candidate.hash);
+    expect(new Set(hashes).size).toBe(1);
+    expect(prepare({ kubelet: `${HEADER}maxPods: 51\n` }).candidate.hash).not.toBe(hashes[0]);
+  });
+
+  it('as an overlay changes the local configuration field by field; null takes a field out', () => {
+    const { files, candidate } = prepare({ kubelet: `${OVERLAY}evictionHard: {memory.available: 5%}\nmaxPods: null\n` });
+    expect(files?.['kubelet.yaml']).toContain('- 10.96.0.10');
+    expect(files?.['kubelet.yaml']).toContain('kind: KubeletConfiguration\n');
+    expect(files?.['kubelet.yaml']).not.toContain('maxPods');
+    expect(candidate.changes).toContain('maxPods: 40 to 110');
+  });
+
+  it('has layers for the group and the node of this node, and no others', () => {
+    const data = {
+      kubelet: `${HEADER}maxPods: 50\nkubeAPIQPS: 7\n`,
+      'kubelet.group.edge': `${OVERLAY}maxPods: 60\nkubeAPIBurst: 71\n`,
+      'kubelet.group.core': `${OVERLAY}maxPods: 99\n`,
+      'kubelet.node.node-1': `${OVERLAY}maxPods: 70\n`,
+    };
+    const text = prepare(data).files?.['kubelet.yaml'] ?? '';
+    expect(text).toMatch(/maxPods: 70\n/);
+    expect(text).toMatch(/kubeAPIQPS: 7\n/);
+    expect(text).toMatch(/kubeAPIBurst: 71\n/);
+    expect(prepare(data, { name: 'node-2' }).files?.['kubelet.yaml']).toMatch(/maxPods: 60\n/);
+    expect(prepare(data, { name: 'node-2', group: null }).files?.['kubelet.yaml']).toMatch(/maxPods: 50\n/);
+    // A layer of another node is no reason to restart this one.
+    const { 'kubelet.group.core': _, ...fewer } = data;
+    expect(prepare(fewer).candidate.hash).toBe(prepare(data).candidate.hash);
+  });
+
+  it('brings the files it names', () => {
+    const { files } = prepare({ kubelet: `${HEADER}resolvConf: resolv.conf\n`, 'resolv.conf': 'nameserver 10.0.0.1\n', other: 'x' });
+    expect(Object.keys(files ?? {}).sort()).toEqual(['kubelet.yaml', 'resolv.conf']);
+  });
+});
+
+describe('a payload is refused before the node is touched', () => {
+  it.each([
+    ['the key is not there', { other: 'x' }, 'LOAD_FAILED', 'the ConfigMap has no key "kubelet" in data'],
+    ['it is empty', { kubelet: '' }, 'LOAD_FAILED', 'kubelet is empty'],
+    ['it is no configuration', { kubelet: '{0xdeadbeef}' }, 'LOAD_FAILED', 'kubelet:1:'],
+    ['no kind', { kubelet: 'apiVersion: kubelet.config.k8s.io/v1beta1\n' }, 'LOAD_FAILED', 'kind'],
+    ['another kind', { kubelet: `${HEADER.replace('KubeletConfiguration', 'BogusKind')}` }, 'LOAD_FAILED', 'BogusKind'],
+    ['another version', { kubelet: `${HEADER.replace('v1beta1', 'bogusversion')}` }, 'LOAD_FAILED', 'bogusversion'],
+    ['no YAML', { kubelet: '{*' }, 'LOAD_FAILED', 'kubelet:1:'],
+    ['a value of another type', { kubelet: `${HEADER}maxPods: many\n` }, 'LOAD_FAILED', 'maxPods'],
+    ['a value out of range', { kubelet: `${HEADER}kubeAPIQPS: -1\n` }, 'VALIDATION_FAILED', 'kubeAPIQPS'],
+    ['an unknown feature gate', { kubelet: `${HEADER}featureGates: {NoSuchGate: true}\n` }, 'VALIDATION_FAILED', 'NoSuchGate'],
+    [
+      'what kubelets die of at start',
+      { kubelet: `${HEADER}evictionHard: {memory.available: lots}\n` },
+      'VALIDATION_FAILED',
+      'evictionHard',
+    ],
+    [
+      'a layer that is no overlay',
+      { kubelet: HEADER, 'kubelet.node.node-1': `${HEADER}maxPods: 1\n` },
+      'LOAD_FAILED',
+      'kubelet.node.node-1',
+    ],
+    ['a file over our own', { kubelet: `${HEADER}resolvConf: manifest.json\n`, 'manifest.json': '{}' }, 'LOAD_FAILED', 'manifest.json'],
+  ])('when %s', (_, data, code, cause) => {
+    const { refusal, files } = prepare(data);
+    expect(refusal?.code).toBe(code);
+    expect(refusal?.cause).toContain(cause);
+    expect(files).toBeNull();
+  });
+
+  it('accepts unknown and duplicate fields, as kubelets do', () => {
+    expect(prepare({ kubelet: `${HEADER}noSuchField: 1\nmaxPods: 1\nmaxPods: 2\n` }).refusal).toBeNull();
+    expect(prepare({ kubelet: HEADER }).refusal).toBeNull();
+  });
+
+  it('by the policy, unless the node is drained', () => {
+    const data = { kubelet: `${OVERLAY}topologyManagerScope: pod\n` };
+    const policy = { allow: 'restart-pods', isCordoned: false } as const;
+    const { refusal } = prepare(data, {}, policy);
+    expect(refusal?.code).toBe('NOT_ALLOWED');
+    expect(refusal?.cause).toMatch(
+      /^the policy of this node allows changes up to restart-pods, or drain the node first: topologyManagerScope \(drain: /,
+    );
+    expect(prepare(data, {}, { ...policy, isCordoned: true }).refusal).toBeNull();
+    expect(prepare({ kubelet: `${OVERLAY}cgroupDriver: cgroupfs\n` }, {}, { ...policy, isCordoned: true }).refusal?.code).toBe(
+      'NOT_ALLOWED',
+    );
+    expect(prepare({ kubelet: `${OVERLAY}kubeAPIQPS: 9\n` }, {}, { allow: 'safe', isCordoned: false }).refusal).toBeNull();
+  });
+});
+
+describe('a flag', () => {
+  it('that wins over the payload is told, and not expected of configz', () => {
+    const flags = [{ name: 'max-pods', value: '77', source: '/etc/default/kubelet' }];
+    const { candidate, expected } = prepare({ kubelet: `${OVERLAY}maxPods: 50\nkubeAPIQPS: 9\n` }, { flags });
+    expect(expected).not.toHaveProperty('maxPods');
+    expect(expected).toMatchObject({ kubeAPIQPS: 9 });
+    expect(candidate.changes.join()).not.toContain('maxPods: 77 to 50');
+  });
+});
+
+describe('configz', () => {
+  it('is held against what the payload says, whatever else is in it', () => {
+    const options = { minor: 36, catalogue };
+    const expected = { maxPods: 50, evictionHard: { 'memory.available': '5%' }, syncFrequency: '60s' };
+    const shown = {
+      maxPods: 50,
+      evictionHard: { 'memory.available': '5%', 'nodefs.available': '10%' },
+      syncFrequency: '1m0s',
+      cgroupRoot: '/x',
+    };
+    expect(differingFields(shown, expected, options)).toEqual([]);
+    expect(differingFields({ ...shown, maxPods: 110 }, expected, options)).toEqual(['maxPods']);
+  });
+});
