@@ -122,7 +122,7 @@ describe('a payload is refused before the node is touched', () => {
       /^the policy of this node allows changes up to restart-pods, or drain the node first: topologyManagerScope \(drain: /,
     );
     expect(prepare(data, {}, { ...policy, isCordoned: true }).refusal).toBeNull();
-    expect(prepare({ kubelet: `${OVERLAY}cgroupDriver: cgroupfs\n` }, {}, { ...policy, isCordoned: true }).refusal?.code).toBe(
+    expect(prepare({ kubelet: `${OVERLAY}cgroupDriver: systemd\n` }, {}, { ...policy, isCordoned: true }).refusal?.code).toBe(
       'NOT_ALLOWED',
     );
     expect(prepare({ kubelet: `${OVERLAY}kubeAPIQPS: 9\n` }, {}, { allow: 'safe', isCordoned: false }).refusal).toBeNull();
