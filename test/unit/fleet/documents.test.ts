@@ -4,6 +4,7 @@ import { hostTable, inventoryDocument, inventoryTable } from '../../../src/core/
 import { loadFleet } from '../../../src/core/fleet/load.ts';
 import { resolveFleet } from '../../../src/core/fleet/resolve.ts';
 import { starterFile } from '../../../src/core/fleet/starter.ts';
+import { fixture } from '../../support/fixture.ts';
 import { hostOf, resolved } from './support.ts';
 
 const BODY = `name: lab
@@ -77,6 +78,15 @@ describe('what a fleet file comes to', () => {
       kubeletConfiguration: { maxPods: 60, evictionHard: { 'memory.available': '50Mi' } },
       origins: { 'kubeletConfiguration.maxPods': 'fleet.yaml:5:77 (group edge)' },
     });
+  });
+});
+
+describe('docs/fleet.md', () => {
+  it('shows a file that is right', () => {
+    const [, text = ''] = /```yaml\n(apiVersion: kubeletadm[\s\S]*?)```/.exec(fixture(import.meta.url, '../../../docs/fleet.md')) ?? [];
+    const { fleet, problems } = resolveFleet(loadFleet(text, 'fleet.yaml'));
+    expect(problems).toEqual([]);
+    expect(fleet.hosts).toHaveLength(201);
   });
 });
 
