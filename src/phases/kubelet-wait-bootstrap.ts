@@ -3,7 +3,7 @@ import { combineFacts } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
 import { initSystem } from '../core/facts/init-system.ts';
 import { clientIdentity, KUBELET_CONF } from '../core/facts/kubelet-identity.ts';
-import { type BootstrapReason, explainBootstrap } from '../core/kubernetes/explain-bootstrap.ts';
+import { type BootstrapReason, explainBootstrap, isRefused } from '../core/kubernetes/explain-bootstrap.ts';
 import { CLIENT_SIGNER, CSRS, type NodeCsr, nodeOfRequest, readNodeCsr } from '../core/kubernetes/node-csr.ts';
 import { mayDoAsFarAsKnown, REQUEST_CERTIFICATE } from '../engine/may-do.ts';
 import { observe } from '../engine/observe.ts';
@@ -60,7 +60,7 @@ function look({ host, signal }: PhaseContext) {
 export async function waitForIdentity(context: PhaseContext, { timeoutMs, nodeName }: WaitBootstrapInput): Promise<void> {
   const { clock, host, reporter, signal } = context;
   const started = clock.now().getTime();
-  const earlier = await issuedBefore(context, nodeName);
+  const earlier = await decidedBefore(context, nodeName);
   for (let nextProgressMs = 5_000; ; ) {
     const { files, init, identity } = await look(context);
     if (identity.state === 'usable' || init !== 'systemd') return;
@@ -84,17 +84,25 @@ function noCertificate(host: string, waitedMs: number, why: string, reason: Boot
   return new AppError({ host, code, message, mend: `${reason.mend}. Then run the same command again` });
 }
 
-/** Requests that were signed for a node of this name at another time say nothing about this one. */
-async function issuedBefore({ cluster }: PhaseContext, nodeName: string): Promise<ReadonlySet<string>> {
-  const found = await requestsOf(cluster, nodeName);
-  return new Set(typeof found === 'string' ? [] : found.filter(({ state }) => state.kind === 'issued').map(({ name }) => name));
+/** Names of requests that were decided when the wait began. */
+interface EarlierRequests {
+  /** Signed for a node of this name at another time: they say nothing about this one. */
+  readonly issued: ReadonlySet<string>;
+  readonly refused: ReadonlySet<string>;
 }
 
-async function reasonOf({ cluster }: PhaseContext, nodeName: string, earlier: ReadonlySet<string>): Promise<BootstrapReason> {
+async function decidedBefore({ cluster }: PhaseContext, nodeName: string): Promise<EarlierRequests> {
+  const found = await requestsOf(cluster, nodeName);
+  const namesOf = (is: (csr: NodeCsr) => boolean) => new Set(typeof found === 'string' ? [] : found.filter(is).map(({ name }) => name));
+  return { issued: namesOf(({ state }) => state.kind === 'issued'), refused: namesOf(isRefused) };
+}
+
+async function reasonOf({ cluster }: PhaseContext, nodeName: string, earlier: EarlierRequests): Promise<BootstrapReason> {
   const found = await requestsOf(cluster, nodeName);
   if (typeof found === 'string') return { why: found, mend: 'See kubectl get csr, and journalctl -u kubelet on the host', final: false };
-  const now = found.filter(({ name }) => !earlier.has(name));
-  if (now.length > 0 || cluster === null || (await mayDoAsFarAsKnown(cluster, REQUEST_CERTIFICATE))) return explainBootstrap(now);
+  const now = found.filter(({ name }) => !earlier.issued.has(name));
+  if (now.length > 0 || cluster === null || (await mayDoAsFarAsKnown(cluster, REQUEST_CERTIFICATE)))
+    return explainBootstrap(now, earlier.refused);
   const mend = "Bind the ClusterRole system:node-bootstrapper to the token's groups: init phase bootstrap-token does it for kubeadm's";
   return { why: 'its credentials may not create certificate signing requests', mend, final: false };
 }

@@ -11,9 +11,12 @@ export interface BootstrapReason {
 /**
  * Says from a node's requests for a client certificate what it waits for.
  * @param csrs of this node, in any order
+ * @param refusedBefore names of those refused before the wait began: they count only where no other came after. One that is refused during the wait counts whatever
+ * came after it: a kubelet asks again within seconds
  */
-export function explainBootstrap(csrs: readonly NodeCsr[]): BootstrapReason {
-  const csr = csrs.toSorted((a, b) => b.created.getTime() - a.created.getTime())[0];
+export function explainBootstrap(csrs: readonly NodeCsr[], refusedBefore: ReadonlySet<string> = new Set()): BootstrapReason {
+  const latestFirst = csrs.toSorted((a, b) => b.created.getTime() - a.created.getTime());
+  const csr = latestFirst.find((one) => isRefused(one) && !refusedBefore.has(one.name)) ?? latestFirst[0];
   if (csr === undefined) {
     const why = 'the kubelet has made no certificate signing request: it does not reach the API server, or its token is refused';
     return { why, mend: 'See journalctl -u kubelet on the host', final: false };
@@ -50,4 +53,9 @@ export function explainBootstrap(csrs: readonly NodeCsr[]): BootstrapReason {
       return { why, mend, final: false };
     }
   }
+}
+
+/** Whether a request was turned down, by who approves or by who signs. */
+export function isRefused({ state }: Pick<NodeCsr, 'state'>): boolean {
+  return state.kind === 'denied' || state.kind === 'failed';
 }

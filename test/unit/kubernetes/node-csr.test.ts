@@ -69,13 +69,13 @@ describe('what a kubelet without a certificate waits for', () => {
     ['no signer', [{ status: condition('Approved', '') }], /is approved, and no signer has signed it$/, false],
     ['issued', [{ status: { ...condition('Approved', ''), certificate: 'eA==' } }], /is signed, and the kubelet has not stored/, false],
     [
-      'the latest counts',
+      'denied, and the kubelet has asked again',
       [
         { created: '2026-01-01T00:00:00Z', status: condition('Denied', 'x') },
         { name: 'node-csr-2', created: '2026-01-03T00:00:00Z' },
       ],
-      /node-csr-2 of .* is pending/,
-      false,
+      /node-csr-1 was denied: ByHand: x$/,
+      true,
     ],
   ])('%s', async (_, csrs, why, final) => {
     const reason = await explain(...csrs);
@@ -83,6 +83,13 @@ describe('what a kubelet without a certificate waits for', () => {
     expect(reason.final).toBe(final);
     expect(reason.mend).not.toBe('');
   });
+});
+
+it('of requests that were refused before only the latest counts', async () => {
+  const denied = readNodeCsr(await csr({ created: '2026-01-01T00:00:00Z', status: condition('Denied', 'x') }));
+  const again = readNodeCsr(await csr({ name: 'node-csr-2', created: '2026-01-03T00:00:00Z' }));
+  expect(explainBootstrap([denied, again], new Set(['node-csr-1'])).why).toMatch(/node-csr-2 of .* is pending/);
+  expect(explainBootstrap([denied], new Set(['node-csr-1']))).toMatchObject({ final: true });
 });
 
 describe('kubeletRequestTrouble', () => {

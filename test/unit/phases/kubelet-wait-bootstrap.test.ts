@@ -93,6 +93,24 @@ describe('kubelet-wait-bootstrap', () => {
     });
   });
 
+  it('hears of a denial though the kubelet has asked again, and not of one from before', async () => {
+    const { admin, clock, context } = world();
+    const deny = async (name: string, reason: string): Promise<void> => {
+      const conditions = [{ type: 'Denied', status: 'True', reason }];
+      await admin.patch({ ...CSR, name }, 'merge', { status: { conditions } }, { subresource: 'approval' });
+    };
+    const requests = await Promise.all(['csr-old', 'csr-1', 'csr-2'].map((name) => csr(name, 'w1')));
+    const [old, first, second] = requests as [KubeObject, KubeObject, KubeObject];
+    await admin.create(old);
+    await deny('csr-old', 'Yesterday');
+    clock.at(1_000, () => void admin.create(first));
+    clock.at(11_000, () => void deny('csr-1', 'NotOurs').then(() => admin.create(second)));
+    await expect(run(context)).rejects.toMatchObject({
+      problems: [{ code: 'BOOTSTRAP_DENIED', message: expect.stringContaining('csr-1 was denied: NotOurs') }],
+    });
+    expect(clock.elapsedMs).toBe(15_000);
+  });
+
   it('does not wait for what was denied', async () => {
     const { admin, clock, context } = world();
     await admin.create(await csr('node-csr-1', 'w1'));
