@@ -99,14 +99,14 @@ describe('kubelet-wait-bootstrap', () => {
       const conditions = [{ type: 'Denied', status: 'True', reason }];
       await admin.patch({ ...CSR, name }, 'merge', { status: { conditions } }, { subresource: 'approval' });
     };
-    const requests = await Promise.all(['csr-old', 'csr-1', 'csr-2'].map((name) => csr(name, 'w1')));
+    const requests = await Promise.all(['csr-3-yesterday', 'csr-2-first', 'csr-1-again'].map((name) => csr(name, 'w1')));
     const [old, first, second] = requests as [KubeObject, KubeObject, KubeObject];
     await admin.create(old);
-    await deny('csr-old', 'Yesterday');
+    await deny('csr-3-yesterday', 'Yesterday');
     clock.at(1_000, () => void admin.create(first));
-    clock.at(11_000, () => void deny('csr-1', 'NotOurs').then(() => admin.create(second)));
+    clock.at(11_000, () => void deny('csr-2-first', 'NotOurs').then(() => admin.create(second)));
     await expect(run(context)).rejects.toMatchObject({
-      problems: [{ code: 'BOOTSTRAP_DENIED', message: expect.stringContaining('csr-1 was denied: NotOurs') }],
+      problems: [{ code: 'BOOTSTRAP_DENIED', message: expect.stringContaining('csr-2-first was denied: NotOurs') }],
     });
     expect(clock.elapsedMs).toBe(15_000);
   });
