@@ -1,11 +1,13 @@
 import { DEFAULT_CA_CERT_PATH } from '../core/config/defaults.ts';
 import { AppError } from '../core/errors.ts';
+import type { Question } from '../core/facts/question.ts';
 import { differingOperations, type Operations, operationsOf } from '../core/fleet/operations.ts';
 import type { PlannedHost } from '../core/fleet/saved-plan.ts';
 import { loadCatalogue } from '../core/kubelet/catalogue.ts';
 import type { FleetMember } from '../engine/fleet.ts';
 import { planStale } from '../engine/run-workflow.ts';
 import { workflowMember } from '../engine/workflow-member.ts';
+import type { Host } from '../ports/host.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
 import { readClusterBaseline } from '../workflows/cluster-baseline.ts';
 import { type JoinOptions, joinWorkflow } from '../workflows/join.ts';
@@ -26,6 +28,8 @@ export interface FleetMembersInput {
   readonly directory: string;
   readonly access: FleetAccess;
   readonly dryRun: boolean;
+  /** In place of a plain connection: who wants to know more of a host. Control planes are then looked at, too. */
+  readonly connect?: (target: HostTarget, host: PlannedHost, questions: readonly Question[]) => Promise<Host>;
 }
 
 /**
@@ -60,14 +64,17 @@ export async function fleetMembers(services: Services, options: CommandOptions, 
   const writing = readWriting(services, options);
   const memberOf = async ({ host, operations }: FleetTask): Promise<FleetMember> => {
     const { name, role, nodeRegistration, declared, overlays } = host;
-    if (role === 'control-plane') return { name, open: () => Promise.reject(noControlPlane(name)) };
     const target = targetOf(host);
+    const own = { ...shared, nodeRegistration, declared, overlays: overlays.map(({ document }) => document) };
+    const connect = async (): Promise<Host> =>
+      input.connect?.(target, host, Object.values(joinWorkflow.questions?.(own) ?? {})) ?? services.connectHost(target);
+    if (role === 'control-plane') return controlPlane(name, input.connect === undefined ? null : connect);
     const member = workflowMember({
       name,
       workflow: joinWorkflow,
-      options: { ...shared, nodeRegistration, declared, overlays: overlays.map(({ document }) => document) },
+      options: own,
       run: { dryRun, skipPhases: [], exact: operations !== undefined },
-      connect: () => services.connectHost(target),
+      connect,
       cluster: access.cluster,
       clock: services.clock,
       writing: dryRun ? null : await writing(target),
@@ -101,6 +108,17 @@ export async function fleetTargets(
 ): Promise<(host: Pick<PlannedHost, 'name' | 'ssh'>) => HostTarget> {
   const ssh = await readSshOptions(services, options);
   return ({ name, ssh: own }) => ({ member: { name, ssh: own, directory }, ssh });
+}
+
+/** Nothing is done on a control plane; it may be looked at. */
+function controlPlane(name: string, connect: (() => Promise<Host>) | null): FleetMember {
+  return {
+    name,
+    open: async () => {
+      await (await connect?.())?.close();
+      throw noControlPlane(name);
+    },
+  };
 }
 
 function noControlPlane(host: string): AppError {

@@ -11,10 +11,38 @@ import {
 import type { On, Run } from './program.ts';
 import { addConfirmOptions } from './writing-options.ts';
 
-/** `fleet plan`, `fleet apply`. */
+/** `fleet plan`, `fleet apply`, `fleet status`, `fleet drift`, `fleet exec`. */
 export function defineFleetRun(fleet: Command, on: On): void {
   definePlan(fleet.command('plan').description(PLAN), on);
   defineApply(fleet.command('apply').description(APPLY), on);
+  defineStatus(fleet.command('status').description('Show a line for each host: version, configuration, health, Node, drift'), on);
+  defineDrift(
+    fleet.command('drift').description('Show where hosts are not what the fleet file and the cluster say, whoever changed them'),
+    on,
+  );
+  defineExec(fleet.command('exec').description('Run a command as root on every host'), on);
+}
+
+function defineStatus(status: Command, on: On): void {
+  addClusterOptions(addFleetHostOptions(status)).addOption(outputOption(['text', 'json', 'yaml']));
+  on(status, async (): Promise<Run> => (await import('./fleet-status.ts')).runFleetStatus);
+}
+
+function defineDrift(drift: Command, on: On): void {
+  addRunOptions(drift)
+    .option('--exit-code', 'exit with 6 when a host has drifted')
+    .option('--diff', 'with what apply would change')
+    .addOption(outputOption(['text', 'json', 'yaml']));
+  on(drift, async (): Promise<Run> => (await import('./fleet-drift.ts')).runFleetDrift);
+  drift.addHelpText('after', DRIFT_EXAMPLES);
+}
+
+function defineExec(exec: Command, on: On): void {
+  addFleetHostOptions(exec.argument('<command...>', 'the command and its arguments, after --; one alone is a line for the shell'))
+    .option('--timeout <seconds>', 'how long it may take on a host', parseCount, 60)
+    .addOption(new Option('-o, --output <format>', 'json: one object a host').choices(['text', 'json']).default('text'));
+  on(exec, async (): Promise<Run> => (await import('./fleet-exec.ts')).runFleetExec);
+  exec.addHelpText('after', EXEC_EXAMPLES);
 }
 
 const PLAN = 'Show what a fleet file would change on its hosts; changes nothing';
@@ -78,3 +106,14 @@ A host that cannot be reached is told at the end and keeps nobody waiting. Ctrl-
 Examples:
   kubeletadm apply -f fleet.yaml --serial 10% --max-fail 2
   kubeletadm apply plan.json`;
+
+const DRIFT_EXAMPLES = `
+Examples:
+  # in a cron job: exit code 6 when a file was edited by hand, or a package overwrote it
+  kubeletadm fleet drift -f fleet.yaml --exit-code
+  kubeletadm fleet drift --limit edge-017 --diff`;
+
+const EXEC_EXAMPLES = `
+Examples:
+  kubeletadm fleet exec -f fleet.yaml -- systemctl is-active kubelet
+  kubeletadm fleet exec --group edge -- 'journalctl -u kubelet -n 3 | tail -1'`;

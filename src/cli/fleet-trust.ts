@@ -9,6 +9,7 @@ import { type HostKey, hostKeyFingerprint, hostKeyTypeName, knownHostsNames } fr
 import type { SshTarget } from '../core/ssh/target.ts';
 import { printable } from '../core/text/printable.ts';
 import { renderTable } from '../core/text/table.ts';
+import { inParallel } from '../engine/in-parallel.ts';
 import type { HostKeys, ShownHostKey } from '../ports/host-keys.ts';
 import type { Services } from '../ports/services.ts';
 import { readFleet } from './load-fleet.ts';
@@ -170,14 +171,4 @@ function show(services: Services, findings: readonly Finding[], options: Command
   }
   const lines = keyTable(findings);
   if (lines.length > 0) services.output.stdout(`${lines.join('\n')}\n`);
-}
-
-async function inParallel<T, R>(items: readonly T[], limit: number, work: (item: T) => Promise<R>): Promise<readonly R[]> {
-  const results: R[] = [];
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    for (let i = next++; i < items.length; i = next++) results[i] = await work(items[i] as T);
-  };
-  await Promise.all(Array.from({ length: Math.min(Math.max(limit, 1), items.length) }, worker));
-  return results;
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -150,6 +151,60 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     expect(stdout).toBe('4 hosts: 3 changed, 1 not reached.\n');
     expect(stderr.trim().split('\n').at(-1)).toMatch(/^dead: .* \[HOST_UNREACHABLE\]$/);
     for (const host of [2, 3, 4]) expect(config(host)).toContain('podPidsLimit: 1000\n');
+  });
+
+  describe('a look at the fleet', () => {
+    const look = (command: string, ...args: readonly string[]): Promise<CliResult> =>
+      runCommand(['fleet', command, '-f', join(directory, 'fleet.yaml'), '--ssh-config', lab.sshConfig, ...args]);
+    beforeAll(async () => {
+      fleet();
+      expect((await apply()).code).toBe(0);
+    });
+
+    it('has a line for each host: version, configuration, health, Node, drift', async () => {
+      fleet(`  - {name: dead, address: ${NOBODY}, ssh: {port: 1}}\n  - {name: node1, role: control-plane}\n`);
+      writeFileSync(hostFile(3, CONFIG), config(3).replace('maxPods: 60', 'maxPods: 6'));
+      const { code, stdout, stderr } = await look('status');
+      const hash = (host: number): string => createHash('sha256').update(config(host)).digest('hex').slice(0, 12);
+      expect(
+        stdout
+          .trim()
+          .split('\n')
+          .map((line) => line.split(/ {2,}/)),
+      ).toEqual([
+        ['HOST', 'REACHABLE', 'KUBELET', 'CONFIG', 'HEALTH', 'NODE', 'DRIFT'],
+        ['node3', 'yes', expect.stringMatching(/^v1\.\d+/), hash(3), 'ok', 'Ready', expect.stringMatching(/^2 changes$/)],
+        ['node4', 'yes', expect.anything(), hash(4), 'ok', 'Ready', 'none'],
+        ['node2', 'yes', expect.anything(), hash(2), 'ok', 'Ready', 'none'],
+        ['dead', 'no', '-', '-', '-', '-', '-'],
+        ['node1', 'yes', expect.anything(), hash(1), 'ok', 'Ready', 'control plane'],
+      ]);
+      expect(stderr).toMatch(/^dead: .*\[HOST_UNREACHABLE\]$/m);
+      expect(code).toBe(4);
+      fleet();
+    });
+
+    it('finds what was edited by hand and drop-ins that a package overwrote', async () => {
+      const dropIn = hostFile(4, 'etc/systemd/system/kubelet.service.d/10-kubeadm.conf');
+      writeFileSync(dropIn, '[Service]\nExecStart=\nExecStart=/usr/bin/kubelet\n');
+      const { code, stdout } = await look('drift', '--exit-code');
+      expect(code).toBe(6);
+      expect(stdout).toMatch(/^node3 +\/var\/lib\/kubelet\/config\.yaml +its content differs$/m);
+      expect(stdout).toMatch(/^node4 +\/etc\/systemd\/system\/kubelet\.service\.d\/10-kubeadm\.conf +its content differs$/m);
+      const report = JSON.parse((await look('drift', '-o', 'json')).stdout) as { hosts: { name: string; status: string }[] };
+      expect(report.hosts.map(({ name, status }) => `${name} ${status}`)).toEqual(['node3 drifted', 'node4 drifted', 'node2 unchanged']);
+      expect((await apply('--canary', '0')).stdout).toBe('3 hosts: 2 changed, 1 as they should be.\n');
+      expect(await look('drift', '--exit-code')).toMatchObject({ code: 0, stdout: 'No drift.\n' });
+    });
+
+    it('runs a command on every host, and lets none of them write to the terminal', async () => {
+      const { code, stdout, stderr } = await look('exec', '--limit', 'edge', '--', "printf 'a\\033[31mb\\n'; exit 3");
+      expect(code).toBe(1);
+      expect(stdout.split('\n').filter((line) => line.startsWith(' '))).toEqual(['  a\\x1b[31mb', '  a\\x1b[31mb']);
+      expect(stderr).toContain('node3: the command ended with exit code 3 [COMMAND_FAILED]\n');
+      const words = await look('exec', '--limit', 'node3', '-o', 'json', '--', 'printf', '%s-', 'a b', '$HOME');
+      expect(JSON.parse(words.stdout)).toEqual({ host: 'node3', exitCode: 0, stdout: 'a b-$HOME-', stderr: '' });
+    });
   });
 
   it('takes up what an earlier run left undone', async () => {

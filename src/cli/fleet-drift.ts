@@ -1,0 +1,103 @@
+import { type ExitCode, formatProblem } from '../core/errors.ts';
+import { selectHosts } from '../core/fleet/select.ts';
+import { isClusterChange } from '../core/plan/change.ts';
+import type { HostPlan } from '../core/plan/document.ts';
+import { visible } from '../core/text/printable.ts';
+import { renderTable } from '../core/text/table.ts';
+import { type HostOutcome, runFleet } from '../engine/fleet.ts';
+import type { Services } from '../ports/services.ts';
+import { openFleetCluster } from './fleet-cluster.ts';
+import { fleetMembers } from './fleet-members.ts';
+import { exitOf, namesText, planLines } from './fleet-report.ts';
+import { readRules } from './fleet-rules.ts';
+import { watchFleet } from './fleet-watch.ts';
+import { directoryOf, readFleet } from './load-fleet.ts';
+import type { CommandOptions } from './program.ts';
+import { flagList } from './read-options.ts';
+import { formatOf, renderDocument } from './show-document.ts';
+
+/** One thing of a host that is not as the fleet file and the cluster say. */
+interface Drift {
+  readonly what: string;
+  readonly why: string;
+}
+
+/** `fleet drift`: where hosts are not what they should be, whoever changed them. */
+export async function runFleetDrift(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  const watch = watchFleet(services, options, {});
+  const fleet = await readFleet(services, options);
+  for (const warning of fleet.warnings) services.output.stderr(`warning: ${formatProblem(warning)}\n`);
+  const hosts = selectHosts(fleet.hosts, { limit: flagList(options, 'limit'), groups: flagList(options, 'group') });
+  const rules = readRules(options, { total: hosts.length, dryRun: true });
+  const { reporter } = watch;
+  const access = await openFleetCluster(services, options, { cluster: fleet.cluster, file: fleet.file, dryRun: true, reporter });
+  try {
+    const tasks = hosts.map((host) => ({ host }));
+    const members = await fleetMembers(services, options, { tasks, directory: directoryOf(fleet.file), access, dryRun: true });
+    const result = await runFleet(members, rules, watch.ports);
+    watch.close();
+    const drifts = result.outcomes.flatMap((outcome) =>
+      outcome.status === 'pending' ? [{ host: outcome.host, drift: driftOf(outcome) }] : [],
+    );
+    const format = formatOf(options);
+    if (format !== 'text') services.output.stdout(renderDocument(documentOf(result.outcomes), format));
+    else {
+      const { colour } = services.output;
+      const diff = options.diff === true ? planLines(result.outcomes, { colour, origins: false }) : [];
+      const lines = drifts.length === 0 ? ['No drift.'] : tableOf(drifts);
+      services.output.stdout(`${[...lines, ...diff].join('\n')}\n`);
+    }
+    return exitOf(services, result, drifts.length > 0 && options.exitCode === true ? 6 : 0);
+  } finally {
+    watch.close();
+    await access.close();
+  }
+}
+
+function driftOf({ plan }: HostOutcome): readonly Drift[] {
+  const phases = plan?.host.phases ?? [];
+  if (isNew(phases)) return [{ what: 'host', why: 'it has not joined' }];
+  const changes = phases.flatMap(({ plan: { changes } }) => changes);
+  return changes.map((change): Drift => {
+    const { because } = change;
+    if (isClusterChange(change)) {
+      const { kind, name } = 'ref' in change ? change.ref : { kind: change.object.kind, name: change.object.metadata.name };
+      return { what: `${kind} ${name}`, why: because };
+    }
+    if (change.kind === 'restart-unit') return { what: `unit ${change.unit}`, why: `needs a restart: ${because}` };
+    return { what: 'path' in change ? change.path : 'unit' in change ? `unit ${change.unit}` : change.kind, why: because };
+  });
+}
+
+/** The file without which a host is no node. */
+function isNew(phases: HostPlan['phases']): boolean {
+  return phases.some(({ plan }) =>
+    plan.changes.some((change) => change.kind === 'write-file' && change.path === '/var/lib/kubelet/config.yaml' && change.before === null),
+  );
+}
+
+/** Hosts with the same drift in one line. */
+function tableOf(drifts: readonly { readonly host: string; readonly drift: readonly Drift[] }[]): readonly string[] {
+  const rows = new Map<string, { readonly hosts: string[]; readonly one: Drift }>();
+  for (const { host, drift } of drifts)
+    for (const one of drift) {
+      const key = JSON.stringify(one);
+      const row = rows.get(key);
+      if (row === undefined) rows.set(key, { hosts: [host], one });
+      else row.hosts.push(host);
+    }
+  const lines = [...rows.values()].map(({ hosts, one }) => [namesText(hosts), one.what, one.why]);
+  return renderTable([['HOSTS', 'WHAT', 'DRIFT'], ...lines]).map(visible);
+}
+
+function documentOf(outcomes: readonly HostOutcome[]): object {
+  return {
+    apiVersion: 'kubeletadm.dev/v1alpha1',
+    kind: 'FleetDrift',
+    hosts: outcomes.map((outcome) => ({
+      name: outcome.host,
+      status: outcome.status === 'pending' ? 'drifted' : outcome.status,
+      drift: outcome.status === 'pending' ? driftOf(outcome) : [],
+    })),
+  };
+}

@@ -1,0 +1,96 @@
+import { AppError, type ExitCode, formatProblem, isAppError, type Problem, usageError } from '../core/errors.ts';
+import type { CommandFact } from '../core/facts/question.ts';
+import type { ResolvedHost } from '../core/fleet/model.ts';
+import { selectHosts } from '../core/fleet/select.ts';
+import { visible } from '../core/text/printable.ts';
+import { inParallel } from '../engine/in-parallel.ts';
+import type { HostTarget, Services } from '../ports/services.ts';
+import { fleetTargets } from './fleet-members.ts';
+import { readRules } from './fleet-rules.ts';
+import { directoryOf, readFleet } from './load-fleet.ts';
+import type { CommandOptions } from './program.ts';
+import { flagList, flagText } from './read-options.ts';
+
+interface Executed {
+  readonly host: string;
+  readonly result: CommandFact | null;
+  readonly problems: readonly Problem[];
+}
+
+/** `fleet exec -- COMMAND [ARGUMENT...]`: as root on every host. One argument alone is a line for the shell, as with ssh. */
+export async function runFleetExec(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  const [only = ''] = args;
+  if (args.length === 0) throw usageError('no command was given', 'Write it after --: fleet exec -- systemctl is-active kubelet');
+  const argv = args.length === 1 ? ['sh', '-c', only] : args;
+  const fleet = await readFleet(services, options);
+  const hosts = selectHosts(fleet.hosts, { limit: flagList(options, 'limit'), groups: flagList(options, 'group') });
+  const { parallel } = readRules(options, { total: hosts.length, dryRun: true });
+  const targetOf = await fleetTargets(services, options, directoryOf(fleet.file));
+  const timeoutMs = (typeof options.timeout === 'number' ? options.timeout : 60) * 1000;
+  let done = 0;
+  const executed = await inParallel(hosts, parallel, async (host) => {
+    const one = await execute(services, targetOf(host), host, { argv, timeoutMs });
+    done++;
+    show(services, options, one);
+    services.output.status?.(done === hosts.length ? null : `${done}/${hosts.length} hosts`);
+    return one;
+  });
+  services.output.status?.(null);
+  if (services.signal.aborted && isAppError(services.signal.reason)) throw services.signal.reason;
+  const failed = executed.filter(({ result }) => result?.exitCode !== 0);
+  if (failed.length === 0) return 0;
+  throw new AppError(failed.flatMap(problemsOf), { exitCode: failed.length === executed.length ? 1 : 4 });
+}
+
+async function execute(
+  services: Services,
+  target: HostTarget,
+  { name }: ResolvedHost,
+  { argv, timeoutMs }: { readonly argv: readonly string[]; readonly timeoutMs: number },
+): Promise<Executed> {
+  try {
+    services.signal.throwIfAborted();
+    const host = await services.connectHost(target);
+    try {
+      const { run } = await host.ask({ run: { kind: 'command', argv } }, { signal: services.signal, timeoutMs });
+      return { host: name, result: run, problems: [] };
+    } finally {
+      await host.close();
+    }
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return { host: name, result: null, problems: error.problems.map((problem) => ({ host: name, ...problem })) };
+  }
+}
+
+/** All a host said in one piece, nothing in it that a terminal obeys. */
+function show({ output }: Services, options: CommandOptions, { host, result, problems }: Executed): void {
+  if (flagText(options, 'output') === 'json') {
+    const said = result === null ? { problems: problems.map(formatProblem) } : { ...result };
+    output.stdout(`${JSON.stringify({ host, ...said })}\n`);
+    return;
+  }
+  if (result === null) return;
+  const end = result.exitCode === 0 ? '' : ` (${exitText(result)})`;
+  const lines = [`${host}:${end}`, ...linesOf(result.stdout), ...linesOf(result.stderr)];
+  output.stdout(`${lines.join('\n')}\n`);
+}
+
+function linesOf(text: string): readonly string[] {
+  return text === ''
+    ? []
+    : text
+        .replace(/\n$/, '')
+        .split('\n')
+        .map((line) => `  ${visible(line.replace(/\r$/, ''))}`);
+}
+
+function exitText({ exitCode }: CommandFact): string {
+  return exitCode === null ? 'ended by a signal' : `exit code ${exitCode}`;
+}
+
+function problemsOf({ host, result, problems }: Executed): readonly Problem[] {
+  if (result === null) return problems;
+  const message = result.exitCode === null ? 'a signal ended the command' : `the command ended with exit code ${result.exitCode}`;
+  return [{ host, code: 'COMMAND_FAILED', message }];
+}

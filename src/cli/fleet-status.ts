@@ -1,0 +1,153 @@
+import { type ExitCode, isAppError } from '../core/errors.ts';
+import { combineFacts } from '../core/facts/fact.ts';
+import { type HostStatusFacts, statusFacts, statusOf } from '../core/fleet/host-status.ts';
+import { selectHosts } from '../core/fleet/select.ts';
+import { isNodeReady } from '../core/kubernetes/node-conditions.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import { visible } from '../core/text/printable.ts';
+import { renderTable } from '../core/text/table.ts';
+import { type HostOutcome, runFleet } from '../engine/fleet.ts';
+import { holdAnswers } from '../engine/held-host.ts';
+import { isHealthy, kubeletHealth } from '../engine/kubelet-health.ts';
+import { observe } from '../engine/observe.ts';
+import type { Cluster } from '../ports/cluster.ts';
+import type { Services } from '../ports/services.ts';
+import { openFleetCluster } from './fleet-cluster.ts';
+import { fleetMembers } from './fleet-members.ts';
+import { exitOf } from './fleet-report.ts';
+import { readRules } from './fleet-rules.ts';
+import { watchFleet } from './fleet-watch.ts';
+import { directoryOf, readFleet } from './load-fleet.ts';
+import type { CommandOptions } from './program.ts';
+import { flagList } from './read-options.ts';
+import { formatOf, renderDocument } from './show-document.ts';
+
+const FACTS = combineFacts({ status: statusFacts, health: kubeletHealth('http://127.0.0.1:10248/healthz') });
+
+type Looked = HostStatusFacts & { readonly health: string };
+
+/** One line of the table. */
+interface Row {
+  readonly host: string;
+  readonly reachable: boolean;
+  readonly kubelet: string;
+  readonly config: string;
+  readonly health: string;
+  readonly node: string;
+  readonly drift: string;
+}
+
+/** `fleet status`: one line a host. */
+export async function runFleetStatus(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  const watch = watchFleet(services, options, {});
+  const fleet = await readFleet(services, options);
+  const hosts = selectHosts(fleet.hosts, { limit: flagList(options, 'limit'), groups: flagList(options, 'group') });
+  const rules = readRules(options, { total: hosts.length, dryRun: true });
+  const access = await openFleetCluster(services, options, {
+    cluster: fleet.cluster,
+    file: fleet.file,
+    dryRun: true,
+    reporter: watch.reporter,
+  });
+  try {
+    const looked = new Map<string, Looked>();
+    const members = await fleetMembers(services, options, {
+      tasks: hosts.map((host) => ({ host })),
+      directory: directoryOf(fleet.file),
+      access,
+      dryRun: true,
+      // All in the one round trip that the plan takes.
+      connect: async (target, { name }, questions) => {
+        const host = holdAnswers(await services.connectHost(target), services.clock, [...questions, ...Object.values(FACTS.questions)]);
+        try {
+          const { status, health } = await observe(host, FACTS, services.signal);
+          looked.set(name, { ...statusOf(status), health: isHealthy(health) ? 'ok' : healthText(health) });
+          return host;
+        } catch (error) {
+          await host.close();
+          throw error;
+        }
+      },
+    });
+    const [{ outcomes }, nodes] = await Promise.all([runFleet(members, rules, quiet(watch.ports)), nodesOf(access.cluster)]);
+    watch.close();
+    const rows = outcomes.map((outcome) => rowOf(outcome, looked.get(outcome.host) ?? null, nodes));
+    const format = formatOf(options);
+    services.output.stdout(format === 'text' ? `${tableOf(rows).join('\n')}\n` : renderDocument(documentOf(rows), format));
+    const unreached = outcomes.map((outcome) =>
+      looked.has(outcome.host) ? { ...outcome, error: null, status: 'unchanged' as const } : outcome,
+    );
+    return exitOf(services, { outcomes: unreached, stopped: null }, 0);
+  } finally {
+    watch.close();
+    await access.close();
+  }
+}
+
+/** What a plan warns of is for who plans. */
+function quiet(ports: Parameters<typeof runFleet>[2]): Parameters<typeof runFleet>[2] {
+  return { ...ports, reporterOf: () => ({ report: () => undefined }) };
+}
+
+/** By name; null where the credentials may not look. */
+async function nodesOf(cluster: Cluster): Promise<ReadonlyMap<string, KubeObject> | null> {
+  try {
+    const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Node' });
+    return new Map(items.map((node) => [node.metadata.name, node]));
+  } catch (error) {
+    if (isAppError(error, 'CLUSTER_FORBIDDEN')) return null;
+    throw error;
+  }
+}
+
+function healthText({ unit, healthz }: ReturnType<(typeof FACTS)['parse']>['health']): string {
+  if (unit === null || unit.loadState === 'not-found') return 'not installed';
+  if (unit.activeState !== 'active') return unit.activeState;
+  return healthz === null ? 'unknown' : 'status' in healthz ? `healthz ${healthz.status}` : 'no answer';
+}
+
+function rowOf({ host, plan, error, status }: HostOutcome, looked: Looked | null, nodes: ReadonlyMap<string, KubeObject> | null): Row {
+  const node = looked?.nodeName === null || looked === null ? undefined : nodes?.get(looked.nodeName);
+  return {
+    host,
+    reachable: looked !== null,
+    kubelet: looked?.kubeletVersion ?? '-',
+    config: looked?.configHash ?? '-',
+    health: looked?.health ?? '-',
+    node: looked === null || nodes === null ? '-' : node === undefined ? 'none' : isNodeReady(node) ? 'Ready' : 'NotReady',
+    drift:
+      looked === null
+        ? '-'
+        : looked.nodeName === null
+          ? 'not joined'
+          : status === 'pending' && plan !== null
+            ? driftText(plan.host.phases.reduce((sum, phase) => sum + phase.plan.changes.length, 0))
+            : error === null
+              ? 'none'
+              : error.code === 'NOT_BUILT'
+                ? 'control plane'
+                : `unknown: ${error.code}`,
+  };
+}
+
+function driftText(changes: number): string {
+  return changes === 0 ? 'none' : `${changes} ${changes === 1 ? 'change' : 'changes'}`;
+}
+
+function tableOf(rows: readonly Row[]): readonly string[] {
+  const header = ['HOST', 'REACHABLE', 'KUBELET', 'CONFIG', 'HEALTH', 'NODE', 'DRIFT'];
+  const lines = rows.map(({ host, reachable, kubelet, config, health, node, drift }) => [
+    host,
+    reachable ? 'yes' : 'no',
+    kubelet,
+    config,
+    health,
+    node,
+    drift,
+  ]);
+  return renderTable([header, ...lines]).map(visible);
+}
+
+function documentOf(rows: readonly Row[]): object {
+  return { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'FleetStatus', hosts: rows };
+}
