@@ -57,6 +57,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./config-command.ts')).defineConfig,
   },
   { name: 'node', description: 'Look at one node', load: async () => (await import('./node-command.ts')).defineNode },
+  {
+    name: 'dynamic',
+    description: 'Configure the kubelets of nodes from ConfigMaps while they run',
+    load: async () => (await import('./dynamic-command.ts')).defineDynamic,
+  },
   { name: 'fleet', description: 'Many hosts by one file', load: async () => (await import('./fleet-command.ts')).defineFleet },
   {
     name: 'lab',

@@ -1,0 +1,37 @@
+import { type ExitCode, usageError } from '../core/errors.ts';
+import { parseGoDuration } from '../core/text/go-duration.ts';
+import { applyClusterChange } from '../engine/apply.ts';
+import type { Services } from '../ports/services.ts';
+import { planGarbage } from '../workflows/dynamic/collect-garbage.ts';
+import { clusterOnUse } from './cluster-on-use.ts';
+import { plansOf, showClusterPlan } from './dynamic-plan.ts';
+import type { CommandOptions } from './program.ts';
+import { flagText } from './read-options.ts';
+import { formatOf, renderDocument } from './show-document.ts';
+
+/** `dynamic gc`: deletes ConfigMaps that no node uses. */
+export async function runDynamicGc(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  const age = flagText(options, 'olderThan') ?? '1h';
+  const nanoseconds = parseGoDuration(age);
+  if (nanoseconds === null || nanoseconds < 0n) throw usageError(`--older-than ${age}: no duration`, 'Write it like 24h');
+  const cluster = clusterOnUse(services, options);
+  try {
+    const api = await cluster.open();
+    const namespace = flagText(options, 'namespace') ?? 'kube-system';
+    const changes = await planGarbage(api, { namespace, now: services.clock.now(), olderThanMs: Number(nanoseconds / 1_000_000n) });
+    if (options.dryRun === true) return showClusterPlan(services, options, { phase: 'dynamic-gc', plans: plansOf(changes) });
+    const deleted: string[] = [];
+    for (const change of changes) {
+      await applyClusterChange(api, change);
+      if (change.kind === 'delete-object') deleted.push(change.ref.name);
+    }
+    const format = formatOf(options);
+    const lines =
+      deleted.length === 0 ? ['Nothing to do: every payload is used, or is young.'] : deleted.map((name) => `configmap/${name} deleted`);
+    const document = { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'DeletedConfigs', namespace, deleted };
+    services.output.stdout(format === 'text' ? `${lines.join('\n')}\n` : renderDocument(document, format));
+    return 0;
+  } finally {
+    await cluster.close();
+  }
+}

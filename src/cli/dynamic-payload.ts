@@ -1,0 +1,43 @@
+import { judgePayload } from '../core/dynamic/judge-payload.ts';
+import type { NodeConfig } from '../core/dynamic/node-config.ts';
+import { AppError, type Problem } from '../core/errors.ts';
+import { loadCatalogue, type Minor, NEWEST_MINOR, OLDEST_MINOR } from '../core/kubelet/catalogue.ts';
+import { LAST_DYNAMIC_MINOR } from '../core/kubelet/effective/dynamic-store.ts';
+import type { Reporter } from '../ports/reporter.ts';
+import { readMinor } from './minor-option.ts';
+import type { CommandOptions } from './program.ts';
+import { flagText } from './read-options.ts';
+
+/**
+ * Checks a payload for the nodes that are to read it: `--kubernetes-version`, else theirs. Warnings are reported.
+ * @throws AppError with every error (exit code 2), unless `--skip-validation`
+ */
+export async function requireGoodPayload(
+  text: string,
+  file: string,
+  { nodes, options, reporter }: { readonly nodes: readonly NodeConfig[]; readonly options: CommandOptions; readonly reporter: Reporter },
+): Promise<void> {
+  const chosen = flagText(options, 'kubernetesVersion');
+  const minors = chosen === undefined ? minorsOf(nodes) : [readMinor(chosen, 'kubernetes-version', OLDEST_MINOR)];
+  const native = nodes.length === 0 ? minors.some((minor) => minor <= LAST_DYNAMIC_MINOR) : nodes.some((node) => node.backend === 'native');
+  const problems = await judgePayload(text, file, { minors, catalogue: await loadCatalogue(), native });
+  const isError = ({ severity }: Problem): boolean => severity !== 'warning';
+  const skip = options.skipValidation === true;
+  for (const problem of problems) if (skip || !isError(problem)) report(reporter, problem);
+  const errors = problems.filter(isError);
+  if (errors.length > 0 && !skip) throw new AppError(errors, { exitCode: 2 });
+}
+
+function minorsOf(nodes: readonly NodeConfig[]): readonly Minor[] {
+  const known = nodes.flatMap(({ minor }) => (minor === null ? [] : [Math.min(Math.max(minor, OLDEST_MINOR), NEWEST_MINOR)]));
+  const minors = [...new Set(known)].sort((a, b) => a - b);
+  return minors.length === 0 ? [NEWEST_MINOR] : minors;
+}
+
+function report(reporter: Reporter, { code, message, mend, path, position }: Problem): void {
+  const where = [position === undefined ? '' : `${position.file}:${position.line}:${position.column}`, path ?? '']
+    .filter(Boolean)
+    .join(' ');
+  const text = `${where === '' ? '' : `${where}: `}${message}${mend === undefined ? '' : `. ${mend}`}`;
+  reporter.report({ level: 'warning', code, message: text });
+}

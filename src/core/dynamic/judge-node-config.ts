@@ -1,0 +1,84 @@
+import type { ConfigEvent } from './config-event.ts';
+import { describeIdentity, describeSource, sameIdentity, sameSource } from './config-source.ts';
+import { findConfigError } from './error-texts.ts';
+import type { NodeConfig } from './node-config.ts';
+
+/**
+ * `off`: nobody on the node reads what it is assigned · `local`: nothing is assigned, nothing runs but the local configuration · `waiting`: assigned,
+ * and not reported yet · `trial`: it runs, for less than ten minutes · `good`: it runs and is the last known good · `fell-back`: it was refused, the
+ * last known good or the local one runs · `not-synced`: it can't be fetched, what ran goes on · `looping`: the kubelet took it and does not come up.
+ */
+export type ConfigState = 'off' | 'local' | 'waiting' | 'trial' | 'good' | 'fell-back' | 'not-synced' | 'looping';
+
+export interface ConfigVerdict {
+  readonly state: ConfigState;
+  /** When the kubelet last changed its configuration; null where no Event tells. */
+  readonly since: Date | null;
+  /** A clause; null: there is nothing to say. */
+  readonly why: string | null;
+  readonly mend: string | null;
+}
+
+/** A kubelet that said it restarts and has not reported after this long does not come up: notice and start take up to a minute. */
+const LOOP_MS = 60_000;
+
+/** Says what became of a node's assignment. @param event the last word of its kubelet, where it is known */
+export function judgeNodeConfig(config: NodeConfig, event: ConfigEvent | null, now: Date): ConfigVerdict {
+  const since = event?.at ?? null;
+  const verdict = (state: ConfigState, why: string | null = null, mend: string | null = null): ConfigVerdict => ({
+    state,
+    since,
+    why,
+    mend,
+  });
+  const { status, source } = config;
+  if (source.trouble !== null)
+    return verdict('not-synced', `what is assigned is wrong: ${source.trouble}`, 'Assign another, or reset the node');
+  if (status === null) return source.source === null ? verdict('off') : verdict('off', ...whyOff(config));
+  if (event !== null && isLooping(config, event, now)) return verdict('looping', whyLooping(config, event), LOOPING_MEND);
+  const { assigned, active, lastKnownGood, error } = status;
+  const known = error === null ? null : findConfigError(error);
+  const notReady = config.isReady ? null : config.troubles.join('; ');
+  if (source.source === null) {
+    if (assigned !== null) return verdict('waiting', notReady ?? 'the kubelet has not gone back to its local configuration yet');
+    const left =
+      error === null ? null : 'the error reported is of an assignment that is gone: it stays until the kubelet restarts, and means nothing';
+    return verdict('local', left);
+  }
+  if (error !== null && known?.fellBack !== true && !(known === null && sameSource(assigned, source.source)))
+    return verdict('not-synced', known?.cause ?? error, known?.mend ?? SEE_LOG);
+  if (!sameSource(assigned, source.source)) return verdict('waiting', notReady);
+  if (error !== null || !sameIdentity(assigned, active)) return verdict('fell-back', known?.cause ?? error, known?.mend ?? SEE_LOG);
+  return verdict(sameIdentity(assigned, lastKnownGood) ? 'good' : 'trial', notReady);
+}
+
+const SEE_LOG = 'Look into the log of the kubelet: journalctl -u kubelet';
+
+/** It said that it restarts for something it has not reported since, and was not heard of as Ready since either. */
+function isLooping({ backend, status, isReady, heartbeat }: NodeConfig, event: ConfigEvent, now: Date): boolean {
+  if (backend !== 'native' || sameIdentity(event.identity, status?.assigned ?? null)) return false;
+  if (now.getTime() - event.at.getTime() < LOOP_MS) return false;
+  return !(isReady && heartbeat !== null && heartbeat.getTime() > event.at.getTime() + LOOP_MS);
+}
+
+function whyLooping({ troubles, source }: NodeConfig, { identity, at }: ConfigEvent): string {
+  const took = identity === null ? 'its local configuration' : describeIdentity(identity);
+  const unread =
+    identity !== null && !sameSource(identity, source.source)
+      ? '; what was assigned since is not read, for that happens 10 s after a start'
+      : '';
+  const seen = troubles.length === 0 ? '' : ` (${troubles.join('; ')})`;
+  return `the kubelet took ${took} at ${at.toISOString().replace('.000', '')} and has not come up since${seen}${unread}; there is no way back by itself, and after ten minutes it becomes the last known good`;
+}
+
+const LOOPING_MEND =
+  'Assign what is right or reset the node, then stop its kubelet, empty store/meta/assigned and store/meta/last-known-good below its --dynamic-config-dir, and start it';
+
+function whyOff({ backend, kubeletVersion, source }: NodeConfig): readonly [string, string] {
+  const assigned = source.source === null ? '' : describeSource(source.source);
+  if (backend === 'agent') return [`no agent has reported: nobody reads ${assigned}`, 'Start the agent on the node'];
+  return [
+    `its kubelet ${kubeletVersion} has never reported a configuration: nobody reads ${assigned}`,
+    'Give it --dynamic-config-dir and, from 1.22 on, --feature-gates=DynamicKubeletConfig=true; the API server needs the gate too',
+  ];
+}

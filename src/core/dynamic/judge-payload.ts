@@ -1,0 +1,70 @@
+import { parseSource } from '../config/source.ts';
+import type { Problem } from '../errors.ts';
+import { isJsonObject } from '../json.ts';
+import { type Catalogue, formatMinor, type Minor } from '../kubelet/catalogue.ts';
+import { decodeKubeletConfiguration, syntaxOf } from '../kubelet/decode.ts';
+import { judgeKubeletFile } from '../kubelet/kubelet-file.ts';
+import { isStartupRule } from '../kubelet/validate/judge.ts';
+
+export interface JudgePayloadOptions {
+  /** Of the kubelets that are to read it; what is said by several is said once. */
+  readonly minors: readonly Minor[];
+  readonly catalogue: Catalogue;
+  /** The kubelet itself reads it, and nothing brings it back when it does not come up. */
+  readonly native: boolean;
+}
+
+/**
+ * Judges a payload for the kubelets of some minors: what `config validate` says, and what only counts where a ConfigMap is the source.
+ * @returns errors and warnings, in order of position for each minor
+ */
+export async function judgePayload(
+  text: string,
+  file: string,
+  { minors, catalogue, native }: JudgePayloadOptions,
+): Promise<readonly Problem[]> {
+  if (text.trim() === '') return [{ code: 'CONFIG_NO_DOCUMENT', message: `${file}: there is nothing in it` }];
+  const said = new Map<string, { problem: Problem; minors: Minor[] }>();
+  for (const minor of minors) {
+    const found = await judgeKubeletFile(text, file, { minor, catalogue, parse: async () => parseSource });
+    if (found === null) return [notForKubelets(file)];
+    for (const problem of [...found, ...(native ? ownFindings(text, file, { minor, catalogue }) : [])]) {
+      const key = JSON.stringify([problem.code, problem.path, problem.message, problem.severity]);
+      const before = said.get(key);
+      if (before === undefined) said.set(key, { problem: native ? withoutWayBack(problem) : problem, minors: [minor] });
+      else before.minors.push(minor);
+    }
+  }
+  return [...said.values()].map(({ problem, minors: of }) =>
+    of.length === minors.length ? problem : { ...problem, message: `${problem.message} (to kubelet ${of.map(formatMinor).join(', ')})` },
+  );
+}
+
+/** A payload that turns off what reads it: the node could not be changed by the API any more, not even back. */
+function ownFindings(text: string, file: string, options: { readonly minor: Minor; readonly catalogue: Catalogue }): readonly Problem[] {
+  const document = parseSource(text, file).documents[0];
+  if (document === undefined) return [];
+  const decoded = decodeKubeletConfiguration(document, { ...options, lenient: true, syntax: syntaxOf(text) });
+  const gates = decoded.value.featureGates;
+  if (!isJsonObject(gates) || gates.DynamicKubeletConfig !== false) return [];
+  const position = decoded.fields.get('featureGates[DynamicKubeletConfig]');
+  return [
+    {
+      code: 'DYNAMIC_TURNS_ITSELF_OFF',
+      path: 'featureGates[DynamicKubeletConfig]',
+      ...(position === undefined ? {} : { position }),
+      message: 'the kubelet would take this and then read no other assignment, nor a reset',
+      mend: 'Take it out',
+    },
+  ];
+}
+
+function withoutWayBack(problem: Problem): Problem {
+  if (!isStartupRule(problem.code)) return problem;
+  return { ...problem, message: `${problem.message}; a kubelet up to 1.23 does not fall back from that but restarts for ever` };
+}
+
+function notForKubelets(file: string): Problem {
+  const mend = 'Give one document of kind KubeletConfiguration';
+  return { code: 'CONFIG_WRONG_KIND', message: `${file}: the only thing a kubelet reads is a KubeletConfiguration`, mend };
+}

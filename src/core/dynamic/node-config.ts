@@ -1,0 +1,69 @@
+import { type Minor, parseMinor } from '../kubelet/catalogue.ts';
+import { LAST_DYNAMIC_MINOR } from '../kubelet/effective/dynamic-store.ts';
+import { isNodeReady, nodeTroubles, readyHeartbeat } from '../kubernetes/node-conditions.ts';
+import type { KubeObject } from '../kubernetes/object.ts';
+import {
+  CONFIG_SOURCE_ANNOTATION,
+  CONFIG_STATUS_ANNOTATION,
+  type ConfigStatus,
+  type ParsedSource,
+  parseConfigSource,
+  parseConfigStatus,
+  parseSourceAnnotation,
+  parseStatusAnnotation,
+} from './config-source.ts';
+
+/** What puts the configuration into force: the kubelet itself (up to 1.23), or the agent beside it. */
+export type Backend = 'native' | 'agent';
+
+/** What a Node says about its dynamic configuration. */
+export interface NodeConfig {
+  readonly name: string;
+  /** e.g. `v1.21.0`; empty where the kubelet has not said it. */
+  readonly kubeletVersion: string;
+  readonly minor: Minor | null;
+  readonly backend: Backend;
+  /** Assigned by an administrator. */
+  readonly source: ParsedSource;
+  /** What was reported; null: nothing ever was, so nobody on the node reads the source. */
+  readonly status: ConfigStatus | null;
+  readonly isReady: boolean;
+  /** What its conditions say against it. */
+  readonly troubles: readonly string[];
+  /** When its kubelet was last heard of; null where that is not told. */
+  readonly heartbeat: Date | null;
+}
+
+/**
+ * Reads a Node. Where an agent has reported it is the agent's; else the version of the kubelet decides.
+ * @param chosen what `--backend` says, in place of that
+ */
+export function readNodeConfig(node: KubeObject, chosen?: Backend): NodeConfig {
+  const { spec = {}, status = {} } = node as { readonly spec?: NodeSpec; readonly status?: NodeStatus };
+  const annotations = node.metadata.annotations ?? {};
+  const kubeletVersion = status.nodeInfo?.kubeletVersion ?? '';
+  const minor = parseMinor(kubeletVersion);
+  const reported = annotations[CONFIG_STATUS_ANNOTATION];
+  const backend = chosen ?? (reported !== undefined || (minor ?? LAST_DYNAMIC_MINOR + 1) > LAST_DYNAMIC_MINOR ? 'agent' : 'native');
+  const heartbeat = new Date(readyHeartbeat(node) ?? Number.NaN);
+  return {
+    name: node.metadata.name,
+    kubeletVersion,
+    minor,
+    backend,
+    source: backend === 'native' ? parseConfigSource(spec.configSource) : parseSourceAnnotation(annotations[CONFIG_SOURCE_ANNOTATION]),
+    status: backend === 'native' ? parseConfigStatus(status.config) : parseStatusAnnotation(reported),
+    isReady: isNodeReady(node),
+    troubles: nodeTroubles(node),
+    heartbeat: Number.isNaN(heartbeat.getTime()) ? null : heartbeat,
+  };
+}
+
+interface NodeSpec {
+  readonly configSource?: Parameters<typeof parseConfigSource>[0];
+}
+
+interface NodeStatus {
+  readonly nodeInfo?: { readonly kubeletVersion?: string };
+  readonly config?: Parameters<typeof parseConfigStatus>[0];
+}

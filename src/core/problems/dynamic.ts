@@ -1,0 +1,57 @@
+import { type ConfigSource, describeSource } from '../dynamic/config-source.ts';
+import type { Backend } from '../dynamic/node-config.ts';
+import { AppError, type Problem } from '../errors.ts';
+
+/** The API server answered 200 and did not keep the assignment. */
+export function sourceDropped(node: string, server: string, version: string): Problem {
+  return {
+    host: node,
+    code: 'DYNAMIC_SOURCE_DROPPED',
+    message: `the API server ${server} (${version}) said yes and did not keep spec.configSource: from 1.22 on that needs the feature gate DynamicKubeletConfig, and from 1.26 on there is none`,
+    mend: 'Start kube-apiserver with --feature-gates=DynamicKubeletConfig=true (1.22 to 1.25), or use --backend agent',
+  };
+}
+
+/** Nobody on the node would read what it is assigned. */
+export function notEnabled(node: string, backend: Backend, kubeletVersion: string): Problem {
+  const kubelet = kubeletVersion === '' ? 'its kubelet' : `its kubelet ${kubeletVersion}`;
+  const [message, mend] =
+    backend === 'agent'
+      ? [`no agent has reported from this node`, 'Start the agent there first']
+      : [
+          `${kubelet} has never reported a configuration: it runs without --dynamic-config-dir, or the API server drops the field`,
+          'Give the kubelet --dynamic-config-dir and, from 1.22 on, the feature gate DynamicKubeletConfig as a flag; --force assigns all the same',
+        ];
+  return { host: node, code: 'DYNAMIC_NOT_ENABLED', message, mend };
+}
+
+/** A Node that is not there. */
+export function noSuchNode(node: string, server: string): Problem {
+  return { host: node, code: 'NODE_NOT_FOUND', message: `${server} has no such Node`, mend: 'kubectl get nodes lists them' };
+}
+
+/** What is to be assigned does not exist: the kubelet would report a download error, or fall back. */
+export function noSuchPayload(source: ConfigSource, keys: readonly string[] | null): AppError {
+  const message =
+    keys === null
+      ? `there is no ConfigMap ${source.namespace}/${source.name}`
+      : `ConfigMap ${source.namespace}/${source.name} has no key ${source.kubeletConfigKey}, only ${keys.join(', ') || 'none'}`;
+  const mend = keys === null ? 'dynamic push makes one of a file' : 'Name the key behind the second slash';
+  return new AppError(
+    { code: 'DYNAMIC_NO_PAYLOAD', message: `${message}: ${describeSource(source)} cannot be assigned`, mend },
+    { exitCode: 2 },
+  );
+}
+
+/** A ConfigMap of that name holds something else, and nodes that use it would all restart at once. */
+export function payloadDiffers(where: string, users: readonly string[], immutable: boolean): AppError {
+  const used =
+    users.length === 0
+      ? 'no node uses it'
+      : `${users.length === 1 ? 'node' : 'nodes'} ${users.join(', ')} would restart within seconds, all at once`;
+  const message = `ConfigMap ${where} exists with other content: ${immutable ? 'it is immutable' : used}`;
+  const mend = immutable
+    ? 'Push under another --name'
+    : 'Push with --append-hash, which makes a new name for new content, or change it with --in-place';
+  return new AppError({ code: 'DYNAMIC_PAYLOAD_DIFFERS', message, mend }, { exitCode: 2 });
+}

@@ -1,0 +1,65 @@
+import { CONFIG_EVENT_REASON, type ConfigEvent, readConfigEvent } from '../../core/dynamic/config-event.ts';
+import { type ConfigVerdict, judgeNodeConfig } from '../../core/dynamic/judge-node-config.ts';
+import { type Backend, type NodeConfig, readNodeConfig } from '../../core/dynamic/node-config.ts';
+import { AppError, isAppError } from '../../core/errors.ts';
+import { noSuchNode } from '../../core/problems/dynamic.ts';
+import type { Cluster } from '../../ports/cluster.ts';
+
+/** A Node's dynamic configuration, and what became of it. */
+export interface JudgedNode {
+  readonly config: NodeConfig;
+  readonly verdict: ConfigVerdict;
+}
+
+const NODES = { apiVersion: 'v1', kind: 'Node' };
+
+/**
+ * The Nodes of these names, in that order; without names all.
+ * @throws AppError NODE_NOT_FOUND (exit code 2), one problem a name
+ */
+export async function readNodes(cluster: Cluster, names: readonly string[], chosen?: Backend): Promise<readonly NodeConfig[]> {
+  if (names.length === 0) {
+    const { items } = await cluster.list(NODES);
+    return items.map((node) => readNodeConfig(node, chosen)).sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+  const nodes = await Promise.all(names.map((name) => cluster.get({ ...NODES, name })));
+  const missing = names.filter((_, i) => nodes[i] === null);
+  if (missing.length > 0)
+    throw new AppError(
+      missing.map((name) => noSuchNode(name, cluster.server)),
+      { exitCode: 2 },
+    );
+  return nodes.flatMap((node) => (node === null ? [] : [readNodeConfig(node, chosen)]));
+}
+
+/** What kubelets have said of changes, oldest first, by node. None where Events may not be read: API servers keep them for an hour. */
+export async function readConfigEvents(cluster: Cluster, node?: string): Promise<ReadonlyMap<string, readonly ConfigEvent[]>> {
+  const about = node === undefined ? '' : `,involvedObject.name=${node}`;
+  const found = new Map<string, ConfigEvent[]>();
+  try {
+    const options = { fieldSelector: `involvedObject.kind=Node,reason=${CONFIG_EVENT_REASON}${about}` };
+    const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Event', namespace: 'default' }, options);
+    for (const item of items) {
+      const event = readConfigEvent(item);
+      const { name = '' } = (item.involvedObject ?? {}) as { readonly name?: string };
+      if (event !== null) found.set(name, [...(found.get(name) ?? []), event]);
+    }
+  } catch (error) {
+    if (!isAppError(error, 'CLUSTER_FORBIDDEN')) throw error;
+  }
+  for (const events of found.values()) events.sort((a, b) => a.at.getTime() - b.at.getTime());
+  return found;
+}
+
+/** Nodes with what became of their assignments. */
+export async function judgeNodes(
+  cluster: Cluster,
+  names: readonly string[],
+  { now, backend }: { readonly now: Date; readonly backend?: Backend | undefined },
+): Promise<readonly JudgedNode[]> {
+  const [configs, events] = await Promise.all([
+    readNodes(cluster, names, backend),
+    readConfigEvents(cluster, names.length === 1 ? names[0] : undefined),
+  ]);
+  return configs.map((config) => ({ config, verdict: judgeNodeConfig(config, events.get(config.name)?.at(-1) ?? null, now) }));
+}

@@ -1,0 +1,264 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { runCli } from '../../src/cli/run.ts';
+import { createServices } from '../../src/wiring.ts';
+import { BAD, CRASHING, GOOD, INVALID, type NativeWorld, type NativeWorldOptions, nativeWorld, payload } from '../support/native-world.ts';
+
+const KUBECONFIG = JSON.stringify({
+  apiVersion: 'v1',
+  kind: 'Config',
+  clusters: [{ name: 'c', cluster: { server: 'https://cluster.test:6443' } }],
+  contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
+  users: [{ name: 'u', user: { token: 't' } }],
+  'current-context': 'c',
+});
+
+let directory: string;
+let world: NativeWorld;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'dynamic-native-'));
+  writeFileSync(join(directory, 'admin.conf'), KUBECONFIG);
+});
+afterEach(() => {
+  world.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+const begin = async (options: NativeWorldOptions = {}): Promise<void> => {
+  world = await nativeWorld(options);
+};
+
+/** Writes a file and gives its path. */
+function file(text: string, name = 'kubelet.yaml'): string {
+  writeFileSync(join(directory, name), text);
+  return join(directory, name);
+}
+
+/** Runs `dynamic ...` against the world, on its clock. */
+async function dynamic(...argv: readonly string[]) {
+  const [stdout, stderr] = [new Sink(), new Sink()];
+  const services = createServices({
+    env: { PATH: process.env.PATH ?? '', KUBECONFIG: join(directory, 'admin.conf') },
+    stdin: Readable.from(['']),
+    stdout,
+    stderr,
+    signal: new AbortController().signal,
+  });
+  const connected = { ...world.admin, close: async () => {} };
+  const code = await runCli(['dynamic', ...argv], { ...services, clock: world.clock, connectCluster: async () => connected }, '0.0.0-test');
+  return { code, stdout: stdout.text, stderr: stderr.text };
+}
+
+class Sink extends Writable {
+  text = '';
+  override _write(chunk: Buffer, _: string, done: () => void): void {
+    this.text += chunk.toString('utf8');
+    done();
+  }
+}
+
+/** What `dynamic push` prints, without the key. */
+const push = async (text: string, ...more: readonly string[]): Promise<string> =>
+  (await dynamic('push', file(text), ...more)).stdout.trim();
+
+describe('dynamic push', () => {
+  it('makes an immutable ConfigMap named as kubectl names it, once', async () => {
+    await begin();
+    const text = payload('maxPods: 50');
+    const first = await dynamic('push', file(text), '--name', 'my-node-config');
+    expect(first).toMatchObject({ code: 0, stdout: 'kube-system/my-node-config-g2gfckm55t/kubelet\n' });
+    expect(first.stderr).toContain('created ConfigMap kube-system/my-node-config-g2gfckm55t');
+    const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'my-node-config-g2gfckm55t' };
+    const made = await world.admin.get(ref);
+    expect(made).toMatchObject({ data: { kubelet: text }, immutable: true });
+    const second = await dynamic('push', file(text), '--name', 'my-node-config', '-o', 'json');
+    expect(JSON.parse(second.stdout)).toMatchObject({ kind: 'PushedConfig', result: 'unchanged' });
+    expect(await world.admin.get(ref)).toEqual(made);
+  });
+
+  it('prints a plan, and changes nothing', async () => {
+    await begin();
+    const { stdout, code } = await dynamic('push', file(GOOD), '--dry-run', '-o', 'json', '--exit-code');
+    expect(code).toBe(6);
+    expect(JSON.parse(stdout)).toMatchObject({
+      kind: 'Plan',
+      cluster: { changes: [{ phase: 'dynamic-push', action: 'create', object: { kind: 'ConfigMap', immutable: true } }] },
+    });
+    expect((await world.admin.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system' })).items).toEqual([]);
+  });
+
+  it.each([
+    ['unreadable', BAD, 'CONFIG_'],
+    ['invalid', payload('imageGCHighThresholdPercent: 50', 'imageGCLowThresholdPercent: 90'), 'KUBELET_IMAGE_GC_ORDER'],
+    ['misspelt', payload('maxPod: 7'), 'Did you mean maxPods?'],
+    ['one that turns itself off', payload('featureGates: {DynamicKubeletConfig: false}'), 'DYNAMIC_TURNS_ITSELF_OFF'],
+    ['empty', '', 'CONFIG_NO_DOCUMENT'],
+  ])('refuses what is %s, for the kubelets that are there', async (_, text, said) => {
+    await begin();
+    const { code, stderr } = await dynamic('push', file(text));
+    expect([code, stderr]).toEqual([2, expect.stringContaining(said)]);
+  });
+
+  it('takes what the kubelet refuses when it is told to', async () => {
+    await begin();
+    expect((await dynamic('push', file(INVALID), '--skip-validation')).code).toBe(0);
+  });
+
+  it('tells who would restart before it changes a ConfigMap in place', async () => {
+    await begin();
+    await push(GOOD, '--no-append-hash', '--name', 'shared');
+    await world.assign('shared');
+    const refused = await dynamic('push', file(payload('maxPods: 78')), '--no-append-hash', '--name', 'shared');
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain('node n1 would restart within seconds, all at once');
+    const done = await dynamic('push', file(payload('maxPods: 78')), '--no-append-hash', '--name', 'shared', '--in-place');
+    expect(done).toMatchObject({ code: 0, stdout: 'kube-system/shared/kubelet\n' });
+    await world.pass(30);
+    expect(world.kubelet.configz?.maxPods).toBe(78);
+  });
+});
+
+describe('dynamic assign', () => {
+  it('brings a node to a trial, and the second run has nothing to do', async () => {
+    await begin();
+    const source = await push(GOOD);
+    const { code, stderr, stdout } = await dynamic('assign', 'n1', '--configmap', source, '-o', 'json');
+    expect([code, stderr]).toEqual([0, expect.stringContaining('n1 trial')]);
+    expect(JSON.parse(stdout)).toMatchObject({ items: [{ node: 'n1', backend: 'native', state: 'trial' }] });
+    expect(world.kubelet.configz?.maxPods).toBe(77);
+    const { restarts } = world.kubelet;
+    const again = await dynamic('assign', 'n1', '--configmap', source);
+    expect(again.stderr).toContain('nothing to do: it is assigned');
+    expect(again.code).toBe(0);
+    await world.pass(30);
+    expect(world.kubelet.restarts).toBe(restarts);
+  });
+
+  it('pushes a file, and waits until it is good', async () => {
+    await begin();
+    const { code, stderr } = await dynamic('assign', 'n1', '--file', file(GOOD), '--wait', 'good');
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/n1 waiting\nn1 trial\nn1 good\n/)]);
+    expect(world.meta('lastKnownGood')).toContain('node-config-');
+  });
+
+  it('plans without touching anything', async () => {
+    await begin();
+    const { code, stdout } = await dynamic('assign', 'n1', '--file', file(GOOD), '--dry-run', '-o', 'json');
+    expect(code).toBe(0);
+    const { changes } = JSON.parse(stdout).cluster;
+    expect(changes).toMatchObject([
+      { phase: 'dynamic-assign', action: 'create', object: { kind: 'ConfigMap' } },
+      { action: 'patch', object: { kind: 'Node', spec: { configSource: { configMap: { kubeletConfigKey: 'kubelet' } } } } },
+    ]);
+    expect(await world.spec()).not.toHaveProperty('configSource');
+  });
+
+  it('says why a node fell back', async () => {
+    await begin();
+    const b = await world.put('b', { kubelet: INVALID });
+    const { code, stderr } = await dynamic('assign', 'n1', '--configmap', 'kube-system/b', '--skip-validation');
+    expect(code).toBe(5);
+    expect(stderr).toContain('any write to it, a label too, restarts every node that uses it');
+    expect(stderr).toContain('n1: fell-back: the kubelet refuses the payload');
+    expect(stderr).toContain('[DYNAMIC_FELL_BACK]');
+    expect(await world.status()).toMatchObject({ assigned: world.at(b) });
+  });
+
+  it('refuses what a kubelet would not come back from, before it is assigned', async () => {
+    await begin();
+    await world.put('b', { kubelet: BAD });
+    expect((await dynamic('assign', 'n1', '--configmap', 'kube-system/b')).code).toBe(2);
+    const noKey = await dynamic('assign', 'n1', '--configmap', 'kube-system/b/other');
+    expect([noKey.code, noKey.stderr]).toEqual([2, expect.stringContaining('has no key other, only kubelet')]);
+    const nothing = await dynamic('assign', 'n1', '--configmap', 'kube-system/c');
+    expect([nothing.code, nothing.stderr]).toEqual([2, expect.stringContaining('there is no ConfigMap kube-system/c')]);
+    expect((await dynamic('assign', 'n1', 'n7', '--configmap', 'kube-system/b')).stderr).toContain(
+      'n7: https://cluster.test:6443 has no such Node',
+    );
+    expect(await world.spec()).not.toHaveProperty('configSource');
+  });
+
+  it('notices a crash loop, and that nothing is read any more', async () => {
+    await begin();
+    await world.put('c', { kubelet: CRASHING });
+    const ready = { type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown', message: 'Kubelet stopped posting node status.' };
+    await world.admin.patch(
+      { apiVersion: 'v1', kind: 'Node', name: 'n1' },
+      'strategic',
+      { status: { conditions: [ready] } },
+      { subresource: 'status' },
+    );
+    const { code, stderr } = await dynamic('assign', 'n1', '--configmap', 'kube-system/c', '--skip-validation');
+    expect(code).toBe(1);
+    expect(stderr).toContain('it is not well before anything was changed');
+    expect(stderr).toMatch(/n1: looping: the kubelet took kube-system\/c\/kubelet@\d+ at \S+ and has not come up since/);
+    expect(stderr).toContain('empty store/meta/assigned');
+    const reset = await dynamic('reset', 'n1');
+    expect([reset.code, reset.stderr]).toEqual([1, expect.stringContaining('what was assigned since is not read')]);
+    expect((await dynamic('status', 'n1')).stdout).toMatch(/n1 +native +looping/);
+  });
+
+  it('reads back what the API server kept', async () => {
+    await begin({ keepsSource: false });
+    await push(GOOD);
+    const { code, stderr } = await dynamic('assign', 'n1', '--file', file(GOOD));
+    expect([code, stderr]).toEqual([3, expect.stringContaining('has never reported a configuration')]);
+    const forced = await dynamic('assign', 'n1', '--file', file(GOOD), '--force');
+    expect([forced.code, forced.stderr]).toEqual([1, expect.stringContaining('said yes and did not keep spec.configSource')]);
+  });
+
+  it('leaves newer kubelets to the agent', async () => {
+    await begin({ kubeletVersion: 'v1.36.2' });
+    const { code, stderr } = await dynamic('assign', 'n1', '--file', file(GOOD));
+    expect([code, stderr]).toEqual([3, expect.stringContaining('no agent has reported from this node')]);
+  });
+});
+
+describe('dynamic reset, status, history, gc', () => {
+  it('tells of each step', async () => {
+    await begin();
+    expect((await dynamic('status')).stdout).toMatch(/n1 +native +local +- +- +local +local\n/);
+    const source = await push(GOOD);
+    await dynamic('assign', 'n1', '--configmap', source);
+    const other = await push(payload('maxPods: 78'));
+    expect((await dynamic('status')).stdout).toMatch(new RegExp(`n1 +native +trial +\\S+ +${source} +${source}@\\d+ +local\n`));
+    const { stdout: status } = await dynamic('status', 'n1', '-o', 'json');
+    expect(JSON.parse(status).items[0]).toMatchObject({ state: 'trial', status: { active: { configMap: { namespace: 'kube-system' } } } });
+    await dynamic('assign', 'n1', '--configmap', other);
+    expect((await dynamic('reset', 'n1')).code).toBe(0);
+    expect(await world.status()).toEqual({});
+    const { stdout: history } = await dynamic('history', 'n1');
+    expect(
+      history
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.replace(/^\S+ +/, '').replace(/@\d+$/, '')),
+    ).toEqual(['CHANGED TO', source, other, 'local configuration']);
+  });
+
+  it('says of a text that is left over that it means nothing', async () => {
+    await begin();
+    await world.assign('missing');
+    await world.pass(60);
+    expect((await dynamic('status')).stdout).toMatch(/not-synced[\s\S]*n1: the ConfigMap is not there/);
+    expect((await dynamic('reset', 'n1')).code).toBe(0);
+    expect((await dynamic('status')).stdout).toContain('it stays until the kubelet restarts, and means nothing');
+  });
+
+  it('deletes what no node uses, and nothing else', async () => {
+    await begin();
+    const [used, unused] = [await push(GOOD), await push(payload('maxPods: 78'))];
+    await world.put('foreign', { kubelet: GOOD });
+    await dynamic('assign', 'n1', '--configmap', used);
+    expect((await dynamic('gc')).stdout).toBe('Nothing to do: every payload is used, or is young.\n');
+    expect((await dynamic('gc', '--older-than', '0s', '--dry-run')).stdout).toContain(
+      `delete ConfigMap ${unused.split('/').slice(0, 2).join('/')}`,
+    );
+    expect((await dynamic('gc', '--older-than', '0s')).stdout).toBe(`configmap/${unused.split('/')[1]} deleted\n`);
+    const { items } = await world.admin.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system' });
+    expect(items.map(({ metadata }) => metadata.name).sort()).toEqual(['foreign', used.split('/')[1]].sort());
+  });
+});
