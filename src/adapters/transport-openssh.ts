@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { untilAborted } from '../core/abort.ts';
 import { hostConnectionLost, hostUnreachable, throughJumpHost } from '../core/problems/host.ts';
 import { sessions } from '../core/ssh/sessions.ts';
-import type { SshTarget } from '../core/ssh/target.ts';
+import { type SshTarget, wayKey } from '../core/ssh/target.ts';
 import { checkArgv } from '../core/text/argv.ts';
 import type { RunOptions, Transport } from '../ports/transport.ts';
 import { type Master, openMaster } from './openssh/master.ts';
@@ -134,7 +134,7 @@ async function open(target: SshTarget, shared: OpensshShared, configFile: string
 }
 
 function lease(hops: readonly SshTarget[], shared: OpensshShared, configFile: string | undefined): Jump {
-  const key = JSON.stringify(hops);
+  const key = wayKey(hops);
   const present = shared.jumps.get(key);
   if (present !== undefined) {
     present.users++;
@@ -155,7 +155,7 @@ function lease(hops: readonly SshTarget[], shared: OpensshShared, configFile: st
 /** The last one to do so ends the connection. */
 function giveBack(jump: Jump, hops: readonly SshTarget[], shared: OpensshShared): void {
   if (--jump.users > 0) return;
-  const key = JSON.stringify(hops);
+  const key = wayKey(hops);
   if (shared.jumps.get(key) === jump) shared.jumps.delete(key);
   jump.closing.abort(new Error('nobody waits for this jump host any more'));
   void jump.opening.then(

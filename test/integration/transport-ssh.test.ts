@@ -447,9 +447,30 @@ describeSshd('SSH to OpenSSH', () => {
     const first = connect(busy.port, '127.0.0.1');
     cleanups.push(async () => first.destroy());
     await new Promise((resolve) => first.once('data', resolve));
-    const problem = await problemOf(transportTo(target({ port: busy.port, known: [busy.hostKey('ed25519')] })));
+    const late = target({ port: busy.port, known: [busy.hostKey('ed25519')], connectTimeoutMs: 1500 });
+    const problem = await problemOf(transportTo(late));
     expect(problem.code).toBe('HOST_UNREACHABLE');
     expect(`${problem.message} ${problem.mend}`).toContain('MaxStartups');
+  });
+
+  it('waits for its turn where few may log in at a time', async () => {
+    const busy = await startSshd({ config: ['MaxStartups 2:100:4'] });
+    cleanups.push(busy.stop);
+    const input = { port: busy.port, known: [busy.hostKey('ed25519')], identityFiles: [busy.identityFile], connectTimeoutMs: 30_000 };
+    const outputs = await Promise.all(Array.from({ length: 16 }, (_, i) => outputOf(transportTo(target(input)), 'echo', String(i))));
+    expect(outputs).toEqual(Array.from({ length: 16 }, (_, i) => `${i}\n`));
+    expect(busy.log()).toMatch(/drop connection|beginning MaxStartups throttling/);
+  });
+
+  it('loses nobody behind a jump host with the limits sshd comes with', async () => {
+    const bastion = await startSshd();
+    cleanups.push(bastion.stop);
+    const hop = target({ port: bastion.port, known: [bastion.hostKey('ed25519')], identityFiles: [bastion.identityFile] });
+    const shared = sshShared();
+    const transports = Array.from({ length: 40 }, () => transportTo(target({ proxyJump: [hop], connectTimeoutMs: 30_000 }), { shared }));
+    const outputs = await Promise.all(transports.map((transport, i) => outputOf(transport, 'echo', String(i))));
+    expect(outputs).toEqual(Array.from({ length: 40 }, (_, i) => `${i}\n`));
+    expect(bastion.log().match(/Accepted publickey/g)).toHaveLength(1);
   });
 });
 

@@ -41,6 +41,9 @@ export interface SshConnection {
 const KEEPALIVE_INTERVAL_MS = 15_000;
 const KEEPALIVE_COUNT = 3;
 const END_TIMEOUT_MS = 1000;
+/** With those delays (200 ms, doubled each time) a host that turns us away has some twelve seconds to change its mind. */
+const MAX_RETRIES = 6;
+const FIRST_DELAY_MS = 200;
 
 /**
  * Connects to one host: TCP or a channel of the jump host, key exchange, host key, authentication; all within the target's time-out.
@@ -63,34 +66,57 @@ export async function openConnection(
       options.hostKeys.knownHosts(target),
       options.identities.candidates(target, options.askPassphrase),
     ]);
-    deadline.enter(via === null ? 'no TCP connection' : 'no connection through the jump host');
-    const socket = via === null ? await openSocket(target, deadline.signal) : await openForward(target, via, deadline.signal);
-    deadline.enter('no SSH handshake');
-    return await handshake({
-      target,
-      socket,
-      deadline,
-      auth: authentication(target, keys, { password: options.password, address, deadline }),
-      check: options.checkHostKey ?? hostKeyCheck(target, known, options),
-      algorithms: [...orderHostKeyAlgorithms(known, knownHostsNames(target))],
-    });
+    const check = options.checkHostKey ?? hostKeyCheck(target, known, options);
+    const algorithms = [...orderHostKeyAlgorithms(known, knownHostsNames(target))];
+    for (let attempt = 0; ; attempt++) {
+      deadline.enter(via === null ? 'no TCP connection' : 'no connection through the jump host');
+      const socket = via === null ? await openSocket(target, deadline.signal) : await openForward(target, via, deadline.signal);
+      deadline.enter('no SSH handshake');
+      const auth = authentication(target, keys, { password: options.password, address, deadline });
+      const progress: Progress = { target, auth, received: '', isEncrypted: false, lastError: null };
+      try {
+        return await handshake({ progress, socket, deadline, check, algorithms });
+      } catch (error) {
+        if (deadline.signal.aborted || attempt >= MAX_RETRIES || !isTurnedAway(progress) || !(await waitForTurn(attempt, deadline.signal)))
+          throw error;
+      }
+    }
   } finally {
     forget();
     deadline.stop();
   }
 }
 
+/** A server that has too many logins under way says so, or nothing, before it says who it is; it will be free again in a moment. */
+function isTurnedAway({ received }: Progress): boolean {
+  return received === '' || /^(?:Exceeded MaxStartups|Not allowed at this time)/.test(received);
+}
+
+/** Longer each time, and not the same for all who were turned away. False: there is no time left. */
+function waitForTurn(attempt: number, signal: AbortSignal): Promise<boolean> {
+  const delayMs = FIRST_DELAY_MS * 2 ** attempt * (0.5 + Math.random());
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      forget();
+      resolve(true);
+    }, delayMs);
+    const forget = onAbort(signal, () => {
+      clearTimeout(timer);
+      resolve(false);
+    });
+  });
+}
+
 interface Handshake {
-  readonly target: SshTarget;
+  readonly progress: Progress;
   readonly socket: Duplex;
   readonly deadline: Deadline;
-  readonly auth: Authentication;
   readonly check: (key: HostKey) => Promise<void>;
   readonly algorithms: ssh2.ServerHostKeyAlgorithm[];
 }
 
-function handshake({ target, socket, deadline, auth, check, algorithms }: Handshake): Promise<SshConnection> {
-  const progress: Progress = { target, auth, received: '', isEncrypted: false, lastError: null };
+function handshake({ progress, socket, deadline, check, algorithms }: Handshake): Promise<SshConnection> {
+  const { target, auth } = progress;
   let isSettled = false;
   let forget = (): void => undefined;
   return new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 import { untilAborted } from '../../core/abort.ts';
 import { throughJumpHost } from '../../core/problems/host.ts';
-import type { SshTarget } from '../../core/ssh/target.ts';
+import { type SshTarget, wayKey } from '../../core/ssh/target.ts';
 import { type ConnectOptions, openConnection, type SshConnection } from './connection.ts';
 
 /** A share in the connection to a jump host, which may still be in the making. */
@@ -32,7 +32,7 @@ export function jumpHosts(): JumpHosts {
   const entries = new Map<string, Entry>();
 
   const acquire = (hops: readonly SshTarget[], options: ConnectOptions): Lease => {
-    const key = JSON.stringify(hops);
+    const key = wayKey(hops);
     const present = entries.get(key);
     const entry = present !== undefined && !present.connection?.lost ? present : connect(hops, options);
     entries.set(key, entry);

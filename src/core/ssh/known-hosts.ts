@@ -1,5 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import { matchPatternList } from './pattern.ts';
+import { isPublicKeyForm } from './public-key-form.ts';
 
 /** A public key of a host. `blob` is the wire form in base64, which is how known_hosts writes it. */
 export interface HostKey {
@@ -56,7 +57,8 @@ function parseLine(text: string, file: string, line: number): KnownHostsEntry | 
   const [hosts, type, key] = fields;
   if (marker === undefined || !hosts || hosts.startsWith('@') || !type || !key) return null;
   const bytes = Buffer.from(key.trimEnd(), 'base64');
-  if (hostKeyType(bytes) !== type) return null;
+  // Ssh passes over what is no whole key of a type it knows: such a line says nothing about the host.
+  if (hostKeyType(bytes) !== type || !isPublicKeyForm(bytes)) return null;
   return { file, line, marker, hosts, type, blob: bytes.toString('base64') };
 }
 
@@ -168,10 +170,11 @@ export const HOST_KEY_ALGORITHMS = [
 export type HostKeyAlgorithm = (typeof HOST_KEY_ALGORITHMS)[number];
 
 /**
- * The algorithms to offer, those first that lead to a key we know: a host with several keys then shows that one, and is not taken for another.
+ * The algorithms to offer, those first that lead to a key we know: a host with several keys then shows that one, and is not taken for another. As with ssh,
+ * only what stands under the name with its port counts: what another port shows says nothing about this one.
  */
 export function orderHostKeyAlgorithms(known: KnownHosts, names: KnownHostsNames): readonly HostKeyAlgorithm[] {
-  const entries = [...known.find(names.name), ...(names.fallback === null ? [] : known.find(names.fallback))];
+  const entries = known.find(names.name);
   const revoked = entries.filter(({ marker }) => marker === 'revoked');
   const usable = entries.filter((entry) => entry.marker === 'none' && !revoked.some((other) => sameKey(entry, other)));
   const isKnown = (algorithm: HostKeyAlgorithm): boolean => usable.some(({ type }) => type === keyTypeOf(algorithm));

@@ -39,3 +39,8 @@ export interface SshTarget {
   /** Settings of ssh_config that change how a host is reached and that are not supported. */
   readonly warnings: readonly Problem[];
 }
+
+/** The same for the same way through the same hosts: how long one may take, and what there is to say about it, does not count. */
+export function wayKey(hops: readonly SshTarget[]): string {
+  return JSON.stringify(hops.map(({ connectTimeoutMs: _, warnings: __, ...way }) => way));
+}

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import {
   type HostKey,
@@ -12,11 +13,20 @@ import {
   renderKnownHostsLine,
 } from '../../../../src/core/ssh/known-hosts.ts';
 
-/** A key in wire form: its type, then any bytes. */
-function key(type: string, seed: string): HostKey {
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(type.length);
-  return { type, blob: Buffer.concat([length, Buffer.from(type), Buffer.from(seed)]).toString('base64') };
+/** A key in wire form, as far as one can tell by looking at it. */
+function key(type: 'ssh-ed25519' | 'ecdsa-sha2-nistp256' | 'ssh-rsa', seed: string): HostKey {
+  const bytes = createHash('sha512').update(seed).digest();
+  const parts = {
+    'ssh-ed25519': [bytes.subarray(0, 32)],
+    'ecdsa-sha2-nistp256': [Buffer.from('nistp256'), Buffer.concat([Buffer.of(4), bytes])],
+    'ssh-rsa': [Buffer.of(1, 0, 1), Buffer.concat([Buffer.of(0, 0x80), bytes, bytes, bytes, bytes])],
+  }[type];
+  const strings = [Buffer.from(type), ...parts].flatMap((part) => {
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(part.length);
+    return [length, part];
+  });
+  return { type, blob: Buffer.concat(strings).toString('base64') };
 }
 
 const ED = key('ssh-ed25519', 'one');
@@ -75,8 +85,9 @@ describe('orderHostKeyAlgorithms', () => {
     ['nothing known', [], DEFAULT],
     ['ECDSA known', [`n1 ${text(ECDSA)}`], ['ecdsa-sha2-nistp256', ...DEFAULT.filter((name) => name !== 'ecdsa-sha2-nistp256')]],
     ['RSA known', [`n1 ${text(RSA)}`], ['rsa-sha2-512', 'rsa-sha2-256', ...DEFAULT.slice(0, 4)]],
-    ['a key known for the bare name', [`n1 ${text(RSA)}`], ['rsa-sha2-512', 'rsa-sha2-256', ...DEFAULT.slice(0, 4)], 2222],
-    ['only a revoked key', [`n1 ${text(RSA)}`, `@revoked * ${text(RSA)}`], DEFAULT],
+    ['a key known for the bare name, as ssh has it', [`n1 ${text(RSA)}`], DEFAULT, 2222],
+    ['a key known that is revoked as well', [`n1 ${text(RSA)}`, `@revoked * ${text(RSA)}`], DEFAULT],
+    ['only a revoked key', [`@revoked * ${text(RSA)}`], DEFAULT],
     ['only an authority', [`@cert-authority n1 ${text(RSA)}`], DEFAULT],
   ])('%s', (_, lines, expected, port = 22) => expect(orderHostKeyAlgorithms(known(...lines), at('n1', port))).toEqual(expected));
 });

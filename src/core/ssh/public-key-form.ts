@@ -1,0 +1,58 @@
+/** What follows the type in the wire form of a public key: strings whose bytes have to look like this. */
+type Part = (bytes: Buffer) => boolean;
+
+const ofLength =
+  (length: number): Part =>
+  (bytes) =>
+    bytes.length === length;
+const text =
+  (expected: string): Part =>
+  (bytes) =>
+    bytes.toString('latin1') === expected;
+/** A positive number, without needless zeros in front. */
+const number: Part = (bytes) => bytes.length > 0 && (bytes[0] as number) < 0x80 && !(bytes[0] === 0 && ((bytes[1] ?? 0) & 0x80) === 0);
+/** OpenSSH takes no RSA key below 1024 bits. */
+const modulus: Part = (bytes) => number(bytes) && bytes.length - (bytes[0] === 0 ? 1 : 0) >= 128;
+/** An uncompressed point. */
+const point =
+  (fieldBytes: number): Part =>
+  (bytes) =>
+    bytes.length === 1 + 2 * fieldBytes && bytes[0] === 4;
+const anything: Part = () => true;
+
+/** @see RFC 4253 6.6, RFC 5656 3.1, RFC 8709 4, openssh PROTOCOL.u2f */
+const FORMS: Readonly<Record<string, readonly Part[]>> = {
+  'ssh-ed25519': [ofLength(32)],
+  'ssh-rsa': [number, modulus],
+  'ssh-dss': [number, number, number, number],
+  'ecdsa-sha2-nistp256': [text('nistp256'), point(32)],
+  'ecdsa-sha2-nistp384': [text('nistp384'), point(48)],
+  'ecdsa-sha2-nistp521': [text('nistp521'), point(66)],
+  'sk-ssh-ed25519@openssh.com': [ofLength(32), anything],
+  'sk-ecdsa-sha2-nistp256@openssh.com': [text('nistp256'), point(32), anything],
+};
+
+/** True for the wire form of a whole public key of a type that OpenSSH knows. Whether its numbers make sense is for the signature to show. */
+export function isPublicKeyForm(bytes: Uint8Array): boolean {
+  const strings = readStrings(bytes);
+  const [type, ...rest] = strings ?? [];
+  if (type === undefined) return false;
+  const name = type.toString('latin1');
+  const form = Object.hasOwn(FORMS, name) ? FORMS[name] : undefined;
+  return form !== undefined && rest.length === form.length && form.every((part, i) => part(rest[i] as Buffer));
+}
+
+/** The strings that the bytes consist of; null when something is left over. */
+function readStrings(bytes: Uint8Array): readonly Buffer[] | null {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const strings: Buffer[] = [];
+  let at = 0;
+  while (at < buffer.length) {
+    if (at + 4 > buffer.length) return null;
+    const end = at + 4 + buffer.readUInt32BE(at);
+    if (end > buffer.length) return null;
+    strings.push(buffer.subarray(at + 4, end));
+    at = end;
+  }
+  return strings;
+}
