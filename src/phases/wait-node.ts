@@ -39,12 +39,24 @@ export const waitNode = definePhase<WaitNodeInput, Seen>({
   },
 });
 
-async function look({ host, cluster, signal }: PhaseContext, { nodeName }: WaitNodeInput): Promise<Seen> {
+async function look({ host, cluster, signal }: PhaseContext, { nodeName, admin }: WaitNodeInput): Promise<Seen> {
   const init = await observe(host, initSystem, signal);
   try {
     return { init, node: (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) ?? null };
   } catch (error) {
-    if (isAppError(error, 'CLUSTER_FORBIDDEN')) return { init, node: 'unseen' };
+    // A bootstrap token may expire while its node is waited for.
+    const expired = admin === null && isAppError(error, 'CLUSTER_UNAUTHORIZED');
+    if (expired || isAppError(error, 'CLUSTER_FORBIDDEN')) return { init, node: 'unseen' };
+    throw error;
+  }
+}
+
+/** An API server that is away or restarts may be back before the time is over. */
+async function lookPatiently(context: PhaseContext, input: WaitNodeInput): Promise<Seen | { readonly away: AppError }> {
+  try {
+    return await look(context, input);
+  } catch (error) {
+    if (isAppError(error, 'CLUSTER_UNREACHABLE') || isAppError(error, 'CLUSTER_ERROR')) return { away: error };
     throw error;
   }
 }
@@ -55,28 +67,38 @@ async function waitForNode(context: PhaseContext, input: WaitNodeInput): Promise
   const started = clock.now().getTime();
   let appearedMs: number | null = null;
   for (let nextProgressMs = 5_000; ; ) {
-    const { init, node } = await look(context, input);
-    if (init !== 'systemd') return;
-    if (node === 'unseen') {
+    const seen = await lookPatiently(context, input);
+    const waitedMs = clock.now().getTime() - started;
+    let waitsFor: string;
+    if ('away' in seen) {
+      if (waitedMs - (appearedMs ?? 0) >= (appearedMs === null ? timeoutMs : (readyMs ?? 0))) throw seen.away;
+      waitsFor = `Node ${nodeName}, ${seconds(waitedMs)}: ${seen.away.problems[0]?.message ?? ''}`;
+    } else if (seen.init !== 'systemd') {
+      return;
+    } else if (seen.node === 'unseen') {
       if (readyMs === null) return;
       const message = `${NAME}: the credentials may not look at Node ${nodeName}`;
       throw new AppError({ host: host.name, code: 'CLUSTER_FORBIDDEN', message, mend: 'Give those of an administrator with --kubeconfig' });
-    }
-    const waitedMs = clock.now().getTime() - started;
-    if (node !== null) {
+    } else if (seen.node === null) {
+      if (waitedMs >= timeoutMs) throw notRegistered(host.name, nodeName, waitedMs);
+      waitsFor = `Node ${nodeName} to appear, ${seconds(waitedMs)}`;
+    } else {
       appearedMs ??= waitedMs;
-      if (readyMs === null || isNodeReady(node)) return;
-      if (waitedMs - appearedMs >= readyMs) throw notReady(host.name, nodeName, readyMs, nodeTroubles(node).join('; '));
-    } else if (waitedMs >= timeoutMs) throw notRegistered(host.name, nodeName, waitedMs);
+      if (readyMs === null || isNodeReady(seen.node)) return;
+      const troubles = nodeTroubles(seen.node).join('; ');
+      if (waitedMs - appearedMs >= readyMs) throw notReady(host.name, nodeName, readyMs, troubles);
+      waitsFor = `Node ${nodeName} to be Ready, ${seconds(waitedMs)}: ${troubles}`;
+    }
     if (waitedMs >= nextProgressMs) {
       nextProgressMs += 5_000;
-      const what = node === null ? `Node ${nodeName} to appear` : `Node ${nodeName} to be Ready`;
-      const why = node === null ? '' : `: ${nodeTroubles(node).join('; ')}`;
-      const message = `waiting for ${what}, ${Math.round(waitedMs / 1000)} s${why}`;
-      reporter.report({ level: 'info', code: 'WAITING', host: host.name, phase: NAME, message });
+      reporter.report({ level: 'info', code: 'WAITING', host: host.name, phase: NAME, message: `waiting for ${waitsFor}` });
     }
     await clock.sleep(POLL_MS, signal);
   }
+}
+
+function seconds(ms: number): string {
+  return `${Math.round(ms / 1000)} s`;
 }
 
 function notRegistered(host: string, nodeName: string, waitedMs: number): AppError {

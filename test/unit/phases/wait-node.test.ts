@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../../src/core/kubernetes/object.ts';
+import { AppError } from '../../../src/core/errors.ts';
+import type { KubeObject, ObjectRef } from '../../../src/core/kubernetes/object.ts';
 import { applyPhases, planPhases } from '../../../src/engine/run-workflow.ts';
 import { type MarkNodeInput, markNode } from '../../../src/phases/mark-node.ts';
 import { type WaitNodeInput, waitNode } from '../../../src/phases/wait-node.ts';
@@ -69,6 +70,32 @@ describe('kubelet-wait-bootstrap/node', () => {
         },
       ],
     });
+  });
+
+  it('waits for an API server that is away for a while, and says why it gives up on one', async () => {
+    const { context, clock, cluster, reporter, admin } = world();
+    let away = true;
+    const error = new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'cannot reach the API server: connection refused' });
+    const flaky = { ...cluster, get: async (ref: ObjectRef) => (away ? Promise.reject(error) : cluster.get(ref)) };
+    clock.at(6_000, () => {
+      away = false;
+    });
+    clock.at(8_000, () => void admin.create(node()));
+    await wait({ ...context, cluster: flaky });
+    expect(clock.elapsedMs).toBe(8_000);
+    expect(reporter.messages('WAITING')).toEqual(['waiting for Node w1, 5 s: cannot reach the API server: connection refused']);
+    away = true;
+    await expect(wait({ ...context, cluster: flaky })).rejects.toBe(error);
+    expect(clock.elapsedMs).toBe(38_000);
+  });
+
+  it('does not fail when the token it looks with expires', async () => {
+    const { context, cluster } = world();
+    const error = new AppError({ code: 'CLUSTER_UNAUTHORIZED', message: 'Unauthorized' });
+    const expired = { ...cluster, get: async () => Promise.reject(error) };
+    const [done] = await wait({ ...context, cluster: expired });
+    expect(done?.plan.noop).toContain('nobody waited for it');
+    await expect(wait(context, { admin: expired })).rejects.toBe(error);
   });
 
   it('waits for nothing it may not see, unless it is told to', async () => {
