@@ -50,7 +50,10 @@ g_unit() { cat >"$S/$1" && chmod 644 -- "$S/$1" && flush "$S/$1"; }
 g_install() {
   (umask 022; mkdir -p -- "$S" "\${D%/*}") && mkdir -p -- "$D" && chmod 700 -- "$D" && flush "\${D%/*}" && cat >"$D/revert.new" <<'EOF_REVERT' && flush "$D/revert.new" && mv -f -- "$D/revert.new" "$D/revert" && flush "$D" || return 1
 ${REVERT_SCRIPT}EOF_REVERT
-  g_units && mkdir -p -- "$S/kubelet.service.wants" && chmod 755 -- "$S/kubelet.service.wants" && ln -sf ../${REVERT_UNIT}-boot.service "$S/kubelet.service.wants/${REVERT_UNIT}-boot.service" && flush "$S/kubelet.service.wants" "$S"
+  g_units
+}
+g_link() {
+  w=$S/kubelet.service.wants; mkdir -p -- "$w" && chmod 755 -- "$w" && ln -sf "../$1" "$w/$1" && flush "$w" "$S"
 }
 g_note() {
   if cut -d'|' -f4- <"$N/manifest.new" | grep -qxF -- "$4"; then return 0; fi
@@ -122,8 +125,11 @@ g_revert() {
 }
 `.trimStart();
 
-/** The function that writes the units, for these texts by file name. */
+/** The function that writes the units, for these texts by file name; the one of the boot path first, and its link. */
 export function unitsFunction(units: Readonly<Record<string, string>>): string {
-  const writes = Object.entries(units).map(([name, text]) => `g_unit ${name} <<'EOF_UNIT' || return 1\n${text}EOF_UNIT\n`);
-  return `g_units() {\n${writes.join('')}}\n`;
+  const boot = `${REVERT_UNIT}-boot.service`;
+  const writes = Object.entries(units).map(
+    ([name, text]) => `g_unit ${name} <<'EOF_UNIT' || return 1\n${text}EOF_UNIT\n${name === boot ? `g_link ${name} || return 1\n` : ''}`,
+  );
+  return `g_units() {\n${writes.join('')}flush "$S"\n}\n`;
 }

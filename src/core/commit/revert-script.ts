@@ -151,7 +151,7 @@ esac
 `;
 
 /**
- * The units of systemd that run the script, by file name. The boot unit is wanted by the kubelet and comes before it; what has to be mounted for putting back
+ * The units of systemd that run the script, by file name, in the order they are made. The boot unit is wanted by the kubelet and comes before it; what has to be mounted for putting back
  * is mounted first.
  * @param timeoutSeconds after which the timer runs out; when putting back failed, it is tried again every half minute
  * @param paths that are put back
@@ -159,6 +159,15 @@ esac
 export function revertUnits(timeoutSeconds: number, paths: readonly string[]): Readonly<Record<string, string>> {
   const directories = [...new Set([COMMIT_DIRECTORY, ...paths.map((path) => path.replace(/\/[^/]*$/, '') || '/')])].map(quoteUnitWord);
   return {
+    [`${REVERT_UNIT}-boot.service`]: `[Unit]
+Description=Put back the files of the kubelet from before a change that no one confirmed until the host was restarted
+Before=kubelet.service
+RequiresMountsFor=${directories.join(' ')}
+
+[Service]
+Type=oneshot
+ExecStart=/bin/sh ${COMMIT_DIRECTORY}/revert boot
+`,
     [`${REVERT_UNIT}.service`]: `[Unit]
 Description=Put back the files of the kubelet from before an unconfirmed change
 
@@ -173,15 +182,6 @@ Description=Wait for the confirmation of a change of the kubelet
 OnActiveSec=${timeoutSeconds}
 OnUnitInactiveSec=30
 AccuracySec=1s
-`,
-    [`${REVERT_UNIT}-boot.service`]: `[Unit]
-Description=Put back the files of the kubelet from before a change that no one confirmed until the host was restarted
-Before=kubelet.service
-RequiresMountsFor=${directories.join(' ')}
-
-[Service]
-Type=oneshot
-ExecStart=/bin/sh ${COMMIT_DIRECTORY}/revert boot
 `,
   };
 }

@@ -1,0 +1,291 @@
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Operation } from '../../src/core/plan/operation.ts';
+import { renderOperations, shellLoader } from '../../src/engine/remote-program.ts';
+import { DISK_MODELS, everythingIn, FlushedDisk } from '../support/disk-models.ts';
+import { type FaultyHost, faultyHost } from '../support/fault-points.ts';
+import { requirement } from '../support/requirement.ts';
+import { SHELLS } from '../support/shells.ts';
+
+const KUBELET_FILES = [
+  '/var/lib/kubelet/config.yaml',
+  '/var/lib/kubelet/kubeadm-flags.env',
+  '/etc/systemd/system/kubelet.service.d/10-kubeadm.conf',
+];
+const ID = '0123456789abcdef';
+const owner = { id: ID, name: 'alice@laptop', processId: 7, machine: 'laptop/1' };
+const write = (path: string, content: string, mode = 0o644): Operation => ({ kind: 'write-file', path, content, mode, owner: 'root:root' });
+const run = (...argv: string[]): Operation => ({ kind: 'run', argv });
+
+/** Everything a change may be: files that are there, that are not, behind a link, in a directory that is not there; modes; what is removed and moved. */
+const CHANGES: readonly Operation[] = [
+  { kind: 'make-directory', path: '/var/lib/kubelet', mode: 0o700, owner: 'root:root' },
+  write('/etc/systemd/system/kubelet.service.d/10-kubeadm.conf', 'new drop-in\n'),
+  write('/etc/systemd/system/kubelet.service.d/20-more.conf', 'new\n'),
+  write('/var/lib/kubelet/config.yaml', 'maxPods: 2\n'),
+  write('/var/lib/kubelet/kubeadm-flags.env', 'KUBELET_KUBEADM_ARGS="--new"\n', 0o600),
+  write('/var/lib/kubelet/linked.yaml', 'new behind a link\n'),
+  write('/etc/kubernetes/tmp/copy-1/config.yaml', 'a copy\n', 0o600),
+  { kind: 'remove-file', path: '/etc/kubernetes/bootstrap-kubelet.conf' },
+  { kind: 'move-file', path: '/var/lib/kubelet/pki/old.pem', to: '/var/lib/kubelet/pki/moved.pem' },
+  run('systemctl', 'daemon-reload'),
+  run('systemctl', 'restart', 'kubelet'),
+];
+const PATHS = [
+  ...CHANGES.flatMap((operation) => ('path' in operation ? ('to' in operation ? [operation.path, operation.to] : [operation.path]) : [])),
+  '/var/lib/kubelet/kubeadm-node.yaml',
+];
+const CHANGE: readonly Operation[] = [
+  { kind: 'take-lock', lock: { owner, seconds: 360, breaks: { kind: 'none' } } },
+  { kind: 'arm-revert', revert: { id: ID, timeoutSeconds: 300, owner: owner.name, paths: PATHS, units: ['kubelet'], reload: true } },
+  ...CHANGES,
+];
+const CONFIRM: readonly Operation[] = [
+  run('systemctl', 'is-active', '--quiet', 'kubelet'),
+  { kind: 'confirm-commit', id: ID },
+  { kind: 'release-lock', id: ID },
+];
+
+const OWN = /^(?:run$|var\/lib\/kubeletadm(?:\/|$)|etc\/systemd\/system\/(?:kubeletadm-revert|kubelet\.service\.wants$))/;
+
+describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (shell) => {
+  describe.skipIf(requirement(`faults of a change in ${shell.name}`, shell.missing))('here', () => {
+    let top = '';
+    let command: readonly [string, ...string[]];
+    let old: Readonly<Record<string, string>>;
+    let changed: Readonly<Record<string, string>>;
+    let [kubeletOld, kubeletNew]: [string | null, string | null] = [null, null];
+    let count = 0;
+    let points = 0;
+    /** Every point in the shell most hosts have; in the others, which differ in nothing but the shell, one of several. */
+    const stride = shell.name === 'dash' ? 1 : 6;
+
+    const newHost = (from?: FaultyHost): FaultyHost => {
+      const place = join(top, `host-${++count}`);
+      mkdirSync(place);
+      if (from !== undefined) cpSync(from.root, join(place, 'root'), { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
+      const host = faultyHost(join(place, 'root'), join(place, 'state'), KUBELET_FILES);
+      if (from === undefined) {
+        fill(host.root);
+        host.startKubelet();
+      }
+      return host;
+    };
+    const program = (host: FaultyHost, operations: readonly Operation[], options: { before?: number; snapshots?: string } = {}) =>
+      host.run(command, shellLoader('b0b0').slice(1), {
+        ...options,
+        stdin: renderOperations(operations, { nonce: 'b0b0', rootDir: null }),
+      });
+    const script = (host: FaultyHost, how: string, before = 0): Promise<boolean> => {
+      const path = join(host.root, 'var/lib/kubeletadm/revert');
+      return existsSync(path) ? host.run(command, [path, how], { before }) : Promise.resolve(true);
+    };
+    const drop = (host: FaultyHost): void => rmSync(dirname(host.root), { recursive: true, force: true });
+
+    /** systemd starts the boot unit, where it is whole, and then the kubelet. */
+    const boot = async (host: FaultyHost, before = 0): Promise<boolean> => {
+      host.powerOff();
+      forgetBoot(host.root);
+      const unit = join(host.root, 'etc/systemd/system/kubelet.service.wants/kubeletadm-revert-boot.service');
+      if (existsSync(unit) && readFileSync(unit, 'utf8').includes('ExecStart=') && !(await script(host, 'boot', before))) return false;
+      host.startKubelet();
+      return true;
+    };
+
+    const stateOf = (host: FaultyHost): 'old' | 'new' | 'mixed' => {
+      const now = everythingIn(host.root, (path) => OWN.test(path));
+      if (same(now, old) && host.kubeletHas() === kubeletOld) return 'old';
+      if (same(now, changed) && host.kubeletHas() === kubeletNew) return 'new';
+      return 'mixed';
+    };
+    /** For a message that helps. */
+    const told = (host: FaultyHost, what: string): string =>
+      `${what}: ${JSON.stringify(everythingIn(host.root, (path) => OWN.test(path)))}, kubelet ${host.kubeletHas() === kubeletOld ? 'old' : 'other'}`;
+    const isArmed = ({ root }: FaultyHost): boolean =>
+      ['commit', 'reverting', 'new'].some((name) => existsSync(join(root, 'var/lib/kubeletadm', name))) ||
+      readdirSync(join(root, 'etc/systemd/system')).some((name) => name.startsWith('kubeletadm'));
+
+    beforeAll(async () => {
+      top = mkdtempSync(join(tmpdir(), 'commit-faults-'));
+      const options = shell.options(top);
+      command = options.shell;
+      const host = newHost();
+      old = everythingIn(host.root, (path) => OWN.test(path));
+      kubeletOld = host.kubeletHas();
+      expect(await program(host, CHANGE)).toBe(true);
+      changed = everythingIn(host.root, (path) => OWN.test(path));
+      kubeletNew = host.kubeletHas();
+      expect(changed).not.toEqual(old);
+      expect(kubeletNew).not.toBe(kubeletOld);
+      expect(await program(host, CONFIRM)).toBe(true);
+      expect(everythingIn(host.root)).toEqual({ run: '755 directory', ...changed });
+    }, 120_000);
+    afterAll(() => {
+      rmSync(top, { recursive: true, force: true });
+    });
+
+    it('goes back when nobody confirms, by its timer or at boot, and leaves only the record of it', async () => {
+      for (const end of ['timer', 'boot'] as const) {
+        const host = newHost();
+        await program(host, CHANGE);
+        expect([stateOf(host), host.timerRuns(), isArmed(host)]).toEqual(['new', true, true]);
+        if (end === 'boot') await boot(host);
+        else await script(host, 'timer');
+        expect(stateOf(host), told(host, end)).toBe('old');
+        expect([host.timerRuns(), isArmed(host)]).toEqual([false, false]);
+        expect(readdirSync(join(host.root, 'var/lib/kubeletadm'))).toEqual(['reverted']);
+        expect(readFileSync(join(host.root, 'var/lib/kubeletadm/reverted/record'), 'utf8')).toMatch(/^id 0123456789abcdef$[\s\S]*^why /m);
+        await program(host, CONFIRM);
+        expect(stateOf(host)).toBe('old');
+        drop(host);
+      }
+    });
+
+    it('is wholly old or wholly new wherever its shell is killed, and old again by itself unless confirmed', {
+      timeout: 900_000,
+    }, async () => {
+      for (const [what, operations, first] of [
+        ['change', CHANGE, []],
+        ['confirm', CONFIRM, CHANGE],
+      ] as const) {
+        for (let n = 1, done = false; !done; n += stride) {
+          const host = newHost();
+          if (first.length > 0) await program(host, first);
+          done = await program(host, operations, { before: n });
+          if (done) break;
+          points++;
+          const call = `${what} killed before call ${n}, ${host.calls().at(-1)}`;
+          const wasArmed = existsSync(join(host.root, 'etc/systemd/system/kubelet.service.wants/kubeletadm-revert-boot.service'));
+          const wasConfirmed = what === 'confirm' && !existsSync(join(host.root, 'var/lib/kubeletadm/commit'));
+          const rebooted = newHost(host);
+          if (host.timerRuns()) await script(host, 'timer');
+          expect(stateOf(host), told(host, call)).toBe(wasConfirmed ? 'new' : 'old');
+          await boot(rebooted);
+          expect(stateOf(rebooted), told(rebooted, `${call}, then a boot`)).toBe(wasConfirmed ? 'new' : 'old');
+          if (isArmed(rebooted)) {
+            // Killed before there was anything to be cleaned up by: parts that nothing calls. The next run clears them away.
+            expect(wasArmed, `${call}, then a boot: ${readdirSync(join(rebooted.root, 'etc/systemd/system')).join()}`).toBe(false);
+            await program(rebooted, CHANGE);
+            await program(rebooted, CONFIRM);
+            expect([stateOf(rebooted), isArmed(rebooted)], call).toEqual(['new', false]);
+          }
+          drop(host);
+          drop(rebooted);
+        }
+      }
+    });
+
+    it('is wholly old or wholly new after a power cut at any point, whatever of the disk was not flushed', {
+      timeout: 900_000,
+    }, async () => {
+      for (const [what, operations, first] of [
+        ['change', CHANGE, []],
+        ['confirm', CONFIRM, CHANGE],
+      ] as const) {
+        const host = newHost();
+        const snapshots = join(top, `snapshots-${what}`);
+        mkdirSync(snapshots);
+        if (first.length > 0) await program(host, first);
+        expect(await program(host, operations, { snapshots })).toBe(true);
+        const disk = new FlushedDisk();
+        disk.flushAll(join(snapshots, '1'));
+        for (const [i, call] of host.calls().entries()) {
+          const copy = join(snapshots, String(i + 1));
+          for (const model of i % stride === 0 ? DISK_MODELS : []) {
+            points++;
+            const place = join(top, `cut-${++count}`);
+            mkdirSync(place);
+            disk.afterPowerCut(copy, model, join(place, 'root'));
+            const cut = faultyHost(join(place, 'root'), join(place, 'state'), KUBELET_FILES);
+            await boot(cut);
+            const mayBeNew = what === 'confirm' && !existsSync(join(copy, 'var/lib/kubeletadm/commit'));
+            const state = stateOf(cut);
+            expect(mayBeNew ? ['old', 'new'] : ['old'], told(cut, `${what}, before call ${i + 1}, ${call}, disk: ${model}`)).toContain(
+              state,
+            );
+            drop(cut);
+          }
+          const [name, ...words] = call.split(' ');
+          if (name === 'sync') disk.sync(copy, host.root, words);
+        }
+        // All of it was done and the power is cut: it is kept.
+        if (what === 'confirm') expect(stateOf(host)).toBe('new');
+        drop(host);
+        rmSync(snapshots, { recursive: true });
+      }
+    });
+
+    it('goes on going back wherever that is killed or cut off', { timeout: 900_000 }, async () => {
+      const applied = newHost();
+      await program(applied, CHANGE);
+      for (const how of ['timer', 'boot'] as const) {
+        for (let n = 1, done = false; !done; n += stride) {
+          const host = newHost(applied);
+          host.startKubelet();
+          done = how === 'timer' ? await script(host, 'timer', n) : await boot(host, n);
+          if (done) break;
+          points++;
+          const call = `${how} killed before call ${n}, ${host.calls().at(-1)}`;
+          const again = newHost(host);
+          if (how === 'timer') {
+            await script(host, 'timer');
+            // Where all but the units is done, the kubelet was restarted before.
+            if (host.kubeletHas() === kubeletNew) host.startKubelet();
+            expect(stateOf(host), told(host, call)).toBe('old');
+          }
+          await boot(again);
+          expect(stateOf(again), told(again, `${call}, then a boot`)).toBe('old');
+          drop(host);
+          drop(again);
+        }
+      }
+      drop(applied);
+    });
+
+    it.runIf(stride === 1)('was tried at more than four hundred points', () => {
+      expect(points).toBeGreaterThanOrEqual(400);
+    });
+  });
+});
+
+function fill(root: string): void {
+  const put = (path: string, content: string, mode = 0o644): void => {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), content);
+    chmodSync(join(root, path), mode);
+  };
+  put('/etc/systemd/system/kubelet.service.d/10-kubeadm.conf', 'old drop-in\n');
+  put('/var/lib/kubelet/config.yaml', 'maxPods: 1\n', 0o600);
+  put('/var/lib/kubelet/kubeadm-flags.env', 'KUBELET_KUBEADM_ARGS=""\n');
+  put('/var/lib/kubelet/pki/old.pem', 'a certificate\n', 0o600);
+  put('/srv/real.yaml', 'old behind a link\n');
+  symlinkSync('/srv/real.yaml', join(root, 'var/lib/kubelet/linked.yaml'));
+  put('/etc/kubernetes/bootstrap-kubelet.conf', 'a token\n', 0o600);
+  put('/etc/kubernetes/kubelet.conf', 'not touched\n', 0o600);
+  mkdirSync(join(root, 'run'));
+}
+
+/** After a reboot the boot has another name. */
+function forgetBoot(root: string): void {
+  for (const name of ['new', 'commit', 'reverting']) {
+    const record = join(root, 'var/lib/kubeletadm', name, 'record');
+    if (existsSync(record)) writeFileSync(record, readFileSync(record, 'utf8').replace(/^boot .*$/m, 'boot the-one-before'));
+  }
+}
+
+function same(a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}

@@ -1,0 +1,99 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { findProgram } from './shells.ts';
+
+/** Programs by which a shell changes a disk or a unit. */
+const CHANGING = ['mv', 'rm', 'ln', 'cp', 'mkdir', 'rmdir', 'chmod', 'chown', 'cat', 'sync', 'sed', 'date'];
+
+/**
+ * A host in a directory whose shell can be stopped just before any of the programs it changes things with. systemctl is a stand-in: the kubelet is a file that says
+ * which set of files it was started with, the timer one that is there while it runs.
+ */
+export interface FaultyHost {
+  readonly root: string;
+  /** What the shell called, in order: `mv -f -- a b`. */
+  calls(): readonly string[];
+  /** Runs a shell; `before`: all of it is killed just before this call, counted from 1. True: it came to its end. */
+  run(shell: readonly [string, ...string[]], argv: readonly string[], options?: FaultOptions): Promise<boolean>;
+  /** Whether the timer runs. */
+  timerRuns(): boolean;
+  /** What the kubelet was started with; null: it does not run. */
+  kubeletHas(): string | null;
+  startKubelet(): void;
+  /** What a reboot takes. */
+  powerOff(): void;
+}
+
+export interface FaultOptions {
+  readonly before?: number;
+  readonly stdin?: string;
+  /** Called before each call; the shell waits. A directory gets a copy of the host and a list of it with inodes. */
+  readonly snapshots?: string;
+}
+
+/** @param kubeletFiles what the kubelet reads when it starts */
+export function faultyHost(root: string, state: string, kubeletFiles: readonly string[]): FaultyHost {
+  const bin = join(state, 'bin');
+  mkdirSync(bin, { recursive: true });
+  const real = (name: string): string => findProgram(name) ?? name;
+  const fault = `#!${real('dash')}
+read n <"${state}/count"; n=$((n + 1)); echo $n >"${state}/count"; echo "\${0##*/} $*" >>"${state}/calls"
+read at <"${state}/at"; if [ $n = "$at" ]; then kill -KILL 0; fi
+if [ -s "${state}/snapshots" ]; then
+  read s <"${state}/snapshots"; ${real('cp')} -a "${root}" "$s/$n"
+  ( cd "${root}" && ${real('find')} . -printf '%i %y %m %T@ %p\\n' ) >"$s/$n.list"
+fi
+`;
+  const write = (name: string, text: string): void => {
+    writeFileSync(join(bin, name), text);
+    chmodSync(join(bin, name), 0o755);
+  };
+  for (const name of CHANGING) write(name, `${fault}exec ${real(name)} "$@"\n`);
+  const set = kubeletFiles.map((path) => `'${root}${path}'`).join(' ');
+  const started = `{ for f in ${set}; do echo "\${f#'${root}'}:"; ${real('cat')} "$f" 2>/dev/null; done; } | ${real('sha256sum')} >"${state}/kubelet"`;
+  write(
+    'systemctl',
+    `${fault}case "$*" in
+  'is-active kubelet') echo active;;
+  'is-enabled kubelet') echo enabled;;
+  'restart kubelet') ${started};;
+  'restart kubeletadm-revert.timer') : >"${state}/timer";;
+  'is-active --quiet kubeletadm-revert.timer') [ -e "${state}/timer" ];;
+  'stop kubeletadm-revert.timer') ${real('rm')} -f "${state}/timer";;
+  'start kubeletadm-revert.service') exec "$SHELL_UNDER_TEST" "${root}/var/lib/kubeletadm/revert" timer;;
+esac
+`,
+  );
+  const put = (name: string, text: string): void => writeFileSync(join(state, name), text);
+  return {
+    root,
+    calls: () => readFileSync(join(state, 'calls'), 'utf8').split('\n').slice(0, -1),
+    run: (shell, argv, { before = 0, stdin = '', snapshots } = {}) => {
+      put('count', '0\n');
+      put('calls', '');
+      put('at', `${before}\n`);
+      put('snapshots', snapshots === undefined ? '' : `${snapshots}\n`);
+      const [program, ...first] = shell;
+      const env = { PATH: `${bin}:${process.env.PATH}`, KUBELETADM_ROOT: root, SHELL_UNDER_TEST: program };
+      return ended(spawn(program, [...first, ...argv], { env, detached: true, stdio: ['pipe', 'ignore', 'ignore'] }), stdin);
+    },
+    timerRuns: () => existsSync(join(state, 'timer')),
+    kubeletHas: () => (existsSync(join(state, 'kubelet')) ? readFileSync(join(state, 'kubelet'), 'utf8') : null),
+    startKubelet: () => void execFileSync('/bin/sh', ['-c', started]),
+    powerOff: () => {
+      for (const name of ['timer', 'kubelet']) rmSync(join(state, name), { force: true });
+      for (const name of existsSync(join(root, 'run')) ? readdirSync(join(root, 'run')) : [])
+        rmSync(join(root, 'run', name), { recursive: true });
+    },
+  };
+}
+
+function ended(child: ChildProcess, stdin: string): Promise<boolean> {
+  child.stdin?.on('error', () => undefined);
+  child.stdin?.end(stdin);
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (_, signal) => resolve(signal === null));
+  });
+}
