@@ -25,7 +25,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   engine: { folders: ['core', 'ports'] },
   phases: { folders: ['core', 'ports', 'engine'] },
   workflows: { folders: ['core', 'ports', 'engine', 'phases'] },
-  agent: { folders: ['core', 'ports', 'engine', 'phases'] },
+  agent: { folders: ['core', 'ports', 'engine', 'phases', 'workflows'] },
   adapters: { folders: ['core', 'ports'], node: 'all' },
   lab: { folders: ['core', 'ports'], packages: ['@peculiar/x509', 'reflect-metadata', 'ssh2'], node: 'all' },
   cli: {

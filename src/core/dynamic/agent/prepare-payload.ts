@@ -92,8 +92,8 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
   const verdict = judge(rendered.text, node);
   if (verdict !== null) return refuse('VALIDATION_FAILED', verdict, hash);
   const found = changesOf(config, rendered.text, node);
-  const changes = found.changes.map((change) => describeChange(change, found.shadowedBy(change.path)));
-  const forbidden = found.changes.filter((change) => !isAllowed(change, policy));
+  const changes = found.ofLocal.map((change) => describeChange(change, found.shadowedBy(change.path)));
+  const forbidden = found.ofRunning.filter((change) => !isAllowed(change, policy));
   if (forbidden.length > 0) return refuse('NOT_ALLOWED', describeForbidden(forbidden, policy), hash, changes);
   return { candidate: { identity, hash, changes }, files, refusal: null, expected: found.expected };
 }
@@ -199,7 +199,10 @@ function judge(text: string, { minor, catalogue, cgroupVersion }: PayloadNode): 
 }
 
 interface FoundChanges {
-  readonly changes: readonly ClassifiedChange[];
+  /** Of what the kubelet has in force now: these are made. */
+  readonly ofRunning: readonly ClassifiedChange[];
+  /** Of the local configuration: these are told. */
+  readonly ofLocal: readonly ClassifiedChange[];
   readonly expected: JsonObject;
   /** What wins over the payload's word on a field; null: nothing. */
   readonly shadowedBy: (path: string) => string | null;
@@ -209,13 +212,18 @@ function changesOf(given: JsonObject, text: string, node: PayloadNode): FoundCha
   const { minor, catalogue, flags, dropIns, local } = node;
   const input = { catalogue, minor, flags, dropIns, dynamicConfig: null };
   const wanted = layerRunningConfig({ ...input, configFile: { path: PAYLOAD_FILE, text } }).layered;
-  const now = node.running ?? layerRunningConfig({ ...input, configFile: local }).layered.config;
+  const before = layerRunningConfig({ ...input, configFile: local }).layered.config;
   const shadowedBy = (path: string): string | null => {
     const origin = wanted.history.get(path)?.at(-1)?.origin;
     return origin?.layer === 'flag' || origin?.layer === 'drop-in' ? origin.source : null;
   };
   const { apiVersion: _version, kind: _kind, ...fields } = given;
-  return { changes: classifyChanges(now, wanted.config, node), expected: withoutShadowed(fields, shadowedBy), shadowedBy };
+  return {
+    ofRunning: classifyChanges(node.running ?? before, wanted.config, node),
+    ofLocal: classifyChanges(before, wanted.config, node),
+    expected: withoutShadowed(fields, shadowedBy),
+    shadowedBy,
+  };
 }
 
 function withoutShadowed(fields: JsonObject, shadowedBy: (path: string) => string | null): JsonObject {

@@ -1,0 +1,168 @@
+import type { AgentEffect } from '../core/dynamic/agent/next.ts';
+import type { AgentState } from '../core/dynamic/agent/state.ts';
+import { CONFIG_CONDITION, conditionOf, statusOf } from '../core/dynamic/agent/status.ts';
+import { CONFIG_STATUS_ANNOTATION, formatConfigStatus } from '../core/dynamic/config-source.ts';
+import { isAppError } from '../core/errors.ts';
+import { isJsonObject, type JsonObject } from '../core/json.ts';
+import type { KubeObject, ObjectRef } from '../core/kubernetes/object.ts';
+import { formatRfc3339 } from '../core/text/rfc3339.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Cluster } from '../ports/cluster.ts';
+
+type Announcement = Extract<AgentEffect, { readonly kind: 'announce' }>;
+
+export interface StatusReporter {
+  /** What is to be told from now on. */
+  stateIs(state: AgentState): void;
+  /** The Node as the API server has it; null: it is not there, or not known. */
+  nodeIs(node: KubeObject | null): void;
+  announce(announcement: Announcement): void;
+  /** Tells, and tries again what fails, until the signal is aborted. */
+  run(signal: AbortSignal): Promise<void>;
+  /** Whether all was told. */
+  readonly isDelivered: boolean;
+}
+
+export interface ReporterOptions {
+  readonly cluster: Cluster;
+  readonly nodeName: string;
+  readonly clock: Clock;
+  /** From 0 up to 1. */
+  readonly random: () => number;
+}
+
+const FIRST_DELAY_MS = 500;
+const LONGEST_DELAY_MS = 30_000;
+const FINAL_REFUSALS = ['CLUSTER_ALREADY_EXISTS', 'CLUSTER_FORBIDDEN', 'CLUSTER_INVALID'] as const;
+/** More than this waits for an API server that is away for long: the oldest are dropped, the status tells what counts. */
+const MOST_WAITING = 50;
+
+/**
+ * Tells a cluster of an agent: the condition `KubeletConfigOk`, the annotation in the form of `status.config`, and Events. What the Node says already is not
+ * sent again; what could not be delivered is tried again until it is, with growing delays and a jitter.
+ */
+export function statusReporter(options: ReporterOptions): StatusReporter {
+  const { cluster, nodeName, clock, random } = options;
+  const ref: ObjectRef = { apiVersion: 'v1', kind: 'Node', name: nodeName };
+  let state: AgentState | null = null;
+  let node: KubeObject | null = null;
+  let waiting: { readonly announcement: Announcement; readonly at: Date; readonly serial: number }[] = [];
+  let serial = 0;
+  let wake: () => void = () => undefined;
+  let dirty = false;
+  const touch = (): void => {
+    dirty = true;
+    wake();
+  };
+  const isTold = (): boolean => node === null || state === null || patchesFor(node, state, clock.now()).length === 0;
+
+  const deliver = async (): Promise<void> => {
+    if (node !== null && state !== null) {
+      for (const { subresource, patch } of patchesFor(node, state, clock.now())) {
+        node = await cluster.patch(
+          ref,
+          subresource === undefined ? 'merge' : 'strategic',
+          patch,
+          subresource === undefined ? {} : { subresource },
+        );
+      }
+    }
+    const [first] = waiting;
+    if (first === undefined) return;
+    await cluster.create(eventOf(nodeName, first.announcement, first.at, first.serial)).catch((error: unknown) => {
+      // Another try would be answered in the same way.
+      if (!FINAL_REFUSALS.some((code) => isAppError(error, code))) throw error;
+    });
+    waiting = waiting.filter((one) => one !== first);
+  };
+
+  return {
+    get isDelivered() {
+      return waiting.length === 0 && isTold();
+    },
+    stateIs: (next) => {
+      state = next;
+      touch();
+    },
+    nodeIs: (next) => {
+      node = next;
+      touch();
+    },
+    announce: (announcement) => {
+      waiting = [...waiting, { announcement, at: clock.now(), serial: serial++ }].slice(-MOST_WAITING);
+      touch();
+    },
+    run: async (signal) => {
+      for (let failures = 0; !signal.aborted; ) {
+        dirty = false;
+        let isFailed = false;
+        try {
+          await deliver();
+          failures = 0;
+        } catch {
+          isFailed = true;
+          failures++;
+        }
+        if (signal.aborted) return;
+        if (isFailed) {
+          const delayMs = Math.min(FIRST_DELAY_MS * 2 ** Math.min(failures - 1, 10), LONGEST_DELAY_MS) * (0.5 + random());
+          await clock.sleep(delayMs, signal).catch(() => undefined);
+        } else if (!dirty && waiting.length === 0) await nextTouch(signal, (resolve) => (wake = resolve));
+      }
+    },
+  };
+}
+
+async function nextTouch(signal: AbortSignal, onWake: (resolve: () => void) => void): Promise<void> {
+  let done: () => void = () => undefined;
+  const woken = new Promise<void>((resolve) => {
+    done = resolve;
+    onWake(resolve);
+  });
+  signal.addEventListener('abort', done, { once: true });
+  await woken;
+  signal.removeEventListener('abort', done);
+}
+
+interface NodePatch {
+  /** Undefined: the Node itself. */
+  readonly subresource?: string;
+  readonly patch: JsonObject;
+}
+
+/** What has to be sent so that the Node says what the state is; empty when it does. */
+export function patchesFor(node: KubeObject, state: AgentState, now: Date): readonly NodePatch[] {
+  const text = JSON.stringify(formatConfigStatus(statusOf(state)));
+  const { status, reason, message } = conditionOf(state);
+  const conditions = isJsonObject(node.status) && Array.isArray(node.status.conditions) ? node.status.conditions.filter(isJsonObject) : [];
+  const there = conditions.find(({ type }) => type === CONFIG_CONDITION);
+  const isSame = there?.status === status && there.reason === reason && there.message === message;
+  const time = formatRfc3339(now);
+  const lastTransitionTime = there?.status === status ? (there.lastTransitionTime ?? time) : time;
+  const condition = { type: CONFIG_CONDITION, status, reason, message, lastHeartbeatTime: time, lastTransitionTime };
+  return [
+    ...(node.metadata.annotations?.[CONFIG_STATUS_ANNOTATION] === text
+      ? []
+      : [{ patch: { metadata: { annotations: { [CONFIG_STATUS_ANNOTATION]: text } } } }]),
+    ...(isSame ? [] : [{ subresource: 'status', patch: { status: { conditions: [condition] } } }]),
+  ];
+}
+
+/** An Event about a Node, as the kubelet makes them: in the namespace `default`, with the Node's name for its uid. */
+export function eventOf(nodeName: string, { type, reason, message }: Announcement, at: Date, serial: number): KubeObject {
+  const time = formatRfc3339(at);
+  const unique = (BigInt(at.getTime()) * 1_000_000n + BigInt(serial % 1_000_000)).toString(16);
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: `${nodeName}.${unique}`, namespace: 'default' },
+    involvedObject: { kind: 'Node', name: nodeName, uid: nodeName },
+    type,
+    reason,
+    message: message.slice(0, 1024),
+    source: { component: 'kubeletadm-agent', host: nodeName },
+    firstTimestamp: time,
+    lastTimestamp: time,
+    count: 1,
+  };
+}

@@ -1,0 +1,266 @@
+import { runAgent } from '../../../src/agent/run-agent.ts';
+import { DEFAULT_TIMING, type Timing } from '../../../src/core/dynamic/agent/health.ts';
+import { AGENT_DIRECTORY, hashInPath, pointerFile } from '../../../src/core/dynamic/agent/layout.ts';
+import type { AgentState } from '../../../src/core/dynamic/agent/state.ts';
+import { CONFIG_CONDITION } from '../../../src/core/dynamic/agent/status.ts';
+import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../../src/core/dynamic/config-source.ts';
+import type { JsonObject } from '../../../src/core/json.ts';
+import { type LiveChange, loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
+import type { KubeObject } from '../../../src/core/kubernetes/object.ts';
+import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
+import { type FakeCluster, fakeCluster } from '../../support/fake-cluster.ts';
+import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
+import { fakeUnit } from '../../support/fake-units.ts';
+
+const catalogue = await loadCatalogue();
+export const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
+export const NODE = 'node-1';
+const LOCAL = '/var/lib/kubelet/config.yaml';
+const DROP_IN = '/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf';
+
+/** What a kubelet of the world does with a configuration. */
+export interface Behaviour {
+  /** Seconds after the start at which it ends; 0: at once. */
+  readonly crashesAfter?: number;
+  readonly says?: string;
+  readonly healthz?: number;
+  readonly notReady?: boolean;
+  readonly pressure?: string;
+  readonly configz?: JsonObject;
+}
+
+/** A node with systemd, a kubelet and an API server in memory, and an agent that can be killed. */
+export interface World {
+  readonly host: FakeHost;
+  readonly cluster: FakeCluster;
+  readonly clock: FakeClock;
+  /** By maxPods of the configuration. */
+  readonly behaviours: Map<number, Behaviour>;
+  state: AgentState | null;
+  /** maxPods of what the kubelet runs. */
+  runs(): number | null;
+  starts(): number;
+  /** When it was started, in milliseconds of the clock. */
+  readonly startTimes: number[];
+  push(
+    name: string,
+    text: string,
+    more?: { readonly immutable?: boolean; readonly data?: Readonly<Record<string, string>> },
+  ): Promise<void>;
+  edit(name: string, change: JsonObject): Promise<void>;
+  remove(name: string): Promise<void>;
+  assign(name: string | null, key?: string): Promise<void>;
+  annotate(annotations: Readonly<Record<string, string | null>>): Promise<void>;
+  start(): void;
+  stop(): Promise<void>;
+  /** Turns of the event loop until something is true. */
+  until(what: string, isTrue: () => boolean | Promise<boolean>): Promise<void>;
+  status(): Promise<JsonObject>;
+  condition(): Promise<JsonObject>;
+  events(): Promise<readonly string[]>;
+}
+
+export interface WorldOptions {
+  readonly timing?: Partial<Timing>;
+  readonly allow?: LiveChange;
+  readonly spreadMs?: number;
+}
+
+export function payload(maxPods: number, more = ''): string {
+  return `${HEADER}maxPods: ${maxPods}\n${more}`;
+}
+
+export function newWorld({ timing = {}, allow = 'unsafe', spreadMs = 0 }: WorldOptions = {}): World {
+  const clock = fakeClock(new Date('2030-01-01T00:00:00Z'));
+  const behaviours = new Map<number, Behaviour>();
+  let pid = 100;
+  let startedAt = 0;
+  let configPath = LOCAL;
+  let isCrashed = false;
+  const unit = fakeUnit({
+    fragmentPath: '/usr/lib/systemd/system/kubelet.service',
+    dropInPaths: [DROP_IN],
+    activeState: 'active',
+    subState: 'running',
+  });
+  const host = fakeHost({
+    name: NODE,
+    files: {
+      '/usr/lib/systemd/system/kubelet.service': '[Service]\nExecStart=/usr/bin/kubelet\n',
+      [DROP_IN]: `[Service]\nEnvironment="KUBELET_CONFIG_ARGS=--config=${LOCAL}"\nEnvironmentFile=-${pointerFile(AGENT_DIRECTORY)}\nExecStart=\nExecStart=/usr/bin/kubelet $KUBELET_CONFIG_ARGS\n`,
+      [LOCAL]: payload(110),
+    },
+    commands: {
+      sh: ([, , script = '']) => {
+        tick();
+        if (script.includes('command -v kubelet')) return { stdout: '/usr/bin/kubelet\n' };
+        if (!script.includes('/cmdline')) return { exitCode: 127 };
+        if (isCrashed) return { exitCode: 3 };
+        const argv = `/usr/bin/kubelet\0--config=${configPath}\0`;
+        return { stdout: script.includes('--version') ? `${pid}\nKubernetes v1.36.2\n${argv}` : `${pid}\n${argv}` };
+      },
+      kubelet: { stdout: 'Kubernetes v1.36.2\n' },
+      id: { stdout: '0\n' },
+      uname: { stdout: `${NODE}\n` },
+      'systemctl reset-failed kubelet': {},
+      rm: (argv) => {
+        for (const path of [...host.files.keys()]) if (path === argv[3] || path.startsWith(`${argv[3]}/`)) host.files.delete(path);
+        return {};
+      },
+    },
+    units: { kubelet: unit },
+    http: () => {
+      tick();
+      if (isCrashed) return { error: 'connection refused' };
+      const status = behaviour().healthz ?? 200;
+      return { status, body: 'ok' };
+    },
+  });
+  const cluster = fakeCluster({
+    now: () => clock.now(),
+    objects: [{ apiVersion: 'v1', kind: 'Node', metadata: { name: NODE }, status: { nodeInfo: { kubeletVersion: 'v1.36.2' } } }],
+  });
+  const maxPods = (): number => Number(/maxPods: (\d+)/.exec(host.files.get(configPath)?.content ?? '')?.[1] ?? 110);
+  const behaviour = (): Behaviour => behaviours.get(maxPods()) ?? {};
+
+  function beginProcess(): void {
+    const pointer = hashInPath(host.files.get(pointerFile(AGENT_DIRECTORY))?.content ?? '');
+    configPath = pointer === null ? LOCAL : `${AGENT_DIRECTORY}/checkpoints/${pointer}/kubelet.yaml`;
+    pid++;
+    startedAt = clock.elapsedMs;
+    isCrashed = false;
+    unit.state = { ...unit.state, activeState: 'active', subState: 'running' };
+    heartbeat();
+    tick();
+  }
+  const startTimes: number[] = [];
+  unit.onStart = () => {
+    startTimes.push(clock.elapsedMs);
+    unit.state = { ...unit.state, restarts: 0 };
+    beginProcess();
+  };
+  /** Time does its work: the kubelet ends, systemd starts it again. */
+  function tick(): void {
+    const { crashesAfter, says } = behaviour();
+    if (crashesAfter === undefined || isCrashed || clock.elapsedMs - startedAt < crashesAfter * 1000) return;
+    isCrashed = true;
+    unit.state = { ...unit.state, activeState: 'activating', subState: 'auto-restart', restarts: unit.state.restarts + 1 };
+    unit.journal += `${says ?? 'E0101 kubelet died'}\nkubelet.service: Failed with result 'exit-code'.\n`;
+  }
+  function heartbeat(): void {
+    const { notReady, pressure } = behaviour();
+    const time = clock.now().toISOString().replace(/\.\d+/, '');
+    const conditions = [
+      {
+        type: 'Ready',
+        status: notReady ? 'False' : 'True',
+        reason: notReady ? 'KubeletNotReady' : 'KubeletReady',
+        message: 'm',
+        lastHeartbeatTime: time,
+      },
+      ...['DiskPressure', 'MemoryPressure', 'PIDPressure'].map((type) => ({
+        type,
+        status: type === pressure ? 'True' : 'False',
+        lastHeartbeatTime: time,
+      })),
+    ];
+    void cluster
+      .patch({ apiVersion: 'v1', kind: 'Node', name: NODE }, 'strategic', { status: { conditions } }, { subresource: 'status' })
+      .catch(() => undefined);
+  }
+  cluster.proxyNode(NODE, (asked) =>
+    asked === '/configz' && !isCrashed ? { status: 200, body: { kubeletconfig: { maxPods: maxPods(), ...behaviour().configz } } } : null,
+  );
+  heartbeat();
+
+  let running: { readonly stop: AbortController; readonly done: Promise<void> } | null = null;
+  const getNode = async (): Promise<KubeObject> => (await cluster.get({ apiVersion: 'v1', kind: 'Node', name: NODE })) as KubeObject;
+  const mapRef = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name });
+  const world: World = {
+    host,
+    cluster,
+    clock,
+    behaviours,
+    state: null,
+    runs: () => (isCrashed ? null : maxPods()),
+    starts: () => unit.starts,
+    startTimes,
+    push: async (name, text, { immutable = false, data = {} } = {}) => {
+      await cluster.create({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name, namespace: 'kube-system' },
+        data: { kubelet: text, ...data },
+        ...(immutable ? { immutable } : {}),
+      });
+    },
+    edit: async (name, change) => {
+      await cluster.patch(mapRef(name), 'merge', change);
+    },
+    remove: async (name) => {
+      await cluster.delete(mapRef(name));
+    },
+    assign: (name, kubeletConfigKey = 'kubelet') =>
+      world.annotate({
+        [CONFIG_SOURCE_ANNOTATION]:
+          name === null ? null : JSON.stringify({ configMap: { namespace: 'kube-system', name, kubeletConfigKey } }),
+      }),
+    annotate: async (annotations) => {
+      await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: NODE }, 'merge', { metadata: { annotations } });
+    },
+    start: () => {
+      const stop = new AbortController();
+      const done = runAgent({
+        nodeName: NODE,
+        cluster,
+        host,
+        clock,
+        reporter: { report: () => undefined },
+        random: () => 0.5,
+        catalogue,
+        directory: AGENT_DIRECTORY,
+        localConfig: LOCAL,
+        namespace: 'kube-system',
+        allow,
+        timing: { ...DEFAULT_TIMING, ...timing },
+        spareCheckpoints: 2,
+        spreadMs,
+        signal: stop.signal,
+        onState: (state) => {
+          world.state = state;
+        },
+      });
+      // A test that fails says so itself.
+      done.catch(() => undefined);
+      running = { stop, done };
+    },
+    stop: async () => {
+      running?.stop.abort(new Error('stopped'));
+      await running?.done.catch(() => undefined);
+      running = null;
+    },
+    until: async (what, isTrue) => {
+      for (let i = 0; i < 30_000; i++) {
+        if (await isTrue()) return;
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      throw new Error(
+        `it never came to be: ${what}; ${JSON.stringify({ state: world.state?.phase, status: await world.status(), condition: await world.condition() })}`,
+      );
+    },
+    status: async () => {
+      const text = (await getNode()).metadata.annotations?.[CONFIG_STATUS_ANNOTATION] ?? '{}';
+      return text.startsWith('{') ? (JSON.parse(text) as JsonObject) : { text };
+    },
+    condition: async () => {
+      const { conditions = [] } = ((await getNode()).status ?? {}) as { readonly conditions?: readonly JsonObject[] };
+      const { status, reason, message } = conditions.find(({ type }) => type === CONFIG_CONDITION) ?? {};
+      return { status: status ?? '', reason: reason ?? '', message: message ?? '' };
+    },
+    events: async () =>
+      (await cluster.list({ apiVersion: 'v1', kind: 'Event', namespace: 'default' })).items.map(
+        ({ reason, message }) => `${reason}: ${message}`,
+      ),
+  };
+  return world;
+}
