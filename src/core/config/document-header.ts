@@ -22,6 +22,14 @@ export const V1BETA4 = `${KUBEADM_GROUP}/v1beta4`;
 /** The older version that is still read. */
 export const V1BETA3 = `${KUBEADM_GROUP}/v1beta3`;
 
+/**
+ * What kubeadm 1.15 to 1.21 keeps in their clusters. Of what concerns a node it says the same as v1beta3.
+ * @see kubernetes/kubernetes cmd/kubeadm/app/apis/kubeadm/v1beta3/doc.go (1.24): the differences
+ */
+const V1BETA2 = `${KUBEADM_GROUP}/v1beta2`;
+/** Fields of V1BETA2 that v1beta3 has no more. */
+export const GONE_WITH_V1BETA2: ReadonlySet<string> = new Set(['dns.type', 'useHyperKubeImage']);
+
 /** What a document says it is, with the places of the two members. */
 export interface DocumentHeader {
   readonly apiVersion: string;
@@ -41,7 +49,7 @@ const OLD_VERSIONS: ReadonlyMap<string, string> = new Map([
   [`${KUBEADM_GROUP}/v1alpha2`, 'v1.12'],
   [`${KUBEADM_GROUP}/v1alpha3`, 'v1.14'],
   [`${KUBEADM_GROUP}/v1beta1`, 'v1.15'],
-  [`${KUBEADM_GROUP}/v1beta2`, 'v1.22'],
+  [V1BETA2, 'v1.22'],
 ]);
 
 const COMPONENT_VERSIONS = {
@@ -84,14 +92,12 @@ function readMember(
 
 /**
  * Tells what kind of document a header announces.
+ * @param lenient v1beta2 is read as v1beta3
  * @returns the kind and version, or why it can't be read: CONFIG_OLD_VERSION, CONFIG_UNKNOWN_VERSION, CONFIG_UNKNOWN_KIND
  */
-export function recogniseDocument({
-  apiVersion,
-  kind: written,
-  versionPosition,
-  kindPosition,
-}: DocumentHeader): RecognisedDocument | Problem {
+export function recogniseDocument(header: DocumentHeader, lenient = false): RecognisedDocument | Problem {
+  const { kind: written, versionPosition, kindPosition } = header;
+  const apiVersion = lenient && header.apiVersion === V1BETA2 ? V1BETA3 : header.apiVersion;
   const converter = OLD_VERSIONS.get(apiVersion);
   if (converter !== undefined) return oldVersion(apiVersion, converter, versionPosition);
   const kind = CONFIG_KINDS.find((known) => known === written);

@@ -1,6 +1,13 @@
 import type { Position, Problem } from '../errors.ts';
 import { deprecatedVersion, duplicateKind, ignoredDocument, noDocument } from '../problems/config-documents.ts';
-import { type DocumentHeader, type RecognisedDocument, readHeader, recogniseDocument, V1BETA3 } from './document-header.ts';
+import {
+  type DocumentHeader,
+  GONE_WITH_V1BETA2,
+  type RecognisedDocument,
+  readHeader,
+  recogniseDocument,
+  V1BETA3,
+} from './document-header.ts';
 import type { ConfigKind, DurationText, ModelKind, ModelSet } from './model.ts';
 import { type Finding, isFromFlag, type Origin, type Origins, placeFinding, positionsOf, sortProblems } from './origins.ts';
 import { type ModelPart, readModel } from './read-model.ts';
@@ -18,7 +25,7 @@ export interface LoadOptions {
   readonly check?: 'structure' | 'values';
   /** No warning about API versions that will go. */
   readonly allowDeprecated?: boolean;
-  /** What is not known is a warning: for documents that a newer kubeadm may have written. */
+  /** What is not known is a warning, and v1beta2 is read: for documents that a newer or an older kubeadm may have put into a cluster. */
   readonly lenient?: boolean;
 }
 
@@ -66,7 +73,11 @@ export function loadConfig(text: string, file: string, options: LoadOptions): Lo
     problems: sortProblems([...problems, ...parts.flatMap((part) => part.problems)]),
   };
   const checked = options.check === 'structure' ? loaded : checkValues(loaded);
-  return options.lenient ? { ...checked, problems: checked.problems.map(softened) } : checked;
+  return options.lenient ? { ...checked, problems: checked.problems.filter(isOfConcern).map(softened) } : checked;
+}
+
+function isOfConcern({ code, path = '' }: Problem): boolean {
+  return code !== 'CONFIG_UNKNOWN_FIELD' || !GONE_WITH_V1BETA2.has(path);
 }
 
 function softened(problem: Problem): Problem {
@@ -104,7 +115,7 @@ interface Selected {
 function selectDocuments(
   source: Source,
   file: string,
-  { kinds, allowDeprecated }: LoadOptions,
+  { kinds, allowDeprecated, lenient }: LoadOptions,
 ): { readonly documents: readonly Selected[]; readonly problems: readonly Problem[] } {
   const documents: Selected[] = [];
   const problems: Problem[] = [...source.problems];
@@ -116,7 +127,7 @@ function selectDocuments(
       problems.push(...header);
       continue;
     }
-    const { problem, recognised } = judgeHeader(header, firstLines, kinds);
+    const { problem, recognised } = judgeHeader(header, firstLines, { kinds, lenient });
     if (problem) problems.push(problem);
     if (recognised) documents.push({ document, recognised });
     if (recognised?.version === 'v1beta3' && !allowDeprecated) problems.push(deprecatedVersion(V1BETA3, header.versionPosition));
@@ -128,13 +139,13 @@ function selectDocuments(
 function judgeHeader(
   header: DocumentHeader,
   firstLines: Map<string, number>,
-  kinds: readonly ConfigKind[],
+  { kinds, lenient = false }: { readonly kinds: readonly ConfigKind[]; readonly lenient: boolean | undefined },
 ): { readonly problem?: Problem; readonly recognised?: RecognisedDocument } {
   const { kind, kindPosition } = header;
   const firstLine = firstLines.get(kind);
   if (firstLine !== undefined) return { problem: duplicateKind(kind, kindPosition, firstLine) };
   firstLines.set(kind, kindPosition.line);
-  const recognised = recogniseDocument(header);
+  const recognised = recogniseDocument(header, lenient);
   if ('code' in recognised) return { problem: recognised };
   return kinds.includes(recognised.kind) ? { recognised } : { problem: ignoredDocument(kind, kindPosition, kinds) };
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { loadConfig } from '../../../src/core/config/load.ts';
 import type { ModelSet } from '../../../src/core/config/model.ts';
 import { DISCOVERY, documentOf, errorCodes, linesOf, load } from './support.ts';
 
@@ -113,5 +114,43 @@ describe('problems in v1beta3 stand where they were written', () => {
     ],
   ])('%s', (_, text, expected) => {
     expect(linesOf(load(text))).toEqual(expected);
+  });
+});
+
+describe('v1beta2, which kubeadm 1.15 to 1.21 keeps in their clusters', () => {
+  const IN_CLUSTER = [
+    'apiServer:',
+    '  extraArgs: {authorization-mode: "Node,RBAC"}',
+    '  timeoutForControlPlane: 4m0s',
+    'apiVersion: kubeadm.k8s.io/v1beta2',
+    'certificatesDir: /srv/pki',
+    'clusterName: old',
+    'dns: {type: CoreDNS}',
+    'etcd: {local: {dataDir: /var/lib/etcd}}',
+    'featureGates: {IPv6DualStack: true}',
+    'imageRepository: k8s.gcr.io',
+    'kind: ClusterConfiguration',
+    'kubernetesVersion: v1.21.14',
+    'networking: {dnsDomain: old.local, serviceSubnet: 172.30.0.0/16}',
+    'useHyperKubeImage: false',
+    'scheduler: {}',
+  ].join('\n');
+
+  it('is read from a cluster, with a word on what is not known any more', () => {
+    const { cluster, problems } = loadConfig(IN_CLUSTER, 'ConfigMap', {
+      kinds: ['ClusterConfiguration'],
+      allowDeprecated: true,
+      lenient: true,
+    });
+    expect(cluster).toMatchObject({
+      certificatesDir: '/srv/pki',
+      clusterName: 'old',
+      networking: { dnsDomain: 'old.local', serviceSubnet: '172.30.0.0/16' },
+    });
+    expect(problems.map(({ path, severity }) => [path, severity])).toEqual([['featureGates.IPv6DualStack', 'warning']]);
+  });
+
+  it('is no longer read from a file', () => {
+    expect(errorCodes(load(IN_CLUSTER))).toEqual(['CONFIG_OLD_VERSION']);
   });
 });
