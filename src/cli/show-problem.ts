@@ -1,4 +1,5 @@
 import { AppError, type ExitCode, formatProblem } from '../core/errors.ts';
+import { visible } from '../core/text/printable.ts';
 import type { Output } from '../ports/services.ts';
 
 /**
@@ -15,9 +16,9 @@ export function showProblem(error: unknown, output: Pick<Output, 'stderr' | 'col
   }
   for (const problem of error.problems) output.stderr(`${oneLine(formatProblem(problem), verbosity)}\n`);
   if (verbosity >= 5) {
-    if (error.detail !== undefined && error.detail.trim() !== '') output.stderr(`${error.detail.trimEnd()}\n`);
-    output.stderr(`${error.stack ?? ''}\n`);
-    if (error.cause instanceof Error) output.stderr(`caused by: ${error.cause.stack ?? error.cause.message}\n`);
+    if (error.detail !== undefined && error.detail.trim() !== '') output.stderr(`${visible(error.detail.trimEnd())}\n`);
+    output.stderr(`${visible(error.stack ?? '')}\n`);
+    if (error.cause instanceof Error) output.stderr(`caused by: ${visible(error.cause.stack ?? error.cause.message)}\n`);
   }
   return error.exitCode;
 }

@@ -4,9 +4,10 @@ import { AppError, type Problem } from '../core/errors.ts';
 import type { Answer, Answers, CommandFact, FileFact, HttpFact, Question } from '../core/facts/question.ts';
 import type { Operation } from '../core/plan/operation.ts';
 import { CommitGoneError, HostLockedError } from '../core/problems/commit.ts';
+import { printable } from '../core/text/printable.ts';
 import type { Host, PerformOptions } from '../ports/host.ts';
 import type { Transport } from '../ports/transport.ts';
-import { type Frame, INCOMPLETE_EXIT, renderOperations, renderQuestions, shellLoader, splitFrames } from './remote-program.ts';
+import { endOfMark, type Frame, INCOMPLETE_EXIT, renderOperations, renderQuestions, shellLoader, splitFrames } from './remote-program.ts';
 
 export interface HostOptions {
   /** A directory that stands for `/` (`--rootfs`); commands are then not run, they would ask the wrong system. */
@@ -32,7 +33,12 @@ export function hostOver(transport: Transport, options: HostOptions): Host {
         { nonce, rootDir },
       );
       const stdinMayShow = !asked.some((name) => isSecret(questions[name] as Question));
-      const result = await transport.run(shellLoader(nonce), { ...askOptions, stdin: `${stdin}\n`, stdinMayShow });
+      const result = await transport.run(shellLoader(nonce), {
+        maxOutputBytes: MAX_ANSWER_BYTES,
+        ...askOptions,
+        stdin: `${stdin}\n`,
+        stdinMayShow,
+      });
       const frames = splitFrames(result.stdout, nonce);
       const errors = splitFrames(result.stderr, nonce);
       if (frames.length !== asked.length) throw brokenOff(transport.name, result.exitCode, unmarked(result.stderr, nonce));
@@ -47,6 +53,9 @@ export function hostOver(transport: Transport, options: HostOptions): Host {
     close: () => transport.close(),
   };
 }
+
+/** More than this on a stream, and the host is not answering us. */
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 const STAGED_ANSWER = { exitCode: 127, stdout: '', stderr: 'not asked: files are staged into a directory', error: 'not asked' };
 
@@ -70,6 +79,7 @@ async function perform(
   const counter = onDone === undefined ? undefined : countFrames(program.nonce, operations.length, onDone);
   const result = await transport.run(shellLoader(program.nonce), {
     stdin: renderOperations(operations, program),
+    maxOutputBytes: MAX_ANSWER_BYTES,
     timeoutMs,
     ...(signal === undefined ? {} : { signal }),
     ...(counter === undefined ? {} : { onStdout: counter }),
@@ -88,15 +98,22 @@ async function perform(
   if (frames.length < operations.length) throw brokenOff(transport.name, result.exitCode, unmarked(result.stderr, program.nonce));
 }
 
+/** What is left of the output after the last mark is looked at again with the next piece, and no more. */
 function countFrames(nonce: string, total: number, onDone: (index: number) => void): (chunk: Uint8Array) => void {
-  let tail = Buffer.alloc(0);
+  let rest: Buffer = Buffer.alloc(0);
   let done = 0;
   return (chunk) => {
-    tail = Buffer.concat([tail, chunk]);
-    const frames = splitFrames(tail, nonce);
-    for (; done < frames.length && done < total && frames[done]?.exitCode === 0; done++) onDone(done);
+    rest = Buffer.concat([rest, chunk]);
+    for (let end = endOfMark(rest, nonce); end !== null; end = endOfMark(rest, nonce)) {
+      for (const frame of splitFrames(rest.subarray(0, end), nonce)) if (frame.exitCode === 0 && done < total) onDone(done++);
+      rest = Buffer.from(rest.subarray(end));
+    }
+    // A mark that has begun is at the end.
+    if (rest.length > MAX_MARK_BYTES) rest = Buffer.from(rest.subarray(-MAX_MARK_BYTES));
   };
 }
+
+const MAX_MARK_BYTES = 1024;
 
 function readAnswer(question: Question, frame: Frame | undefined, errors: Frame | undefined, host: string): Answer<Question> {
   const stdout = decode(frame?.body);
@@ -167,7 +184,7 @@ function unmarked(stderr: Uint8Array, nonce: string): string {
 }
 
 function lastLine(text: string): string {
-  return text.trim().split('\n').at(-1)?.trim() ?? '';
+  return printable(text.trim().split('\n').at(-1) ?? '', 300);
 }
 
 function brokenOff(host: string, exitCode: number | null, stderr: string): AppError {

@@ -185,3 +185,11 @@ export function splitFrames(output: Uint8Array, nonce: string): readonly Frame[]
     from = lineEnd + 1;
   }
 }
+
+/** Where the line of the first mark ends; null when none has come whole. */
+export function endOfMark(output: Uint8Array, nonce: string): number | null {
+  const buffer = Buffer.from(output.buffer, output.byteOffset, output.byteLength);
+  const at = buffer.indexOf(`\n${nonce} `);
+  const end = at < 0 ? -1 : buffer.indexOf(0x0a, at + 1);
+  return end < 0 ? null : end + 1;
+}

@@ -12,8 +12,8 @@ import { type Authentication, authentication } from './authentication.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
 import { type HostKeyPolicy, hostKeyCheck } from './host-key-check.ts';
 import type { AskPassphrase, Identities } from './identities.ts';
+import { makeLean } from './lean-client.ts';
 import { type SessionChannels, sessionChannels } from './session-channels.ts';
-import { signAtOnce } from './sign-at-once.ts';
 import { addressOf, openForward, openSocket, socketFailure } from './stream.ts';
 
 export interface ConnectOptions extends HostKeyPolicy {
@@ -146,7 +146,7 @@ function handshake({ progress, socket, deadline, check, algorithms }: Handshake)
     const client = ssh.connection;
     connecting.catch((error: unknown) => client === null && fail(error));
     if (client === null) return;
-    signAtOnce(client);
+    makeLean(client);
 
     socket.on('data', function listen(chunk: Buffer) {
       progress.received += chunk.toString('latin1', 0, 300);

@@ -15,14 +15,30 @@ export interface MarkedOutput {
   noise(): string;
 }
 
-/** Collects the output of a command and drops what the login shell said before its mark. */
+/** A login shell that says more than this before the mark is heard no further than for the mark. */
+const MAX_NOISE_BYTES = 64 * 1024;
+const HEAD_BYTES = 1024;
+const TAIL_BYTES = 4096;
+
+/**
+ * Collects the output of a command and drops what the login shell said before its mark. Takes no more memory than twice the content, into however small
+ * pieces a host cuts it.
+ */
 export function markedOutput(mark: string): MarkedOutput {
-  let before = EMPTY;
+  let before: Buffer = EMPTY;
+  let head: Buffer | null = null;
   let note: string | null = null;
   let size = 0;
-  const chunks: Buffer[] = [];
+  let content: Buffer = EMPTY;
+  let used = 0;
   const keep = (chunk: Buffer): Buffer => {
-    if (chunk.length > 0) chunks.push(chunk);
+    if (used + chunk.length > content.length) {
+      const larger = Buffer.allocUnsafe(Math.max(4096, 2 * (used + chunk.length)));
+      content.copy(larger, 0, 0, used);
+      content = larger;
+    }
+    chunk.copy(content, used);
+    used += chunk.length;
     return chunk;
   };
   return {
@@ -32,7 +48,12 @@ export function markedOutput(mark: string): MarkedOutput {
       before = Buffer.concat([before, chunk]);
       const at = before.indexOf(mark);
       const end = at < 0 ? -1 : before.indexOf(NEWLINE, at);
-      if (end < 0) return EMPTY;
+      if (end < 0) {
+        if (before.length <= MAX_NOISE_BYTES) return EMPTY;
+        head ??= Buffer.from(before.subarray(0, HEAD_BYTES));
+        before = Buffer.from(before.subarray(-TAIL_BYTES));
+        return EMPTY;
+      }
       note = before.toString('latin1', at + mark.length, end).trim();
       const rest = before.subarray(end + 1);
       before = before.subarray(0, at);
@@ -44,7 +65,7 @@ export function markedOutput(mark: string): MarkedOutput {
     get size() {
       return size;
     },
-    content: () => Buffer.concat(chunks),
-    noise: () => before.toString('utf8'),
+    content: () => content.subarray(0, used),
+    noise: () => (head ?? before).toString('utf8'),
   };
 }

@@ -2,20 +2,25 @@ import type ssh2 from 'ssh2';
 
 /** What is used of the client beyond its public interface; a test holds that it is there (ssh2 1.17). */
 interface Internals {
-  readonly _protocol?: { authPK: AuthPublicKey };
+  readonly _protocol?: { authPK: AuthPublicKey; readonly _handlers: { GLOBAL_REQUEST: HandleRequest } };
 }
 
 type AuthPublicKey = (user: string, key: ssh2.ParsedKey, algorithm?: string, sign?: Sign) => void;
+type HandleRequest = (protocol: { requestSuccess(): void }, name: string, wantReply: boolean, data: unknown) => void;
 type Sign = (data: Buffer, done: (signature: Buffer) => void) => void;
 
 const HASHES: Readonly<Record<string, string>> = { 'rsa-sha2-256': 'sha256', 'rsa-sha2-512': 'sha512' };
 
 /**
- * Lets a client log in with a private key in one round trip: it first asks whether the host would take the key, which costs one more than to sign at
- * once. A host that does not want the key says the same to both. Keys of an agent are still asked about first: signing with one may want a finger.
+ * Leaves out what a client does for nothing.
+ *
+ * It asks whether the host would take a key before it signs, which costs a round trip; here it signs at once, and a host that does not want the key says the
+ * same. Keys of an agent are still asked about first: signing with one may want a finger.
+ *
+ * It makes a host prove all keys it offers for later, as often as it offers some, and keeps account of that without bound. Nobody here remembers them.
  * @param client after `connect` was called
  */
-export function signAtOnce(client: ssh2.Client): void {
+export function makeLean(client: ssh2.Client): void {
   const { _protocol: protocol } = client as unknown as Internals;
   if (protocol === undefined) return;
   const ask = protocol.authPK.bind(protocol) as AuthPublicKey;
@@ -27,5 +32,11 @@ export function signAtOnce(client: ssh2.Client): void {
       if (signature instanceof Error) ask(user, key, algorithm);
       else done(signature);
     });
+  };
+  const { _handlers: handlers } = protocol;
+  const handle = handlers.GLOBAL_REQUEST;
+  handlers.GLOBAL_REQUEST = (connection, name, wantReply, data) => {
+    if (!name.startsWith('hostkeys')) return handle(connection, name, wantReply, data);
+    if (wantReply) connection.requestSuccess();
   };
 }
