@@ -49,7 +49,10 @@ describe('options that cannot be meant so', () => {
 
   it('a phase there is not', async () => {
     const { code, stderr } = await runCommand(['reset', 'phase', 'nope', '--force', '--rootfs', directory]);
-    expect([code, stderr]).toEqual([2, 'reset has no phase nope. Its phases are preflight, delete-node, cleanup-node, leftovers. [USAGE]\n']);
+    expect([code, stderr]).toEqual([
+      2,
+      'reset has no phase nope. Its phases are preflight, delete-node, cleanup-node, leftovers. [USAGE]\n',
+    ]);
   });
 
   it('two things on standard input', async () => {
