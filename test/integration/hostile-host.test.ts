@@ -1,0 +1,140 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { knownHostsStore } from '../../src/adapters/known-hosts.ts';
+import { opensshTransport } from '../../src/adapters/transport-openssh.ts';
+import { sshShared, sshTransport } from '../../src/adapters/transport-ssh.ts';
+import { AppError, formatProblem } from '../../src/core/errors.ts';
+import type { SshTarget } from '../../src/core/ssh/target.ts';
+import { hostOver } from '../../src/engine/host.ts';
+import type { Host } from '../../src/ports/host.ts';
+import type { Transport } from '../../src/ports/transport.ts';
+import { startTcpServer } from '../support/loopback.ts';
+import { requirement } from '../support/requirement.ts';
+import { sshTargetFor } from '../support/ssh-target.ts';
+import { type Sshd, sshdMissing, startSshd } from '../support/sshd.ts';
+
+const MEBIBYTE = 1024 * 1024;
+/** What a host may cost at most: its answer twice, and what the collector has not come to. */
+const MAX_GROWTH = 128 * MEBIBYTE;
+
+const CLIENTS = {
+  'built-in client': (target: SshTarget): Transport => sshTransport(target, { hostKeys: knownHostsStore(), shared: sshShared() }),
+  "system's ssh": (target: SshTarget): Transport => opensshTransport(target, { configFile: 'none' }),
+} as const;
+
+describe.skipIf(requirement('hostile hosts', sshdMissing)).each(Object.entries(CLIENTS))('a hostile host, by the %s', (_, transportTo) => {
+  const cleanups: (() => Promise<unknown>)[] = [];
+  let directory: string;
+  let count = 0;
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), 'kubeletadm-hostile-'));
+  });
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  });
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+  async function serve(forceCommand: string | null): Promise<{ host: Host; sshd: Sshd; transport: Transport }> {
+    const sshd = await startSshd({ config: forceCommand === null ? [] : [`ForceCommand ${forceCommand}`] });
+    cleanups.push(sshd.stop);
+    const target = sshTargetFor({
+      name: `host-${++count}`,
+      port: sshd.port,
+      user: sshd.user,
+      directory,
+      known: [sshd.hostKey('ed25519')],
+      identityFiles: [sshd.identityFile],
+    });
+    const transport = transportTo(target);
+    cleanups.push(() => transport.close());
+    return { transport, sshd, host: hostOver(transport, { nonce: () => 'c0ffee'.repeat(4) }) };
+  }
+
+  const ask = (host: Host, timeoutMs = 60_000): Promise<unknown> =>
+    host.ask({ it: { kind: 'file', path: '/etc/hostname' } }, { timeoutMs }).then(
+      () => 'it answered',
+      (error: unknown) => error,
+    );
+
+  /** One printable line. */
+  function problemOf(error: unknown): string {
+    if (!(error instanceof AppError)) throw error;
+    const text = error.problems.map(formatProblem).join('');
+    expect(text).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
+    expect(text.length).toBeLessThan(700);
+    return text;
+  }
+
+  it.each([
+    ['before the command', 'yes'],
+    ['on stderr', 'yes >&2'],
+    ['in the place of the answer', 'eval "$SSH_ORIGINAL_COMMAND"; yes'],
+    ['without a line end', 'tr "\\\\0" x </dev/zero'],
+  ])('that floods us %s is stopped, and costs little memory', async (_name, command) => {
+    const { host } = await serve(command);
+    const before = process.memoryUsage().rss;
+    // The command itself may have ended long before: then its answer stands.
+    const outcome = await ask(host);
+    if (outcome !== 'it answered') expect(problemOf(outcome)).toMatch(/HOST_OUTPUT_TOO_LARGE|HOST_PROGRAM_BROKEN/);
+    expect(process.memoryUsage().rss - before).toBeLessThan(MAX_GROWTH);
+  });
+
+  it.each([
+    ['random bytes', 'head -c 100000 /dev/urandom', 'HOST_COMMAND_NOT_FOUND'],
+    ['nothing', 'true', 'HOST_COMMAND_NOT_FOUND'],
+    [
+      'what writes to a terminal',
+      'printf "\\\\033[2J\\\\033]0;owned\\\\007\\\\r worker-2: all is well\\\\n" >&2; exit 1',
+      'HOST_COMMAND_NOT_FOUND',
+    ],
+    ['a shell that breaks off', 'eval "$SSH_ORIGINAL_COMMAND" | head -c 120', 'HOST_'],
+  ])('that answers %s is told in one line', async (_name, command, code) => {
+    const { host } = await serve(command);
+    expect(problemOf(await ask(host))).toContain(code);
+  });
+
+  it('that says in an error what writes to a terminal', async () => {
+    const { host } = await serve(null);
+    const argv = ['/bin/sh', '-c', 'printf "\\033[2Jworker-2: ok\\n\\033[31mall is well\\n" >&2; exit 1'];
+    const error: unknown = await host.perform([{ kind: 'run', argv, what: 'it' }]).catch((reason: unknown) => reason);
+    expect(problemOf(error)).toContain('all is well');
+  });
+
+  it('that never ends is left in time, and keeps nobody else', async () => {
+    const [hanging, well] = [await serve('sleep 600'), await serve(null)];
+    const start = Date.now();
+    const outcomes = Promise.all([ask(hanging.host, 3000), ask(well.host).then((answer) => [answer, Date.now() - start])]);
+    const [first, [answer, tookMs]] = (await outcomes) as [unknown, [string, number]];
+    expect(problemOf(first)).toContain('HOST_TIMEOUT');
+    expect(answer).toBe('it answered');
+    expect(tookMs).toBeLessThan(3000);
+  });
+
+  it('that goes away in the middle of a write', async () => {
+    const { host, sshd } = await serve(null);
+    const root = mkdtempSync(join(directory, 'root-'));
+    const write = { kind: 'write-file', path: join(root, 'f'), content: 'x\n', mode: 0o644, owner: 'root:root' } as const;
+    const sleep = { kind: 'run', argv: ['sleep', '600'] } as const;
+    const running = host.perform([write, sleep], { onDone: () => sshd.dropConnections() }).catch((reason: unknown) => reason);
+    expect(problemOf(await running)).toContain('HOST_CONNECTION_LOST');
+  });
+
+  it('that talks without end before it says who it is', async () => {
+    const server = await startTcpServer((socket) => {
+      const talk = (): void => {
+        while (!socket.destroyed && socket.write('all is well\r\n'.repeat(1000)));
+      };
+      socket.on('drain', talk);
+      talk();
+    });
+    cleanups.push(server.stop);
+    const before = process.memoryUsage().rss;
+    const transport = transportTo(sshTargetFor({ name: 'talker', port: server.port, directory, known: [], connectTimeoutMs: 3000 }));
+    cleanups.push(() => transport.close());
+    const error: unknown = await transport.run(['true']).catch((reason: unknown) => reason);
+    expect(problemOf(error)).toMatch(/HOST_(UNREACHABLE|TIMEOUT)/);
+    expect(process.memoryUsage().rss - before).toBeLessThan(MAX_GROWTH);
+  });
+});
