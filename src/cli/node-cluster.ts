@@ -1,8 +1,9 @@
 import { type KubeconfigTarget, parseKubeconfig, resolveContext } from '../core/config/kubeconfig.ts';
 import { clientCertificateKubeconfig, tokenKubeconfig } from '../core/config/kubeconfig-render.ts';
 import { AppError } from '../core/errors.ts';
+import { combineFacts } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
-import { KUBELET_CONF } from '../core/facts/kubelet-identity.ts';
+import { clientIdentity, KUBELET_CONF } from '../core/facts/kubelet-identity.ts';
 import { Secret, type SensitiveText } from '../core/text/secret.ts';
 import { observe } from '../engine/observe.ts';
 import type { Cluster } from '../ports/cluster.ts';
@@ -19,8 +20,11 @@ const MEND = 'Give the credentials of an administrator with --kubeconfig';
 export async function nodeCluster(services: Services, host: Host): Promise<Cluster> {
   const read = async (path: string): Promise<string | null> =>
     (await observe(host, fileFacts([path]), services.signal)).get(path)?.content ?? null;
-  const text = await read(KUBELET_CONF);
+  const facts = combineFacts({ files: fileFacts([KUBELET_CONF]), identity: clientIdentity });
+  const { files, identity } = await observe(host, facts, services.signal);
+  const text = files.get(KUBELET_CONF)?.content ?? null;
   if (text === null) throw noCredentials(host, `there is no ${KUBELET_CONF}: the node has not joined a cluster`);
+  if (identity.state === 'unusable' && identity.commonName !== undefined) throw expired(host, identity.why);
   const target = resolveContext(parseKubeconfig(text, `${host.name}:${KUBELET_CONF}`));
   const kubeconfig = await embed(host, target, read);
   return services.connectCluster({ kubeconfig: kubeconfig.reveal(), file: `${host.name}:${KUBELET_CONF}` });
@@ -66,4 +70,9 @@ function keysOf(pem: string): string {
 
 function noCredentials(host: Host, message: string): AppError {
   return new AppError({ host: host.name, code: 'NODE_NO_CREDENTIALS', message, mend: MEND }, { exitCode: 3 });
+}
+
+function expired(host: Host, why: string): AppError {
+  const mend = `Get it another: certs renew-kubelet --host ${host.name} --kubeconfig admin.conf. ${MEND} where that is to wait`;
+  return new AppError({ host: host.name, code: 'NODE_NO_CREDENTIALS', message: why, mend }, { exitCode: 3 });
 }

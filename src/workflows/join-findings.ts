@@ -35,13 +35,15 @@ export function joinFindings({ facts, registration }: ObservedNode, target: Join
   const ca = facts.kubernetesFiles.get(caCertPath)?.content;
   if (ca !== undefined && ca.trim() !== caPem.trim())
     refuse(`FileAvailable-${caCertPath.replaceAll('/', '-')}`, `${caCertPath} is there and is not the CA of ${server}`, RESET_FIRST);
+  const isItself = identity.state === 'unusable' && identity.commonName === `system:node:${registration.name}`;
+  const renew = isItself ? `${identity.why}: certs renew-kubelet gets it another. ` : '';
   if (identity.state !== 'usable' && namesake !== null && !isNodeReady(namesake) && !takeOver) {
-    const mend = `If that is this host, or one that is gone, add --take-over; else give this one another name with --node-name`;
+    const mend = `${renew}If that is this host, or one that is gone, add --take-over; else give this one another name with --node-name`;
     const said = nodeTroubles(namesake).join('; ');
     refuse('NodeExists', `the cluster has a node ${registration.name} already, not Ready (${said})`, mend);
   }
   if (identity.state !== 'usable' && namesake !== null && isNodeReady(namesake)) {
-    const mend = `Give this one another name with --node-name, or, if that node is gone, kubectl delete node ${registration.name}`;
+    const mend = `${renew}Give this one another name with --node-name, or, if that node is gone, kubectl delete node ${registration.name}`;
     refuse('NodeExists', `the cluster has a node ${registration.name} already, and it is Ready`, mend);
   }
   if (identity.state !== 'usable' && !mayBootstrap) {

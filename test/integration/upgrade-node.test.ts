@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
+import { createAuthority } from '../../src/lab/api-server/pki.ts';
 import { startLab } from '../../src/lab/lab.ts';
 import type { Cluster } from '../../src/ports/cluster.ts';
 import type { Lab } from '../../src/ports/services.ts';
@@ -133,6 +134,20 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     expect(readFileSync(instance, 'utf8')).toBe('containerRuntimeEndpoint: "unix:///var/run/containerd/containerd.sock"\n');
     expect(config()).not.toContain('maxPods');
     expect((await upgrade('--dry-run', '--exit-code')).code).toBe(0);
+  });
+
+  it('says how a node whose certificate has expired gets another', async () => {
+    const pem = path('var/lib/kubelet/pki/kubelet-client-current.pem');
+    const good = readFileSync(pem, 'utf8');
+    const past = { notAfter: new Date('2021-01-01T00:00:00Z') };
+    const { certPem, keyPem } = await (await createAuthority()).issueClient({ commonName: 'system:node:node2' }, past);
+    writeFileSync(pem, certPem + keyPem);
+    const { code, stderr } = await upgrade();
+    writeFileSync(pem, good);
+    expect(code).toBe(3);
+    expect(stderr).toMatch(
+      /node2: the client certificate in .* expired on Jan +1 .*certs renew-kubelet --host node2 --kubeconfig admin.conf.*\[NODE_NO_CREDENTIALS\]/,
+    );
   });
 
   it('refuses a host that is no node', async () => {

@@ -8,7 +8,12 @@ const CURRENT_PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
 /** The credentials the kubelet has. `why` says what is wrong with them. */
 export type ClientIdentity =
   | { readonly state: 'missing' }
-  | { readonly state: 'unusable'; readonly why: string }
+  | {
+      readonly state: 'unusable';
+      readonly why: string;
+      /** Of a certificate that has expired: whose it was. */
+      readonly commonName?: string | null;
+    }
   | {
       readonly state: 'usable';
       /** Where the certificate is. */
@@ -59,7 +64,7 @@ function judge(pem: string, source: string, server: string | null, now: Date | n
     const certificate = new X509Certificate(pem);
     const commonName = /^CN=(.+)$/m.exec(certificate.subject)?.[1] ?? null;
     if (now !== null && new Date(certificate.validTo) < now)
-      return { state: 'unusable', why: `the client certificate in ${source} expired on ${certificate.validTo}` };
+      return { state: 'unusable', why: `the client certificate in ${source} expired on ${certificate.validTo}`, commonName };
     return { state: 'usable', source, commonName, notAfter: new Date(certificate.validTo).toISOString(), server };
   } catch {
     return { state: 'unusable', why: `${source} holds no certificate` };
