@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { addClusterOptions, collect, outputOption } from './options.ts';
+import { addClusterOptions, addSshOptions, collect, outputOption } from './options.ts';
 import type { On } from './program.ts';
 
 /** `dynamic ...`: the configuration of kubelets from ConfigMaps. */
@@ -7,6 +7,7 @@ export function defineDynamic(dynamic: Command, on: On): void {
   definePush(dynamic, on);
   defineAssign(dynamic, on);
   defineReads(dynamic, on);
+  defineInspect(dynamic, on);
   dynamic.addHelpText('after', () => `\n${EXAMPLES}`);
 }
 
@@ -61,6 +62,20 @@ function defineReads(dynamic: Command, on: On): void {
   on(plan(gc), async () => (await import('./dynamic-gc.ts')).runDynamicGc);
 }
 
+function defineInspect(dynamic: Command, on: On): void {
+  const inspect = addSshOptions(
+    dynamic
+      .command('inspect')
+      .description('Read what a kubelet up to 1.23 keeps on its host: identities, payloads, which is in use, what is broken')
+      .argument('<host>', '[user@]address[:port] over SSH; localhost is this machine'),
+  )
+    .option('--dynamic-config-dir <dir>', 'where it is (default: what the kubelet is started with)')
+    .option('--kubeconfig <file>', 'with --repair: make sure first that the Node is not assigned the same any more')
+    .option('--context <name>', 'context of the kubeconfig')
+    .option('--repair', 'get the kubelet back: start it with its last known good where that is whole, else with its local configuration');
+  on(plan(inspect), async () => (await import('./dynamic-inspect.ts')).runDynamicInspect);
+}
+
 function plan(command: Command): Command {
   return command
     .option('--dry-run', 'print the plan and change nothing')
@@ -94,4 +109,5 @@ const EXAMPLES = `Examples:
   kubeletadm dynamic assign node1 --configmap kube-system/node-config-g2gfckm55t
   kubeletadm dynamic assign node1 node2 --file kubelet.yaml --wait good
   kubeletadm dynamic status --watch
-  kubeletadm dynamic reset node1`;
+  kubeletadm dynamic reset node1
+  kubeletadm dynamic inspect root@10.0.0.11 --repair                     # a kubelet that restarts for ever`;

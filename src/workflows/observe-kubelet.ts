@@ -44,12 +44,23 @@ export interface ObservedKubelet {
 /** What kubeadm lays over config.yaml whenever it writes it. */
 const INSTANCE_CONFIG = '/var/lib/kubelet/instance-config.yaml';
 
+/** How a kubelet is started, running or not. What its configuration says is not looked at. */
+export interface ObservedFlags {
+  readonly minor: Minor;
+  readonly version: string;
+  readonly diskVersion: string | null;
+  readonly hostname: string | null;
+  readonly kubelet: KubeletProcess | null;
+  readonly unit: UnitState | null;
+  readonly flags: readonly DiskFlag[];
+  readonly diskFlags: readonly DiskFlag[] | null;
+}
+
 /**
- * Reads how the kubelet of a host is configured: unit, environment files, the running command line, configuration file, fragments. A handful of round trips;
- * nothing is changed.
- * @throws AppError KUBELET_MISSING, KUBELET_UNSUPPORTED, HOST_FILE_MISSING, or what a file has wrong, with the host
+ * Reads how the kubelet of a host is started: the running command line, unit and environment files.
+ * @throws AppError KUBELET_MISSING, KUBELET_UNSUPPORTED, with the host
  */
-export async function observeKubelet(host: Host, catalogue: Catalogue, signal?: AbortSignal): Promise<ObservedKubelet> {
+export async function observeKubeletFlags(host: Host, catalogue: Catalogue, signal?: AbortSignal): Promise<ObservedFlags> {
   const base = await observe(
     host,
     combineFacts({ kubelet: kubeletProcess, binary: kubeletBinary, unit: unitState('kubelet'), os: operatingSystem }),
@@ -58,23 +69,30 @@ export async function observeKubelet(host: Host, catalogue: Catalogue, signal?: 
   const diskVersion = base.binary !== null && 'version' in base.binary ? base.binary.version : null;
   const version = base.kubelet?.version ?? diskVersion;
   if (version === null) throw missingKubelet(host.name);
-  const options = { catalogue, minor: supportedMinor(version, host.name) };
+  const minor = supportedMinor(version, host.name);
+  const options = { catalogue, minor };
   const diskFlags = await readDiskFlags(host, base.unit, options, signal);
   const running = base.kubelet === null ? null : parseCommandLine(base.kubelet.argv.slice(1), options).flags;
   const flags = running === null ? (diskFlags ?? []) : running.map((flag) => ({ ...flag, source: sourceOf(flag, diskFlags) }));
-  const texts = await readConfigTexts(host, flags, options.minor, signal);
+  const { kubelet, unit, os } = base;
+  return { minor, version, diskVersion, hostname: os.hostname, kubelet, unit, flags, diskFlags };
+}
+
+/**
+ * Reads how the kubelet of a host is configured: unit, environment files, the running command line, configuration file, fragments. A handful of round trips;
+ * nothing is changed.
+ * @throws AppError KUBELET_MISSING, KUBELET_UNSUPPORTED, HOST_FILE_MISSING, or what a file has wrong, with the host
+ */
+export async function observeKubelet(host: Host, catalogue: Catalogue, signal?: AbortSignal): Promise<ObservedKubelet> {
+  const { hostname, ...observed } = await observeKubeletFlags(host, catalogue, signal);
+  const { minor, flags } = observed;
+  const texts = await readConfigTexts(host, flags, minor, signal);
   return {
-    minor: options.minor,
-    version,
-    diskVersion,
-    nodeName: flags.findLast(({ name }) => name === 'hostname-override')?.value ?? base.os.hostname,
-    kubelet: base.kubelet,
-    unit: base.unit,
-    flags,
-    diskFlags,
+    ...observed,
+    nodeName: flags.findLast(({ name }) => name === 'hostname-override')?.value ?? hostname,
     files: texts.files,
     instanceConfig: texts.instanceConfig,
-    running: withHost(host.name, () => layerRunningConfig({ ...options, flags, ...texts })),
+    running: withHost(host.name, () => layerRunningConfig({ catalogue, minor, flags, ...texts })),
   };
 }
 

@@ -1,10 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/run.ts';
+import type { FileFact } from '../../src/core/facts/question.ts';
 import { createServices } from '../../src/wiring.ts';
+import { type FakeHost, type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
+import { crashes, fakeUnit, runs } from '../support/fake-units.ts';
 import { BAD, CRASHING, GOOD, INVALID, type NativeWorld, type NativeWorldOptions, nativeWorld, payload } from '../support/native-world.ts';
 
 const KUBECONFIG = JSON.stringify({
@@ -23,6 +26,7 @@ beforeEach(() => {
   writeFileSync(join(directory, 'admin.conf'), KUBECONFIG);
 });
 afterEach(() => {
+  host = null;
   world.close();
   rmSync(directory, { recursive: true, force: true });
 });
@@ -37,6 +41,45 @@ function file(text: string, name = 'kubelet.yaml'): string {
   return join(directory, name);
 }
 
+const STORE = '/var/lib/kubelet/dynamic';
+
+/** A host with the store of the world's kubelet, and its unit as systemd would show it. */
+function hostOfKubelet(): FakeHost {
+  const files: Record<string, string | FileFact> = {
+    '/lib/systemd/system/kubelet.service': `[Service]\nExecStart=/usr/bin/kubelet --config=/etc/kubelet.yaml --dynamic-config-dir=${STORE}\nRestart=always\n`,
+  };
+  for (const entry of readdirSync(world.directory, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    if (!entry.isFile()) continue;
+    const { mode, mtimeMs } = statSync(path);
+    const fact = {
+      type: 'file',
+      mode: mode & 0o777,
+      owner: 'root:root',
+      content: readFileSync(path, 'utf8'),
+      modifiedAt: mtimeMs / 1000,
+    } as const;
+    files[path.replace(world.directory, STORE)] = fact;
+  }
+  const unit = fakeUnit({ fragmentPath: '/lib/systemd/system/kubelet.service', activeState: 'active', subState: 'running' });
+  for (const { why } of world.kubelet.exits.filter(({ code }) => code === 1))
+    crashes(unit, `E1120 11:17:22.676496    1803 server.go:164] "Failed to listen and serve" err=${JSON.stringify(why)}`);
+  unit.onStart = (one) => {
+    runs(one);
+    one.state = { ...one.state, restarts: 0 };
+  };
+  const commands: FakeHostOptions['commands'] = {
+    sh: ([, , script = '']) => (script === 'command -v kubelet' ? { stdout: '/usr/bin/kubelet\n' } : { exitCode: 3 }),
+    kubelet: { stdout: 'Kubernetes v1.21.0\n' },
+    id: { stdout: '0\n' },
+    uname: ([, what]) => ({ stdout: what === '-n' ? 'n1\n' : 'x86_64\n' }),
+    date: { stdout: `${world.clock.now().getTime() / 1000}\n` },
+  };
+  return fakeHost({ name: 'n1', files, units: { kubelet: unit }, commands });
+}
+
+let host: FakeHost | null = null;
+
 /** Runs `dynamic ...` against the world, on its clock. */
 async function dynamic(...argv: readonly string[]) {
   const [stdout, stderr] = [new Sink(), new Sink()];
@@ -48,7 +91,8 @@ async function dynamic(...argv: readonly string[]) {
     signal: new AbortController().signal,
   });
   const connected = { ...world.admin, close: async () => {} };
-  const code = await runCli(['dynamic', ...argv], { ...services, clock: world.clock, connectCluster: async () => connected }, '0.0.0-test');
+  const touching = { clock: world.clock, connectCluster: async () => connected, connectHost: async () => host ?? hostOfKubelet() };
+  const code = await runCli(['dynamic', ...argv], { ...services, ...touching }, '0.0.0-test');
   return { code, stdout: stdout.text, stderr: stderr.text };
 }
 
@@ -195,7 +239,7 @@ describe('dynamic assign', () => {
     expect(code).toBe(1);
     expect(stderr).toContain('it is not well before anything was changed');
     expect(stderr).toMatch(/n1: looping: the kubelet took kube-system\/c\/kubelet@\d+ at \S+ and has not come up since/);
-    expect(stderr).toContain('empty store/meta/assigned');
+    expect(stderr).toContain('dynamic inspect --repair HOST');
     const reset = await dynamic('reset', 'n1');
     expect([reset.code, reset.stderr]).toEqual([1, expect.stringContaining('what was assigned since is not read')]);
     expect((await dynamic('status', 'n1')).stdout).toMatch(/n1 +native +looping/);
@@ -260,5 +304,81 @@ describe('dynamic reset, status, history, gc', () => {
     expect((await dynamic('gc', '--older-than', '0s')).stdout).toBe(`configmap/${unused.split('/')[1]} deleted\n`);
     const { items } = await world.admin.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system' });
     expect(items.map(({ metadata }) => metadata.name).sort()).toEqual(['foreign', used.split('/')[1]].sort());
+  });
+});
+
+describe('dynamic inspect', () => {
+  it('tells what a kubelet keeps and uses', async () => {
+    await begin();
+    const source = await push(GOOD);
+    await dynamic('assign', 'n1', '--configmap', source, '--wait', 'good');
+    await dynamic('assign', 'n1', '--file', file(payload('maxPods: 78')));
+    const { code, stdout } = await dynamic('inspect', 'n1');
+    expect(stdout.split('\n').map((line) => line.replace(/ +/g, ' '))).toEqual([
+      'n1: kubelet v1.21.0, store /var/lib/kubelet/dynamic/store',
+      'unit: active (running), 0 restarts, Restart=always',
+      expect.stringMatching(/^assigned: kube-system\/node-config-\w+\/kubelet@\d+, written \d+s ago$/),
+      expect.stringContaining(`last known good: ${source}@`),
+      'starts with: assigned',
+      'CHECKPOINT VERSION KEYS USED AS',
+      expect.stringMatching(/ kubelet (assigned|last known good)$/),
+      expect.stringMatching(/ kubelet (assigned|last known good)$/),
+      '',
+    ]);
+    expect(code).toBe(0);
+    const repair = await dynamic('inspect', 'n1', '--repair');
+    expect([repair.code, repair.stderr]).toEqual([0, expect.stringContaining('nothing to do')]);
+  });
+
+  it('gets a kubelet back that restarts for ever', async () => {
+    await begin();
+    const good = await world.put('a', { kubelet: GOOD });
+    await world.assign('a');
+    await world.pass(12 * 60);
+    await world.put('c', { kubelet: CRASHING });
+    await world.assign('c');
+    await world.pass(75);
+    const { code, stdout } = await dynamic('inspect', 'n1', '-o', 'json');
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({
+      kind: 'NativeConfigStore',
+      crashLoop: true,
+      startsWith: 'assigned',
+      findings: [
+        { code: 'DYNAMIC_CRASH_LOOP', message: expect.stringContaining('/nonexistent/tls.crt') },
+        { code: 'DYNAMIC_LOOP_PROMOTED', severity: 'warning' },
+      ],
+    });
+    const refused = await dynamic('inspect', 'n1', '--repair', '--kubeconfig', join(directory, 'admin.conf'));
+    expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining('Node n1 is still assigned kube-system/c/kubelet@')]);
+    await dynamic('reset', 'n1', '--wait', 'none');
+    const plan = await dynamic('inspect', 'n1', '--repair', '--dry-run', '--exit-code');
+    expect([plan.code, plan.stdout]).toEqual([
+      6,
+      expect.stringMatching(/stop-unit kubelet[\s\S]*write-file \S+assigned[\s\S]*restart-unit kubelet/),
+    ]);
+    host = hostOfKubelet();
+    const done = await dynamic('inspect', 'n1', '--repair', '--kubeconfig', join(directory, 'admin.conf'));
+    expect([done.code, done.stderr]).toEqual([0, expect.stringContaining('the kubelet is back')]);
+    // What it wrote is what the kubelet starts with.
+    writeFileSync(join(world.directory, 'store/meta/assigned'), host.text(`${STORE}/store/meta/assigned`));
+    world.kubelet.start();
+    await world.pass(8);
+    expect(await world.status()).toMatchObject({ assigned: world.at(good), active: world.at(good) });
+    await world.pass(30);
+    expect(await world.status()).toEqual({});
+  });
+
+  it('gets a kubelet back whose meta file is garbage', async () => {
+    await begin();
+    world.kubelet.stop();
+    writeFileSync(join(world.directory, 'store/meta/assigned'), 'garbage: [');
+    world.kubelet.start();
+    await world.pass(20);
+    host = hostOfKubelet();
+    const { code, stdout } = await dynamic('inspect', 'n1');
+    expect([code, stdout]).toEqual([1, expect.stringMatching(/starts with: nothing[\s\S]*\[DYNAMIC_META_CORRUPT\]/)]);
+    expect((await dynamic('inspect', 'n1', '--repair')).code).toBe(0);
+    expect(host.text(`${STORE}/store/meta/assigned`)).toBe('');
   });
 });

@@ -71,8 +71,7 @@ function whyLooping({ troubles, source }: NodeConfig, { identity, at }: ConfigEv
   return `the kubelet took ${took} at ${at.toISOString().replace('.000', '')} and has not come up since${seen}${unread}; there is no way back by itself, and after ten minutes it becomes the last known good`;
 }
 
-const LOOPING_MEND =
-  'Assign what is right or reset the node, then stop its kubelet, empty store/meta/assigned and store/meta/last-known-good below its --dynamic-config-dir, and start it';
+const LOOPING_MEND = 'Assign what is right or reset the node, then get it back with dynamic inspect --repair HOST';
 
 function whyOff({ backend, kubeletVersion, source }: NodeConfig): readonly [string, string] {
   const assigned = source.source === null ? '' : describeSource(source.source);

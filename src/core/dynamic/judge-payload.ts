@@ -12,6 +12,8 @@ export interface JudgePayloadOptions {
   readonly catalogue: Catalogue;
   /** The kubelet itself reads it, and nothing brings it back when it does not come up. */
   readonly native: boolean;
+  /** Unknown and duplicate fields are warnings, as to the kubelet itself. */
+  readonly lenient?: boolean;
 }
 
 /**
@@ -21,12 +23,12 @@ export interface JudgePayloadOptions {
 export async function judgePayload(
   text: string,
   file: string,
-  { minors, catalogue, native }: JudgePayloadOptions,
+  { minors, catalogue, native, lenient = false }: JudgePayloadOptions,
 ): Promise<readonly Problem[]> {
   if (text.trim() === '') return [{ code: 'CONFIG_NO_DOCUMENT', message: `${file}: there is nothing in it` }];
   const said = new Map<string, { problem: Problem; minors: Minor[] }>();
   for (const minor of minors) {
-    const found = await judgeKubeletFile(text, file, { minor, catalogue, parse: async () => parseSource });
+    const found = await judgeKubeletFile(text, file, { minor, catalogue, lenient, parse: async () => parseSource });
     if (found === null) return [notForKubelets(file)];
     for (const problem of [...found, ...(native ? ownFindings(text, file, { minor, catalogue }) : [])]) {
       const key = JSON.stringify([problem.code, problem.path, problem.message, problem.severity]);

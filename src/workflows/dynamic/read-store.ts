@@ -1,0 +1,123 @@
+import { judgePayload } from '../../core/dynamic/judge-payload.ts';
+import type { CheckpointReading, MetaName, PayloadReading, StoreReading } from '../../core/dynamic/native-report.ts';
+import { nativeCheckpointDirectory, nativeStorePaths, parseMetaFile, staysInStore } from '../../core/dynamic/native-store.ts';
+import { AppError } from '../../core/errors.ts';
+import { combineFacts, defineFact } from '../../core/facts/fact.ts';
+import { fileFacts } from '../../core/facts/file-facts.ts';
+import { explainKubeletFailure } from '../../core/facts/kubelet-failure.ts';
+import type { FileFact, Question } from '../../core/facts/question.ts';
+import type { Catalogue, Minor } from '../../core/kubelet/catalogue.ts';
+import { LAST_DYNAMIC_MINOR } from '../../core/kubelet/effective/dynamic-store.ts';
+import { observe } from '../../engine/observe.ts';
+import type { Host } from '../../ports/host.ts';
+import { observeKubeletFlags } from '../observe-kubelet.ts';
+
+export interface ReadStoreOptions {
+  readonly catalogue: Catalogue;
+  /** Default: what the kubelet is started with. */
+  readonly directory: string | null;
+  readonly signal?: AbortSignal;
+}
+
+export interface ReadStore {
+  readonly reading: StoreReading;
+  readonly kubeletVersion: string;
+  readonly nodeName: string | null;
+}
+
+/**
+ * Reads what a kubelet up to 1.23 keeps of its dynamic configuration. Nothing is changed.
+ * @throws AppError DYNAMIC_NOT_ENABLED (exit code 3) when it is started without `--dynamic-config-dir`, KUBELET_MISSING, KUBELET_UNSUPPORTED
+ */
+export async function readStore(host: Host, { catalogue, directory: given, signal }: ReadStoreOptions): Promise<ReadStore> {
+  const { flags, unit, minor, version, hostname } = await observeKubeletFlags(host, catalogue, signal);
+  const flag = (name: string): string | undefined => flags.findLast((one) => one.name === name)?.value;
+  const directory = given ?? flag('dynamic-config-dir') ?? '';
+  if (directory === '') throw notEnabled(host.name, version, minor);
+  const paths = nativeStorePaths(directory);
+  const facts = combineFacts({
+    meta: fileFacts([paths.assigned, paths.lastKnownGood]),
+    metaNames: listFact([paths.meta]),
+    uids: listFact([paths.checkpoints]),
+    clock: defineFact({ date: { kind: 'command', argv: ['date', '+%s'] } }, ({ date }) => Number(date.stdout.trim())),
+  });
+  const { meta, metaNames, uids, clock } = await observe(host, facts, signal);
+  const { checkpoints, leftovers } = await readCheckpoints(host, paths.checkpoints, uids.get(paths.checkpoints) ?? [], signal);
+  const files = { assigned: meta.get(paths.assigned) ?? null, lastKnownGood: meta.get(paths.lastKnownGood) ?? null };
+  const payloads = {
+    assigned: await readPayload(host, files.assigned, { directory, minor, catalogue }, signal),
+    lastKnownGood: await readPayload(host, files.lastKnownGood, { directory, minor, catalogue }, signal),
+  } satisfies Record<MetaName, PayloadReading>;
+  const isDown = unit !== null && (unit.activeState !== 'active' || unit.restarts > 0);
+  const tmp = (metaNames.get(paths.meta) ?? []).filter((name) => name.startsWith('tmp_')).map((name) => `${paths.meta}/${name}`);
+  const reading = {
+    directory,
+    now: clock,
+    unit,
+    files,
+    payloads,
+    checkpoints,
+    leftovers: [...tmp, ...leftovers],
+    failure: isDown ? explainKubeletFailure(unit, await readJournal(host, signal)) : null,
+  };
+  return { reading, kubeletVersion: version, nodeName: flag('hostname-override') ?? hostname };
+}
+
+function notEnabled(host: string, version: string, minor: Minor): AppError {
+  const mend =
+    minor > LAST_DYNAMIC_MINOR
+      ? 'Kubelets from 1.24 on have no such directory; name an old one with --dynamic-config-dir'
+      : 'Name another directory with --dynamic-config-dir';
+  const message = `its kubelet ${version} is started without --dynamic-config-dir`;
+  return new AppError({ host, code: 'DYNAMIC_NOT_ENABLED', message, mend }, { exitCode: 3 });
+}
+
+/** The names in directories; none for what is not there. */
+function listFact(paths: readonly string[]) {
+  const questions: Record<string, Question> = Object.fromEntries(paths.map((path) => [path, { kind: 'list', path } as const]));
+  return defineFact(
+    questions,
+    (answers) => new Map(paths.map((path) => [path, (answers as Record<string, readonly string[] | null>)[path] ?? []])),
+  );
+}
+
+async function readCheckpoints(
+  host: Host,
+  root: string,
+  uids: readonly string[],
+  signal?: AbortSignal,
+): Promise<{ readonly checkpoints: readonly CheckpointReading[]; readonly leftovers: readonly string[] }> {
+  const versions = await observe(host, listFact(uids.map((uid) => `${root}/${uid}`)), signal);
+  const all = uids.flatMap((uid) => (versions.get(`${root}/${uid}`) ?? []).map((resourceVersion) => ({ uid, resourceVersion })));
+  const isLeftover = ({ resourceVersion }: { readonly resourceVersion: string }): boolean => resourceVersion.startsWith('tmp_');
+  const at = ({ uid, resourceVersion }: { readonly uid: string; readonly resourceVersion: string }): string =>
+    `${root}/${uid}/${resourceVersion}`;
+  const keys = await observe(host, listFact(all.map(at)), signal);
+  return {
+    checkpoints: all.filter((one) => !isLeftover(one)).map((one) => ({ ...one, keys: keys.get(at(one)) ?? [] })),
+    leftovers: all.filter(isLeftover).map(at),
+  };
+}
+
+/** Problems of the payload a meta file names; none where it names none. */
+async function readPayload(
+  host: Host,
+  file: FileFact | null,
+  { directory, minor, catalogue }: { readonly directory: string; readonly minor: Minor; readonly catalogue: Catalogue },
+  signal?: AbortSignal,
+): Promise<PayloadReading> {
+  const meta = file?.type === 'file' ? parseMetaFile(file.content ?? '') : null;
+  if (meta?.kind !== 'source') return [];
+  if (!staysInStore(meta.identity)) return null;
+  const path = `${nativeCheckpointDirectory(directory, meta.identity)}/${meta.identity.kubeletConfigKey}`;
+  const text = (await observe(host, fileFacts([path]), signal)).get(path)?.content;
+  if (text === undefined) return null;
+  const problems = await judgePayload(text, path, { minors: [minor], catalogue, native: false, lenient: true });
+  return problems.filter(({ severity }) => severity !== 'warning');
+}
+
+async function readJournal(host: Host, signal?: AbortSignal): Promise<string | null> {
+  const argv = ['journalctl', '--unit=kubelet', '--lines=500', '--output=cat', '--no-pager', '--boot'];
+  const fact = defineFact({ journal: { kind: 'command', argv } }, ({ journal }) => (journal.exitCode === 0 ? journal.stdout : null));
+  return observe(host, fact, signal);
+}

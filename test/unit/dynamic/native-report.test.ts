@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import { planStoreRepair, reportStore, type StoreReading } from '../../../src/core/dynamic/native-report.ts';
+import { renderMetaFile } from '../../../src/core/dynamic/native-store.ts';
+import type { FileFact } from '../../../src/core/facts/question.ts';
+import type { UnitState } from '../../../src/core/facts/unit.ts';
+
+const NOW = 1_900_000_000;
+const identity = (name: string) => ({
+  namespace: 'kube-system',
+  name,
+  uid: `uid-${name}`,
+  resourceVersion: '7',
+  kubeletConfigKey: 'kubelet',
+});
+const meta = (content: string, ageSeconds = 30): FileFact => ({
+  type: 'file',
+  mode: 0o600,
+  owner: 'root:root',
+  content,
+  modifiedAt: NOW - ageSeconds,
+});
+const of = (name: string, ageSeconds?: number) => meta(renderMetaFile(identity(name)), ageSeconds);
+const REFUSED = [{ code: 'X', path: 'maxPods', message: 'must not be negative' }];
+
+const UNIT = { activeState: 'active', subState: 'running', restarts: 1, restartPolicy: 'always', startedAt: NOW - 20 } as UnitState;
+const LOOPING = { ...UNIT, activeState: 'activating', subState: 'auto-restart', restarts: 11, startedAt: null };
+
+function reading(change: Partial<StoreReading>): StoreReading {
+  return {
+    directory: '/var/lib/kubelet/dynamic',
+    now: NOW,
+    unit: UNIT,
+    files: { assigned: meta(''), lastKnownGood: meta('') },
+    payloads: { assigned: [], lastKnownGood: [] },
+    checkpoints: [],
+    leftovers: [],
+    failure: null,
+    ...change,
+  };
+}
+
+const codesOf = (change: Partial<StoreReading>) => reportStore(reading(change)).findings.map(({ code }) => code);
+
+describe('reportStore', () => {
+  it.each<[string, Partial<StoreReading>, string, readonly string[]]>([
+    ['nothing assigned', {}, 'local', []],
+    ['a store that is not there yet', { files: { assigned: null, lastKnownGood: null } }, 'local', []],
+    ['one that is whole', { files: { assigned: of('a'), lastKnownGood: meta('') } }, 'assigned', []],
+    [
+      'one that is refused, without a last known good',
+      { files: { assigned: of('a'), lastKnownGood: meta('') }, payloads: { assigned: REFUSED, lastKnownGood: [] } },
+      'local',
+      ['DYNAMIC_PAYLOAD_REFUSED'],
+    ],
+    [
+      'one that is gone, with a last known good',
+      { files: { assigned: of('a'), lastKnownGood: of('b') }, payloads: { assigned: null, lastKnownGood: [] } },
+      'lastKnownGood',
+      ['DYNAMIC_CHECKPOINT_MISSING'],
+    ],
+    [
+      'neither of them whole',
+      { files: { assigned: of('a'), lastKnownGood: of('b') }, payloads: { assigned: null, lastKnownGood: REFUSED } },
+      'nothing',
+      ['DYNAMIC_CHECKPOINT_MISSING', 'DYNAMIC_PAYLOAD_REFUSED', 'DYNAMIC_NOTHING_LEFT'],
+    ],
+    ['garbage', { files: { assigned: meta('x: ['), lastKnownGood: of('b') } }, 'nothing', ['DYNAMIC_META_CORRUPT']],
+    [
+      'a directory in its place',
+      { files: { assigned: { type: 'directory', mode: 0o755, owner: 'root:root' }, lastKnownGood: meta('') } },
+      'nothing',
+      ['DYNAMIC_META_CORRUPT'],
+    ],
+  ])('%s', (_, change, starts, codes) => {
+    expect(reportStore(reading(change)).starts).toBe(starts);
+    expect(codesOf(change)).toEqual(codes);
+  });
+
+  it('names a crash loop with its cause, and when it is promoted', () => {
+    const failure = { cause: '/nonexistent/tls.crt is missing', mend: 'Put it there', fatal: true };
+    const { findings, isLooping } = reportStore(
+      reading({ unit: LOOPING, failure, files: { assigned: of('c', 75), lastKnownGood: of('a') } }),
+    );
+    expect(isLooping).toBe(true);
+    expect(findings.map(({ message }) => message)).toEqual([
+      'the kubelet does not stay up, 11 restarts: /nonexistent/tls.crt is missing',
+      'what it dies of becomes its last known good in 8m45s',
+    ]);
+    expect(codesOf({ unit: LOOPING, files: { assigned: of('c', 700), lastKnownGood: of('c') } })).toEqual([
+      'DYNAMIC_CRASH_LOOP',
+      'DYNAMIC_LOOP_PROMOTED',
+    ]);
+  });
+
+  it('warns of a unit that stays down after a change', () => {
+    expect(reportStore(reading({ unit: { ...UNIT, restartPolicy: 'on-failure' } })).findings).toMatchObject([
+      { code: 'DYNAMIC_UNIT_STAYS_DOWN', severity: 'warning', message: expect.stringContaining('Restart=on-failure') },
+    ]);
+  });
+});
+
+describe('planStoreRepair', () => {
+  const plan = (change: Partial<StoreReading>) => {
+    const whole = reading(change);
+    return planStoreRepair(whole, reportStore(whole)).map((one) => [
+      one.kind,
+      'content' in one ? String(one.content) : 'to' in one ? one.to : '',
+    ]);
+  };
+  const STOP = ['stop-unit', ''];
+  const START = ['restart-unit', ''];
+
+  it('does nothing to a kubelet that runs, whatever it runs', () => {
+    expect(plan({})).toEqual([]);
+    expect(plan({ files: { assigned: of('a'), lastKnownGood: meta('') } })).toEqual([]);
+    expect(plan({ files: { assigned: of('a'), lastKnownGood: of('b') }, payloads: { assigned: REFUSED, lastKnownGood: [] } })).toEqual([]);
+  });
+  it('goes back to the last known good where that is whole and another', () => {
+    expect(plan({ unit: LOOPING, files: { assigned: of('c'), lastKnownGood: of('a') } })).toEqual([
+      STOP,
+      ['write-file', renderMetaFile(identity('a'))],
+      START,
+    ]);
+  });
+  it.each<[string, Partial<StoreReading>]>([
+    ['it is what the kubelet dies of', { files: { assigned: of('c'), lastKnownGood: of('c') } }],
+    ['its payload is gone', { files: { assigned: of('c'), lastKnownGood: of('a') }, payloads: { assigned: [], lastKnownGood: null } }],
+    [
+      'its payload is refused',
+      { files: { assigned: of('c'), lastKnownGood: of('a') }, payloads: { assigned: [], lastKnownGood: REFUSED } },
+    ],
+  ])('goes to the local configuration where %s', (_, change) => {
+    expect(plan({ unit: LOOPING, ...change })).toEqual([STOP, ['write-file', ''], ['write-file', ''], START]);
+  });
+  it('keeps a directory that stands in the place of a file', () => {
+    expect(plan({ files: { assigned: { type: 'directory', mode: 0o755, owner: 'root:root' }, lastKnownGood: meta('') } })).toEqual([
+      STOP,
+      ['move-file', `/var/lib/kubelet/dynamic/store/meta/assigned.broken-${NOW}`],
+      ['write-file', ''],
+      START,
+    ]);
+  });
+});
