@@ -1,0 +1,118 @@
+import { rmSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { CONFIG_ERRORS } from '../../../../src/core/dynamic/error-texts.ts';
+import { nativeStorePaths } from '../../../../src/core/dynamic/native-store.ts';
+import type { JsonObject } from '../../../../src/core/json.ts';
+import { CRASHING, type NativeWorld, nativeWorld, payload } from '../../../support/native-world.ts';
+
+const E1 = CONFIG_ERRORS.LOAD_FAILED.text;
+const E2 = CONFIG_ERRORS.VALIDATION_FAILED.text;
+const E4 = CONFIG_ERRORS.DOWNLOAD_FAILED.text;
+/** As long as somebody looked at each step. */
+const LOOKED = 40;
+
+interface Seen {
+  readonly assigned: string | null;
+  readonly active: string | null;
+  readonly error: string | null;
+  readonly pods: unknown;
+}
+
+async function look(world: NativeWorld): Promise<Seen> {
+  const status = ((await world.status()) ?? {}) as { readonly [name: string]: { readonly configMap: JsonObject } | undefined } & {
+    error?: string;
+  };
+  const name = (member: string): string | null => (status[member]?.configMap.name as string | undefined) ?? null;
+  return { assigned: name('assigned'), active: name('active'), error: status.error ?? null, pods: world.kubelet.configz?.maxPods ?? null };
+}
+
+/** What a kubelet 1.21.0 under systemd did on 20 November 2026, step by step. */
+it('does what a real kubelet 1.21 was seen to do', async () => {
+  const world = await nativeWorld();
+  const put = (name: string, ...lines: readonly string[]) => world.put(name, { kubelet: payload(...lines) });
+  const steps: readonly (readonly [string, () => Promise<unknown>, Seen, number])[] = [
+    [
+      'A good',
+      async () => {
+        await put('good', 'maxPods: 77');
+        await world.assign('good');
+      },
+      { assigned: 'good', active: 'good', error: null, pods: 77 },
+      1,
+    ],
+    [
+      'B semantically invalid',
+      async () => {
+        await put('bad', 'maxPods: -5');
+        await world.assign('bad');
+      },
+      { assigned: 'bad', active: null, error: E2, pods: 110 },
+      2,
+    ],
+    [
+      'C not decodable',
+      async () => {
+        await put('typo', 'maxPods: many');
+        await world.assign('typo');
+      },
+      { assigned: 'typo', active: null, error: E1, pods: 110 },
+      3,
+    ],
+    ['D does not exist', () => world.assign('no-such-cm'), { assigned: 'typo', active: null, error: E4, pods: 110 }, 3],
+    ['E key does not exist', () => world.assign('good', 'nokey'), { assigned: 'good', active: null, error: E1, pods: 110 }, 4],
+    [
+      'F unknown field',
+      async () => {
+        await put('extra', 'maxPods: 77', 'noSuchField: 1');
+        await world.assign('extra');
+      },
+      { assigned: 'extra', active: 'extra', error: null, pods: 77 },
+      5,
+    ],
+  ];
+  for (const [name, act, seen, restarts] of steps) {
+    await act();
+    await world.pass(LOOKED);
+    expect({ name, ...(await look(world)), restarts: world.kubelet.restarts }).toEqual({ name, ...seen, restarts });
+  }
+
+  // G: it takes what it cannot run with, and from then on reads nothing: H good, I in place, J deleted, K null.
+  await world.put('crash', { kubelet: CRASHING });
+  await world.assign('crash');
+  await world.pass(LOOKED);
+  const before = world.kubelet.restarts;
+  expect(before).toBeGreaterThan(8);
+  const acts = [() => world.assign('good'), () => put('good', 'maxPods: 78'), () => world.remove('good'), () => world.reset()];
+  for (const act of acts) {
+    await act();
+    await world.pass(LOOKED);
+    expect(await look(world)).toMatchObject({ assigned: 'extra', active: 'extra', error: null });
+    expect(world.meta('assigned')).toContain('name: crash\n');
+  }
+  expect(world.kubelet.restarts).toBeGreaterThan(before + 20);
+
+  // By hand: the store is removed. Then I, J, J2, K again, and M.
+  world.kubelet.stop();
+  rmSync(nativeStorePaths(world.directory).root, { recursive: true });
+  world.kubelet.start();
+  await world.pass(LOOKED);
+  expect(await look(world)).toEqual({ assigned: null, active: null, error: null, pods: 110 });
+  await put('good', 'maxPods: 77');
+  await world.assign('good');
+  await world.pass(LOOKED);
+  await put('good', 'maxPods: 78');
+  await world.pass(LOOKED);
+  expect(await look(world)).toEqual({ assigned: 'good', active: 'good', error: null, pods: 78 });
+  await world.remove('good');
+  await world.pass(LOOKED);
+  expect(await look(world)).toEqual({ assigned: 'good', active: 'good', error: E4, pods: 78 });
+  world.kubelet.start();
+  await world.pass(8);
+  expect(await look(world)).toEqual({ assigned: 'good', active: 'good', error: null, pods: 78 });
+  await world.pass(12);
+  expect(await look(world)).toEqual({ assigned: 'good', active: 'good', error: E4, pods: 78 });
+  await world.reset();
+  await world.pass(LOOKED);
+  expect(await look(world)).toEqual({ assigned: null, active: null, error: null, pods: 110 });
+  world.close();
+});
