@@ -81,7 +81,9 @@ function hostOfKubelet(): FakeHost {
 let host: FakeHost | null = null;
 
 /** Runs `dynamic ...` against the world, on its clock. */
-async function dynamic(...argv: readonly string[]) {
+const dynamic = (...argv: readonly string[]) => kubeletadm('dynamic', ...argv);
+
+async function kubeletadm(...argv: readonly string[]) {
   const [stdout, stderr] = [new Sink(), new Sink()];
   const services = createServices({
     env: { PATH: process.env.PATH ?? '', KUBECONFIG: join(directory, 'admin.conf') },
@@ -92,7 +94,7 @@ async function dynamic(...argv: readonly string[]) {
   });
   const connected = { ...world.admin, close: async () => {} };
   const touching = { clock: world.clock, connectCluster: async () => connected, connectHost: async () => host ?? hostOfKubelet() };
-  const code = await runCli(['dynamic', ...argv], { ...services, ...touching }, '0.0.0-test');
+  const code = await runCli(argv, { ...services, ...touching }, '0.0.0-test');
   return { code, stdout: stdout.text, stderr: stderr.text };
 }
 
@@ -380,5 +382,47 @@ describe('dynamic inspect', () => {
     expect([code, stdout]).toEqual([1, expect.stringMatching(/starts with: nothing[\s\S]*\[DYNAMIC_META_CORRUPT\]/)]);
     expect((await dynamic('inspect', 'n1', '--repair')).code).toBe(0);
     expect(host.text(`${STORE}/store/meta/assigned`)).toBe('');
+  });
+});
+
+describe('docs/dynamic-native.md', () => {
+  it('has commands that do what it says, in their order', async () => {
+    await begin();
+    world.admin.proxyNode('n1', (path) =>
+      path === '/configz' && world.kubelet.configz !== null ? { status: 200, body: { kubeletconfig: world.kubelet.configz } } : 'down',
+    );
+    const page = readFileSync(new URL('../../docs/dynamic-native.md', import.meta.url), 'utf8');
+    const lines = [...page.matchAll(/```sh\n([\s\S]*?)```/g)].flatMap(([, block = '']) => block.trimEnd().split('\n'));
+    const kubelet = join(directory, 'kubelet.yaml');
+    let pushed = '';
+    const states: unknown[] = [];
+    for (const line of lines) {
+      const edit = /^sed -i 's\/(.*)\/(.*)\/' kubelet\.yaml$/.exec(line);
+      if (edit !== null) {
+        const before = readFileSync(kubelet, 'utf8');
+        const after = before.replace(new RegExp(edit[1] ?? '', 'm'), edit[2] ?? '');
+        expect(after).not.toBe(before);
+        writeFileSync(kubelet, after);
+        continue;
+      }
+      const [words = '', into] = line.replace('$PUSHED', pushed).replace('kubelet.yaml', kubelet).split(' > ');
+      const argv = words.split(' ').slice(1);
+      const { code, stdout, stderr } = await kubeletadm(...argv);
+      expect(code, `${line}\n${stderr}`).toBe(0);
+      if (into !== undefined) writeFileSync(kubelet, stdout);
+      if (argv[1] === 'push') pushed = stdout.trim();
+      states.push([argv[1], world.kubelet.configz?.eventRecordQPS]);
+    }
+    expect(states).toEqual([
+      ['from-node', 5],
+      ['push', 5],
+      ['assign', 0],
+      ['status', 0],
+      ['assign', 0],
+      ['assign', 7],
+      ['history', 7],
+      ['reset', 5],
+      ['gc', 5],
+    ]);
   });
 });
