@@ -10,7 +10,7 @@ import { servedType } from '../../src/lab/api-server/discovery.ts';
 import { type Answer, PAGE_NOT_FOUND } from '../../src/lab/api-server/exchange.ts';
 import { answerNodeProxy, type NodeProxy } from '../../src/lab/api-server/node-proxy.ts';
 import { createRegistry, type Registry } from '../../src/lab/api-server/registry.ts';
-import { parseRequest, type RequestInfo } from '../../src/lab/api-server/request-info.ts';
+import { nameSelected, parseRequest, type RequestInfo } from '../../src/lab/api-server/request-info.ts';
 import { answerReview } from '../../src/lab/api-server/reviews.ts';
 import { StatusError } from '../../src/lab/api-server/status.ts';
 import { createStore, type Store } from '../../src/lab/api-server/store.ts';
@@ -94,11 +94,15 @@ export function fakeCluster(options: FakeClusterOptions = {}): FakeCluster {
     },
     get: (ref) => attempt(`get ${describeRef(ref)}`, { ...ref, verb: 'get' }, (type) => store.get(type, placeIn(type, ref), ref.name)),
     list: (kind, listOptions = {}) =>
-      attempt(`list ${describeCollection(kind)}`, { ...kind, name: '', verb: 'list' }, (type) => {
-        const selector = registry.selector(type, listOptions);
-        const items = store.list(type, type.namespaced ? kind.namespace : undefined).filter(selector);
-        return { items, resourceVersion: String(store.revision()) };
-      }),
+      attempt(
+        `list ${describeCollection(kind)}`,
+        { ...kind, name: nameSelected(listOptions.fieldSelector ?? ''), verb: 'list' },
+        (type) => {
+          const selector = registry.selector(type, listOptions);
+          const items = store.list(type, type.namespaced ? kind.namespace : undefined).filter(selector);
+          return { items, resourceVersion: String(store.revision()) };
+        },
+      ),
     create: (object) =>
       attempt(`create ${describeRef(refOf(object))}`, { ...refOf(object), name: '', verb: 'create' }, (type) =>
         REVIEWS.includes(type)
@@ -235,7 +239,7 @@ async function* watchFake(
     wake();
   };
   const watch = translated(what, () => {
-    allow(store, user, type, { ...kind, name: '', verb: 'watch' });
+    allow(store, user, type, { ...kind, name: nameSelected(options.fieldSelector ?? ''), verb: 'watch' });
     const selector = registry.selector(type, options);
     const send = (event: string, object: JsonObject) => {
       queue.push({ type: event, object });

@@ -81,7 +81,8 @@ function parseResource(
   return { kind: 'resource', path, verb, group, version, resource, subresource, namespace, name: name || selected, named, query };
 }
 
-function nameSelected(fieldSelector: string): string {
+/** The name that a field selector picks out: authorization knows a list of that alone from a list of all. Empty: it picks none. */
+export function nameSelected(fieldSelector: string): string {
   return /(?:^|,)metadata\.name==?([^,=\\]+)(?:,|$)/.exec(fieldSelector)?.[1] ?? '';
 }
 

@@ -1,0 +1,46 @@
+import { pointerFile } from './layout.ts';
+
+/** The unit of the agent. */
+export const AGENT_UNIT = '/etc/systemd/system/kubeletadm-agent.service';
+/** Has the kubelet's unit read the agent's pointer. After kubeadm's own drop-in, by its name. */
+export const POINTER_DROP_IN = '/etc/systemd/system/kubelet.service.d/20-kubeletadm-agent.conf';
+
+/**
+ * The drop-in that lets the pointer win over `KUBELET_CONFIG_ARGS` of kubeadm's drop-in. A pointer that is not there counts for nothing: then the kubelet
+ * starts with the local configuration, whether there is an agent or not.
+ */
+export function renderPointerDropIn(directory: string): string {
+  return `# Written by kubeletadm: which configuration the kubelet reads, where the agent says so.
+[Service]
+EnvironmentFile=-${pointerFile(directory)}
+`;
+}
+
+/**
+ * The unit of the agent. It neither needs the kubelet nor is needed by it, and comes back whatever it ends of.
+ * @param command the program and its arguments, words of systemd
+ */
+export function renderAgentUnit(command: readonly string[]): string {
+  return `[Unit]
+Description=kubeletadm agent: the kubelet's configuration from the cluster
+Wants=network-online.target
+After=network-online.target
+StartLimitIntervalSec=0
+
+[Service]
+ExecStart=${command.map(quoteWord).join(' ')}
+Restart=always
+RestartSec=2
+MemoryMax=200M
+OOMScoreAdjust=-500
+
+[Install]
+WantedBy=multi-user.target
+`;
+}
+
+/** As systemd reads words: quotes where there are blanks, `%` and `$` doubled. */
+function quoteWord(word: string): string {
+  const plain = word.replace(/%/g, '%%').replace(/\$/g, '$$$$');
+  return /^[\w@%+=:,./$-]+$/.test(plain) ? plain : `"${plain.replace(/\\/g, '\\\\').replace(/"/g, '\\"')}"`;
+}
