@@ -67,7 +67,7 @@ export async function fleetMembers(services: Services, options: CommandOptions, 
     const target = targetOf(host);
     const own = { ...shared, nodeRegistration, declared, overlays: overlays.map(({ document }) => document) };
     const connect = async (): Promise<Host> =>
-      input.connect?.(target, host, Object.values(joinWorkflow.questions?.(own) ?? {})) ?? services.connectHost(target);
+      input.connect?.(target, host, joinWorkflow.questions?.(own) ?? []) ?? services.connectHost(target);
     if (role === 'control-plane') return controlPlane(name, input.connect === undefined ? null : connect);
     const member = workflowMember({
       name,

@@ -20,7 +20,8 @@ const FRESH_MS = 2_000;
  */
 export function holdAnswers(host: Host, clock: Clock, expected: readonly Question[] = []): HeldHost {
   const answers = new Map<string, Answer<Question>>();
-  const known = new Map(expected.map((question) => [keyOf(question), question]));
+  const known = new Map<string, Question>();
+  const first = byKey(expected);
   let holding = true;
   let askedAt = 0;
   const held: HeldHost = {
@@ -37,17 +38,22 @@ export function holdAnswers(host: Host, clock: Clock, expected: readonly Questio
         answers.clear();
         return host.ask(questions, options);
       }
-      const keys = new Map(Object.entries(questions).map(([name, question]) => [name, keyOf(question)]));
       const missing = Object.values(questions).filter((question) => !answers.has(keyOf(question)));
       if (missing.length > 0) {
-        const more = answers.size === 0 ? [...known.values()].filter((question) => !isCostly(question)) : [];
-        for (const question of missing) known.set(keyOf(question), question);
-        const batch = new Map([...missing, ...more].map((question) => [keyOf(question), question]));
+        const batch = new Map(answers.size === 0 ? first : []);
+        if (answers.size === 0) for (const [key, question] of known) if (!isCostly(question)) batch.set(key, question);
+        for (const question of missing) {
+          const key = keyOf(question);
+          batch.set(key, question);
+          if (!first.has(key)) known.set(key, question);
+        }
         const given = await host.ask(Object.fromEntries(batch), options);
         if (answers.size === 0) askedAt = clock.now().getTime();
         for (const key of batch.keys()) answers.set(key, given[key] as Answer<Question>);
       }
-      return Object.fromEntries([...keys].map(([name, key]) => [name, answers.get(key)])) as Answers<Q>;
+      const result: Record<string, Answer<Question> | undefined> = {};
+      for (const name of Object.keys(questions)) result[name] = answers.get(keyOf(questions[name] as Question));
+      return result as Answers<Q>;
     },
     perform: (operations, options) => {
       answers.clear();
@@ -71,6 +77,20 @@ function isCostly(question: Question): boolean {
   return question.kind === 'command' && question.stdin !== undefined;
 }
 
+const BY_KEY = new WeakMap<readonly Question[], ReadonlyMap<string, Question>>();
+
+/** Hosts of a fleet are expected to be asked the same. */
+function byKey(questions: readonly Question[]): ReadonlyMap<string, Question> {
+  const known = BY_KEY.get(questions) ?? new Map(questions.map((question) => [keyOf(question), question]));
+  BY_KEY.set(questions, known);
+  return known;
+}
+
+const KEYS = new WeakMap<Question, string>();
+
+/** Facts ask with the same objects again and again. */
 function keyOf(question: Question): string {
-  return JSON.stringify(question);
+  const known = KEYS.get(question) ?? JSON.stringify(question);
+  KEYS.set(question, known);
+  return known;
 }

@@ -1,5 +1,5 @@
 import { AppError, isAppError, type Problem, usageError } from '../core/errors.ts';
-import type { Questions } from '../core/facts/question.ts';
+import type { Question } from '../core/facts/question.ts';
 import { isControlPlanePhase } from '../core/kubeadm-phases.ts';
 import { type Change, type HostChange, isClusterChange, type PhasePlan, type Warning } from '../core/plan/change.ts';
 import type { HostPlan, NamedPhasePlan } from '../core/plan/document.ts';
@@ -244,7 +244,7 @@ export interface Workflow<Options, Input> {
   readonly name: string;
   readonly phases: readonly Phase<Input>[];
   /** What it asks a host in any case: asked in the first round trip, so that it needs no other. */
-  questions?(options: Options): Questions;
+  questions?(options: Options): readonly Question[];
   prepare(context: PhaseContext, options: Options): Promise<Prepared<Input>>;
 }
 
@@ -302,7 +302,7 @@ export async function planWorkflow<Options, Input>(
 ): Promise<PlannedWorkflow> {
   const phases = selectPhases(workflow, run);
   const writer = context.writing === undefined ? undefined : writerOver(context.host, context.writing, context.clock);
-  const host = holdAnswers(writer ?? context.host, context.clock, Object.values(workflow.questions?.(options) ?? {}));
+  const host = holdAnswers(writer ?? context.host, context.clock, workflow.questions?.(options) ?? []);
   const held = { ...context, host };
   const prepared = await workflow.prepare(held, options);
   const { reporter } = context;

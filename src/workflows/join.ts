@@ -2,8 +2,10 @@ import type { BootstrapCredentials } from '../core/config/bootstrap-credentials.
 import { withScheme } from '../core/config/defaults.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
 import { hostFacts } from '../core/facts/host-facts.ts';
+import type { Question } from '../core/facts/question.ts';
 import { isReservedLabel } from '../core/kubelet/node-labels.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
+import { Memo } from '../core/memo.ts';
 import { NODE_MEMORY_PATH } from '../core/node-memory/node-memory.ts';
 import { kubeletHealth } from '../engine/kubelet-health.ts';
 import { mayDoAsFarAsKnown, REQUEST_CERTIFICATE } from '../engine/may-do.ts';
@@ -58,13 +60,17 @@ export const joinWorkflow: Workflow<JoinOptions, JoinInput> = {
     selectPhase(waitNode, (input) => input.waitNode),
     selectPhase(markNode, (input) => input.markNode),
   ],
-  questions: ({ nodeRegistration: { criSocket }, caCertPath }) => ({
-    ...hostFacts(criSocket === undefined ? null : withScheme(criSocket)).questions,
-    ...fileFacts([...JOIN_FILES, caCertPath]).questions,
-    ...kubeletHealth(USUAL_HEALTHZ).questions,
-  }),
+  questions: ({ nodeRegistration: { criSocket }, caCertPath }) => {
+    const facts = hostFacts(criSocket === undefined ? null : withScheme(criSocket));
+    return QUESTIONS.get(facts, caCertPath, () =>
+      [facts, fileFacts([...JOIN_FILES, caCertPath]), kubeletHealth(USUAL_HEALTHZ)].flatMap(({ questions }) => Object.values(questions)),
+    );
+  },
   prepare: prepareJoin,
 };
+
+/** The same for hosts with the same socket. */
+const QUESTIONS = new Memo<object, readonly Question[]>();
 
 /** What the phases look at on a host, besides what all look at. */
 const JOIN_FILES = [

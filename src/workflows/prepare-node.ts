@@ -20,6 +20,7 @@ import { decodeKubeletConfiguration } from '../core/kubelet/decode.ts';
 import type { LayeredConfig } from '../core/kubelet/layers.ts';
 import type { KubeletPatch } from '../core/kubelet/patch-files.ts';
 import { type FieldSetting, parseSetting } from '../core/kubelet/setting.ts';
+import { identityOf, Memo } from '../core/memo.ts';
 import type { Warning } from '../core/plan/change.ts';
 import { type Finding, judgeFindings } from '../core/preflight/check.ts';
 import { kubeletConfigAccepted } from '../core/preflight/kubelet-config-accepted.ts';
@@ -184,6 +185,13 @@ function versionWarnings(kubeletMinor: Minor | null, controlPlaneMinor: Minor): 
 
 /** Decodes a KubeletConfiguration document. Throws all its problems at once, with exit code 2. */
 export function readWritten(document: SourceDocument, minor: Minor, catalogue: Catalogue): WrittenConfig {
+  return WRITTEN.get(document, `${minor} ${identityOf(catalogue)}`, () => decode(document, minor, catalogue));
+}
+
+/** Hosts of a group share its document. */
+const WRITTEN = new Memo<SourceDocument, WrittenConfig>();
+
+function decode(document: SourceDocument, minor: Minor, catalogue: Catalogue): WrittenConfig {
   const { value, fields, problems } = decodeKubeletConfiguration(document, { minor, catalogue });
   const errors = problems.filter(({ severity }) => severity !== 'warning');
   if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });

@@ -1,3 +1,4 @@
+import { Memo } from '../memo.ts';
 import { UNIT_FILE_PATHS } from '../systemd/kubelet-unit-paths.ts';
 import { localAddresses } from './addresses.ts';
 import { type RuntimeCgroupDriver, runtimeCgroupDriver } from './cgroup-driver.ts';
@@ -42,6 +43,12 @@ export type HostFacts = FactValue<typeof BASE> & {
  * @param criSocket the socket that was declared, with its scheme, when one was; else all that kubeadm knows are asked for their cgroup driver
  */
 export function hostFacts(criSocket: string | null): Fact<HostFacts> {
+  return FACTS.get(KNOWN_CRI_SOCKETS, String(criSocket), () => factsWith(criSocket));
+}
+
+const FACTS = new Memo<object, Fact<HostFacts>>();
+
+function factsWith(criSocket: string | null): Fact<HostFacts> {
   const candidates = [...new Set([...(criSocket === null ? [] : [criSocket]), ...KNOWN_CRI_SOCKETS])];
   const drivers = combineFacts(Object.fromEntries(candidates.map((socket) => [socket, runtimeCgroupDriver(socket)])));
   const all = combineFacts({ base: BASE, sockets: criSockets(criSocket), drivers });

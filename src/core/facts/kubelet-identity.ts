@@ -61,14 +61,34 @@ function readIdentity(kubeletConf: string, currentPem: string | null, now: Date 
 
 function judge(pem: string, source: string, server: string | null, now: Date | null): ClientIdentity {
   try {
-    const certificate = new X509Certificate(pem);
-    const commonName = /^CN=(.+)$/m.exec(certificate.subject)?.[1] ?? null;
+    const certificate = readCertificate(pem);
+    const { commonName } = certificate;
     if (now !== null && new Date(certificate.validTo) < now)
       return { state: 'unusable', why: `the client certificate in ${source} expired on ${certificate.validTo}`, commonName };
     return { state: 'usable', source, commonName, notAfter: new Date(certificate.validTo).toISOString(), server };
   } catch {
     return { state: 'unusable', why: `${source} holds no certificate` };
   }
+}
+
+interface ReadCertificate {
+  readonly commonName: string | null;
+  readonly validTo: string;
+}
+
+const READ = new Map<string, ReadCertificate>();
+const MOST_READ = 100;
+
+/** Several phases of a run look at the same certificate, and reading it takes longest of all that is read of a host. */
+function readCertificate(pem: string): ReadCertificate {
+  const [block = pem] = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/.exec(pem) ?? [];
+  const known = READ.get(block);
+  if (known !== undefined) return known;
+  const { subject, validTo } = new X509Certificate(block);
+  const read = { commonName: /^CN=(.+)$/m.exec(subject)?.[1] ?? null, validTo };
+  if (READ.size >= MOST_READ) READ.clear();
+  READ.set(block, read);
+  return read;
 }
 
 /** The member of the first entry of a named list of a kubeconfig. */

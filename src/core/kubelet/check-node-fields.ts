@@ -1,5 +1,6 @@
 import { parseSource } from '../config/source.ts';
 import { AppError, type Problem } from '../errors.ts';
+import { identityOf, Memo } from '../memo.ts';
 import type { Warning } from '../plan/change.ts';
 import { encodeYaml } from '../text/yaml-encode.ts';
 import { withBigIntegers } from './big-integers.ts';
@@ -14,7 +15,15 @@ import { isStartupRule, judgeKubeletConfiguration } from './validate/judge.ts';
  * @returns warnings: what a kubelet of an assumed minor would not accept or not start with
  * @throws AppError with exit code 2 and all problems, each with the layer it comes from
  */
-export function checkNodeFields(layered: LayeredConfig, { minor, assumed, catalogue }: KubeletToCheck): readonly Warning[] {
+export function checkNodeFields(layered: LayeredConfig, kubelet: KubeletToCheck): readonly Warning[] {
+  const key = `${kubelet.minor} ${kubelet.assumed} ${identityOf(kubelet.catalogue)}`;
+  return CHECKED.get(layered, key, () => check(layered, kubelet));
+}
+
+/** Hosts that share a configuration share the verdict. */
+const CHECKED = new Memo<LayeredConfig, readonly Warning[]>();
+
+function check(layered: LayeredConfig, { minor, assumed, catalogue }: KubeletToCheck): readonly Warning[] {
   const source = parseSource(encodeYaml(withBigIntegers(layered.config, { minor, catalogue })), '/var/lib/kubelet/config.yaml');
   const [document] = source.documents;
   const found = document === undefined ? source.problems : judgeKubeletConfiguration(document, { minor, catalogue }).problems;

@@ -9,6 +9,7 @@ import type { KubeletPatch } from '../kubelet/patch-files.ts';
 import { KUBELET_PATCH_SCHEMA } from '../kubelet/patch-schema.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
 import { dropUnknownFields } from '../kubelet/unknown-fields.ts';
+import { identityOf, Memo } from '../memo.ts';
 import type { Warning } from '../plan/change.ts';
 import { keepRotationOff, placeOf, type WrittenConfig } from './cluster-config.ts';
 
@@ -52,6 +53,22 @@ export interface NodeConfig {
  * @see kubeadm 1.36 phases/kubelet/config.go: patches work on the written form, the instance configuration comes after them
  */
 export function layerNodeConfig(input: NodeConfigInput): NodeConfig {
+  return LAYERED.get(input.cluster, keyOf(input), () => layer(input));
+}
+
+/** Of a thousand hosts most are alike: what is worked out for one is right for all that say the same. */
+const LAYERED = new Memo<LayeredConfig, NodeConfig>();
+
+/** Everything besides the cluster that decides. */
+function keyOf(input: NodeConfigInput): string {
+  const { catalogue, minor, overlays, clusterIsDeclared, resolvedActive, runtimeCgroupDriver, criSocket, criSocketSource } = input;
+  const { instancePatch, instanceConfig, declared, patches, settings } = input;
+  const objects = [catalogue, ...overlays].map(identityOf);
+  const host = [clusterIsDeclared, resolvedActive, runtimeCgroupDriver, criSocket, criSocketSource, instancePatch, instanceConfig];
+  return JSON.stringify([minor, objects, host, declared, patches, settings]);
+}
+
+function layer(input: NodeConfigInput): NodeConfig {
   const { catalogue, minor } = input;
   const detected = detectFields(input);
   const withHost = detected.settings.reduce(setField('host'), input.cluster);

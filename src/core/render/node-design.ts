@@ -6,6 +6,7 @@ import type { Catalogue, Minor } from '../kubelet/catalogue.ts';
 import { buildKubeletFlags, isSocketFlag } from '../kubelet/flags-env.ts';
 import { type LayeredConfig, originTexts } from '../kubelet/layers.ts';
 import { shadowedFields } from '../kubelet/shadowed-fields.ts';
+import { identityOf, Memo } from '../memo.ts';
 import type { Warning } from '../plan/change.ts';
 import type { WantedFile } from '../plan/diff-file.ts';
 import { checkFlagsEnv, checkUnitFile, checkYaml } from './check.ts';
@@ -82,7 +83,7 @@ export function designNode(input: NodeDesignInput): NodeDesign {
     healthzUrl: healthzUrl(layered.config),
     warnings: [...warnings, ...unit.warnings, ...shadowedFields(commandLine, layered, minor, input.catalogue)],
     origins: {
-      [CONFIG_YAML]: originTexts(layered),
+      [CONFIG_YAML]: ORIGINS.get(layered, '', () => originTexts(layered)),
       ...(instanceConfig ? { [INSTANCE_CONFIG]: { containerRuntimeEndpoint: input.criSocketSource } } : {}),
       [FLAGS_ENV]: Object.fromEntries(
         flags.map(({ name }) => [name, input.extraArgs.some((arg) => arg.name === name) ? 'nodeRegistration.kubeletExtraArgs' : 'kubeadm']),
@@ -92,6 +93,16 @@ export function designNode(input: NodeDesignInput): NodeDesign {
 }
 
 function renderConfigYaml(input: NodeDesignInput, config: JsonObject): WantedFile {
+  const key = `${input.minor} ${identityOf(input.catalogue)} ${identityOf(input.templates)}`;
+  return RENDERED.get(config, key, () => renderConfig(input, config));
+}
+
+const ORIGINS = new Memo<LayeredConfig, Readonly<Record<string, string>>>();
+
+/** Hosts that share a configuration share the file. */
+const RENDERED = new Memo<JsonObject, WantedFile>();
+
+function renderConfig(input: NodeDesignInput, config: JsonObject): WantedFile {
   const sorted = Object.fromEntries(Object.entries(withBigIntegers(config, input)).sort(([a], [b]) => (a < b ? -1 : 1)));
   const configYaml = render(input.templates, CONFIG_YAML, { config: sorted });
   checkYaml(CONFIG_YAML, configYaml.content as string, config);

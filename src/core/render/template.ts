@@ -18,11 +18,22 @@ export function renderTemplate(templates: Templates, path: string, context: Read
   const source = templates.get(path.replace(/^\//, ''));
   if (source === undefined) throw new Error(`no template for ${path}`);
   const secrets: Secret[] = [];
-  const render = Handlebars.create().compile(source, { strict: true, noEscape: true, knownHelpersOnly: true, knownHelpers: KNOWN_HELPERS });
-  const text = render(context, { helpers: encoders(secrets) });
+  const text = compiled(source)(context, { helpers: encoders(secrets) });
   if (secrets.length === 0) return text;
   const parts = text.split(/⟦(\d+)⟧/u).map((part, i) => (i % 2 === 0 ? part : (secrets[Number(part)] as Secret)));
   return new SensitiveText(parts);
+}
+
+const HANDLEBARS = Handlebars.create();
+const COMPILED = new Map<string, Handlebars.TemplateDelegate>();
+
+/** A template is compiled once: that takes many times as long as printing it. There are as many as files. */
+function compiled(source: string): Handlebars.TemplateDelegate {
+  const known = COMPILED.get(source);
+  if (known !== undefined) return known;
+  const made = HANDLEBARS.compile(source, { strict: true, noEscape: true, knownHelpersOnly: true, knownHelpers: KNOWN_HELPERS });
+  COMPILED.set(source, made);
+  return made;
 }
 
 const KNOWN_HELPERS = { yaml: true, yamlEntry: true, goQuote: true, flagsEnv: true, unitWord: true };

@@ -1,0 +1,162 @@
+// npm run bench:plan: how long it takes to plan a fleet when every host has answered already.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { systemClock } from '../src/adapters/clock-system.ts';
+import { kubeCluster } from '../src/adapters/cluster-kube.ts';
+import { runCli } from '../src/cli/run.ts';
+import { foldPlans } from '../src/core/fleet/fold.ts';
+import { loadFleet } from '../src/core/fleet/load.ts';
+import { resolveFleet } from '../src/core/fleet/resolve.ts';
+import { savePlan } from '../src/core/fleet/saved-plan.ts';
+import { loadCatalogue } from '../src/core/kubelet/catalogue.ts';
+import { runFleet } from '../src/engine/fleet.ts';
+import { workflowMember } from '../src/engine/workflow-member.ts';
+import { startLab } from '../src/lab/lab.ts';
+import type { Host } from '../src/ports/host.ts';
+import { loadTemplates } from '../src/template-files.ts';
+import { createServices } from '../src/wiring.ts';
+import { readClusterBaseline } from '../src/workflows/cluster-baseline.ts';
+import { joinWorkflow } from '../src/workflows/join.ts';
+
+const HOSTS = Number(process.env.BENCH_HOSTS ?? 10_000);
+const FLEET = `apiVersion: kubeletadm.dev/v1alpha1
+kind: Fleet
+groups:
+  - name: edge
+    kubeletConfiguration: {maxPods: 60}
+hosts:
+  - {name: 'edge-[00001:${String(HOSTS).padStart(5, '0')}]', groups: [edge]}
+`;
+const directory = mkdtempSync(join(tmpdir(), 'ka-bench-'));
+const lab = await startLab({ directory, hosts: 2 });
+const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+const services = createServices({
+  env: process.env,
+  stdin: process.stdin,
+  stdout: nowhere,
+  stderr: nowhere,
+  signal: new AbortController().signal,
+});
+const cli = (...argv: string[]) => runCli(argv, services, '0');
+const ssh = ['--ssh-config', lab.sshConfig, '--token', lab.token.reveal()];
+if ((await cli('init', '--kubeconfig', lab.kubeconfig, '--host', 'node1', ...ssh)) !== 0) throw new Error('init failed');
+if (
+  (await cli('join', lab.server.replace('https://', ''), '--ca-cert', lab.caFile, '--host', 'node2', '--set', 'maxPods=50', ...ssh)) !== 0
+)
+  throw new Error('join failed');
+
+const kubeconfig = { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig };
+const cluster = kubeCluster({ kubeconfig, env: {} });
+const catalogue = await loadCatalogue();
+const shared = {
+  templates: await loadTemplates(),
+  catalogue,
+  baseline: await readClusterBaseline(cluster, catalogue),
+  settings: [],
+  patches: [],
+  ignorePreflightErrors: [],
+  skipPreflight: false,
+  dryRun: true,
+  staged: false,
+  kubeletHealthCheckMs: 240_000,
+  apiServer: { server: lab.server, caPem: readFileSync(lab.caFile, 'utf8') },
+  credentials: async () => {
+    throw new Error('nobody joins');
+  },
+  caCertPath: '/etc/kubernetes/pki/ca.crt',
+  controlPlane: false,
+  tlsBootstrapMs: 300_000,
+  takeOver: false,
+  waitReadyMs: null,
+  admin: null,
+};
+
+// What one host answers is what all of them answer.
+const answers = new Map<string, unknown>();
+const recording = async (): Promise<Host> => {
+  const host = await services.connectHost({ address: 'node2', ssh: { configFile: lab.sshConfig } });
+  return {
+    ...host,
+    ask: async (questions, options) => {
+      const given = await host.ask(questions, options);
+      for (const [name, question] of Object.entries(questions)) answers.set(JSON.stringify(question), given[name]);
+      return given;
+    },
+  };
+};
+const replaying = (name: string): Host => ({
+  name,
+  ask: async (questions) =>
+    Object.fromEntries(
+      Object.entries(questions).map(([key, question]) => {
+        // Who holds answers asks by these keys.
+        const text = answers.has(key) ? key : JSON.stringify(question);
+        if (!answers.has(text)) throw new Error(`nobody asked ${text.slice(0, 200)}`);
+        return [key, answers.get(text)];
+      }),
+    ) as never,
+  perform: () => Promise.reject(new Error('nothing is changed')),
+  close: async () => undefined,
+});
+
+const ports = { signal: services.signal, reporterOf: () => ({ report: () => undefined }) };
+const rules = { canary: 0, serial: 50, maxFail: null, parallel: 50, maxOpen: 200, dryRun: true };
+const offline = {
+  ...cluster,
+  get: async () => null,
+  create: async (object: never) => ({ ...(object as object), status: { allowed: true } }) as never,
+};
+const run = async (count: number, connect: (name: string) => () => Promise<Host>) => {
+  // Of the processor, not of the clock: what else the machine does is not ours.
+  const started = process.cpuUsage();
+  const lap = (from: NodeJS.CpuUsage): number => (process.cpuUsage(from).user + process.cpuUsage(from).system) / 1e3;
+  const { fleet, problems } = resolveFleet(loadFleet(FLEET, 'fleet.yaml'));
+  if (problems.length > 0) throw new Error(JSON.stringify(problems));
+  const hosts = fleet.hosts.slice(0, count);
+  const resolvedMs = lap(started);
+  const members = hosts.map(({ name, nodeRegistration, declared, overlays }) =>
+    workflowMember({
+      name,
+      workflow: joinWorkflow,
+      options: { ...shared, nodeRegistration, declared, overlays: overlays.map(({ document }) => document) },
+      run: { dryRun: true, skipPhases: [] },
+      connect: connect(name),
+      cluster: offline,
+      clock: systemClock,
+    }),
+  );
+  const { outcomes } = await runFleet(members, rules, ports);
+  const bad = outcomes.find(({ status }) => status !== 'pending');
+  if (bad !== undefined) throw new Error(`${bad.host} ${bad.status}: ${bad.error?.message}`);
+  const plannedMs = lap(started);
+  const groups = foldPlans(outcomes.flatMap(({ plan }) => (plan === null ? [] : [plan.host]))).length;
+  const foldedMs = lap(started);
+  const context = {
+    fleet: { file: 'fleet.yaml', directory: '/', name: null },
+    cluster: fleet.cluster,
+    server: lab.server,
+    takeOver: false,
+    ignorePreflightErrors: [],
+  };
+  const saved = JSON.stringify(
+    savePlan(
+      context,
+      hosts.map((host, i) => [host, { status: 'pending', plan: outcomes[i]?.plan?.host ?? null, problems: [] }] as const),
+    ),
+  );
+  return { resolvedMs, plannedMs, foldedMs, savedMs: lap(started), groups, megabytes: saved.length / 1e6 };
+};
+
+await run(1, () => recording);
+await run(Math.min(HOSTS, 200), (name) => async () => replaying(name));
+const { resolvedMs, plannedMs, foldedMs, savedMs, groups, megabytes } = await run(HOSTS, (name) => async () => replaying(name));
+const text = (ms: number): string => `${(ms / 1000).toFixed(2)} s`;
+console.log(
+  `${HOSTS} hosts: ${text(plannedMs)} to plan (of it ${text(resolvedMs)} for the file), ${text(foldedMs)} with ${groups} group folded, ${text(savedMs)} saved, ${megabytes.toFixed(1)} MB; ${(process.memoryUsage.rss() / 1e6).toFixed(0)} MB RSS`,
+);
+await cluster.close();
+await lab.close();
+rmSync(directory, { recursive: true, force: true });
+process.exit(0);
