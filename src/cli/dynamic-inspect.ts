@@ -67,7 +67,12 @@ async function repair(services: Services, host: Host, found: Found, options: Com
   await waitForHealthyKubelet(context, PHASE, { url: null, timeoutMs: 60_000 });
   // By then it has read its assignment, and come back from that if it took it.
   await services.clock.sleep(SETTLE_MS, services.signal);
-  const after = await readStore(host, { catalogue: await loadCatalogue(), directory: found.reading.directory, signal: services.signal });
+  const after = await readStore(host, {
+    catalogue: await loadCatalogue(),
+    directory: found.reading.directory,
+    journalSeconds: SETTLE_MS / 1000,
+    signal: services.signal,
+  });
   const broken = reportStore(after.reading).findings.filter(({ severity }) => severity !== 'warning');
   if (broken.length > 0) throw new AppError(broken.map((finding) => ({ host: host.name, ...finding })));
   const message = 'the kubelet is back; dynamic status shows what it makes of its assignment';

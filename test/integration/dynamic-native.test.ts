@@ -67,6 +67,8 @@ function hostOfKubelet(): FakeHost {
   unit.onStart = (one) => {
     runs(one);
     one.state = { ...one.state, restarts: 0 };
+    // What was said before is older than what is asked for then.
+    one.journal = '';
   };
   const commands: FakeHostOptions['commands'] = {
     sh: ([, , script = '']) => (script === 'command -v kubelet' ? { stdout: '/usr/bin/kubelet\n' } : { exitCode: 3 }),

@@ -19,7 +19,9 @@ export interface StoreReading {
   readonly checkpoints: readonly CheckpointReading[];
   /** Half-written things a kubelet left when it was killed. */
   readonly leftovers: readonly string[];
-  /** Why the kubelet does not run, as its journal says it; null when it runs. */
+  /** How often the kubelet died in the last two minutes, by its journal. A change of its configuration is none: it leaves with exit code 0. */
+  readonly recentFailures: number;
+  /** Why, as its journal says it; null when it did not. */
   readonly failure: KubeletFailure | null;
 }
 
@@ -46,9 +48,8 @@ export interface StoreReport {
 }
 
 const TRIAL_SECONDS = 600;
-/** systemd counts restarts after a `systemctl start`: a change is one, a loop is many. */
-const MANY_RESTARTS = 5;
-const YOUNG_SECONDS = 120;
+/** One death may be an accident. */
+const MANY_FAILURES = 3;
 
 /** Says what a store means for the kubelet that is started with it, and what is wrong. */
 export function reportStore(reading: StoreReading): StoreReport {
@@ -114,10 +115,11 @@ function isWhole(payload: PayloadReading): boolean {
   return payload !== null && payload.length === 0;
 }
 
-function isLooping({ unit, now }: StoreReading): boolean {
+/** The count of restarts that systemd keeps says nothing about now. */
+function isLooping({ unit, recentFailures }: StoreReading): boolean {
   if (unit === null) return false;
-  if (unit.activeState === 'failed' || unit.subState === 'auto-restart') return true;
-  return unit.restarts >= MANY_RESTARTS && unit.startedAt !== null && now - unit.startedAt < YOUNG_SECONDS;
+  if (unit.activeState === 'failed' || recentFailures >= MANY_FAILURES) return true;
+  return unit.subState === 'auto-restart' && recentFailures > 0;
 }
 
 type Judged = Omit<StoreReport, 'findings'>;
@@ -159,7 +161,7 @@ function metaFindings(reading: StoreReading, report: Judged): readonly Problem[]
 }
 
 function runFindings(
-  { unit, failure }: StoreReading,
+  { unit, failure, recentFailures }: StoreReading,
   { starts, isLooping: looping, assigned, lastKnownGood, assignedAgeSeconds }: Judged,
 ): readonly Problem[] {
   const findings: Problem[] = [];
@@ -171,11 +173,11 @@ function runFindings(
       mend: REPAIR,
     });
   if (looping) {
-    const restarts = unit === null ? '' : `, ${unit.restarts} restarts`;
+    const deaths = recentFailures === 0 ? '' : `, it died ${recentFailures} times in two minutes`;
     const cause = failure === null ? '' : `: ${failure.cause}`;
     findings.push({
       code: 'DYNAMIC_CRASH_LOOP',
-      message: `the kubelet does not stay up${restarts}${cause}`,
+      message: `the kubelet does not stay up${deaths}${cause}`,
       mend: starts === 'local' ? (failure?.mend ?? REPAIR) : REPAIR,
     });
   }

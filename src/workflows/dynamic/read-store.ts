@@ -16,6 +16,8 @@ export interface ReadStoreOptions {
   readonly catalogue: Catalogue;
   /** Default: what the kubelet is started with. */
   readonly directory: string | null;
+  /** How far back deaths of the kubelet count; default two minutes. */
+  readonly journalSeconds?: number;
   readonly signal?: AbortSignal;
 }
 
@@ -29,7 +31,10 @@ export interface ReadStore {
  * Reads what a kubelet up to 1.23 keeps of its dynamic configuration. Nothing is changed.
  * @throws AppError DYNAMIC_NOT_ENABLED (exit code 3) when it is started without `--dynamic-config-dir`, KUBELET_MISSING, KUBELET_UNSUPPORTED
  */
-export async function readStore(host: Host, { catalogue, directory: given, signal }: ReadStoreOptions): Promise<ReadStore> {
+export async function readStore(
+  host: Host,
+  { catalogue, directory: given, journalSeconds = 120, signal }: ReadStoreOptions,
+): Promise<ReadStore> {
   const { flags, unit, minor, version, hostname } = await observeKubeletFlags(host, catalogue, signal);
   const flag = (name: string): string | undefined => flags.findLast((one) => one.name === name)?.value;
   const directory = given ?? flag('dynamic-config-dir') ?? '';
@@ -48,7 +53,8 @@ export async function readStore(host: Host, { catalogue, directory: given, signa
     assigned: await readPayload(host, files.assigned, { directory, minor, catalogue }, signal),
     lastKnownGood: await readPayload(host, files.lastKnownGood, { directory, minor, catalogue }, signal),
   } satisfies Record<MetaName, PayloadReading>;
-  const isDown = unit !== null && (unit.activeState !== 'active' || unit.restarts > 0);
+  const journal = await readJournal(host, journalSeconds, signal);
+  const recentFailures = journal?.match(/^kubelet\.service: Failed with result /gm)?.length ?? 0;
   const tmp = (metaNames.get(paths.meta) ?? []).filter((name) => name.startsWith('tmp_')).map((name) => `${paths.meta}/${name}`);
   const reading = {
     directory,
@@ -58,7 +64,8 @@ export async function readStore(host: Host, { catalogue, directory: given, signa
     payloads,
     checkpoints,
     leftovers: [...tmp, ...leftovers],
-    failure: isDown ? explainKubeletFailure(unit, await readJournal(host, signal)) : null,
+    recentFailures,
+    failure: recentFailures === 0 && unit?.activeState !== 'failed' ? null : explainKubeletFailure(unit, journal),
   };
   return { reading, kubeletVersion: version, nodeName: flag('hostname-override') ?? hostname };
 }
@@ -116,8 +123,8 @@ async function readPayload(
   return problems.filter(({ severity }) => severity !== 'warning');
 }
 
-async function readJournal(host: Host, signal?: AbortSignal): Promise<string | null> {
-  const argv = ['journalctl', '--unit=kubelet', '--lines=500', '--output=cat', '--no-pager', '--boot'];
+async function readJournal(host: Host, seconds: number, signal?: AbortSignal): Promise<string | null> {
+  const argv = ['journalctl', '--unit=kubelet', `--since=-${seconds}s`, '--lines=2000', '--output=cat', '--no-pager', '--boot'];
   const fact = defineFact({ journal: { kind: 'command', argv } }, ({ journal }) => (journal.exitCode === 0 ? journal.stdout : null));
   return observe(host, fact, signal);
 }

@@ -34,6 +34,7 @@ function reading(change: Partial<StoreReading>): StoreReading {
     payloads: { assigned: [], lastKnownGood: [] },
     checkpoints: [],
     leftovers: [],
+    recentFailures: change.unit === LOOPING ? 11 : 0,
     failure: null,
     ...change,
   };
@@ -83,13 +84,20 @@ describe('reportStore', () => {
     );
     expect(isLooping).toBe(true);
     expect(findings.map(({ message }) => message)).toEqual([
-      'the kubelet does not stay up, 11 restarts: /nonexistent/tls.crt is missing',
+      'the kubelet does not stay up, it died 11 times in two minutes: /nonexistent/tls.crt is missing',
       'what it dies of becomes its last known good in 8m45s',
     ]);
     expect(codesOf({ unit: LOOPING, files: { assigned: of('c', 700), lastKnownGood: of('c') } })).toEqual([
       'DYNAMIC_CRASH_LOOP',
       'DYNAMIC_LOOP_PROMOTED',
     ]);
+  });
+
+  it('takes no kubelet for one that loops which was started anew for its configuration, or once loops no more', () => {
+    expect(codesOf({ unit: { ...LOOPING, restarts: 1 }, recentFailures: 0 })).toEqual([]);
+    expect(codesOf({ unit: { ...UNIT, restarts: 117 }, recentFailures: 1 })).toEqual([]);
+    expect(codesOf({ unit: UNIT, recentFailures: 3 })).toEqual(['DYNAMIC_CRASH_LOOP']);
+    expect(codesOf({ unit: { ...UNIT, activeState: 'failed', subState: 'failed' } })).toEqual(['DYNAMIC_CRASH_LOOP']);
   });
 
   it('warns of a unit that stays down after a change', () => {
