@@ -5,6 +5,7 @@ import { initSystem } from '../core/facts/init-system.ts';
 import { clientIdentity, KUBELET_CONF } from '../core/facts/kubelet-identity.ts';
 import { type BootstrapReason, explainBootstrap, isRefused } from '../core/kubernetes/explain-bootstrap.ts';
 import { CLIENT_SIGNER, CSRS, type NodeCsr, nodeOfRequest, readNodeCsr } from '../core/kubernetes/node-csr.ts';
+import { kubeletSays } from '../engine/kubelet-says.ts';
 import { mayDoAsFarAsKnown, REQUEST_CERTIFICATE } from '../engine/may-do.ts';
 import { observe } from '../engine/observe.ts';
 import { definePhase, type PhaseContext } from '../engine/phase.ts';
@@ -69,7 +70,7 @@ export async function waitForIdentity(context: PhaseContext, { timeoutMs, nodeNa
     const isLate = waitedMs >= timeoutMs || !files.get(BOOTSTRAP_CONF);
     if (isLate || waitedMs >= nextProgressMs) {
       nextProgressMs += 5_000;
-      const reason = await reasonOf(context, nodeName, earlier);
+      const reason = await reasonOf(context, { nodeName, earlier, waitedMs });
       if (isLate || reason.final) throw noCertificate(host.name, waitedMs, why, reason);
       const message = `waiting for the kubelet's client certificate, ${Math.round(waitedMs / 1000)} s: ${reason.why}`;
       reporter.report({ level: 'info', code: 'WAITING', host: host.name, phase: NAME, message });
@@ -97,12 +98,20 @@ async function decidedBefore({ cluster }: PhaseContext, nodeName: string): Promi
   return { issued: namesOf(({ state }) => state.kind === 'issued'), refused: namesOf(isRefused) };
 }
 
-async function reasonOf({ cluster }: PhaseContext, nodeName: string, earlier: EarlierRequests): Promise<BootstrapReason> {
+interface Waiting {
+  readonly nodeName: string;
+  readonly earlier: EarlierRequests;
+  readonly waitedMs: number;
+}
+
+async function reasonOf(context: PhaseContext, { nodeName, earlier, waitedMs }: Waiting): Promise<BootstrapReason> {
+  const { cluster } = context;
   const found = await requestsOf(cluster, nodeName);
   if (typeof found === 'string') return { why: found, mend: 'See kubectl get csr, and journalctl -u kubelet on the host', final: false };
   const now = found.filter(({ name }) => !earlier.issued.has(name));
-  if (now.length > 0 || cluster === null || (await mayDoAsFarAsKnown(cluster, REQUEST_CERTIFICATE)))
-    return explainBootstrap(now, earlier.refused);
+  if (now.length > 0) return explainBootstrap(now, { refusedBefore: earlier.refused });
+  if (cluster === null || (await mayDoAsFarAsKnown(cluster, REQUEST_CERTIFICATE)))
+    return explainBootstrap([], { said: await kubeletSays(context, waitedMs) });
   const mend = "Bind the ClusterRole system:node-bootstrapper to the token's groups: init phase bootstrap-token does it for kubeadm's";
   return { why: 'its credentials may not create certificate signing requests', mend, final: false };
 }

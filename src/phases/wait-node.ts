@@ -2,6 +2,7 @@ import { AppError, isAppError } from '../core/errors.ts';
 import { initSystem } from '../core/facts/init-system.ts';
 import { isNodeReady, nodeTroubles } from '../core/kubernetes/node-conditions.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
+import { kubeletSays } from '../engine/kubelet-says.ts';
 import { observe } from '../engine/observe.ts';
 import { definePhase, type PhaseContext } from '../engine/phase.ts';
 import type { Cluster } from '../ports/cluster.ts';
@@ -80,8 +81,10 @@ async function waitForNode(context: PhaseContext, input: WaitNodeInput): Promise
       const message = `${NAME}: the credentials may not look at Node ${nodeName}`;
       throw new AppError({ host: host.name, code: 'CLUSTER_FORBIDDEN', message, mend: 'Give those of an administrator with --kubeconfig' });
     } else if (seen.node === null) {
-      if (waitedMs >= timeoutMs) throw notRegistered(host.name, nodeName, waitedMs);
-      waitsFor = `Node ${nodeName} to appear, ${seconds(waitedMs)}`;
+      const isLate = waitedMs >= timeoutMs;
+      const said = isLate || waitedMs >= nextProgressMs ? await kubeletSays(context, waitedMs) : null;
+      if (isLate) throw notRegistered(host.name, { nodeName, waitedMs, said });
+      waitsFor = `Node ${nodeName} to appear, ${seconds(waitedMs)}${said === null ? '' : `: ${said}`}`;
     } else {
       appearedMs ??= waitedMs;
       if (readyMs === null || isNodeReady(seen.node)) return;
@@ -101,8 +104,16 @@ function seconds(ms: number): string {
   return `${Math.round(ms / 1000)} s`;
 }
 
-function notRegistered(host: string, nodeName: string, waitedMs: number): AppError {
-  const message = `${NAME}: the kubelet has its certificate, but no Node ${nodeName} after ${Math.round(waitedMs / 1000)}s`;
+interface Unregistered {
+  readonly nodeName: string;
+  readonly waitedMs: number;
+  /** By the kubelet. */
+  readonly said: string | null;
+}
+
+function notRegistered(host: string, { nodeName, waitedMs, said }: Unregistered): AppError {
+  const after = `after ${Math.round(waitedMs / 1000)}s${said === null ? '' : `: ${said}`}`;
+  const message = `${NAME}: the kubelet has its certificate, but no Node ${nodeName} ${after}`;
   const mend = 'See journalctl -u kubelet on the host, then run the same command again';
   return new AppError({ host, code: 'NODE_NOT_REGISTERED', message, mend });
 }

@@ -11,12 +11,18 @@ export interface BootstrapReason {
 /**
  * Says from a node's requests for a client certificate what it waits for.
  * @param csrs of this node, in any order
- * @param refusedBefore names of those refused before the wait began: they count only where no other came after. One that is refused during the wait counts whatever
+ * @param options.said what the kubelet says keeps it from asking
+ * @param options.refusedBefore names of those refused before the wait began: they count only where no other came after. One that is refused during the wait counts whatever
  * came after it: a kubelet asks again within seconds
  */
-export function explainBootstrap(csrs: readonly NodeCsr[], refusedBefore: ReadonlySet<string> = new Set()): BootstrapReason {
+export function explainBootstrap(
+  csrs: readonly NodeCsr[],
+  { refusedBefore = new Set(), said = null }: { readonly refusedBefore?: ReadonlySet<string>; readonly said?: string | null } = {},
+): BootstrapReason {
   const latestFirst = csrs.toSorted((a, b) => b.created.getTime() - a.created.getTime());
   const csr = latestFirst.find((one) => isRefused(one) && !refusedBefore.has(one.name)) ?? latestFirst[0];
+  if (csr === undefined && said !== null)
+    return { why: `the kubelet could not ask for a certificate: ${said}`, mend: mendOf(said), final: false };
   if (csr === undefined) {
     const why = 'the kubelet has made no certificate signing request: it does not reach the API server, or its token is refused';
     return { why, mend: 'See journalctl -u kubelet on the host', final: false };
@@ -58,4 +64,9 @@ export function explainBootstrap(csrs: readonly NodeCsr[], refusedBefore: Readon
 /** Whether a request was turned down, by who approves or by who signs. */
 export function isRefused({ state }: Pick<NodeCsr, 'state'>): boolean {
   return state.kind === 'denied' || state.kind === 'failed';
+}
+
+function mendOf(said: string): string {
+  if (/\bUnauthorized\b/.test(said)) return 'Its token is not accepted (any more): make one with token create';
+  return 'It is the host itself that has to reach the API server: check address, firewall and proxy from there';
 }

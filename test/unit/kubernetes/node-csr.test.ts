@@ -88,8 +88,17 @@ describe('what a kubelet without a certificate waits for', () => {
 it('of requests that were refused before only the latest counts', async () => {
   const denied = readNodeCsr(await csr({ created: '2026-01-01T00:00:00Z', status: condition('Denied', 'x') }));
   const again = readNodeCsr(await csr({ name: 'node-csr-2', created: '2026-01-03T00:00:00Z' }));
-  expect(explainBootstrap([denied, again], new Set(['node-csr-1'])).why).toMatch(/node-csr-2 of .* is pending/);
-  expect(explainBootstrap([denied], new Set(['node-csr-1']))).toMatchObject({ final: true });
+  expect(explainBootstrap([denied, again], { refusedBefore: new Set(['node-csr-1']) }).why).toMatch(/node-csr-2 of .* is pending/);
+  expect(explainBootstrap([denied], { refusedBefore: new Set(['node-csr-1']) })).toMatchObject({ final: true });
+});
+
+it.each([
+  ['dial tcp 10.0.0.1:6443: connect: connection refused', 'It is the host itself that has to reach the API server'],
+  ['cannot create certificate signing request: Unauthorized', 'make one with token create'],
+])('gives the word of a kubelet that could not ask: %s', (said, mend) => {
+  const reason = explainBootstrap([], { said });
+  expect(reason).toMatchObject({ why: `the kubelet could not ask for a certificate: ${said}`, final: false });
+  expect(reason.mend).toContain(mend);
 });
 
 describe('kubeletRequestTrouble', () => {

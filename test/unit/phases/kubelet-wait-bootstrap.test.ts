@@ -75,6 +75,23 @@ describe('kubelet-wait-bootstrap', () => {
     expect(host.files.has(BOOTSTRAP)).toBe(false);
   });
 
+  it('gives the word of a kubelet that could not make a request', async () => {
+    const { context } = world();
+    const said =
+      'Failed while requesting a signed certificate from the control plane: cannot create certificate signing request: no route to host';
+    const commands = { journalctl: { stdout: `${said}\n` }, date: { stdout: '0\n' } };
+    const host = fakeHost({ units: {}, files: { [BOOTSTRAP]: 'token\n', [KUBELET]: CONF }, commands });
+    await expect(run({ ...context, host })).rejects.toMatchObject({
+      problems: [
+        {
+          code: 'BOOTSTRAP_TIMEOUT',
+          message: expect.stringContaining('could not ask for a certificate: cannot create certificate signing request: no route to host'),
+          mend: expect.stringContaining('the host itself that has to reach the API server'),
+        },
+      ],
+    });
+  });
+
   it('says so when its credentials may look at requests, and not make one', async () => {
     const user = { name: 'system:bootstrap:abcdef', groups: ['system:bootstrappers', 'system:authenticated'] };
     const { admin, context } = world(user);

@@ -48,6 +48,15 @@ describe('kubelet-wait-bootstrap/node', () => {
     });
   });
 
+  it("gives the kubelet's word for it", async () => {
+    const { context, reporter } = world();
+    const commands = { journalctl: () => ({ stdout: 'Unable to register node "w1" with API server: no route to host\n' }) };
+    await expect(wait({ ...context, host: fakeHost({ units: {}, commands }) })).rejects.toMatchObject({
+      problems: [{ code: 'NODE_NOT_REGISTERED', message: expect.stringContaining('no Node w1 after 30s: no route to host') }],
+    });
+    expect(reporter.messages('WAITING')[0]).toBe('waiting for Node w1 to appear, 5 s: no route to host');
+  });
+
   it('with --wait-ready waits until it is Ready, and tells what it waits for', async () => {
     const { context, clock, admin, reporter } = world([node({ status: { conditions: [condition('False', CNI)] } })]);
     clock.at(7_000, () => void admin.patch(REF, 'merge', { status: { conditions: [condition('True')] } }, { subresource: 'status' }));
