@@ -48,6 +48,7 @@ export function sshTransport(target: SshTarget, options: SshTransportOptions): T
   const places = sessions(options.maxSessions ?? DEFAULT_MAX_SESSIONS);
   let opening: Promise<SshConnection> | null = null;
   const closing = new AbortController();
+  let running = 0;
 
   const connect = (): Promise<SshConnection> => {
     if (opening !== null) return opening;
@@ -84,11 +85,17 @@ export function sshTransport(target: SshTarget, options: SshTransportOptions): T
       runOptions.signal?.throwIfAborted();
       // One signal stops commands on many hosts, and that is no leak.
       if (runOptions.signal) setMaxListeners(0, runOptions.signal);
-      closing.signal.throwIfAborted();
-      return runInPlace({ target, argv: checked, options: runOptions });
+      if (closing.signal.aborted) throw closed(target);
+      running++;
+      try {
+        return await runInPlace({ target, argv: checked, options: runOptions });
+      } finally {
+        running--;
+      }
     },
     close: async () => {
-      closing.abort(hostConnectionLost({ host: target.name, why: 'it was closed' }));
+      // An error is made for those who hear of it: most transports are closed when all is done.
+      closing.abort(running > 0 ? closed(target) : CLOSED);
       const connection = await opening?.catch(() => null);
       await connection?.end();
     },
@@ -107,6 +114,12 @@ async function open(target: SshTarget, options: ConnectOptions, jumps: JumpHosts
     lease.release();
     throw error;
   }
+}
+
+const CLOSED = new Error('closed');
+
+function closed(target: SshTarget): Error {
+  return hostConnectionLost({ host: target.name, why: 'it was closed' });
 }
 
 function noSession(target: SshTarget, cause: Error): Error {

@@ -32,8 +32,8 @@ export interface SshConnection {
   readonly takesLongCommands: boolean;
   /** Why it is no more; null while it is. */
   readonly lost: AppError | null;
-  /** Calls back once, when the connection is lost or ended. Returns how to stop listening. */
-  onLost(listener: (error: AppError) => void): () => void;
+  /** Calls back once, when the connection is lost or ended; `why` gives the error. Returns how to stop listening. */
+  onLost(listener: (why: () => AppError) => void): () => void;
   /** Ends it; resolves when the socket is closed. */
   end(): Promise<void>;
 }
@@ -227,13 +227,19 @@ function handshakeFailure({ target, auth, received, isEncrypted }: Progress, err
 
 function establish(client: ssh2.Client, socket: Duplex, progress: Progress): SshConnection {
   const { target } = progress;
-  const listeners = new Set<(error: AppError) => void>();
-  let lost: AppError | null = null;
+  const listeners = new Set<(why: () => AppError) => void>();
   let isEnding = false;
-  client.on('close', () => {
+  let isLost = false;
+  let error: AppError | null = null;
+  /** Made when somebody wants to know: most connections end without anyone asking. */
+  const lost = (): AppError => {
     const { lastError } = progress;
     const why = isEnding ? 'it was closed' : lastError === null ? 'the host closed it' : lossReason(lastError);
-    lost ??= hostConnectionLost({ host: target.name, why, cause: lastError ?? undefined });
+    error ??= hostConnectionLost({ host: target.name, why, cause: lastError ?? undefined });
+    return error;
+  };
+  client.on('close', () => {
+    isLost = true;
     for (const listener of listeners) listener(lost);
     listeners.clear();
   });
@@ -242,16 +248,16 @@ function establish(client: ssh2.Client, socket: Duplex, progress: Progress): Ssh
     channels: sessionChannels(client),
     takesLongCommands: /^SSH-2\.0-OpenSSH_/m.test(progress.received),
     get lost() {
-      return lost;
+      return isLost ? lost() : null;
     },
     onLost: (listener) => {
-      if (lost !== null) listener(lost);
+      if (isLost) listener(lost);
       else listeners.add(listener);
       return () => listeners.delete(listener);
     },
     end: () =>
       new Promise((resolve) => {
-        if (lost !== null) return resolve();
+        if (isLost) return resolve();
         isEnding = true;
         const timer = setTimeout(() => socket.destroy(), END_TIMEOUT_MS);
         client.once('close', () => {

@@ -1,3 +1,4 @@
+import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import type ssh2 from 'ssh2';
 
 /** What is used of the client beyond its public interface; a test holds that it is there (ssh2 1.17). */
@@ -24,10 +25,10 @@ export function makeLean(client: ssh2.Client): void {
   const { _protocol: protocol } = client as unknown as Internals;
   if (protocol === undefined) return;
   const ask = protocol.authPK.bind(protocol) as AuthPublicKey;
-  protocol.authPK = (user, key, algorithm, sign) => {
-    if (sign !== undefined || !key.isPrivateKey()) return ask(user, key, algorithm, sign);
+  protocol.authPK = (user, key, algorithm, signer) => {
+    if (signer !== undefined || !key.isPrivateKey()) return ask(user, key, algorithm, signer);
     return ask(user, key, algorithm, (data, done) => {
-      const signature = key.sign(data, HASHES[algorithm ?? '']);
+      const signature = signWith(key, data, HASHES[algorithm ?? '']);
       // It cannot sign: asked in the usual way, the client says why and goes on to the next key.
       if (signature instanceof Error) ask(user, key, algorithm);
       else done(signature);
@@ -40,3 +41,24 @@ export function makeLean(client: ssh2.Client): void {
     if (wantReply) connection.requestSuccess();
   };
 }
+
+const privateKeys = new WeakMap<ssh2.ParsedKey, KeyObject>();
+
+/** The client's own reads the key's text for each signature, which takes longer than to sign. */
+function signWith(key: ssh2.ParsedKey, data: Buffer, hash: string | undefined): Buffer | Error {
+  try {
+    const present = privateKeys.get(key) ?? createPrivateKey(key.getPrivatePEM());
+    privateKeys.set(key, present);
+    return sign(hash ?? DEFAULT_HASHES[key.type], data, present);
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+/** As RFC 4253, 5656 and 8709 have them; Ed25519 hashes by itself. */
+const DEFAULT_HASHES: Readonly<Record<string, string>> = {
+  'ssh-rsa': 'sha1',
+  'ecdsa-sha2-nistp256': 'sha256',
+  'ecdsa-sha2-nistp384': 'sha384',
+  'ecdsa-sha2-nistp521': 'sha512',
+};

@@ -39,7 +39,7 @@ export async function runRemote(connection: SshConnection, run: RemoteRun): Prom
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(hostTimeout({ host, what: `${argv[0]} did not end`, timeoutMs })), timeoutMs);
   const forgetSignal = onAbort(options.signal, (reason) => stop.abort(reason));
-  const forgetLoss = connection.onLost((error) => stop.abort(error));
+  const forgetLoss = connection.onLost((why) => stop.abort(why()));
   const remote = startRemote(connection, run, stop);
   try {
     const channel = await untilAborted(remote.opened, stop.signal);

@@ -35,6 +35,7 @@ export function openSocket(target: SshTarget, signal: AbortSignal): Promise<Sock
     });
     socket.once('connect', () => {
       forget();
+      gatherWrites(socket);
       resolve(socket);
     });
     socket.once('error', (error) => {
@@ -42,6 +43,23 @@ export function openSocket(target: SshTarget, signal: AbortSignal): Promise<Sock
       reject(hostUnreachable({ host: target.name, address: addressOf(target), why: socketFailure(error), cause: error }));
     });
   });
+}
+
+/** The SSH client writes each packet in pieces. What it writes in one go leaves in one go: fewer system calls here, and the host wakes up once. */
+function gatherWrites(socket: Socket): void {
+  const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
+  let isGathering = false;
+  socket.write = (...args: unknown[]): boolean => {
+    if (!isGathering) {
+      isGathering = true;
+      socket.cork();
+      process.nextTick(() => {
+        isGathering = false;
+        socket.uncork();
+      });
+    }
+    return write(...args);
+  };
 }
 
 const SOCKET_FAILURES: Readonly<Record<string, string>> = {

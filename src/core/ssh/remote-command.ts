@@ -53,22 +53,12 @@ function renderCommand(program: string): string {
   return `exec /bin/sh -c ${quoteForAnyShell(join)} sh ${splitIntoWords(program).join(' ')}`;
 }
 
+/** Of at most four bytes, be it for one outside of the ASCII range or for the quotes around one. */
+const PIECE = new RegExp(`[^]{1,${Math.floor((MAX_WORD_BYTES - 2) / 4)}}`, 'gu');
+
 /** Cuts between characters, each piece quoted and not too long. */
 function splitIntoWords(program: string): readonly string[] {
-  const words: string[] = [];
-  let piece = '';
-  let bytes = 2;
-  for (const character of program) {
-    const size = /['\\!]/.test(character) ? 4 : Buffer.byteLength(character);
-    if (bytes + size > MAX_WORD_BYTES) {
-      words.push(quoteForAnyShell(piece));
-      piece = '';
-      bytes = 2;
-    }
-    piece += character;
-    bytes += size;
-  }
-  return [...words, quoteForAnyShell(piece)];
+  return (program.match(PIECE) ?? []).map(quoteForAnyShell);
 }
 
 /**
