@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { addFleetHostOptions, defineFleetRun } from './fleet-run-command.ts';
-import { addFleetFileOption, addFleetSelectionOptions, outputOption } from './options.ts';
+import { addFleetFileOption, addFleetSelectionOptions, addSshOptions, outputOption } from './options.ts';
 import type { On, Run } from './program.ts';
 
 /** `fleet`: many hosts by one file. */
@@ -9,6 +9,7 @@ export function defineFleet(fleet: Command, on: On): void {
   inventoryCommand(fleet, on);
   validateCommand(fleet, on);
   trustCommand(fleet, on);
+  settleCommands(fleet, on);
   defineFleetRun(fleet, on);
   on(
     fleet.command('schema').description('Print the JSON Schema of fleet files, for editors'),
@@ -44,6 +45,16 @@ function validateCommand(fleet: Command, on: On): void {
     .option('--kubernetes-version <version>', 'the kubelet to judge by (default: kubernetesVersion of the file, else the newest known)')
     .addOption(outputOption(['text', 'json', 'sarif']));
   on(validate, async (): Promise<Run> => (await import('./fleet-validate.ts')).runFleetValidate);
+}
+
+/** What a run left that was killed, or lost its host, before it came to confirm a change. */
+function settleCommands(fleet: Command, on: On): void {
+  const options = (command: Command): Command =>
+    addSshOptions(addFleetFileOption(command.argument('<host...>', 'hosts of the fleet file, or [user@]address[:port]')));
+  const confirm = options(fleet.command('confirm').description('Keep a change that was not confirmed yet, before the host takes it back'));
+  on(confirm, async (): Promise<Run> => (await import('./fleet-commit.ts')).runFleetConfirm);
+  const revert = options(fleet.command('revert').description('Take back a change that was not confirmed yet, at once'));
+  on(revert, async (): Promise<Run> => (await import('./fleet-commit.ts')).runFleetRevert);
 }
 
 function trustCommand(fleet: Command, on: On): void {

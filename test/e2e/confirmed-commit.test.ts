@@ -179,6 +179,27 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
       'maxPods: 43\n',
     );
 
+    const kept = await startChange(45);
+    kept.kill();
+    await kept.ended;
+    const settle = (verb: string): Promise<CliResult> => runCommand(['fleet', verb, 'node1', '--ssh-config', lab.sshConfig]);
+    expect(await settle('confirm')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^node1: confirmed: the change of \S+@\S+ of \S+Z\n$/),
+    });
+    expect((await settle('confirm')).stderr).toMatch(/nothing to do: no change waits for a confirmation there \[COMMIT_GONE\]\n$/);
+    const dropped = await startChange(55);
+    dropped.kill();
+    await dropped.ended;
+    expect(await settle('revert')).toMatchObject({ code: 0, stdout: expect.stringContaining('node1: taken back: ') });
+    expect(await settle('revert')).toMatchObject({
+      code: 5,
+      stderr: expect.stringMatching(/was taken back at .*Z: \S+@\S+ asked for it\. .*\[COMMIT_REVERTED\]\n$/),
+    });
+    expect(lab.run('node1', 'grep maxPods /var/lib/kubelet/config.yaml; curl -s http://127.0.0.1:10248/healthz')).toBe('maxPods: 45\nok');
+    lab.run('node1', 'rm -rf /var/lib/kubeletadm/reverted');
+    await stopHeartbeats(null);
+
     const other = await startChange(54);
     const refused = await change(44);
     expect(refused.code).toBe(1);

@@ -75,7 +75,8 @@ esac
       put('at', `${before}\n`);
       put('snapshots', snapshots === undefined ? '' : `${snapshots}\n`);
       const [program, ...first] = shell;
-      const env = { PATH: `${bin}:${process.env.PATH}`, KUBELETADM_ROOT: root, SHELL_UNDER_TEST: program };
+      // No HOME: start-up files of whoever runs the tests are none of ours.
+      const env = { HOME: '/nonexistent', PATH: `${bin}:${process.env.PATH}`, KUBELETADM_ROOT: root, SHELL_UNDER_TEST: program };
       return ended(spawn(program, [...first, ...argv], { env, detached: true, stdio: ['pipe', 'ignore', 'ignore'] }), stdin);
     },
     timerRuns: () => existsSync(join(state, 'timer')),

@@ -7,10 +7,12 @@ import { SensitiveText } from '../text/secret.ts';
 /** What is to be done on a host, in order: what it is about, and a digest of all of it, what stands there before among it. Secrets do not count. */
 export type Operations = readonly (readonly [what: string, digest: string])[];
 
-/** The operations of a plan. */
+/** The operations of a plan. What a run left unconfirmed is none: whoever applies the plan again goes on from there. */
 export function operationsOf({ phases }: HostPlan): Operations {
   return phases.flatMap(({ phase, plan }) => [
-    ...plan.changes.map((change) => [`${phase} ${subjectOf(change)}`, shortDigest(neutral(change))] as const),
+    ...plan.changes
+      .filter(({ kind }) => kind !== 'confirm-commit')
+      .map((change) => [`${phase} ${subjectOf(change)}`, shortDigest(neutral(change))] as const),
     ...(plan.deferred === undefined ? [] : [[`${phase} later`, shortDigest(plan.deferred)] as const]),
   ]);
 }

@@ -20,15 +20,21 @@ export class CommitGoneError extends AppError {
   readonly record: CommitRecord | null;
 
   constructor(host: string, record: CommitRecord | null, what: string) {
-    super({ host, code: 'COMMIT_GONE', message: `${what}: ${describeCommit(record)}`, mend: 'See kubeletadm fleet status' });
+    const mend = MENDS[record?.state ?? 'none'];
+    super({ host, code: 'COMMIT_GONE', message: `${what}: ${describeCommit(record)}`, ...(mend === undefined ? {} : { mend }) });
     this.record = record;
   }
 }
 
+const MENDS: Readonly<Partial<Record<CommitRecord['state'] | 'none', string>>> = {
+  armed: 'kubeletadm fleet confirm keeps it, kubeletadm fleet revert takes it back now',
+  reverting: 'Run the same command again in a moment',
+};
+
 /** A change that waits, or was taken back, in words; for null that there is none. */
 export function describeCommit(record: CommitRecord | null): string {
   if (record === null) return 'no change waits for a confirmation there';
-  const change = `the change of ${record.owner || 'somebody'} of ${utc(record.armedAt)}`;
+  const change = describeChangeOf(record);
   switch (record.state) {
     case 'armed':
       return `${change} is not confirmed and goes back at ${utc(revertsAt(record))}`;
@@ -37,6 +43,11 @@ export function describeCommit(record: CommitRecord | null): string {
     case 'reverted':
       return `${change} was taken back${record.revertedAt === null ? '' : ` at ${utc(record.revertedAt)}`}: ${record.why ?? 'nobody said why'}${record.trouble === null ? '' : `; ${record.trouble}`}`;
   }
+}
+
+/** Whose change it is, and of when. */
+export function describeChangeOf({ owner, armedAt }: CommitRecord): string {
+  return `the change of ${owner || 'somebody'} of ${utc(armedAt)}`;
 }
 
 /** Unix seconds as people write them. */
@@ -54,5 +65,5 @@ export function commitReverted(host: string, record: CommitRecord): AppError {
 export function commitUnknown(host: string, secondsLeft: number): AppError {
   const when = secondsLeft > 0 ? `in ${secondsLeft} s` : 'by now';
   const message = `the change is not confirmed, and the host can't be reached: it goes back to the files from before by itself ${when}`;
-  return new AppError({ host, code: 'COMMIT_UNCONFIRMED', message, mend: 'Look at it with kubeletadm fleet status when it answers again' });
+  return new AppError({ host, code: 'COMMIT_UNCONFIRMED', message, mend: 'Look at it with kubeletadm fleet drift when it answers again' });
 }
