@@ -4,7 +4,7 @@ import type { KubeObject } from '../core/kubernetes/object.ts';
 
 /**
  * The YAML document under a key of a ConfigMap.
- * @throws AppError CLUSTER_CONFIG_INVALID when the key is missing or holds no document
+ * @throws AppError CLUSTER_CONFIG_INVALID when the key is missing, or holds no document or several: which one counts is not said anywhere
  */
 export function readConfigMapDocument(configMap: KubeObject, key: string): SourceDocument {
   const where = `ConfigMap ${configMap.metadata.namespace}/${configMap.metadata.name}`;
@@ -12,7 +12,8 @@ export function readConfigMapDocument(configMap: KubeObject, key: string): Sourc
   if (text === undefined) throw invalid(`${where} has no key ${key}`);
   const { documents, problems } = parseSource(text, where);
   if (problems.length > 0) throw new AppError(problems, { exitCode: 1 });
-  const document = documents.find(({ root }) => root !== null);
+  const [document, another] = documents.filter(({ root }) => root !== null);
+  if (another !== undefined) throw invalid(`${where}: key ${key} holds several documents`);
   if (document === undefined) throw invalid(`${where}: key ${key} is empty`);
   return document;
 }

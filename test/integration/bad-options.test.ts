@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -45,6 +45,16 @@ describe('options that cannot be meant so', () => {
       2,
       `${what} is for one host, and several were given. Join the hosts one by one, or leave it out. [USAGE]\n`,
     ]);
+  });
+
+  it('a patch that cannot be applied, with its file', async () => {
+    const patches = join(directory, 'patches');
+    mkdirSync(patches);
+    writeFileSync(join(patches, 'kubeletconfiguration0.yaml'), 'maxPods: 60\n');
+    const bad = join(patches, 'kubeletconfiguration1.yaml');
+    writeFileSync(bad, '$retainKeys: [x]\nclusterDNS: [9.9.9.9]\n');
+    const { code, stderr } = await runCommand(['init', '--rootfs', directory, '--dry-run', '--node-name', 'n1', '--patches', patches]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`patch ${bad}: clusterDNS is set but not named in $retainKeys`)]);
   });
 
   it('a phase there is not', async () => {

@@ -96,10 +96,14 @@ export function applyPlannedPatches(
   patches: readonly PlannedPatch[],
   { target, schema }: { readonly target: PatchTarget; readonly schema: PatchSchema },
 ): JsonObject {
-  return patches.filter((patch) => patch.target === target).reduce((current, patch) => applyOne(current, patch, schema), value);
+  return patches.filter((patch) => patch.target === target).reduce((current, patch) => applyPatchFile(current, patch, schema), value);
 }
 
-function applyOne(value: JsonObject, { patch, type, source }: KubeletPatch, schema: PatchSchema): JsonObject {
+/**
+ * Applies one patch.
+ * @throws AppError as `applyPatch`, with the file in front
+ */
+export function applyPatchFile(value: JsonObject, { patch, type, source }: KubeletPatch, schema: PatchSchema): JsonObject {
   try {
     return applyPatch(value, patch, type, schema);
   } catch (error) {

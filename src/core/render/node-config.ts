@@ -5,7 +5,7 @@ import { encodeKubeletConfiguration } from '../kubelet/encode.ts';
 import { setAt } from '../kubelet/kubeadm-defaults.ts';
 import { addLayer, type LayeredConfig, leavesOf, mergeConfig, type Origin } from '../kubelet/layers.ts';
 import { applyPatch } from '../kubelet/patch.ts';
-import type { KubeletPatch } from '../kubelet/patch-files.ts';
+import { applyPatchFile, type KubeletPatch } from '../kubelet/patch-files.ts';
 import { KUBELET_PATCH_SCHEMA } from '../kubelet/patch-schema.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
 import { dropUnknownFields } from '../kubelet/unknown-fields.ts';
@@ -103,7 +103,7 @@ function addOverlay(current: LayeredConfig, overlay: WrittenConfig): LayeredConf
 }
 
 function addPatch(current: LayeredConfig, patch: KubeletPatch): LayeredConfig {
-  const patched = applyPatch(current.config, patch.patch, patch.type, KUBELET_PATCH_SCHEMA);
+  const patched = applyPatchFile(current.config, patch, KUBELET_PATCH_SCHEMA);
   return addLayer(current, patched, () => ({ layer: 'patch', source: patch.source }));
 }
 
