@@ -160,11 +160,13 @@ const forwardUnits = (port: number): string => `
 cat > /etc/systemd/system/forward-${port}.socket <<'X'
 [Socket]
 ListenStream=127.0.0.1:${port}
+[Install]
+WantedBy=sockets.target
 X
 cat > /etc/systemd/system/forward-${port}.service <<'X'
 [Service]
 ExecStart=/lib/systemd/systemd-socket-proxyd lab-gw:${port}
 X
 systemctl daemon-reload
-systemctl start forward-${port}.socket
+systemctl enable -q --now forward-${port}.socket
 `;
