@@ -343,7 +343,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
         // What the Node said last is old from now on.
         node = null;
         status.nodeIs(null);
-        return report('debug', 'NODE_NOT_FOLLOWED', messageOf(message.error));
+        return report('warning', 'NODE_NOT_FOLLOWED', messageOf(message.error));
       case 'config-map-trouble':
         if (following === null || describeSource(following.source) !== describeSource(message.source)) return;
         return dispatch({

@@ -62,6 +62,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     description: 'Configure the kubelets of nodes from ConfigMaps while they run',
     load: async () => (await import('./dynamic-command.ts')).defineDynamic,
   },
+  {
+    name: 'agent',
+    description: 'Run beside a kubelet: give it what its Node is assigned, prove it, and go back when it does no good',
+    load: async () => (await import('./agent-command.ts')).defineAgent,
+  },
   { name: 'fleet', description: 'Many hosts by one file', load: async () => (await import('./fleet-command.ts')).defineFleet },
   {
     name: 'lab',

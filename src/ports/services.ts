@@ -90,6 +90,20 @@ export interface ThisProcess {
   isRunning(id: number): boolean;
 }
 
+/** What is served at a path. */
+export interface LocalAnswer {
+  readonly status: number;
+  /** The content type. */
+  readonly type: string;
+  readonly body: string;
+}
+
+/** A server on this machine. */
+export interface LocalServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
 /** Everything that touches the world, handed to the commands by wiring.ts. Built on first use, so that `--help` loads none of it. */
 export interface Services {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -110,6 +124,10 @@ export interface Services {
   listFiles(root: string, directories: readonly string[]): Promise<readonly string[]>;
   /** A new bootstrap token that nobody can foretell. */
   newToken(): Promise<Secret>;
+  /** A number from 0 up to 1: chance, where nothing depends on its being a secret. */
+  random(): number;
+  /** Serves GETs on an address of this machine; null: there is nothing at that path. */
+  serveLocal(host: string, port: number, answer: (path: string) => LocalAnswer | null): Promise<LocalServer>;
   /** Asks on the terminal; null when there is none. */
   confirm(question: string): Promise<boolean | null>;
   /** Template texts by their path below `templates/`, without `.hbs`. */
