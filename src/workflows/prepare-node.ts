@@ -2,6 +2,7 @@ import { applyNodeDefaults, type DefaultedNodeRegistration, withScheme } from '.
 import type { NodeRegistration, Taint } from '../core/config/model.ts';
 import type { SourceDocument } from '../core/config/source.ts';
 import { AppError, aboutHost, type Problem } from '../core/errors.ts';
+import { fileFacts } from '../core/facts/file-facts.ts';
 import { type HostFacts, hostFacts } from '../core/facts/host-facts.ts';
 import { flagsToAskWith, kubeletAcceptance } from '../core/facts/kubelet-acceptance.ts';
 import type { JsonObject } from '../core/json.ts';
@@ -241,12 +242,16 @@ async function preflight(
 
 /** Lets the kubelet that is there read the configuration it is to get. One round trip. */
 async function askKubelet(
-  { host, signal }: PhaseContext,
+  context: PhaseContext,
   { catalogue, staged }: NodeOptions,
-  { kubelet }: HostFacts,
-  { files, flags, unit, minor }: NodeDesign,
+  facts: HostFacts,
+  design: NodeDesign,
 ): Promise<readonly Finding[]> {
+  const { kubelet } = facts;
+  const { files, flags, unit, minor } = design;
   if (staged || kubelet === null || 'error' in kubelet) return [];
+  if (await runsWith(design, facts, context)) return [];
+  const { host, signal } = context;
   const words = [...flags.map(({ name, value }) => `--${name}=${value}`), ...unit.extraArgs];
   const acceptance = kubeletAcceptance({
     kubeletPath: kubelet.path,
@@ -254,6 +259,18 @@ async function askKubelet(
     flags: flagsToAskWith(words, { catalogue, minor }),
   });
   return kubeletConfigAccepted(await observe(host, acceptance, signal), kubelet.version);
+}
+
+/** Whether the kubelet runs with these very files: it took them already, and nothing is going to be changed that it could refuse. */
+async function runsWith(
+  { files: { configYaml, flagsEnv, instanceConfig }, unit: { files } }: NodeDesign,
+  { unit }: HostFacts,
+  { host, signal }: PhaseContext,
+): Promise<boolean> {
+  if (unit?.activeState !== 'active' || unit.needsReload) return false;
+  const wanted = [configYaml, flagsEnv, ...(instanceConfig === null ? [] : [instanceConfig]), ...files];
+  const found = await observe(host, fileFacts(wanted.map(({ path }) => path)), signal);
+  return wanted.every(({ path, content }) => found.get(path)?.content === revealText(content));
 }
 
 function softens({ id }: Finding, facts: HostFacts): boolean {

@@ -72,6 +72,15 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     expect(again.code, again.stdout + again.stderr).toBe(0);
     expect(again.stdout).toBe('3 hosts: 3 as they should be.\n');
     expect(starts()).toEqual([1, 1, 1, 1]);
+    const { stderr: told } = await plan('-v', '2');
+    const asked = told.split('\n').filter((line) => /^node2 (?:reads|lists|runs|GET)/.test(line));
+    expect(asked.length).toBeGreaterThan(50);
+    // One round trip: nothing is asked twice, and no kubelet is started to read what it runs with.
+    expect(new Set(asked).size).toBe(asked.length);
+    expect(told).not.toContain('--config="$d/config.yaml"');
+    fleet('baseline: {kubeletConfiguration: {podPidsLimit: 99}}\n');
+    expect((await plan('-v', '2')).stderr).toContain('--config="$d/config.yaml"');
+    fleet();
   });
 
   it('mends what was edited by hand', async () => {
