@@ -174,7 +174,8 @@ function runFindings(
     });
   if (looping) {
     const deaths = recentFailures === 0 ? '' : `, it died ${recentFailures} times in two minutes`;
-    const cause = failure === null ? '' : `: ${failure.cause}`;
+    // What is said of the store is the cause then; the journal may tell of an earlier one.
+    const cause = failure === null || starts === 'nothing' ? '' : `: ${failure.cause}`;
     findings.push({
       code: 'DYNAMIC_CRASH_LOOP',
       message: `the kubelet does not stay up${deaths}${cause}`,
@@ -182,13 +183,13 @@ function runFindings(
     });
   }
   const same = assigned.kind === 'source' && lastKnownGood.kind === 'source' && sameIdentity(assigned.identity, lastKnownGood.identity);
-  if (looping && same)
+  if (looping && same && starts === 'assigned')
     findings.push({
       code: 'DYNAMIC_LOOP_PROMOTED',
       message: 'what it dies of is its last known good by now: only the age of a file counts for that',
       mend: REPAIR,
     });
-  else if (looping && assignedAgeSeconds !== null && assigned.kind === 'source') {
+  else if (looping && assignedAgeSeconds !== null && starts === 'assigned') {
     const left = TRIAL_SECONDS - assignedAgeSeconds;
     const when = left > 0 ? `in ${formatAge(left * 1000)}` : 'with its next start';
     findings.push({

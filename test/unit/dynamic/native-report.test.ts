@@ -93,6 +93,13 @@ describe('reportStore', () => {
     ]);
   });
 
+  it('of a store that cannot be read says nothing of an earlier cause, nor of a promotion', () => {
+    const failure = { cause: '/nonexistent/tls.crt is missing', mend: 'Put it there', fatal: true };
+    const { findings } = reportStore(reading({ unit: LOOPING, failure, files: { assigned: of('c'), lastKnownGood: meta('x: [') } }));
+    expect(findings.map(({ code }) => code)).toEqual(['DYNAMIC_META_CORRUPT', 'DYNAMIC_CRASH_LOOP']);
+    expect(findings[1]?.message).not.toContain('tls.crt');
+  });
+
   it('takes no kubelet for one that loops which was started anew for its configuration, or once loops no more', () => {
     expect(codesOf({ unit: { ...LOOPING, restarts: 1 }, recentFailures: 0 })).toEqual([]);
     expect(codesOf({ unit: { ...UNIT, restarts: 117 }, recentFailures: 1 })).toEqual([]);
