@@ -178,8 +178,8 @@ function wentBack(
   { name, observed }: GuardedPhase,
   { host, applied, byItself }: { readonly host: string; readonly applied: boolean; readonly byItself: boolean },
 ): unknown {
-  const how = byItself ? ', by the host itself' : '';
-  const message = `${name}: the files from before are back${how}${observed.provesUndone ? ' and the kubelet is healthy again' : ''}`;
+  const back = byItself ? 'the host put the files from before back by itself' : 'the files from before are back';
+  const message = `${name}: ${back}${observed.provesUndone ? ' and the kubelet is healthy again' : ''}`;
   const isPartOnly = !applied && isAppError(error) && OPERATION_FAILED.test(error.code);
   return withProblems(error, new AppError({ host, code: 'ROLLED_BACK', message }), isPartOnly ? 1 : 5);
 }

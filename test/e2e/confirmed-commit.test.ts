@@ -153,7 +153,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
     lab.network('node1', 'up');
     await expectOldSet(`the change was not confirmed within ${WINDOW_SECONDS} s`);
     expect(await run.ended, run.said()).toBe(5);
-    expect(run.said()).toMatch(/the files from before are back, by the host itself and the kubelet is healthy again \[ROLLED_BACK\]\n$/);
+    expect(run.said()).toMatch(/the host put the files from before back by itself and the kubelet is healthy again \[ROLLED_BACK\]\n$/);
   });
 
   it('comes back at boot, before the kubelet starts', async () => {

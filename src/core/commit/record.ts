@@ -86,7 +86,7 @@ function readLines(text: string): (key: string) => string {
 }
 
 function numberOf(text: string): number {
-  return /^\d{1,15}$/.test(text) ? Number(text) : 0;
+  return /^\d{1,11}$/.test(text) ? Number(text) : 0;
 }
 
 /** When the host takes it back by itself, in Unix seconds of its clock. */

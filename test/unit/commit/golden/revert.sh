@@ -1,0 +1,136 @@
+#!/bin/sh
+# Made by kubeletadm before it changes the files of the kubelet, gone when the change is confirmed.
+#   revert timer      puts back the files from before
+#   revert boot       the same, when the host was started anew since; comes before the kubelet
+#   revert confirm ID keeps the new files
+LC_ALL=C; export LC_ALL; umask 077
+R=${KUBELETADM_ROOT-}; R=${R%/}
+D=$R/var/lib/kubeletadm; C=$D/commit; V=$D/reverting; S=$R/etc/systemd/system; U=kubeletadm-revert
+
+flush() { sync -- "$@" 2>/dev/null || sync; }
+told() { sed -n "s/^$1 //p" "$2/record" 2>/dev/null; }
+stat_of() { stat -c '%a %u %g' -- "$1"; }
+sum_of() { sha256sum <"$1"; }
+
+# The units go before what they call: one without its script would fail at every boot.
+disarm() {
+  if [ "$how" != boot ]; then systemctl stop "$U.timer" 2>/dev/null; fi
+  rm -f -- "$S/kubelet.service.wants/$U-boot.service" "$S/$U.timer" "$S/$U.service" "$S/$U-boot.service"
+  rmdir -- "$S/kubelet.service.wants" 2>/dev/null
+  flush "$S"
+  # The kubelet wants the boot unit as long as systemd has it in mind.
+  case $(systemctl show kubelet -p Wants 2>/dev/null) in *"$U"*) systemctl daemon-reload;; esac
+  rm -rf -- "$D/new" "$D/confirmed" "$D/revert"
+  if [ "$how" = confirm ]; then rm -rf -- "$D/reverted"; fi
+  rmdir -- "$D" 2>/dev/null
+  flush "$R/var/lib"
+}
+
+# Noted before the first file is put back: only then the kubelet has to start again.
+touched() { if [ ! -e "$V/touched" ]; then : >"$V/touched" && flush "$V/touched" "$V"; fi; }
+
+no_leftovers() { rm -f -- "${1%/*}/.${1##*/}.kubeletadm".*; }
+
+put_file() { # COPY PATH
+  no_leftovers "$2"
+  if [ -f "$2" ] && [ ! -L "$2" ] && [ "$(stat_of "$1")" = "$(stat_of "$2")" ] && [ "$(sum_of "$1")" = "$(sum_of "$2")" ]; then return 0; fi
+  touched || return 1
+  d=${2%/*}; t=$d/.${2##*/}.kubeletadm.$$
+  mkdir -p -- "$d" || return 1
+  if ! { cp -p -- "$1" "$t" && flush "$t" && mv -f -- "$t" "$2"; }; then rm -f -- "$t"; return 1; fi
+  if [ -z "$R" ] && command -v restorecon >/dev/null; then restorecon -- "$2" 2>/dev/null; fi
+  flush "$d"
+}
+
+put_link() { # COPY PATH
+  l=$(cat -- "$1")
+  if [ -L "$2" ] && [ "$(readlink -- "$2")" = "$l" ]; then return 0; fi
+  touched && rm -f -- "$2" && ln -s -- "$l" "$2" && flush "${2%/*}"
+}
+
+put_directory() { # MODE OWNER PATH
+  if [ "$(stat -c '%a %u:%g' -- "$3")" = "$1 $2" ]; then return 0; fi
+  touched && mkdir -p -- "$3" && chmod -- "$1" "$3" && chown -- "$2" "$3" && flush "$3"
+}
+
+put_nothing() { # PATH
+  if [ -d "${1%/*}" ]; then no_leftovers "$1"; fi
+  if [ ! -L "$1" ] && { [ ! -e "$1" ] || [ -d "$1" ]; }; then return 0; fi
+  touched && rm -f -- "$1" && flush "${1%/*}"
+}
+
+# What is made along the way goes when nobody put anything into it.
+drop_directory() { if [ -d "$1" ] && rmdir -- "$1" 2>/dev/null; then flush "${1%/*}"; fi; }
+
+put_back() {
+  while IFS='|' read -r kind a b path; do
+    case $kind in
+      f) put_file "$V/files/$a" "$R$path";;
+      l) put_link "$V/files/$a" "$R$path";;
+      d) put_directory "$a" "$b" "$R$path";;
+      a) put_nothing "$R$path";;
+    esac || { echo "$path: not put back" >&2; return 1; }
+  done <"$V/manifest"
+  sed -n 's/^[an]|||//p' "$V/manifest" | sort -r | while IFS= read -r path; do drop_directory "$R$path"; done
+}
+
+put_units_back() {
+  if grep -q '^r|' "$V/manifest"; then systemctl daemon-reload; fi
+  while IFS='|' read -r kind a b unit; do
+    if [ "$kind" != u ]; then continue; fi
+    if [ "$b" = disabled ] && [ "$(systemctl is-enabled "$unit" 2>/dev/null)" = enabled ]; then systemctl --quiet disable "$unit"; fi
+    if [ "$how" = boot ]; then continue; fi
+    case $a in inactive|failed|unknown|'') systemctl stop "$unit";; *) systemctl restart "$unit";; esac || echo "trouble systemctl could not bring $unit back" >>"$V/record"
+  done <"$V/manifest"
+}
+
+# What was made and taken away is on disk with all names, before what was there first may be forgotten.
+keep_new() {
+  set -- "$S"
+  if [ -d "$S/multi-user.target.wants" ]; then set -- "$@" "$S/multi-user.target.wants"; fi
+  while IFS='|' read -r kind a b path; do
+    case $kind in f|l|d|a|n) if [ -d "$R${path%/*}" ]; then set -- "$@" "$R${path%/*}"; fi;; esac
+  done <"$C/manifest"
+  flush "$@"
+}
+
+say_why() {
+  if [ -s "$V/why" ]; then cat -- "$V/why"
+  elif [ "$how" = boot ]; then echo 'the host was restarted before the change was confirmed'
+  else echo "the change was not confirmed within $(told timeout "$V") s"; fi
+}
+
+revert() {
+  if [ ! -d "$V" ]; then
+    if [ ! -d "$C" ]; then disarm; return 0; fi
+    mv -- "$C" "$V" && flush "$D" || return 1
+  fi
+  # In a boot of its own again: the kubelet that is restarted below asks for the boot path, which must find nothing to do.
+  if [ "$how" != boot ]; then sed "s/^boot .*/boot $(cat /proc/sys/kernel/random/boot_id)/" "$V/record" >"$V/record.new" && flush "$V/record.new" && mv -f -- "$V/record.new" "$V/record" || return 1; fi
+  put_back || return 1
+  if [ -e "$V/touched" ]; then put_units_back; fi
+  printf 'why %s\nat %s\n' "$(say_why)" "$(date +%s)" >>"$V/record"
+  rm -rf -- "$D/reverted" && flush "$V/record" && mv -- "$V" "$D/reverted" && flush "$D" || return 1
+  rm -rf -- "$D/reverted/files" "$D/reverted/manifest"
+  disarm
+}
+
+how=$1
+case $how in
+  confirm)
+    if [ "$(told id "$C")" != "$2" ]; then exit 3; fi
+    rm -rf -- "$D/confirmed"
+    keep_new
+    mv -- "$C" "$D/confirmed" && flush "$D" || exit 3
+    disarm
+    exit 0;;
+  boot)
+    now=$(cat /proc/sys/kernel/random/boot_id)
+    for x in "$V" "$C" "$D/new"; do if [ -d "$x" ] && [ "$(told boot "$x")" = "$now" ]; then exit 0; fi; done
+    n=0; until revert; do
+      n=$((n + 1)); if [ $n -ge 3 ]; then systemctl --no-block start "$U.timer"; exit 1; fi
+      sleep 1
+    done;;
+  timer) revert;;
+  *) echo "usage: revert timer|boot|confirm ID" >&2; exit 2;;
+esac
