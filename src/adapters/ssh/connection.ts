@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { NodeSSH } from 'node-ssh';
 import type ssh2 from 'ssh2';
@@ -34,7 +35,7 @@ export interface SshConnection {
   readonly lost: AppError | null;
   /** Calls back once, when the connection is lost or ended; `why` gives the error. Returns how to stop listening. */
   onLost(listener: (why: () => AppError) => void): () => void;
-  /** Ends it; resolves when the socket is closed. */
+  /** Ends it; resolves when the host has been told, as far as that depends on us. */
   end(): Promise<void>;
 }
 
@@ -264,6 +265,13 @@ function establish(client: ssh2.Client, socket: Duplex, progress: Progress): Ssh
           clearTimeout(timer);
           resolve();
         });
+        // Once our goodbye is out, that of the host is nothing to stay for.
+        if (socket instanceof Socket)
+          socket.once('finish', () => {
+            timer.unref();
+            socket.unref();
+            resolve();
+          });
         client.end();
       }),
   };

@@ -1,0 +1,119 @@
+// A contestant in a process of its own: brings the work to all hosts with the product's parts, as an apply does: facts, plan, changes.
+//
+//   node ours.mjs JOB.json    prints {"changed":…,"failed":[…],"rssMiB":…}
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { knownHostsStore } from '../../src/adapters/known-hosts.ts';
+import { sshShared, sshTransport } from '../../src/adapters/transport-ssh.ts';
+import type { HostChange } from '../../src/core/plan/change.ts';
+import { diffFile } from '../../src/core/plan/diff-file.ts';
+import type { SshTarget } from '../../src/core/ssh/target.ts';
+import { applyHostChanges } from '../../src/engine/apply.ts';
+import { asRoot } from '../../src/engine/as-root.ts';
+import { hostOver } from '../../src/engine/host.ts';
+import { workFiles } from './work.ts';
+
+/** What the bench wants done. */
+export interface Job {
+  /** With `:port` where it is another. */
+  readonly addresses: readonly string[];
+  readonly port: number;
+  readonly user: string;
+  readonly identityFile: string;
+  readonly knownHostsFile: string;
+  readonly rootsDirectory: string;
+  /** Hosts at a time. */
+  readonly forks: number;
+  readonly connectTimeoutMs: number;
+  /** Address of a jump host that answers on the same port, or on `bastionPort`. */
+  readonly bastion?: { readonly address: string; readonly port: number };
+}
+
+export interface Outcome {
+  readonly changed: number;
+  readonly failed: readonly string[];
+  readonly rssMiB: number;
+  /** From the start of the process until the last host was done that could be. */
+  readonly doneMs: number;
+  readonly cpuMs: number;
+}
+
+const shared = sshShared();
+const hostKeys = knownHostsStore();
+const reporter = { report: () => undefined };
+
+async function bring(address: string, job: Job): Promise<boolean> {
+  const ssh = sshTransport(targetOf(address, job), { hostKeys, shared });
+  const host = hostOver(asRoot(ssh, { become: 'auto' }), {
+    rootDir: `${job.rootsDirectory}/${address}`,
+    nonce: () => randomBytes(12).toString('hex'),
+  });
+  try {
+    const files = workFiles(address);
+    const found = await host.ask(Object.fromEntries(files.map(({ path }) => [path, { kind: 'file', path } as const])));
+    const writes = files.flatMap((file) => diffFile(found[file.path] ?? null, { ...file, owner: 'root:root' }) ?? []);
+    if (writes.length === 0) return false;
+    const restart: HostChange = { kind: 'restart-unit', unit: 'kubelet', because: 'its files changed' };
+    await applyHostChanges(host, [...writes, restart], { reporter, phase: 'bench' });
+    return true;
+  } finally {
+    await host.close();
+  }
+}
+
+function targetOf(address: string, job: Job, hop: SshTarget | null = hopOf(job)): SshTarget {
+  const [hostName = '', port] = address.split(':');
+  return {
+    name: address,
+    hostName,
+    user: job.user,
+    port: port === undefined ? job.port : Number(port),
+    identityFiles: [job.identityFile],
+    identitiesOnly: true,
+    identityAgent: null,
+    proxyJump: hop === null ? [] : [hop],
+    userKnownHostsFiles: [job.knownHostsFile],
+    globalKnownHostsFiles: [],
+    strictHostKeyChecking: 'yes',
+    hostKeyAlias: null,
+    hashKnownHosts: false,
+    connectTimeoutMs: job.connectTimeoutMs,
+    addressFamily: 'inet',
+    bindAddress: null,
+    warnings: [],
+  };
+}
+
+function hopOf(job: Job): SshTarget | null {
+  return job.bastion === undefined ? null : targetOf(job.bastion.address, { ...job, port: job.bastion.port }, null);
+}
+
+async function main(): Promise<void> {
+  const job: Job = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8'));
+  const waiting = [...job.addresses];
+  const failed: string[] = [];
+  let changed = 0;
+  let doneMs = 0;
+  const work = async (): Promise<void> => {
+    for (let address = waiting.shift(); address !== undefined; address = waiting.shift()) {
+      try {
+        if (await bring(address, job)) changed++;
+        doneMs = Math.round(performance.now());
+      } catch (error) {
+        failed.push(error instanceof Error ? error.message : String(error));
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: job.forks }, work));
+  const { maxRSS, userCPUTime, systemCPUTime } = process.resourceUsage();
+  const outcome: Outcome = {
+    changed,
+    failed,
+    rssMiB: Math.round(maxRSS / 1024),
+    doneMs,
+    cpuMs: Math.round((userCPUTime + systemCPUTime) / 1000),
+  };
+  process.stdout.write(`${JSON.stringify(outcome)}\n`);
+}
+
+main();
