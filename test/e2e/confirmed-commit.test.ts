@@ -128,6 +128,18 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
     expect(again.code, again.stdout).toBe(0);
   });
 
+  it('is kept, or comes back, for a user with sudo as well', async () => {
+    const asAdmin = (argv: readonly string[]): readonly string[] => argv.map((word) => (word === 'node1' ? 'admin@node1' : word));
+    const good = await runCommand(asAdmin(argvOf('maxPods: 46\n')));
+    expect(good.code, good.stderr).toBe(0);
+    expect(
+      lab.run('node1', 'grep maxPods /var/lib/kubelet/config.yaml; ls -d /var/lib/kubeletadm /run/kubeletadm* 2>/dev/null || true'),
+    ).toBe('maxPods: 46\n');
+    const bad = await runCommand(asAdmin(argvOf('tlsCertFile: /nowhere.crt\ntlsPrivateKeyFile: /nowhere.key\n')));
+    expect(bad.code, bad.stderr).toBe(5);
+    expect(lab.run('node1', 'grep maxPods /var/lib/kubelet/config.yaml; curl -s http://127.0.0.1:10248/healthz')).toBe('maxPods: 46\nok');
+  });
+
   it('comes back when the kubelet dies of it', async () => {
     const { code, stderr } = await runCommand(argvOf('tlsCertFile: /nowhere.crt\ntlsPrivateKeyFile: /nowhere.key\n'));
     expect(code, stderr).toBe(5);
