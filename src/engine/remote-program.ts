@@ -1,4 +1,4 @@
-import { COMMIT_FUNCTIONS, unitsFunction } from '../core/commit/commit-program.ts';
+import { ARM_FUNCTIONS, COMMIT_FUNCTIONS, LOCK_FUNCTIONS, unitsFunction } from '../core/commit/commit-program.ts';
 import type { LockRequest, RevertRequest } from '../core/commit/requests.ts';
 import { revertUnits } from '../core/commit/revert-script.ts';
 import type { Question } from '../core/facts/question.ts';
@@ -48,17 +48,12 @@ export function renderOperations(operations: readonly Operation[], options: Prog
     const isLast = operations[index + 1]?.kind !== 'write-file';
     return `${isFirst ? `w_begin ${index}\n` : ''}${stageLines(operation)}${isLast ? '\nw_commit' : ''}`;
   });
-  const commits = operations.some(({ kind }) => COMMIT_KINDS.has(kind));
-  return renderProgram([...lines, 'exit 0'], commits ? OPERATION_FUNCTIONS + COMMIT_FUNCTIONS : OPERATION_FUNCTIONS, options);
+  const needs = (...kinds: readonly Operation['kind'][]): boolean => operations.some(({ kind }) => kinds.includes(kind));
+  const lock = needs('take-lock', 'release-lock') ? LOCK_FUNCTIONS : '';
+  const commit = needs('arm-revert', 'confirm-commit', 'revert-commit') ? COMMIT_FUNCTIONS : '';
+  const arm = needs('arm-revert') ? ARM_FUNCTIONS : '';
+  return renderProgram([...lines, 'exit 0'], OPERATION_FUNCTIONS + lock + commit + arm, options);
 }
-
-const COMMIT_KINDS: ReadonlySet<Operation['kind']> = new Set([
-  'take-lock',
-  'release-lock',
-  'arm-revert',
-  'confirm-commit',
-  'revert-commit',
-]);
 
 function renderProgram(lines: readonly string[], functions: string, { nonce, rootDir }: ProgramOptions): string {
   // The environment variable lets a host that is only a directory (an image being built, the lab) say where its root is.

@@ -7,31 +7,25 @@ export const REFUSED_EXIT = 75;
 export const LOCK_FILE = '/run/kubeletadm.lock';
 
 /**
- * Shell functions of a remote program that takes the lock of a host, arms a revert, confirms or reverts. They build on those every program starts with
- * (`at`, `below`, `flush`, `$R`).
- *
- * A lock is a file that is there whole or not at all: it is linked into its place. It ends with the boot it was taken in, and with its time, which is counted by
- * the uptime and so by no clock that is set.
- *
- * Arming makes first what cleans up at the next boot (script, units, the link of the boot unit), then the copies, and by one rename what counts as armed. Only
- * then the timer is started, and only when it runs the program goes on to what it may change. Each is on disk before the next begins. Where a change waits for its
- * confirmation already, this one becomes part of it: what is kept of a file stays what was kept first.
+ * Shell functions of a remote program that takes the lock of a host or gives it back. A lock is a file that is there whole or not at all: it is linked into its
+ * place. It ends with the boot it was taken in, and with its time, which is counted by the uptime and so by no clock that is set.
  */
-export const COMMIT_FUNCTIONS = `
-told() { sed -n "s/^$1 //p" "$2" 2>/dev/null; }
-boot_id() { cat /proc/sys/kernel/random/boot_id; }
+export const LOCK_FUNCTIONS = `
+k_id() { h=; if [ -f "$L" ]; then { read -r h && h=\${h#id }; } <"$L"; fi 2>/dev/null; }
 k_take() { (
-  L=$R${LOCK_FILE}; n=$L.$$; b=$(boot_id); read -r up _ </proc/uptime; up=\${up%%.*}
-  mkdir -p -- "\${L%/*}" && printf 'id %s\\nowner %s\\nprocess %s\\nmachine %s\\nboot %s\\nsince %s\\nends %s\\nseconds %s\\n' "$1" "$4" "$5" "$6" "$b" "$(date +%s)" $((up + $2)) "$2" >"$n" || exit 1
+  L=$R${LOCK_FILE}; n=$L.$$; read -r b </proc/sys/kernel/random/boot_id; read -r up _ </proc/uptime; up=\${up%%.*}
+  if [ ! -d "\${L%/*}" ]; then mkdir -p -- "\${L%/*}" || exit 1; fi
+  printf 'id %s\\nowner %s\\nprocess %s\\nmachine %s\\nboot %s\\nsince %s\\nends %s\\nseconds %s\\n' "$1" "$4" "$5" "$6" "$b" "$(date +%s)" $((up + $2)) "$2" >"$n" || exit 1
   i=0
   until ln -- "$n" "$L" 2>/dev/null; do
-    h=$(told id "$L")
+    k_id
     if [ "$h" = "$1" ]; then mv -f -- "$n" "$L"; exit; fi
     if [ -e "$L" ]; then
-      e=$(told ends "$L")
-      if [ "$3" != any ] && [ "$3" != "$h" ] && [ "$(told boot "$L")" = "$b" ] && [ "\${e:-0}" -ge "$up" ]; then cat -- "$L"; printf 'left %s\\n' $((e - up)); rm -f -- "$n"; exit ${REFUSED_EXIT}; fi
+      e=$(sed -n 's/^ends //p' "$L"); o=$(sed -n 's/^boot //p' "$L")
+      if [ "$3" != any ] && [ "$3" != "$h" ] && [ "$o" = "$b" ] && [ "\${e:-0}" -ge "$up" ]; then cat -- "$L"; printf 'left %s\\n' $((e - up)); rm -f -- "$n"; exit ${REFUSED_EXIT}; fi
       # Only one of those who find it stale may take it away, and only while it is that one.
-      if mkdir -- "$L.break" 2>/dev/null; then if [ "$(told id "$L")" = "$h" ]; then rm -f -- "$L"; fi; rmdir -- "$L.break"; else sleep 1; fi
+      g=$h
+      if mkdir -- "$L.break" 2>/dev/null; then k_id; if [ "$h" = "$g" ]; then rm -f -- "$L"; fi; rmdir -- "$L.break"; else sleep 1; fi
     fi
     i=$((i + 1))
     if [ $i = 10 ]; then rmdir -- "$L.break" 2>/dev/null; fi
@@ -39,13 +33,41 @@ k_take() { (
   done
   rm -f -- "$n"
 ); }
-k_release() { if [ "$(told id "$R${LOCK_FILE}")" = "$1" ]; then rm -f -- "$R${LOCK_FILE}"; fi; }
+k_release() { L=$R${LOCK_FILE}; k_id; if [ "$h" = "$1" ]; then rm -f -- "$L"; fi; }
+`.trimStart();
+
+/** Shell functions of a remote program that arms, confirms or reverts a change. */
+export const COMMIT_FUNCTIONS = `
+told() { sed -n "s/^$1 //p" "$2" 2>/dev/null; }
 g_tell() {
   for s in reverting commit reverted; do
     if [ -f "$D/$s/record" ]; then printf 'state %s\\n' "$s"; cat -- "$D/$s/record"; return; fi
   done
   echo 'state none'
 }
+g_confirm() {
+  D=$R${COMMIT_DIRECTORY}
+  if [ -f "$D/revert" ] && sh "$D/revert" confirm "$1"; then return 0; fi
+  g_tell; return ${REFUSED_EXIT}
+}
+g_revert() {
+  D=$R${COMMIT_DIRECTORY}; s=$D/commit; if [ -d "$D/reverting" ]; then s=$D/reverting; fi
+  if [ "$(told id "$s/record")" != "$1" ]; then g_tell; return ${REFUSED_EXIT}; fi
+  (umask 077; printf '%s\\n' "$2" >"$s/why") 2>/dev/null
+  systemctl start ${REVERT_UNIT}.service || return 1
+  if [ "$(told id "$D/reverted/record")" != "$1" ]; then g_tell; return ${REFUSED_EXIT}; fi
+}
+`.trimStart();
+
+/**
+ * Shell functions of a remote program that arms a revert, besides the former. They build on those every program starts with (`at`, `below`, `flush`, `$R`).
+ *
+ * Arming makes first what cleans up at the next boot (script, units, the link of the boot unit), then the copies, and by one rename what counts as armed. Only
+ * then the timer is started, and only when it runs the program goes on to what it may change. Each is on disk before the next begins. Where a change waits for its
+ * confirmation already, this one becomes part of it: what is kept of a file stays what was kept first.
+ */
+export const ARM_FUNCTIONS = `
+boot_id() { cat /proc/sys/kernel/random/boot_id; }
 g_unit() { cat >"$S/$1" && chmod 644 -- "$S/$1" && flush "$S/$1"; }
 g_install() {
   (umask 022; mkdir -p -- "$S" "\${D%/*}") && mkdir -p -- "$D" && chmod 700 -- "$D" && flush "\${D%/*}" && cat >"$D/revert.new" <<'EOF_REVERT' && flush "$D/revert.new" && mv -f -- "$D/revert.new" "$D/revert" && flush "$D" || return 1
@@ -111,18 +133,6 @@ g_arm() { (
   if [ -f "$D/revert" ]; then sh "$D/revert" timer >/dev/null 2>&1; else rmdir -- "$D"; fi
   exit 1
 ); }
-g_confirm() {
-  D=$R${COMMIT_DIRECTORY}
-  if [ -f "$D/revert" ] && sh "$D/revert" confirm "$1"; then return 0; fi
-  g_tell; return ${REFUSED_EXIT}
-}
-g_revert() {
-  D=$R${COMMIT_DIRECTORY}; s=$D/commit; if [ -d "$D/reverting" ]; then s=$D/reverting; fi
-  if [ "$(told id "$s/record")" != "$1" ]; then g_tell; return ${REFUSED_EXIT}; fi
-  (umask 077; printf '%s\\n' "$2" >"$s/why") 2>/dev/null
-  systemctl start ${REVERT_UNIT}.service || return 1
-  if [ "$(told id "$D/reverted/record")" != "$1" ]; then g_tell; return ${REFUSED_EXIT}; fi
-}
 `.trimStart();
 
 /** The function that writes the units, for these texts by file name; the one of the boot path first, and its link. */

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { COMMIT_FUNCTIONS } from '../../../src/core/commit/commit-program.ts';
+import { ARM_FUNCTIONS, COMMIT_FUNCTIONS, LOCK_FUNCTIONS } from '../../../src/core/commit/commit-program.ts';
 import { REVERT_SCRIPT, revertUnits } from '../../../src/core/commit/revert-script.ts';
 import type { Operation } from '../../../src/core/plan/operation.ts';
 import { renderOperations } from '../../../src/engine/remote-program.ts';
@@ -53,7 +53,11 @@ describe('what waits on a host for the confirmation of a change', () => {
   describe.each(SHELLS)('in $name', (shell) => {
     it.skipIf(requirement(`the revert script in ${shell.name}`, shell.missing))('has no errors of syntax', () => {
       const [program, ...first] = shell.options(scratch).shell;
-      for (const script of [REVERT_SCRIPT, COMMIT_FUNCTIONS, renderOperations([ARM], { nonce: 'n', rootDir: null })])
+      for (const script of [
+        REVERT_SCRIPT,
+        LOCK_FUNCTIONS + COMMIT_FUNCTIONS + ARM_FUNCTIONS,
+        renderOperations([ARM], { nonce: 'n', rootDir: null }),
+      ])
         execFileSync(program, [...first, '-n'], { input: script });
     });
   });
@@ -69,7 +73,7 @@ describe('what waits on a host for the confirmation of a change', () => {
           encoding: 'utf8',
         });
       expect(check(REVERT_SCRIPT, 'SC2015')).toBe('');
-      expect(check(COMMIT_FUNCTIONS, 'SC2015,SC2154,SC2034,SC2030,SC2031')).toBe('');
+      expect(check(LOCK_FUNCTIONS + COMMIT_FUNCTIONS + ARM_FUNCTIONS, 'SC2015,SC2154,SC2034,SC2030,SC2031')).toBe('');
     },
   );
 });

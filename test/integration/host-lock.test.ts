@@ -1,0 +1,100 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { LockRequest } from '../../src/core/commit/requests.ts';
+import { isAppError } from '../../src/core/errors.ts';
+import { HostLockedError } from '../../src/core/problems/commit.ts';
+import { hostOver } from '../../src/engine/host.ts';
+import type { Host } from '../../src/ports/host.ts';
+import { requirement } from '../support/requirement.ts';
+import { shellTransport } from '../support/shell-transport.ts';
+import { SHELLS } from '../support/shells.ts';
+
+describe.each(SHELLS)('the lock of a host, in $name', (shell) => {
+  describe.skipIf(requirement(`the lock of a host in ${shell.name}`, shell.missing))('here', () => {
+    let top = '';
+    let root = '';
+    let host: Host;
+    let nonces = 0;
+
+    beforeAll(() => {
+      top = mkdtempSync(join(tmpdir(), 'host-lock-'));
+    });
+    afterAll(() => rmSync(top, { recursive: true, force: true }));
+    beforeEach(() => {
+      root = mkdtempSync(join(top, 'root-'));
+      const options = shell.options(top);
+      const transport = shellTransport({ ...options, env: { ...options.env, KUBELETADM_ROOT: root } });
+      host = hostOver(transport, { nonce: () => `nonce${++nonces}` });
+    });
+
+    const file = (): string => join(root, 'run/kubeletadm.lock');
+    const take = (id: string, more: Partial<LockRequest> = {}): Promise<void> => {
+      const owner = { id, name: `${id}@desk`, processId: 7, machine: 'desk/1' };
+      return host.perform([
+        { kind: 'take-lock', lock: { owner, seconds: 100, breaks: { kind: 'none' }, ...more } },
+        { kind: 'write-file', path: `/did-${id}`, mode: 0o644, owner: 'root:root', content: 'x\n' },
+      ]);
+    };
+    const release = (id: string): Promise<void> => host.perform([{ kind: 'release-lock', id }]);
+    const edit = (from: RegExp, to: string): void => writeFileSync(file(), readFileSync(file(), 'utf8').replace(from, to));
+
+    it('keeps others out, says who holds it, and does nothing after it', async () => {
+      await take('a');
+      const error: unknown = await take('b').catch((refused: unknown) => refused);
+      if (!(error instanceof HostLockedError)) throw error;
+      expect(error.holder).toMatchObject({ id: 'a', name: 'a@desk', processId: 7, machine: 'desk/1' });
+      expect(error.holder.secondsLeft).toBeGreaterThan(90);
+      expect(Math.abs(error.holder.since - Date.now() / 1000)).toBeLessThan(30);
+      expect(readdirSync(root).sort()).toEqual(['did-a', 'run']);
+      expect(readdirSync(join(root, 'run'))).toEqual(['kubeletadm.lock']);
+    });
+
+    it('is taken anew by its owner, and given back by no one else', async () => {
+      await take('a');
+      await take('a', { seconds: 500 });
+      expect(readFileSync(file(), 'utf8')).toContain('seconds 500\n');
+      await release('b');
+      expect(existsSync(file())).toBe(true);
+      await release('a');
+      expect(readdirSync(join(root, 'run'))).toEqual([]);
+      await release('a');
+    });
+
+    it.each<[string, () => void, Partial<LockRequest>]>([
+      ['its time is over', () => edit(/^ends .*$/m, 'ends 1'), {}],
+      ['the host was restarted since', () => edit(/^boot .*$/m, 'boot another'), {}],
+      ['it holds nothing that can be read', () => writeFileSync(file(), ''), {}],
+      ['it is taken away from that one', () => undefined, { breaks: { kind: 'id', id: 'a' } }],
+      ['it is taken away from anybody', () => undefined, { breaks: { kind: 'any' } }],
+    ])('is taken when %s', async (_, change, more) => {
+      await take('a');
+      change();
+      await take('b', more);
+      expect(readFileSync(file(), 'utf8')).toMatch(/^id b\n/);
+      expect(readdirSync(join(root, 'run'))).toEqual(['kubeletadm.lock']);
+    });
+
+    it('is not taken away from another than was meant', async () => {
+      await take('c');
+      await expect(take('b', { breaks: { kind: 'id', id: 'a' } })).rejects.toMatchObject({ code: 'HOST_LOCKED' });
+    });
+
+    it.each(['free', 'stale'])('is taken by one alone of many who come at once, when it is %s', { timeout: 60_000 }, async (state) => {
+      if (state === 'stale') {
+        await take('old');
+        edit(/^ends .*$/m, 'ends 1');
+      }
+      const ids = Array.from({ length: 12 }, (_, i) => `run${i}`);
+      const results = await Promise.allSettled(ids.map((id) => take(id)));
+      const won = ids.filter((_, i) => results[i]?.status === 'fulfilled');
+      const others = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
+      expect(won).toHaveLength(1);
+      expect(others.filter((reason) => !isAppError(reason, 'HOST_LOCKED'))).toEqual([]);
+      expect(readFileSync(file(), 'utf8')).toMatch(new RegExp(`^id ${won[0]}\\n`));
+      expect(readdirSync(join(root, 'run'))).toEqual(['kubeletadm.lock']);
+      expect(readdirSync(root).filter((name) => name.startsWith('did-run'))).toEqual([`did-${won[0]}`]);
+    });
+  });
+});
