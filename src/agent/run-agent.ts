@@ -134,11 +134,11 @@ export async function runAgent(options: AgentOptions): Promise<void> {
           .catch((error: unknown) => report('warning', 'AGENT_COLLECT', messageOf(error)));
         return;
       case 'switch':
-        return switchTo(effect.to);
+        return switchTo(effect);
     }
   };
 
-  const switchTo = async (to: string | null): Promise<void> => {
+  const switchTo = async ({ id, to }: Extract<AgentEffect, { readonly kind: 'switch' }>): Promise<void> => {
     try {
       const before = await look().catch(() => null);
       switchedAt = now();
@@ -150,11 +150,11 @@ export async function runAgent(options: AgentOptions): Promise<void> {
           'KUBELET_RESTARTED',
           `the kubelet was restarted with ${to === null ? 'the local configuration' : `payload ${to.slice(0, 12)}`}`,
         );
-      await dispatch({ kind: 'switched', to, before, restarts });
+      await dispatch({ kind: 'switched', id, before, restarts });
     } catch (error) {
       if (signal.aborted) throw error;
       report('warning', 'KUBELET_NOT_SWITCHED', messageOf(error));
-      await dispatch({ kind: 'switch-failed', to, why: messageOf(error), damaged: error instanceof CheckpointDamagedError });
+      await dispatch({ kind: 'switch-failed', id, why: messageOf(error), damaged: error instanceof CheckpointDamagedError });
     }
   };
 

@@ -25,9 +25,9 @@ export type AgentEvent =
   /** What the node is assigned can't be had now. */
   | { readonly kind: 'unavailable'; readonly trouble: SyncTrouble }
   /** The kubelet was given a configuration. */
-  | { readonly kind: 'switched'; readonly to: string | null; readonly before: Observation | null; readonly restarts: number | null }
+  | { readonly kind: 'switched'; readonly id: number; readonly before: Observation | null; readonly restarts: number | null }
   /** It was not; `damaged`: because the checkpoint can't be used. */
-  | { readonly kind: 'switch-failed'; readonly to: string | null; readonly why: string; readonly damaged: boolean }
+  | { readonly kind: 'switch-failed'; readonly id: number; readonly why: string; readonly damaged: boolean }
   | { readonly kind: 'observed'; readonly seen: Observation }
   /** Time has passed. */
   | { readonly kind: 'tick' };
@@ -35,7 +35,7 @@ export type AgentEvent =
 /** What an agent does. Each may be done twice: the agent may have died between doing it and writing down that it was done. */
 export type AgentEffect =
   /** Let the kubelet run this; nothing is restarted when it does already. Answered by `switched` or `switch-failed`. */
-  | { readonly kind: 'switch'; readonly to: string | null; readonly because: string }
+  | { readonly kind: 'switch'; readonly id: number; readonly to: string | null; readonly because: string }
   /** Tell the cluster. */
   | { readonly kind: 'announce'; readonly type: 'Normal' | 'Warning'; readonly reason: AnnounceReason; readonly message: string }
   /** Remove the checkpoints nobody needs. */
@@ -185,7 +185,7 @@ function unavailable(state: AgentState, trouble: SyncTrouble): Step {
 
 function switched(state: AgentState, event: Extract<AgentEvent, { readonly kind: 'switched' }>, now: number): Step {
   // It is about another switch: the one that is wanted now will be answered too.
-  if (state.switching === null || state.switching.to !== event.to) return { state, effects: [] };
+  if (state.switching === null || state.switching.id !== event.id) return { state, effects: [] };
   const { before, restarts } = event;
   const troubles = before === null ? null : { ready: before.ready?.is !== false, pressures: before.pressures };
   return {
@@ -196,12 +196,12 @@ function switched(state: AgentState, event: Extract<AgentEvent, { readonly kind:
 
 function switchFailed(
   state: AgentState,
-  { to, why, damaged }: Extract<AgentEvent, { readonly kind: 'switch-failed' }>,
+  { id, why, damaged }: Extract<AgentEvent, { readonly kind: 'switch-failed' }>,
   now: number,
   timing: Timing,
 ): Step {
   const { switching } = state;
-  if (switching === null || switching.to !== to) return { state, effects: [] };
+  if (switching === null || switching.id !== id) return { state, effects: [] };
   const wanted = wantedPayload(state);
   if (damaged && wanted !== null && state.phase !== 'local')
     return fallBack(state, wanted, { code: 'LOAD_FAILED', cause: `its checkpoint on the node can't be used: ${why}` }, now, {
@@ -209,7 +209,7 @@ function switchFailed(
     });
   const failures = switching.failures + 1;
   const againAt = now + Math.min(timing.switchAgainMs * 2 ** Math.min(failures - 1, 20), timing.switchAgainMaxMs);
-  return { state: { ...state, switching: { to, trouble: why, failures, againAt } }, effects: [] };
+  return { state: { ...state, switching: { ...switching, trouble: why, failures, againAt } }, effects: [] };
 }
 
 function switchAgain(state: AgentState, now: number): Step {
@@ -218,8 +218,9 @@ function switchAgain(state: AgentState, now: number): Step {
   // A clock that was put back would have it wait for ever.
   const isDue = switching.againAt <= now || switching.againAt > now + DEFAULT_TIMING.switchAgainMaxMs * 2;
   if (!isDue) return { state, effects: [] };
-  const again: AgentState = { ...state, switching: { ...switching, againAt: null } };
-  return { state: again, effects: [{ kind: 'switch', to: switching.to, because: 'the last try failed' }] };
+  const id = state.switches + 1;
+  const again: AgentState = { ...state, switches: id, switching: { ...switching, id, againAt: null } };
+  return { state: again, effects: [{ kind: 'switch', id, to: switching.to, because: 'the last try failed' }] };
 }
 
 function observed(state: AgentState, seen: Observation, now: number, timing: Timing): Step {
@@ -278,7 +279,9 @@ function renamed(state: AgentState): AgentState {
 
 function switchTo(state: AgentState, because: string): Step {
   const to = wantedPayload(state)?.hash ?? null;
-  return { state: { ...state, switching: { to, trouble: null, failures: 0, againAt: null } }, effects: [{ kind: 'switch', to, because }] };
+  const id = state.switches + 1;
+  const switching = { id, to, trouble: null, failures: 0, againAt: null };
+  return { state: { ...state, switches: id, switching }, effects: [{ kind: 'switch', id, to, because }] };
 }
 
 /** Tells of a change that somebody asked for. */
@@ -292,8 +295,8 @@ function told(step: Step, type: 'Normal' | 'Warning', reason: AnnounceReason, me
 }
 
 /** What is there in every phase. */
-function always({ active, lastKnownGood, rejected, sync, switching, watch, retried, kubelet, since }: AgentState) {
-  return { active, lastKnownGood, rejected, sync, switching, watch, retried, kubelet, since };
+function always({ active, lastKnownGood, rejected, sync, switching, switches, watch, retried, kubelet, since }: AgentState) {
+  return { active, lastKnownGood, rejected, sync, switching, switches, watch, retried, kubelet, since };
 }
 
 /**

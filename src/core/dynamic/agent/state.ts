@@ -34,6 +34,8 @@ export interface SyncTrouble {
 
 /** The kubelet is to be given another configuration, and nobody has said yet that it has it. */
 export interface Switching {
+  /** Tells its answer from that to an earlier switch to the same. */
+  readonly id: number;
   /** Null: the local configuration. */
   readonly to: string | null;
   /** Why the last try failed. */
@@ -53,6 +55,8 @@ interface Always {
   readonly rejected: readonly Rejection[];
   readonly sync: SyncTrouble | null;
   readonly switching: Switching | null;
+  /** How many switches were asked for. */
+  readonly switches: number;
   /** Of the kubelet that runs now. Starts anew with each switch, and with each start of the agent. */
   readonly watch: Watch;
   /** The word by which somebody last asked to try a rejected payload once more. */
@@ -100,6 +104,7 @@ export function newAgentState(now: number): AgentState {
     rejected: [],
     sync: null,
     switching: null,
+    switches: 0,
     watch: NEW_WATCH,
     retried: null,
     kubelet: null,

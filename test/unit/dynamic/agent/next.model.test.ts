@@ -17,7 +17,7 @@ interface World {
   nowMs: number;
   pointer: string | null;
   /** Switches that were asked for and not answered yet, oldest first. */
-  asked: (string | null)[];
+  asked: { readonly id: number; readonly to: string | null }[];
   /** What failed while it ran, and was not lifted since. */
   failed: Set<string>;
   /** How long what runs was seen healthy in a row, since the switch. */
@@ -51,7 +51,7 @@ function send(world: World, event: AgentEvent): void {
   world.onDisk = parseStateFile(formatStateFile({ generation: 1, state }))?.state as AgentState;
   expect(world.onDisk).toBeDefined();
   for (const { hash } of state.rejected) world.failed.add(hash);
-  for (const effect of effects) if (effect.kind === 'switch') world.asked.push(effect.to);
+  for (const effect of effects) if (effect.kind === 'switch') world.asked.push(effect);
   check(world, before);
 }
 
@@ -74,7 +74,7 @@ function check(world: World, before: AgentState): void {
     expect(state.active?.hash ?? null).toBe(world.pointer);
   } else {
     expect(state.switching.to).toBe(wanted);
-    expect(state.switching.againAt !== null || world.asked.includes(wanted)).toBe(true);
+    expect(state.switching.againAt !== null || world.asked.at(-1)?.to === wanted).toBe(true);
   }
   // Something is always due while anything but the local configuration runs.
   if (state.switching === null) expect(dueAt(state, TIMING) === null).toBe(wanted === null);
@@ -95,14 +95,15 @@ function look(world: World, seen: Observation): void {
 }
 
 function answer(world: World, how: 'done' | 'full' | 'damaged'): void {
-  const to = world.asked.shift();
-  if (to === undefined) return;
+  const asked = world.asked.shift();
+  if (asked === undefined) return;
+  const { id, to } = asked;
   if (how === 'done') {
     world.pointer = to;
     world.healthyMs = 0;
     world.lastLookAt = world.nowMs;
-    send(world, { kind: 'switched', to, before: null, restarts: 0 });
-  } else send(world, { kind: 'switch-failed', to, why: how, damaged: how === 'damaged' && to !== null });
+    send(world, { kind: 'switched', id, before: null, restarts: 0 });
+  } else send(world, { kind: 'switch-failed', id, why: how, damaged: how === 'damaged' && to !== null });
 }
 
 const KINDS_OF_BAD: readonly Partial<Observation>[] = [
@@ -210,9 +211,9 @@ describe('the state machine, whatever happens', () => {
         failAll(world);
         expect(world.pointer).toBeNull();
       }),
-      { numRuns: 1500 },
+      { numRuns: 500 },
     );
-  });
+  }, 60_000);
 
   it('is local again when the assignment is taken away', () => {
     fc.assert(
@@ -231,7 +232,7 @@ describe('the state machine, whatever happens', () => {
         expect(world.pointer).toBeNull();
         expect(statusOf(world.state)).toEqual({ assigned: null, active: null, lastKnownGood: null, error: null });
       }),
-      { numRuns: 500 },
+      { numRuns: 250 },
     );
   });
 });

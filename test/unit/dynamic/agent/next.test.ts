@@ -70,8 +70,8 @@ describe('a trial', () => {
     const agent = testAgent();
     agent.send({ kind: 'assigned', candidate: candidate('A@1', 'a'), refusal: null, retry: null });
     const wasWrong = healthy(null, { ready: { is: false, why: 'no CNI' }, pressures: ['DiskPressure'] });
-    agent.state = { ...agent.state, switching: { to: 'a', trouble: null, failures: 0, againAt: null } };
-    agent.send({ kind: 'switched', to: 'a', before: wasWrong, restarts: 0 });
+    agent.state = { ...agent.state, switching: { id: 99, to: 'a', trouble: null, failures: 0, againAt: null } };
+    agent.send({ kind: 'switched', id: 99, before: wasWrong, restarts: 0 });
     agent.run(120, (hash) => healthy(hash, { ready: { is: false, why: 'no CNI' }, pressures: ['DiskPressure'] }));
     expect(agent.state.phase).toBe('trial');
   });
@@ -144,20 +144,20 @@ describe('a switch that fails', () => {
   it('is tried again, later each time, and told', () => {
     const agent = testAgent();
     agent.state = { ...agent.state };
-    const failing = { kind: 'switch-failed', to: 'a', why: 'no space left on device', damaged: false } as const;
+    const failing = { kind: 'switch-failed', id: 99, why: 'no space left on device', damaged: false } as const;
     const start = { kind: 'assigned', candidate: candidate('A@1', 'a'), refusal: null, retry: null } as const;
     agent.assign('B@1', 'b');
     const waits: number[] = [];
     // Done by hand: this disk is full.
     const step = agent.send(start);
     expect(step.effects[0]).toMatchObject({ kind: 'switch', to: 'a' });
-    agent.state = step.state;
+    agent.state = { ...step.state, switching: { id: 99, to: 'a', trouble: null, failures: 0, againAt: null } };
     for (let i = 0; i < 8; i++) {
       agent.send(failing);
       const due = dueAt(agent.state);
       expect(due?.kind).toBe('switch');
       waits.push((due?.at ?? 0) - agent.nowMs);
-      agent.state = { ...agent.state, switching: { to: 'a', trouble: 'x', failures: i + 1, againAt: null } };
+      agent.state = { ...agent.state, switching: { id: 99, to: 'a', trouble: 'x', failures: i + 1, againAt: null } };
     }
     expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
     expect(conditionOf(agent.state)).toMatchObject({ status: 'False', reason: 'Unavailable' });

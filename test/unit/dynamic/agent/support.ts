@@ -82,7 +82,7 @@ export function testAgent(timing: Timing = DEFAULT_TIMING): TestAgent {
         if (effect.kind !== 'switch') continue;
         if (effect.to !== agent.pointer) agent.restarts++;
         agent.pointer = effect.to;
-        agent.send({ kind: 'switched', to: effect.to, before: healthy(agent.pointer), restarts: 0 });
+        agent.send({ kind: 'switched', id: effect.id, before: healthy(agent.pointer), restarts: 0 });
       }
       return step;
     },
