@@ -1,3 +1,5 @@
+import { type CommitRecord, commitRecord } from '../core/commit/record.ts';
+import { COMMIT_DIRECTORY } from '../core/commit/revert-script.ts';
 import { combineFacts, defineFact } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
 import { initSystem } from '../core/facts/init-system.ts';
@@ -22,6 +24,8 @@ interface CleanupFacts {
   readonly directories: ReadonlyMap<string, readonly string[] | null>;
   readonly mountsBelowKubelet: boolean;
   readonly pods: readonly string[];
+  /** A change that was not confirmed, or was taken back. */
+  readonly commit: CommitRecord | null;
 }
 
 const KUBELET_DIR = '/var/lib/kubelet';
@@ -49,6 +53,7 @@ export const cleanupNode = definePhase<CleanupNodeInput, CleanupFacts>({
       files: fileFacts(KUBECONFIGS),
       directories: directoryLists([MANIFESTS, KUBELET_DIR, input.certificatesDir, TMP]),
       mounts: fileFacts(['/proc/self/mounts']),
+      commit: commitRecord,
       pods: defineFact(
         {
           list: {
@@ -71,6 +76,7 @@ function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
   const isFull = (path: string): boolean => (facts.directories.get(path) ?? []).length > 0;
   const emptied = [MANIFESTS, KUBELET_DIR, input.certificatesDir, ...(input.cleanupTmpDir ? [TMP] : [])].filter(isFull);
   const changes: readonly HostChange[] = [
+    ...forgetCommit(facts.commit),
     ...(facts.unit !== null && facts.unit.activeState !== 'inactive' && facts.unit.loadState !== 'not-found'
       ? [{ kind: 'stop-unit', unit: 'kubelet', because } as const]
       : []),
@@ -89,6 +95,13 @@ function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
     }),
   ];
   return changes.length === 0 ? { changes, noop: 'nothing of init or join is on the host' } : { changes };
+}
+
+/** A change that waits for its confirmation would put back, after its time, what is taken off now. */
+function forgetCommit(commit: CommitRecord | null): readonly HostChange[] {
+  if (commit?.state === 'armed')
+    return [{ kind: 'confirm-commit', id: commit.id, because: 'the host would put back what an unconfirmed change replaced' }];
+  return commit?.state === 'reverted' ? [{ kind: 'empty-directory', path: COMMIT_DIRECTORY, because: 'reset' }] : [];
 }
 
 function umountOptions(flags: readonly string[]): readonly string[] {

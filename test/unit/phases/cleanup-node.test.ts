@@ -1,0 +1,34 @@
+import { describe, expect, it } from 'vitest';
+import { planPhases } from '../../../src/engine/run-workflow.ts';
+import { cleanupNode } from '../../../src/phases/cleanup-node.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
+import { fakeHost } from '../../support/fake-host.ts';
+import { fakeUnit } from '../../support/fake-units.ts';
+import { recordingReporter } from '../../support/recording-reporter.ts';
+
+const INPUT = { certificatesDir: '/etc/kubernetes/pki', criSocket: 'unix:///x', cleanupTmpDir: false, unmountFlags: [] };
+const RECORD = 'id 0a\nowner alice@laptop\narmed 1893456000\ntimeout 300\nboot b\n';
+
+async function plan(files: Readonly<Record<string, string>>) {
+  const host = fakeHost({ files, units: { kubelet: fakeUnit({ activeState: 'active' }) }, commands: { sh: { exitCode: 1 } } });
+  const context = { host, cluster: null, clock: fakeClock(), reporter: recordingReporter() };
+  const [only] = await planPhases([cleanupNode], context, INPUT);
+  return only?.plan.changes.map(
+    (change) => `${change.kind} ${'path' in change ? change.path : 'unit' in change ? change.unit : 'id' in change ? change.id : ''}`,
+  );
+}
+
+describe('cleanup-node', () => {
+  it('first calls off what would put back later what it takes off', async () => {
+    expect(await plan({ '/var/lib/kubeletadm/commit/record': RECORD })).toEqual(['confirm-commit 0a', 'stop-unit kubelet']);
+  });
+
+  it('takes off what tells of a change that went back', async () => {
+    const files = { '/var/lib/kubeletadm/reverted/record': `${RECORD}why x\nat 1893456060\n` };
+    expect(await plan(files)).toEqual(['empty-directory /var/lib/kubeletadm', 'stop-unit kubelet']);
+  });
+
+  it('stops the kubelet where there is nothing else', async () => {
+    expect(await plan({})).toEqual(['stop-unit kubelet']);
+  });
+});
