@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import process from 'node:process';
 import type { ThisProcess } from '../ports/services.ts';
@@ -8,7 +8,7 @@ export function thisProcess(): ThisProcess {
   return {
     name: `${userName()}@${hostname()}`,
     id: process.pid,
-    machine: `${hostname()}/${bootId()}`,
+    machine: [hostname(), bootId(), processSpace()].join('/'),
     isRunning,
   };
 }
@@ -26,6 +26,15 @@ function userName(): string {
 function bootId(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  } catch {
+    return '';
+  }
+}
+
+/** Containers of one machine count their processes each for itself. */
+function processSpace(): string {
+  try {
+    return readlinkSync('/proc/self/ns/pid').replace(/\D/g, '');
   } catch {
     return '';
   }
