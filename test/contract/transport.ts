@@ -185,7 +185,7 @@ export function transportContract(name: string, start: () => Promise<TransportWo
 
     it('kills a command that does not heed the time-out', async () => {
       const path = join(directory, 'stubborn');
-      const running = transport.run(sh('trap "" TERM; echo $$ >"$1"; while :; do sleep 0.1; done', path), { timeoutMs: 500 });
+      const running = transport.run(sh('trap "" TERM; echo $$ >"$1"; while :; do sleep 0.1; done', path), { timeoutMs: 2_000 });
       await expect(running).rejects.toSatisfy((error) => isAppError(error, 'HOST_TIMEOUT'));
       await untilTrue(() => !isRunning(Number(readFileSync(path, 'utf8'))));
     });
