@@ -24,6 +24,7 @@ interface ChannelInternals {
   readonly outgoing: { readonly id: number; readonly state: string };
   readonly _callbacks: ((failed: boolean | Error) => void)[];
   subtype: string | undefined;
+  destroy: () => ssh2.ClientChannel;
 }
 
 interface OnOpen {
@@ -94,6 +95,12 @@ export function startCommand(client: ssh2.Client, channel: ssh2.ClientChannel, c
     internals._callbacks.push((failed) => resolve(failed === false ? null : failed === true ? new Error('Unable to exec') : failed));
     internals.subtype = 'exec';
     channel.allowHalfOpen = true;
+    // The client's own ends it once more, which makes Node write an error that nobody reads.
+    internals.destroy = () => {
+      if (!channel.writableEnded) channel.end();
+      channel.close();
+      return channel;
+    };
     protocol.exec(internals.outgoing.id, command, true);
     channel.end(stdin);
   });

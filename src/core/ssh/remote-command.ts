@@ -105,5 +105,5 @@ function quoteWord(word: string): string {
  * behind a backslash, which means the same everywhere.
  */
 function quoteForAnyShell(line: string): string {
-  return `'${line.replace(/['\\!]/g, (character) => `'\\${character}'`)}'`;
+  return `'${line.replace(/['\\!]/g, "'\\$&'")}'`;
 }
