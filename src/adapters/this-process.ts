@@ -40,12 +40,22 @@ function processSpace(): string {
   }
 }
 
-/** A process of somebody else runs, too. */
+/** A process of somebody else runs, too. One that has ended and that nobody has asked about yet does not: in a container it may stay so for ever. */
 function isRunning(id: number): boolean {
   try {
     process.kill(id, 0);
-    return true;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
+  return !['Z', 'X'].includes(stateOf(id));
+}
+
+/** The letter of ps; empty where there is no proc(5). */
+function stateOf(id: number): string {
+  try {
+    // The name before it may hold anything, brackets too.
+    return /\) (\S) [^)]*$/.exec(readFileSync(`/proc/${id}/stat`, 'latin1'))?.[1] ?? '';
+  } catch {
+    return '';
   }
 }

@@ -10,6 +10,7 @@ import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-host
 import { registerNodes } from '../support/registered-nodes.ts';
 import { requirement } from '../support/requirement.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
+import { untilTrue } from '../support/until-true.ts';
 
 const TOKEN = 'abcdef.0123456789abcdef';
 const KUBELET_FILES = '/var/lib/kubelet/config.yaml /var/lib/kubelet/instance-config.yaml /var/lib/kubelet/kubeadm-flags.env';
@@ -76,6 +77,8 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
       ...ssh('node2'),
       ...more,
     ]);
+  /** A name that is taken by a Ready Node is refused. */
+  const nodeIsGone = (name: string): Promise<void> => untilTrue(() => api.get('v1', 'Node', name) === null);
   const sums = (host: string): string => lab.run(host, `sha256sum ${KUBELET_FILES}`);
 
   it('init leaves the files of kubeadm and a healthy kubelet', async () => {
@@ -273,6 +276,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     const reset = await runCommand(['reset', '--force', ...ssh('node2')]);
     expect(reset.code, reset.stderr).toBe(0);
     expect(lab.run('node2', 'find /var/lib/kubelet /etc/kubernetes -type f; systemctl is-active kubelet || true')).toBe('inactive\n');
+    await nodeIsGone('node2');
     const again = await join2();
     expect(again.code, again.stderr).toBe(0);
     expect(lab.run('node2', 'curl -s http://127.0.0.1:10248/healthz')).toBe('ok');
@@ -280,6 +284,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
 
   it('never says the token', async () => {
     lab.reset('node2');
+    await nodeIsGone('node2');
     const outputs = await Promise.all([
       join2('--dry-run'),
       join2('--dry-run', '-o', 'json', '--show-origin'),

@@ -1,7 +1,8 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { hostname } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { thisProcess } from '../../../src/adapters/this-process.ts';
+import { untilTrue } from '../../support/until-true.ts';
 
 describe('thisProcess', () => {
   it('tells machines apart, and processes that run from those that ended', () => {
@@ -11,5 +12,13 @@ describe('thisProcess', () => {
     expect(self.isRunning(process.pid)).toBe(true);
     const { pid } = spawnSync(process.execPath, ['-e', '0']);
     expect(self.isRunning(pid)).toBe(false);
+  });
+
+  it.skipIf(process.platform !== 'linux')('one that has ended and that nobody asks about does not run', async () => {
+    const parent = spawn('/bin/sh', ['-c', 'sleep 0 & echo $!; exec sleep 60']);
+    const pid = await new Promise<number>((resolve) => parent.stdout.once('data', (chunk) => resolve(Number(chunk))));
+    await untilTrue(() => !thisProcess().isRunning(pid));
+    expect(() => process.kill(pid, 0)).not.toThrow();
+    parent.kill('SIGKILL');
   });
 });
