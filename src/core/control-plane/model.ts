@@ -1,0 +1,56 @@
+import type { DefaultedCluster } from '../config/defaults.ts';
+import type { ApiEndpoint, PullPolicy, Taint } from '../config/model.ts';
+import type { SourceDocument } from '../config/source.ts';
+import type { PlannedPatch } from '../kubelet/patch-files.ts';
+import { CA_MOUNT_DIRS, type HostCaDirectory } from './paths.ts';
+
+/**
+ * One control-plane node, with everything decided: what its certificates, kubeconfigs and static pods are made of. All of it is data; what is made of it is
+ * pure. `settleControlPlane` of workflows makes it from the configuration and the facts of the host.
+ */
+export interface ControlPlaneNode {
+  /** For all control planes alike. `kubernetesVersion` is a release (`v1.36.2`), never a label. */
+  readonly cluster: DefaultedCluster;
+  /** `nodeRegistration.name`: of the Node, of the etcd member, in the certificates. */
+  readonly nodeName: string;
+  /** Where this node's API server listens; `advertiseAddress` is an address of the host. */
+  readonly localAPIEndpoint: Required<ApiEndpoint>;
+  /** `[]`: none. */
+  readonly taints: readonly Taint[];
+  readonly imagePullPolicy: PullPolicy;
+  /** Of all targets, in the order in which they are applied; each file takes those that are for it. */
+  readonly patches: readonly PlannedPatch[];
+  /** Those of `CA_MOUNT_DIRS` that are on the host. */
+  readonly caDirectories: readonly HostCaDirectory[];
+  /** All members of the etcd cluster this node's member joins, itself among them; null: it is the first. Only with local etcd. */
+  readonly etcdMembers: readonly EtcdMember[] | null;
+  /** The KubeProxyConfiguration the user wrote; null: kubeadm's defaults. */
+  readonly kubeProxy: SourceDocument | null;
+}
+
+/** A member as `--initial-cluster` has it. */
+export interface EtcdMember {
+  readonly name: string;
+  /** `https://ADDRESS:2380` */
+  readonly peerURL: string;
+}
+
+/** Whether etcd runs on the control planes. */
+export function hasLocalEtcd({ etcd }: DefaultedCluster): boolean {
+  return etcd.external === undefined;
+}
+
+/** Where all nodes reach the API server: the endpoint of the cluster, else the one of this node. `https://HOST:PORT`. */
+export function controlPlaneServer({ cluster, localAPIEndpoint }: Pick<ControlPlaneNode, 'cluster' | 'localAPIEndpoint'>): string {
+  return cluster.controlPlaneEndpoint === undefined ? localServer(localAPIEndpoint) : `https://${cluster.controlPlaneEndpoint}`;
+}
+
+/** Where this node's own API server is reached. `https://ADDRESS:PORT`. */
+export function localServer({ advertiseAddress, bindPort }: Required<ApiEndpoint>): string {
+  return `https://${advertiseAddress.includes(':') ? `[${advertiseAddress}]` : advertiseAddress}:${bindPort}`;
+}
+
+/** Which directories with authorities the pods of a host need, of those that are there. */
+export function caDirectoriesIn(exists: (path: string) => boolean): readonly HostCaDirectory[] {
+  return CA_MOUNT_DIRS.filter(exists);
+}

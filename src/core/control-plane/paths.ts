@@ -1,0 +1,27 @@
+/** Where kubeadm 1.36 puts the files of a control plane. Certificates are below `certificatesDir`, which is configured. */
+
+export const KUBERNETES_DIR = '/etc/kubernetes';
+export const MANIFESTS_DIR = '/etc/kubernetes/manifests';
+export const ADMIN_CONF = '/etc/kubernetes/admin.conf';
+export const SUPER_ADMIN_CONF = '/etc/kubernetes/super-admin.conf';
+export const KUBELET_CONF = '/etc/kubernetes/kubelet.conf';
+export const CONTROLLER_MANAGER_CONF = '/etc/kubernetes/controller-manager.conf';
+export const SCHEDULER_CONF = '/etc/kubernetes/scheduler.conf';
+
+/** Directories of a host's authorities, besides /etc/ssl/certs, that the pods of the API server and the controller manager see where they exist. */
+export const CA_MOUNT_DIRS = [
+  '/etc/pki/ca-trust',
+  '/etc/pki/tls/certs',
+  '/etc/ca-certificates',
+  '/usr/share/ca-certificates',
+  '/usr/local/share/ca-certificates',
+] as const;
+export type HostCaDirectory = (typeof CA_MOUNT_DIRS)[number];
+
+/** The static pods, by the names of their files. */
+export type StaticPodName = 'etcd' | 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler';
+
+/** The manifest of a static pod. */
+export function manifestPath(name: StaticPodName): string {
+  return `${MANIFESTS_DIR}/${name}.yaml`;
+}
