@@ -1,5 +1,5 @@
 import type { DefaultedCluster } from '../config/defaults.ts';
-import type { ApiEndpoint, PullPolicy, Taint } from '../config/model.ts';
+import type { ApiEndpoint, PullPolicy, Taint, Timeouts } from '../config/model.ts';
 import type { SourceDocument } from '../config/source.ts';
 import type { PlannedPatch } from '../kubelet/patch-files.ts';
 import { CA_MOUNT_DIRS, type HostCaDirectory } from './paths.ts';
@@ -17,7 +17,10 @@ export interface ControlPlaneNode {
   readonly localAPIEndpoint: Required<ApiEndpoint>;
   /** `[]`: none. */
   readonly taints: readonly Taint[];
+  /** Of the pull before anything is started; static pods have their own. */
   readonly imagePullPolicy: PullPolicy;
+  /** `controlPlaneComponentHealthCheck` is how long startup probes go on. */
+  readonly timeouts: Required<Timeouts>;
   /** Of all targets, in the order in which they are applied; each file takes those that are for it. */
   readonly patches: readonly PlannedPatch[];
   /** Those of `CA_MOUNT_DIRS` that are on the host. */
