@@ -1,5 +1,5 @@
 import type { DefaultedCluster } from '../config/defaults.ts';
-import type { ApiEndpoint, PullPolicy, Taint, Timeouts } from '../config/model.ts';
+import type { ApiEndpoint, EnvVar, PullPolicy, Taint, Timeouts } from '../config/model.ts';
 import type { SourceDocument } from '../config/source.ts';
 import type { PlannedPatch } from '../kubelet/patch-files.ts';
 import { CA_MOUNT_DIRS, type HostCaDirectory } from './paths.ts';
@@ -27,6 +27,10 @@ export interface ControlPlaneNode {
   readonly caDirectories: readonly HostCaDirectory[];
   /** All members of the etcd cluster this node's member joins, itself among them; null: it is the first. Only with local etcd. */
   readonly etcdMembers: readonly EtcdMember[] | null;
+  /** The key of the cluster's CA is not on this host (external CA mode): the controller manager signs nothing. */
+  readonly externalCA: boolean;
+  /** Variables of the environment whose names end in `_proxy`: the components and kube-proxy get them. */
+  readonly proxyEnvironment: readonly EnvVar[];
   /** The KubeProxyConfiguration the user wrote; null: kubeadm's defaults. */
   readonly kubeProxy: SourceDocument | null;
 }
