@@ -50,11 +50,21 @@ function validateCommand(fleet: Command, on: On): void {
 /** What a run left that was killed, or lost its host, before it came to confirm a change. */
 function settleCommands(fleet: Command, on: On): void {
   const options = (command: Command): Command =>
-    addSshOptions(addFleetFileOption(command.argument('<host...>', 'hosts of the fleet file, or [user@]address[:port]')));
+    addSshOptions(
+      addFleetSelectionOptions(addFleetFileOption(command.argument('[host...]', 'hosts of the fleet file, or [user@]address[:port]'))),
+    );
   const confirm = options(fleet.command('confirm').description('Keep a change that was not confirmed yet, before the host takes it back'));
   on(confirm, async (): Promise<Run> => (await import('./fleet-commit.ts')).runFleetConfirm);
   const revert = options(fleet.command('revert').description('Take back a change that was not confirmed yet, at once'));
   on(revert, async (): Promise<Run> => (await import('./fleet-commit.ts')).runFleetRevert);
+  for (const [command, verb] of [
+    [confirm, 'confirm'],
+    [revert, 'revert'],
+  ] as const)
+    command.addHelpText(
+      'after',
+      `\nExamples:\n  kubeletadm fleet ${verb} worker-7\n  kubeletadm fleet ${verb} --group edge   # all of them on which a change waits`,
+    );
 }
 
 function trustCommand(fleet: Command, on: On): void {

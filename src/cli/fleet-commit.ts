@@ -1,5 +1,6 @@
 import { type CommitRecord, commitRecord } from '../core/commit/record.ts';
 import { AppError, type ExitCode, isAppError, usageError } from '../core/errors.ts';
+import { selectHosts } from '../core/fleet/select.ts';
 import { CommitGoneError, commitReverted, describeChangeOf } from '../core/problems/commit.ts';
 import { inParallel } from '../engine/in-parallel.ts';
 import { waitForHealthyKubelet } from '../engine/kubelet-health.ts';
@@ -11,12 +12,12 @@ import type { HostTarget, Services } from '../ports/services.ts';
 import { fleetTargets } from './fleet-members.ts';
 import { directoryOf, fleetFileOf, readFleet } from './load-fleet.ts';
 import type { CommandOptions } from './program.ts';
-import { flagText, readHostTarget, verbosityOf } from './read-options.ts';
+import { flagList, flagText, readHostTarget, verbosityOf } from './read-options.ts';
 
 const PARALLEL = 50;
 const HEALTHY_MS = 120_000;
 
-/** `fleet confirm HOST...`: keeps a change that a run did not come to confirm. */
+/** `fleet confirm HOST... | --group G | --limit P`: keeps a change that a run did not come to confirm. */
 export function runFleetConfirm(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
   return settle(services, { args, options, done: 'confirmed' }, async ({ host, record }) => {
     if (record.state !== 'armed') throw new CommitGoneError(host.name, record, 'nothing to confirm');
@@ -28,7 +29,7 @@ export function runFleetConfirm(services: Services, args: readonly string[], opt
   });
 }
 
-/** `fleet revert HOST...`: takes such a change back now, and waits until the kubelet runs. */
+/** `fleet revert HOST... | --group G | --limit P`: takes such a change back now, and waits until the kubelet runs. */
 export function runFleetRevert(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
   return settle(services, { args, options, done: 'taken back' }, async ({ host, record, reporter }) => {
     const why = `${services.self.name} asked for it`;
@@ -58,17 +59,20 @@ interface Waiting {
 }
 
 async function settle(services: Services, { args, options, done }: Settling, work: (waiting: Waiting) => Promise<void>): Promise<ExitCode> {
-  if (args.length === 0) throw usageError('no host was given', 'Name hosts of the fleet file, or addresses');
+  const { names, targetOf, isSelection } = await readTargets(services, args, options);
   const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
-  const targetOf = await readTargets(services, args, options);
-  const failures = await inParallel(args, PARALLEL, async (name): Promise<AppError | null> => {
+  let settled = 0;
+  const failures = await inParallel(names, PARALLEL, async (name): Promise<AppError | null> => {
     try {
       const host = tellingHost(await services.connectHost(await targetOf(name)), reporter);
       try {
         const record = await observe(host, commitRecord, services.signal);
+        // Of many hosts those that wait are meant.
+        if (record === null && isSelection) return null;
         if (record === null) throw new CommitGoneError(name, null, 'nothing to do');
         if (record.state === 'reverted') throw commitReverted(name, record);
         await work({ host, record, reporter });
+        settled++;
         services.output.stdout(`${name}: ${done}: ${describeChangeOf(record)}\n`);
         return null;
       } finally {
@@ -80,31 +84,52 @@ async function settle(services: Services, { args, options, done }: Settling, wor
     }
   });
   const failed = failures.filter((failure) => failure !== null);
-  if (failed.length === 0) return 0;
+  if (failed.length === 0) {
+    if (settled === 0) services.output.stdout('Nothing to do: no change waits for a confirmation.\n');
+    return 0;
+  }
   const [first] = failed as [AppError, ...AppError[]];
-  const exitCode = failed.length < args.length ? 4 : failed.every((failure) => failure.exitCode === first.exitCode) ? first.exitCode : 1;
+  const exitCode = failed.length < names.length ? 4 : failed.every((failure) => failure.exitCode === first.exitCode) ? first.exitCode : 1;
   throw new AppError(
     failed.flatMap(({ problems }) => problems),
     { exitCode },
   );
 }
 
-/** Names are looked up in the fleet file, where there is one; what is not in it, and no file was named, is an address. */
-async function readTargets(
-  services: Services,
-  args: readonly string[],
-  options: CommandOptions,
-): Promise<(name: string) => Promise<HostTarget>> {
-  const isNamed = flagText(options, 'file') !== undefined;
-  if (!isNamed && !(await services.input.exists(fleetFileOf(options)))) return (name) => readHostTarget(services, name, options);
+interface Targets {
+  readonly names: readonly string[];
+  readonly targetOf: (name: string) => Promise<HostTarget>;
+  /** Hosts were not named one by one, but by what they have in common. */
+  readonly isSelection: boolean;
+}
+
+/**
+ * The hosts that are named, or those of `--group` and `--limit`. Names are looked up in the fleet file, where there is one; what is not in it, and no file was named, is an
+ * address.
+ * @throws AppError with exit code 2
+ */
+async function readTargets(services: Services, args: readonly string[], options: CommandOptions): Promise<Targets> {
+  const selection = { limit: flagList(options, 'limit'), groups: flagList(options, 'group') };
+  const isSelection = selection.limit.length + selection.groups.length > 0;
+  if (args.length > 0 && isSelection)
+    throw usageError('hosts were named, and --group or --limit given', 'Name hosts, or say which by --group and --limit');
+  if (args.length === 0 && !isSelection)
+    throw usageError('no host was given', 'Name hosts of the fleet file, or addresses, or give --group or --limit');
+  const isNamed = isSelection || flagText(options, 'file') !== undefined;
+  if (!isNamed && !(await services.input.exists(fleetFileOf(options))))
+    return { names: args, targetOf: (name) => readHostTarget(services, name, options), isSelection };
   const fleet = await readFleet(services, options);
   const ofFleet = await fleetTargets(services, options, directoryOf(fleet.file));
   const hosts = new Map(fleet.hosts.map((host) => [host.name, host]));
   const unknown = args.find((name) => !hosts.has(name));
   if (isNamed && unknown !== undefined)
     throw usageError(`${fleet.file} has no host ${unknown}`, `kubeletadm fleet inventory -f ${fleet.file} lists them`);
-  return async (name) => {
-    const host = hosts.get(name);
-    return host === undefined ? readHostTarget(services, name, options) : ofFleet(host);
+  return {
+    names: isSelection ? selectHosts(fleet.hosts, selection).map(({ name }) => name) : args,
+    targetOf: async (name) => {
+      const host = hosts.get(name);
+      return host === undefined ? readHostTarget(services, name, options) : ofFleet(host);
+    },
+    isSelection,
   };
 }

@@ -1,16 +1,19 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { interrupted } from '../../src/core/errors.ts';
 import { startLab } from '../../src/lab/lab.ts';
 import type { Lab } from '../../src/ports/services.ts';
+import { createServices } from '../../src/wiring.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 import { untilTrue } from '../support/until-true.ts';
 
 const CONFIG = 'var/lib/kubelet/config.yaml';
 const NOBODY = '127.0.0.1';
+const QUIET = { env: {}, stdin: Readable.from(['']), stdout: new Writable(), stderr: new Writable() };
 
 describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
   let directory: string;
@@ -287,6 +290,57 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       /node[234]: .*\[ROLLED_BACK\][\s\S]*2 hosts were not begun: the first host to be changed failed.*\[FLEET_STOPPED\]/,
     );
     expect([2, 3, 4].map(config)).toEqual(before);
+  });
+
+  describe('a change that has to be confirmed', () => {
+    const kept = (host: number): boolean => existsSync(hostFile(host, 'var/lib/kubeletadm'));
+    const settle = (...args: readonly string[]): Promise<CliResult> =>
+      runCommand(['fleet', ...args, '-f', join(directory, 'fleet.yaml'), '--ssh-config', lab.sshConfig]);
+    /** What a run leaves that is killed before it confirms. */
+    const leaveUnconfirmed = async (host: number): Promise<void> => {
+      const id = `00000000000000a${host}`;
+      const services = createServices({ ...QUIET, signal: new AbortController().signal });
+      const connection = await services.connectHost({ address: `node${host}`, ssh: { configFile: lab.sshConfig } });
+      const path = `/${CONFIG}`;
+      await connection.perform([
+        { kind: 'arm-revert', revert: { id, timeoutSeconds: 600, owner: 'test', paths: [path], units: ['kubelet'], reload: false } },
+        { kind: 'write-file', path, content: `${config(host)}# unconfirmed\n`, mode: 0o644, owner: 'root:root' },
+      ]);
+      await connection.close();
+    };
+
+    it.each([
+      [['--confirm-timeout', '7m'], 3],
+      [['--no-confirm'], 0],
+    ])('is armed on each host as %j says', async (options, times) => {
+      fleet(`baseline: {kubeletConfiguration: {podPidsLimit: ${2000 + times}}}\n`);
+      const { code, stderr } = await apply(...options, '-v', '1');
+      expect(code, stderr).toBe(0);
+      expect(stderr.match(/goes back by itself unless confirmed within 420 s/g) ?? []).toHaveLength(times);
+      expect([2, 3, 4].map(kept)).toEqual([false, false, false]);
+    });
+
+    it('is confirmed or taken back by hand on all hosts of a group on which one waits', async () => {
+      const before = [2, 3, 4].map(config);
+      for (const host of [2, 4]) await leaveUnconfirmed(host);
+      expect(await settle('confirm', '--group', 'edge')).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/^node4: confirmed: the change of test of .*Z\n$/),
+      });
+      expect(await settle('revert', '--limit', 'node*')).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/^node2: taken back: .*\n$/),
+      });
+      expect([2, 3, 4].map(config)).toEqual([before[0], before[1], `${before[2]}# unconfirmed\n`]);
+      expect(await settle('confirm', '--group', 'edge')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Nothing to do: /) });
+      expect(await settle('confirm', 'node3')).toMatchObject({ code: 1, stderr: expect.stringContaining('[COMMIT_GONE]') });
+      // What went back is never a success, though nothing waits any more.
+      expect(await settle('confirm', '--limit', 'node2')).toMatchObject({ code: 5, stderr: expect.stringContaining('[COMMIT_REVERTED]') });
+      expect(await settle('confirm')).toMatchObject({ code: 2, stderr: expect.stringContaining('no host was given') });
+      expect(await settle('revert', 'node3', '--group', 'edge')).toMatchObject({ code: 2 });
+      rmSync(hostFile(2, 'var/lib/kubeletadm'), { recursive: true });
+      writeFileSync(hostFile(4, CONFIG), before[2] ?? '');
+    });
   });
 
   it.each([
