@@ -7,6 +7,7 @@ import { isJsonObject, type JsonObject } from '../core/json.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { describeCollection, describeRef, refOf, removedObject } from '../core/kubernetes/object-ref.ts';
 import { apiVersionOf, parseApiVersion, type ResourceType, resourceOf, resourcePath } from '../core/kubernetes/resources.ts';
+import { issuedToken } from '../core/kubernetes/token-request.ts';
 import { createWatchLines, type RawWatchEvent } from '../core/kubernetes/watch-lines.ts';
 import { type ProxyEnvironment, proxyFor } from '../core/network/proxy.ts';
 import { clusterBadStream, clusterNoSuchKind, clusterNotAnApi, clusterRefused } from '../core/problems/cluster.ts';
@@ -36,6 +37,7 @@ export interface KubeClusterOptions {
 type Kind = { readonly apiVersion: string; readonly kind: string; readonly namespace?: string };
 
 const SYSTEM_CLOCK: Clock = { now: () => new Date(), sleep: (ms, signal) => sleep(ms, undefined, signal ? { signal } : {}) };
+const SERVICE_ACCOUNT = { apiVersion: 'v1', kind: 'ServiceAccount' };
 const PAGE_SIZE = 500;
 /** The server ends a watch after this time; a client that hears nothing for longer has lost the connection. */
 const WATCH_SECONDS = 300;
@@ -92,10 +94,18 @@ export function kubeCluster(options: KubeClusterOptions): Cluster {
       const ref = refOf(object);
       return call({ what: `update ${describeRef(ref)}`, method: 'PUT', path: resourcePath(type, ref), body: object });
     },
-    patch: async (ref, patchType, patch, { subresource } = {}) => {
+    patch: async (ref, patchType, patch, { subresource, dryRun } = {}) => {
       const type = await typeOf(ref);
       const path = resourcePath(type, { ...ref, ...(subresource === undefined ? {} : { subresource }) });
-      return call({ what: `patch ${describeRef(ref)}`, method: 'PATCH', path, body: patch, contentType: CONTENT_TYPES[patchType] });
+      const query = dryRun === true ? { query: { dryRun: 'All' } } : {};
+      return call({
+        what: `patch ${describeRef(ref)}`,
+        method: 'PATCH',
+        path,
+        body: patch,
+        contentType: CONTENT_TYPES[patchType],
+        ...query,
+      });
     },
     delete: async (ref) => {
       const type = await typeOf(ref);
@@ -105,6 +115,15 @@ export function kubeCluster(options: KubeClusterOptions): Cluster {
       return body.kind === 'Status' ? removedObject(ref, uidOf(body)) : asObject(body);
     },
     getRaw: async (path) => (await sender.send({ what: `get ${path}`, method: 'GET', path, proxied: true })).body,
+    requestToken: async ({ namespace, name }, expirationSeconds) => {
+      const what = `request a token of ServiceAccount ${namespace}/${name}`;
+      const path = resourcePath(await typeOf(SERVICE_ACCOUNT), { namespace, name, subresource: 'token' });
+      const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds } };
+      const answer = await sender.send({ what, method: 'POST', path, body });
+      const token = issuedToken(answer.body);
+      if (token === null) throw clusterNotAnApi(server, what, answer.status, 'JSON of another kind');
+      return token;
+    },
     watch: (kind, watchOptions) => watchKind({ sender, typeOf, closed: closing.signal }, kind, watchOptions),
     close: async () => {
       closing.abort();

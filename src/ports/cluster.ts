@@ -1,5 +1,6 @@
 import type { JsonObject } from '../core/json.ts';
 import type { KubeObject, ObjectRef } from '../core/kubernetes/object.ts';
+import type { Secret } from '../core/text/secret.ts';
 
 export type { KubeObject, ObjectMeta, ObjectRef } from '../core/kubernetes/object.ts';
 
@@ -35,12 +36,7 @@ export interface Cluster {
   create(object: KubeObject): Promise<KubeObject>;
   /** Replaces it; with `metadata.resourceVersion` set only if nobody changed it since. */
   update(object: KubeObject): Promise<KubeObject>;
-  patch(
-    ref: ObjectRef,
-    type: PatchType,
-    patch: JsonObject | readonly JsonObject[],
-    options?: { readonly subresource?: string },
-  ): Promise<KubeObject>;
+  patch(ref: ObjectRef, type: PatchType, patch: JsonObject | readonly JsonObject[], options?: PatchOptions): Promise<KubeObject>;
   /** Null when there was none. */
   delete(ref: ObjectRef): Promise<KubeObject | null>;
   /** Events after `resourceVersion`, until the signal aborts or the server ends the stream. Throws CLUSTER_GONE when that version is too old: list again. */
@@ -54,7 +50,29 @@ export interface Cluster {
    * @param path begins with a slash, parts encoded
    */
   getRaw(path: string): Promise<JsonObject>;
+  /**
+   * A new bearer token of a ServiceAccount, bound to that account (TokenRequest). The server may give it a shorter life than was asked for; a life of less
+   * than ten minutes is refused (CLUSTER_INVALID).
+   */
+  requestToken(account: AccountRef, expirationSeconds: number): Promise<IssuedToken>;
   close(): Promise<void>;
+}
+
+/** A ServiceAccount. */
+export interface AccountRef {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface IssuedToken {
+  readonly token: Secret;
+  readonly expiresAt: Date;
+}
+
+export interface PatchOptions {
+  readonly subresource?: string;
+  /** Judged and answered as if, and not kept. */
+  readonly dryRun?: boolean;
 }
 
 export interface ListOptions {
