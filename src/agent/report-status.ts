@@ -140,11 +140,12 @@ export function patchesFor(node: KubeObject, state: AgentState, now: Date): read
   const time = formatRfc3339(now);
   const lastTransitionTime = there?.status === status ? (there.lastTransitionTime ?? time) : time;
   const condition = { type: CONFIG_CONDITION, status, reason, message, lastHeartbeatTime: time, lastTransitionTime };
+  // The condition first: whoever reads the annotation finds a condition that is at least as new.
   return [
+    ...(isSame ? [] : [{ subresource: 'status', patch: { status: { conditions: [condition] } } }]),
     ...(node.metadata.annotations?.[CONFIG_STATUS_ANNOTATION] === text
       ? []
       : [{ patch: { metadata: { annotations: { [CONFIG_STATUS_ANNOTATION]: text } } } }]),
-    ...(isSame ? [] : [{ subresource: 'status', patch: { status: { conditions: [condition] } } }]),
   ];
 }
 

@@ -5,7 +5,6 @@ import { type AgentEffect, type AgentEvent, dueAt, next } from '../core/dynamic/
 import { differingFields, GROUP_LABEL, type PreparedPayload, preparePayload } from '../core/dynamic/agent/prepare-payload.ts';
 import { type AgentState, neededHashes, newAgentState, wantedPayload } from '../core/dynamic/agent/state.ts';
 import { sameOnDisk } from '../core/dynamic/agent/state-file.ts';
-import { CONFIG_CONDITION } from '../core/dynamic/agent/status.ts';
 import { CONFIG_SOURCE_ANNOTATION, type ConfigSource, describeSource, parseSourceAnnotation } from '../core/dynamic/config-source.ts';
 import { formatProblem, isAppError } from '../core/errors.ts';
 import { isJsonObject, type JsonObject } from '../core/json.ts';
@@ -107,7 +106,8 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     state = step.state;
     if (!sameOnDisk(before, state) || event.kind === 'booted') await save();
     for (const effect of step.effects) await carryOut(effect);
-    if (!sameOnDisk(before, state) || before.sync !== state.sync || before.switching !== state.switching) {
+    const isSeenHealthy = before.watch.wasHealthy !== state.watch.wasHealthy;
+    if (!sameOnDisk(before, state) || before.sync !== state.sync || before.switching !== state.switching || isSeenHealthy) {
       status.stateIs(state);
       options.onState?.(state);
     }
@@ -197,7 +197,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   /** What the Node says of the kubelet that runs now; what it said of the one before is old. */
   const nodeWord = (): Pick<Observation, 'ready' | 'pressures'> => {
     if (node === null) return { ready: null, pressures: [] };
-    const troubles = nodeTroubles(node).filter((text) => !text.startsWith(CONFIG_CONDITION));
+    const troubles = nodeTroubles(node);
     const heartbeat = Date.parse(readyHeartbeat(node) ?? '');
     const isFresh = Number.isNaN(heartbeat) ? false : heartbeat >= Math.floor(switchedAt / 1000) * 1000;
     const pressures = troubles.flatMap((text) => /^(\w+Pressure) is True/.exec(text)?.[1] ?? []);

@@ -49,7 +49,10 @@ export function judgeNodeConfig(config: NodeConfig, event: ConfigEvent | null, n
     return verdict('not-synced', known?.cause ?? error, known?.mend ?? SEE_LOG);
   if (!sameSource(assigned, source.source)) return verdict('waiting', notReady);
   if (error !== null || !sameIdentity(assigned, active)) return verdict('fell-back', known?.cause ?? error, known?.mend ?? SEE_LOG);
-  return verdict(sameIdentity(assigned, lastKnownGood) ? 'good' : 'trial', notReady);
+  if (sameIdentity(assigned, lastKnownGood)) return verdict('good', notReady);
+  return config.isTrialHealthy
+    ? verdict('trial', notReady)
+    : verdict('waiting', notReady ?? 'the kubelet runs it, and was not seen healthy with it yet');
 }
 
 const SEE_LOG = 'Look into the log of the kubelet: journalctl -u kubelet';

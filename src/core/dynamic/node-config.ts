@@ -1,7 +1,8 @@
 import { type Minor, parseMinor } from '../kubelet/catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../kubelet/effective/dynamic-store.ts';
-import { isNodeReady, nodeTroubles, readyHeartbeat } from '../kubernetes/node-conditions.ts';
+import { conditionOf, isNodeReady, nodeTroubles, readyHeartbeat } from '../kubernetes/node-conditions.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
+import { CONFIG_CONDITION, TRIAL_REASON } from './agent/status.ts';
 import {
   CONFIG_SOURCE_ANNOTATION,
   CONFIG_STATUS_ANNOTATION,
@@ -27,6 +28,8 @@ export interface NodeConfig {
   readonly source: ParsedSource;
   /** What was reported; null: nothing ever was, so nobody on the node reads the source. */
   readonly status: ConfigStatus | null;
+  /** The agent has seen the kubelet healthy with what is in trial. True of native ones: they report when they are up. */
+  readonly isTrialHealthy: boolean;
   readonly isReady: boolean;
   /** What its conditions say against it. */
   readonly troubles: readonly string[];
@@ -53,6 +56,7 @@ export function readNodeConfig(node: KubeObject, chosen?: Backend): NodeConfig {
     backend,
     source: backend === 'native' ? parseConfigSource(spec.configSource) : parseSourceAnnotation(annotations[CONFIG_SOURCE_ANNOTATION]),
     status: backend === 'native' ? parseConfigStatus(status.config) : parseStatusAnnotation(reported),
+    isTrialHealthy: backend === 'native' || conditionOf(node, CONFIG_CONDITION)?.reason === TRIAL_REASON,
     isReady: isNodeReady(node),
     troubles: nodeTroubles(node),
     heartbeat: Number.isNaN(heartbeat.getTime()) ? null : heartbeat,

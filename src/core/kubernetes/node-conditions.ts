@@ -1,6 +1,7 @@
 import type { KubeObject } from './object.ts';
 
-interface Condition {
+/** A condition of a Node. */
+export interface NodeCondition {
   readonly type?: string;
   readonly status?: string;
   readonly reason?: string;
@@ -13,14 +14,22 @@ export function isNodeReady(node: KubeObject): boolean {
   return conditionsOf(node).some(({ type, status }) => type === 'Ready' && status === 'True');
 }
 
+/** The condition of a type; null: the Node has none. */
+export function conditionOf(node: KubeObject, type: string): NodeCondition | null {
+  return conditionsOf(node).find((one) => one.type === type) ?? null;
+}
+
 /** When the kubelet last said whether it is Ready; null where that is not told. */
 export function readyHeartbeat(node: KubeObject): string | null {
   return conditionsOf(node).find(({ type }) => type === 'Ready')?.lastHeartbeatTime ?? null;
 }
 
+/** Conditions that are no trouble of the node's, whatever they say: this one is about its configuration. */
+const NOT_ABOUT_THE_NODE = new Set(['KubeletConfigOk']);
+
 /** What the conditions of a Node say against it: Ready when it is not True, and the troubles (MemoryPressure, ...) that are. Empty: nothing. */
 export function nodeTroubles(node: KubeObject): readonly string[] {
-  const conditions = conditionsOf(node);
+  const conditions = conditionsOf(node).filter(({ type = '' }) => !NOT_ABOUT_THE_NODE.has(type));
   const bad = conditions.filter(({ type, status }) => (type === 'Ready' ? status !== 'True' : status === 'True'));
   const said = bad.map(({ type, status, reason, message }) =>
     [`${type} is ${status}`, [reason, message].filter(Boolean).join(': ')].filter(Boolean).join(': '),
@@ -28,7 +37,7 @@ export function nodeTroubles(node: KubeObject): readonly string[] {
   return conditions.some(({ type }) => type === 'Ready') ? said : ['the kubelet has not said whether it is Ready', ...said];
 }
 
-function conditionsOf({ status }: KubeObject): readonly Condition[] {
-  const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly Condition[] };
+function conditionsOf({ status }: KubeObject): readonly NodeCondition[] {
+  const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly NodeCondition[] };
   return conditions;
 }

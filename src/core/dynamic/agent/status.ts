@@ -5,9 +5,13 @@ import { type AgentState, assignedOf, type Fault, type SyncTrouble } from './sta
 /** The condition of the Node that tells of its configuration. The kubelets 1.8 to 1.10 had one of that name. */
 export const CONFIG_CONDITION = 'KubeletConfigOk';
 
+/** Its reason while a kubelet that was given a configuration has not been seen healthy with it yet, and once it was. */
+export const STARTING_REASON = 'Starting';
+export const TRIAL_REASON = 'Trial';
+
 /** A condition without its times. */
 export interface ConfigCondition {
-  readonly status: 'True' | 'False';
+  readonly status: 'True' | 'False' | 'Unknown';
   readonly reason: string;
   readonly message: string;
 }
@@ -31,7 +35,10 @@ export function conditionOf(state: AgentState): ConfigCondition {
     case 'local':
       return { status: 'True', reason: 'Local', message: 'runs the local configuration, nothing is assigned' };
     case 'trial':
-      return { status: 'True', reason: 'Trial', message: `in trial: ${changesText(state.assigned.changes)}` };
+      // Until the first look that found nothing against it: what waits for a healthy trial must not take the start of one for it.
+      if (state.switching !== null || !state.watch.wasHealthy)
+        return { status: 'Unknown', reason: STARTING_REASON, message: `starting: ${changesText(state.assigned.changes)}` };
+      return { status: 'True', reason: TRIAL_REASON, message: `in trial: ${changesText(state.assigned.changes)}` };
     case 'good':
       return { status: 'True', reason: 'Good', message: `proven: ${changesText(state.assigned.changes)}` };
     case 'rejected':

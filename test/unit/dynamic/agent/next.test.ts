@@ -7,6 +7,16 @@ import { candidate, healthy, START, testAgent } from './support.ts';
 const TRIAL_SECONDS = DEFAULT_TIMING.trialMs / 1000;
 
 describe('a trial', () => {
+  it('is told as one when the kubelet was seen healthy, and not before', () => {
+    const agent = testAgent();
+    agent.assign('A@1', 'a');
+    expect(conditionOf(agent.state)).toMatchObject({ status: 'Unknown', reason: 'Starting' });
+    agent.run(3, (pointer) => healthy(pointer, { healthz: { ok: false, why: '500' } }));
+    expect(conditionOf(agent.state)).toMatchObject({ status: 'Unknown', reason: 'Starting' });
+    agent.run(1);
+    expect(conditionOf(agent.state)).toMatchObject({ status: 'True', reason: 'Trial' });
+  });
+
   it('ends when it was healthy for ten minutes', () => {
     const agent = testAgent();
     agent.assign('A@1', 'a');
