@@ -4,7 +4,8 @@ import { hostname, userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { isAppError } from '../core/errors.ts';
 import { sshConfigInvalid } from '../core/problems/host.ts';
-import { type SshConfigFile, type SshConfigLine, splitSshArguments } from '../core/ssh/config.ts';
+import type { SshConfigFile, SshConfigLine } from '../core/ssh/config.ts';
+import { readSshConfigLines } from '../core/ssh/config-lines.ts';
 import { matchPattern } from '../core/ssh/pattern.ts';
 import type { SshConfig } from '../core/ssh/resolve-target.ts';
 
@@ -74,7 +75,7 @@ interface Reading {
 async function readConfigFile(path: string, reading: Reading): Promise<SshConfigFile | null> {
   const text = await readText(path, reading);
   if (text === null) return null;
-  const lines = text.split('\n').flatMap((line, index) => readLine(line, path, index + 1) ?? []);
+  const lines = readSshConfigLines(text, path);
   return { path, lines: await Promise.all(lines.map((line) => (line.keyword === 'include' ? include(line, reading) : line))) };
 }
 
@@ -90,23 +91,6 @@ async function readText(path: string, { root, isRequired }: Reading): Promise<st
     if (!isRequired && (code === 'ENOENT' || code === 'ENOTDIR')) return null;
     throw sshConfigInvalid({ file: path, message: `cannot read it (${code})`, mend: 'Check path and permissions', cause: error });
   }
-}
-
-/** `keyword arguments`, with blanks or one `=` between. */
-function readLine(text: string, file: string, line: number): SshConfigLine | null {
-  const trimmed = text.replace(/[ \t\r\f]+$/, '').replace(/^[ \t]+/, '');
-  if (trimmed === '' || trimmed.startsWith('#')) return null;
-  const malformed = (message: string): Error =>
-    sshConfigInvalid({ file, line, message, mend: 'Write a keyword and its arguments, with every quote closed' });
-  const [head = '', quoted, bare] = /^(?:"([^"]*)"|([^\s="]+))[ \t]*=?[ \t]*/.exec(trimmed) ?? [];
-  const keyword = (quoted ?? bare ?? '').toLowerCase();
-  if (keyword === '') throw malformed('there is no keyword');
-  const rest = trimmed.slice(head.length);
-  // A command keeps its quotes: the shell reads them.
-  const args = keyword === 'proxycommand' ? [rest].filter(Boolean) : splitSshArguments(rest);
-  if (args === null) throw malformed('a quote is not closed');
-  if (args.length === 0) throw malformed(`${keyword} has no argument`);
-  return { file, line, keyword, args };
 }
 
 async function include(line: SshConfigLine, reading: Reading): Promise<SshConfigLine> {
