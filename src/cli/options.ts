@@ -94,7 +94,7 @@ export function addNodeOptions(command: Command): Command {
     .option('--set <field=value>', 'set one KubeletConfiguration field of this node, e.g. --set maxPods=50 (repeatable)', collect)
     .option('--resolv-conf <file>', 'resolvConf of this node (default: detected from systemd-resolved)')
     .option('--cgroup-driver <driver>', 'cgroupDriver of this node (default: asked of the container runtime)')
-    .option('--node-ip <address>', 'IP address of the node, or one IPv4 and one IPv6 with a comma between')
+    .option('--node-ip <address>', 'IP address of the node, or a subnet it has one address in; of both families with a comma between')
     .option('--node-labels <key=value>', 'labels the node registers with', collectList)
     .option('--cloud-provider <name>', "'external', or an in-tree provider where this kubelet still has it")
     .option('--cloud-config <file>', 'configuration of an in-tree cloud provider, on the host')

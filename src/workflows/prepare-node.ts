@@ -19,6 +19,7 @@ import { checkExtraArgs } from '../core/kubelet/check-extra-args.ts';
 import { checkNodeFields } from '../core/kubelet/check-node-fields.ts';
 import { decodeKubeletConfiguration } from '../core/kubelet/decode.ts';
 import type { LayeredConfig } from '../core/kubelet/layers.ts';
+import { nodeIpOn } from '../core/kubelet/node-ip.ts';
 import type { KubeletPatch } from '../core/kubelet/patch-files.ts';
 import { type FieldSetting, parseSetting } from '../core/kubelet/setting.ts';
 import { identityOf, Memo } from '../core/memo.ts';
@@ -67,7 +68,7 @@ export interface ObservedNode {
 
 /**
  * Looks at a host and settles its node's name and runtime.
- * @throws AppError CONFIG_SEVERAL_RUNTIMES, CONFIG_INVALID_NAME, KUBELET_VERSION_UNSUPPORTED; what `host.ask` throws
+ * @throws AppError CONFIG_SEVERAL_RUNTIMES, CONFIG_INVALID_NAME, NODE_IP_NOT_FOUND, KUBELET_VERSION_UNSUPPORTED; what `host.ask` throws
  */
 export async function observeNode(context: PhaseContext, options: NodeOptions): Promise<ObservedNode> {
   const { criSocket } = options.nodeRegistration;
@@ -75,7 +76,7 @@ export async function observeNode(context: PhaseContext, options: NodeOptions): 
   const facts = await observe(context.host, hostFacts(declared), context.signal);
   reportFacts(context, facts);
   const found = { hostname: facts.os.hostname ?? '', criSockets: facts.sockets };
-  const registration = aboutHost(context.host.name, () => applyNodeDefaults(options.nodeRegistration, found));
+  const registration = aboutHost(context.host.name, () => withNodeIp(applyNodeDefaults(options.nodeRegistration, found), facts.addresses));
   const criSocketSource =
     declared !== null
       ? 'nodeRegistration.criSocket'
@@ -83,6 +84,14 @@ export async function observeNode(context: PhaseContext, options: NodeOptions): 
         ? 'detected on the host'
         : "kubeadm's default, no runtime found";
   return { facts, registration, criSocketSource, kubeletMinor: kubeletMinorOf(facts, context.host.name) };
+}
+
+/** Of the subnets that were declared the addresses that the host has there. */
+function withNodeIp(registration: DefaultedNodeRegistration, addresses: readonly string[] | null): DefaultedNodeRegistration {
+  const kubeletExtraArgs = registration.kubeletExtraArgs.map((arg) =>
+    arg.name === 'node-ip' ? { ...arg, value: nodeIpOn(arg.value, addresses) } : arg,
+  );
+  return { ...registration, kubeletExtraArgs };
 }
 
 function reportFacts({ host, reporter }: PhaseContext, facts: HostFacts): void {

@@ -1,6 +1,7 @@
 import type { Step } from '../config/field-path.ts';
 import type { Arg, NodeRegistration, Taint } from '../config/model.ts';
 import { nodeRegistrationFindings } from '../config/validate-parts.ts';
+import { isNodeIp, NODE_IP_FORM } from '../kubelet/node-ip.ts';
 import { nodeLabelTroubles } from '../kubelet/node-labels.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
 import { invalidFleetValue, invalidHostAddress, saidTwice } from '../problems/fleet.ts';
@@ -228,11 +229,8 @@ class SettingsReader {
 
   #checkedNodeIP(nodeIP: string | undefined): string | undefined {
     if (nodeIP === undefined) return undefined;
-    const families = nodeIP.split(',').map((part) => parseIp(part)?.family);
-    const isPair = families.length === 2 && families[0] !== families[1];
-    if (families.every((family) => family !== undefined) && (families.length === 1 || isPair)) return nodeIP;
-    const mend = 'Write an IP address, or one IPv4 and one IPv6 with a comma between';
-    const problem = invalidFleetValue(`${JSON.stringify(nodeIP)} is not the IP of a node`, mend);
+    if (isNodeIp(nodeIP)) return nodeIP;
+    const problem = invalidFleetValue(`${JSON.stringify(nodeIP)} is not the IP of a node`, NODE_IP_FORM);
     this.#findings.addShared(`nodeIP ${nodeIP}`, this.placeOf('nodeIP'), () => problem);
     return nodeIP;
   }

@@ -244,7 +244,8 @@ function judgeTogether(hosts: readonly ResolvedHost[], { prepared, way, findings
       ['nodeName', nodeRegistration.name?.trim().toLowerCase()],
       ['nodeIP', nodeIP],
     ] as const) {
-      if (value === undefined) continue;
+      // A subnet is for many hosts.
+      if (value === undefined || (what === 'nodeIP' && value.includes('/'))) continue;
       const first = taken[what].get(value);
       const { settings } = prepared.get(name) as PreparedHost;
       if (first === undefined) taken[what].set(value, name);

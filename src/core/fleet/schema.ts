@@ -103,7 +103,7 @@ const layer = {
   role: optional(z.enum(['worker', 'control-plane', 'bastion']).describe('A bastion is only gone through')),
   ssh: optional(ssh),
   nodeName: optional(text.describe('Name of the Node (default: the host name)')),
-  nodeIP: optional(text.describe('IP address of the node, or one IPv4 and one IPv6 with a comma between')),
+  nodeIP: optional(text.describe('IP address of the node, or a subnet it has one address in; of both families with a comma between')),
   criSocket: optional(text.describe('Socket of the container runtime (default: detected)')),
   resolvConf: optional(text.describe('resolvConf of the kubelet (default: detected)')),
   cgroupDriver: optional(z.enum(['systemd', 'cgroupfs']).describe('cgroupDriver of the kubelet (default: asked of the runtime)')),

@@ -238,7 +238,7 @@ describe('a fleet file that is wrong', () => {
       'an IP that is none',
       'hosts: [{name: n1, nodeIP: "10.0.0.1,10.0.0.2"}]\n',
       [
-        'fleet.yaml:3:28 hosts[0].nodeIP: "10.0.0.1,10.0.0.2" is not the IP of a node. Write an IP address, or one IPv4 and one IPv6 with a comma between. [FLEET_INVALID_VALUE]',
+        'fleet.yaml:3:28 hosts[0].nodeIP: "10.0.0.1,10.0.0.2" is not the IP of a node. Write an IP address or a subnet that the host has one address in, or one of IPv4 and one of IPv6 with a comma between. [FLEET_INVALID_VALUE]',
       ],
     ],
     [
