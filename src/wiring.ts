@@ -43,6 +43,7 @@ export function createServices(environment: Environment): Services {
     self: thisProcess(),
     newId: async () => (await import('node:crypto')).randomBytes(8).toString('hex'),
     writeLocalFile,
+    runLocal,
     makeTemporaryDirectory,
     removeTemporaryDirectory,
     listFiles,
@@ -81,4 +82,16 @@ async function connectHost(target: HostTarget, ssh: SshAccess): Promise<Host> {
 async function localHost(target: HostTarget): Promise<Transport> {
   const { localTransport } = await import('./adapters/transport-local.ts');
   return localTransport(target.rootDir === undefined ? {} : { name: target.rootDir });
+}
+
+async function runLocal(argv: readonly string[]): Promise<string> {
+  const [{ localTransport }, { localCommandFailed }] = await Promise.all([
+    import('./adapters/transport-local.ts'),
+    import('./core/problems/host.ts'),
+  ]);
+  const transport = localTransport({ name: 'this machine' });
+  const { exitCode, stdout, stderr } = await transport.run(argv, { timeoutMs: 120_000 });
+  const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8');
+  if (exitCode !== 0) throw localCommandFailed(argv, { exitCode, stderr: text(stderr) });
+  return text(stdout);
 }

@@ -20,11 +20,16 @@ export function defineFleet(fleet: Command, on: On): void {
 function initCommand(fleet: Command, on: On): void {
   const init = addFleetFileOption(fleet.command('init').description('Write a fleet file to start from; one that is there is not touched'))
     .option('--from-ansible <path>', 'import the hosts of this inventory of Ansible')
-    .option('--from-ssh-config [file]', 'import the hosts of this ssh_config (default: ~/.ssh/config)');
+    .option('--from-ssh-config [file]', 'import the hosts of this ssh_config (default: ~/.ssh/config)')
+    .option(
+      '--from-vagrant [file]',
+      "the machines of vagrant ssh-config, which is run here; or of a file it was saved to ('-': standard input)",
+    )
+    .option('--node-ip <subnet>', 'nodes have their IP in this subnet, for hosts with several networks');
   on(init, async (): Promise<Run> => (await import('./fleet-init.ts')).runFleetInit);
   init.addHelpText(
     'after',
-    '\nExamples:\n  kubeletadm fleet init\n  kubeletadm fleet init -f edge.yaml --from-ansible inventory/hosts.ini',
+    '\nExamples:\n  kubeletadm fleet init\n  kubeletadm fleet init -f edge.yaml --from-ansible inventory/hosts.ini\n  vagrant ssh-config | kubeletadm fleet init --from-vagrant - --node-ip 192.168.56.0/24',
   );
 }
 

@@ -1,8 +1,10 @@
-import { dirname, isAbsolute, relative } from 'node:path';
-import { AppError, type ExitCode, formatProblem } from '../core/errors.ts';
+import { dirname, isAbsolute, relative, resolve } from 'node:path';
+import { AppError, type ExitCode, formatProblem, usageError } from '../core/errors.ts';
 import { importSshConfig } from '../core/fleet/import-ssh-config.ts';
 import { type StarterImport, starterFile } from '../core/fleet/starter.ts';
+import { readVagrantMachines, type VagrantMachine } from '../core/fleet/vagrant.ts';
 import { formatMinor, NEWEST_MINOR } from '../core/kubelet/catalogue.ts';
+import { isNodeIp, NODE_IP_FORM } from '../core/kubelet/node-ip.ts';
 import type { Services } from '../ports/services.ts';
 import { besideFleet, fleetFileOf, readAnsible } from './load-fleet.ts';
 import type { CommandOptions } from './program.ts';
@@ -17,7 +19,9 @@ export async function runFleetInit(services: Services, _args: readonly string[],
       { exitCode: 2 },
     );
   const imports = [...(await fromAnsible(services, options, file)), ...(await fromSshConfig(services, options))];
-  const text = starterFile(formatMinor(NEWEST_MINOR), imports);
+  const machines = await fromVagrant(services, options, file);
+  const nodeIP = readNodeIp(options);
+  const text = starterFile(formatMinor(NEWEST_MINOR), { imports, machines, ...(nodeIP === undefined ? {} : { nodeIP }) });
   if (file === '-') {
     services.output.stdout(text);
     return 0;
@@ -43,4 +47,25 @@ async function fromSshConfig(services: Services, options: CommandOptions): Promi
   const path = typeof given === 'string' ? given : '~/.ssh/config';
   const inventory = importSshConfig(await services.readSshConfig(besideFleet(path, '-', services.homeDirectory)));
   return [{ source: 'sshConfig', path, inventory }];
+}
+
+/** Machines of `vagrant ssh-config`, or of a recording of it; key files below the directory of the fleet file by their way from there. */
+async function fromVagrant(services: Services, options: CommandOptions, file: string): Promise<readonly VagrantMachine[]> {
+  const given = options.fromVagrant;
+  if (given === undefined || given === false) return [];
+  const [name, text] =
+    typeof given === 'string'
+      ? [given, await services.input.readText(given)]
+      : ['vagrant ssh-config', await services.runLocal(['vagrant', 'ssh-config'])];
+  const beside = (path: string): string => {
+    const way = relative(dirname(resolve(file)), path);
+    return file === '-' || !isAbsolute(path) || way.startsWith('..') ? path : way;
+  };
+  return readVagrantMachines(text, name).map((machine) => ({ ...machine, identityFiles: machine.identityFiles.map(beside) }));
+}
+
+function readNodeIp(options: CommandOptions): string | undefined {
+  const nodeIP = flagText(options, 'nodeIp');
+  if (nodeIP !== undefined && !isNodeIp(nodeIP)) throw usageError(`--node-ip: ${nodeIP} is not the IP of a node`, NODE_IP_FORM);
+  return nodeIP;
 }

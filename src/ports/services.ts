@@ -118,6 +118,12 @@ export interface Services {
   newId(): Promise<string>;
   /** Writes a file of this machine, atomically; a file that may hold secrets is for its owner alone. */
   writeLocalFile(path: string, text: string): Promise<void>;
+  /**
+   * Runs a program on this machine as the user, in the working directory.
+   * @returns what it printed
+   * @throws AppError LOCAL_COMMAND_FAILED with the last line it said; HOST_COMMAND_NOT_FOUND
+   */
+  runLocal(argv: readonly string[]): Promise<string>;
   makeTemporaryDirectory(prefix: string): Promise<string>;
   removeTemporaryDirectory(path: string): Promise<void>;
   /** `mode path` of every file below these directories of a root. */

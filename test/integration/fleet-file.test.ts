@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requirement } from '../support/requirement.ts';
-import { runCommand } from '../support/run-cli.ts';
+import { type CliResult, runCommand } from '../support/run-cli.ts';
 import { type SshServer, startSshServer } from '../support/ssh-server.ts';
 import { type Sshd, sshdMissing, startSshd } from '../support/sshd.ts';
 
@@ -79,6 +79,63 @@ describe('fleet init', () => {
   it('prints it with -f -', async () => {
     const { code, stdout } = await runCommand(['fleet', 'init', '-f', '-']);
     expect([code, stdout.split('\n')[2]]).toEqual([0, 'apiVersion: kubeletadm.dev/v1alpha1']);
+  });
+});
+
+describe('fleet init --from-vagrant', () => {
+  const recording = readFileSync(new URL('../unit/fleet/fixtures/vagrant/libvirt-2.3.4.txt', import.meta.url), 'utf8');
+
+  it('takes a recording from standard input or a file, key files by their way from the fleet file', async () => {
+    const root = write({ 'here/x': '' });
+    const text = recording.replaceAll('/home/ada/kubeletadm/vagrant', join(root, 'here'));
+    const file = join(root, 'here/fleet.yaml');
+    const argv = ['fleet', 'init', '--from-vagrant', '-', '--node-ip', '192.168.56.0/24'];
+    expect(await runCommand([...argv, '-f', file], { stdin: text })).toMatchObject({ code: 0, stderr: '' });
+    expect(readFileSync(file, 'utf8')).toContain('\n        - .vagrant/machines/cp1/libvirt/private_key\n');
+    expect((await runCommand(['fleet', 'inventory', '-f', file])).stdout.replace(/ +$/gm, '')).toBe(
+      [
+        'NAME     ADDRESS                  BASTION  ROLE           GROUPS  NODE',
+        'cp1      vagrant@192.168.121.86   -        control-plane  -       -',
+        'worker1  vagrant@192.168.121.127  -        worker         -       -',
+        'worker2  vagrant@192.168.121.34   -        worker         -       -',
+        '',
+      ].join('\n'),
+    );
+    const saved = join(write({ saved: text }), 'saved');
+    const printed = await runCommand(['fleet', 'init', '-f', '-', '--from-vagrant', saved]);
+    expect(printed.stdout).toContain(`\n        - ${join(root, 'here')}/.vagrant/machines/cp1/libvirt/private_key\n`);
+  });
+
+  it('runs vagrant ssh-config, and tells what it said when it fails', async () => {
+    const bin = write({ vagrant: `#!/bin/sh\n[ "$*" = ssh-config ] || exit 9\ncat <<'X'\n${recording}X\n` });
+    chmodSync(join(bin, 'vagrant'), 0o755);
+    const PATH = process.env.PATH;
+    const init = (): Promise<CliResult> => runCommand(['fleet', 'init', '-f', '-', '--from-vagrant']);
+    try {
+      process.env.PATH = `${bin}:${PATH}`;
+      expect((await init()).stdout).toContain('  - name: worker2\n');
+      writeFileSync(join(bin, 'vagrant'), '#!/bin/sh\necho "The machine is not created.\nRun vagrant up.\n\nMore." >&2; exit 1\n');
+      expect(await init()).toEqual({
+        code: 2,
+        stdout: '',
+        stderr: 'vagrant ssh-config ended with exit code 1: The machine is not created. Run vagrant up. [LOCAL_COMMAND_FAILED]\n',
+      });
+      process.env.PATH = write({ x: '' });
+      expect(await init()).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/^this machine: cannot start vagrant: .*\[HOST_COMMAND_NOT_FOUND\]\n$/),
+      });
+    } finally {
+      process.env.PATH = PATH;
+    }
+  });
+
+  it('refuses a node IP that is none', async () => {
+    expect(await runCommand(['fleet', 'init', '-f', '-', '--node-ip', '10.0.0.0/40'])).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^--node-ip: 10\.0\.0\.0\/40 is not the IP of a node\. .* \[USAGE\]\n$/),
+    });
   });
 });
 

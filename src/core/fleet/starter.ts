@@ -1,5 +1,6 @@
 import type { ImportedInventory } from './entries.ts';
 import { FLEET_API_VERSION, FLEET_KIND } from './schema.ts';
+import type { VagrantMachine } from './vagrant.ts';
 
 /** What a start file imports, with what was found there. */
 export interface StarterImport {
@@ -11,15 +12,29 @@ export interface StarterImport {
 /** More groups in a start file would hide the rest. */
 const MAX_GROUPS = 30;
 
+/** What a start file is made of, besides what is always in it. */
+export interface StarterSource {
+  readonly imports?: readonly StarterImport[];
+  /** In place of example hosts. Their key files as they are to be written. */
+  readonly machines?: readonly VagrantMachine[];
+  /** For all hosts: a subnet, or a template. */
+  readonly nodeIP?: string;
+}
+
 /**
  * A fleet file to start from: all that is needed, and as comments what else there is. It is valid as it stands.
  * @param kubernetesVersion `1.36`
  */
-export function starterFile(kubernetesVersion: string, imports: readonly StarterImport[]): string {
-  return [header(kubernetesVersion), groups(imports), imports.length === 0 ? HOSTS : importsText(imports)].join('\n');
+export function starterFile(kubernetesVersion: string, source: StarterSource = {}): string {
+  const { imports = [], machines = [] } = source;
+  const hosts = machines.length > 0 ? machinesText(machines) : imports.length === 0 ? HOSTS : '';
+  const parts = [header(kubernetesVersion, source), groups(source), hosts, imports.length === 0 ? '' : importsText(imports)];
+  return parts.filter((part) => part !== '').join('\n');
 }
 
-function header(kubernetesVersion: string): string {
+function header(kubernetesVersion: string, { machines = [], nodeIP }: StarterSource): string {
+  const user = userOf(machines);
+  const inSsh = user === null ? '  #   ' : '    # ';
   return `# yaml-language-server: $schema=fleet.schema.json
 # The line above is for editors; the schema is made by: kubeletadm fleet schema > fleet.schema.json
 apiVersion: ${FLEET_API_VERSION}
@@ -30,7 +45,7 @@ kubernetesVersion: "${kubernetesVersion}"
 
 # How the cluster is reached. Paths count from this file. No secret belongs in here.
 cluster:
-  kubeconfig: ~/.kube/config
+  kubeconfig: ${machines.length > 0 ? 'admin.conf' : '~/.kube/config'}
   # context: production
   # Without a kubeconfig nodes join by token:
   # endpoint: api.example.com:6443
@@ -43,14 +58,13 @@ baseline:
   variables:
     domain: cluster.local
   # What is left out is as ssh_config says.
-  # ssh:
-  #   user: root
-  #   port: 22
-  #   identityFiles: [~/.ssh/id_ed25519]
-  #   bastion: jump.example.com         # or the name of a host with role: bastion
-  #   become: auto                      # sudo where the user is not root
-  #   hostKeys: ["ssh-ed25519 AAAA..."] # else known_hosts; kubeletadm fleet trust records keys there
-  # nodeIP: 10.0.0.{{ number }}
+${user === null ? '  # ssh:\n  #   user: root' : `  ssh:\n    user: ${quoted(user)}`}
+${inSsh}port: 22
+${inSsh}identityFiles: [~/.ssh/id_ed25519]
+${inSsh}bastion: jump.example.com         # or the name of a host with role: bastion
+${inSsh}become: auto                      # sudo where the user is not root
+${inSsh}hostKeys: ["ssh-ed25519 AAAA..."] # else known_hosts; kubeletadm fleet trust records keys there
+${nodeIP === undefined ? '  # nodeIP: 10.0.0.{{ number }}             # or a subnet, for the address the host has in it' : `  nodeIP: ${nodeIP}`}
   # criSocket, resolvConf and cgroupDriver are detected where they are left out.
   # Any field of KubeletConfiguration:
   kubeletConfiguration:
@@ -59,13 +73,21 @@ baseline:
 `;
 }
 
-function groups(imports: readonly StarterImport[]): string {
+/** Whom all machines are logged in to as; null: not the same everywhere. */
+function userOf(machines: readonly VagrantMachine[]): string | null {
+  const [first] = machines;
+  return first !== undefined && machines.every(({ user }) => user === first.user) ? first.user : null;
+}
+
+function groups({ imports = [], machines = [] }: StarterSource): string {
   const found = [...new Set(imports.flatMap(({ inventory }) => inventory.groups))].filter(
     (name) => /^[A-Za-z0-9_][\w.-]*$/.test(name) && name !== 'all',
   );
   const lines = ['# A host may be in several groups: of those it lists the later ones win.'];
   if (found.length === 0)
-    return imports.length === 0 ? `${lines.join('\n')}\n${EDGE_GROUP}` : `${lines.join('\n')}\n# groups:\n#   - name: edge\n`;
+    return imports.length === 0 && machines.length === 0
+      ? `${lines.join('\n')}\n${EDGE_GROUP}`
+      : `${lines.join('\n')}\n# groups:\n#   - name: edge\n`;
   lines.push('# These are the groups of the inventory; what is said here is laid over all their hosts.', 'groups:');
   for (const name of found.slice(0, MAX_GROUPS)) lines.push(`  - name: ${quoted(name)}`);
   if (found.length > MAX_GROUPS) lines.push(`  # and ${found.length - MAX_GROUPS} more, which need not be listed`);
@@ -105,6 +127,24 @@ hosts:
 #     hosts: ["lab-*"]
 #     groups: [edge]
 `;
+
+/** The machines of Vagrant, each as it is reached. */
+function machinesText(machines: readonly VagrantMachine[]): string {
+  const user = userOf(machines);
+  const lines = ['# The machines of vagrant ssh-config. Each may say anything a group says.', 'hosts:'];
+  for (const machine of machines) {
+    const { name, role, address, port, identityFiles } = machine;
+    lines.push(`  - name: ${quoted(name)}`);
+    if (role !== 'worker') lines.push(`    role: ${role}`);
+    lines.push(`    address: ${address}`);
+    if (port === null && identityFiles.length === 0 && user !== null) continue;
+    lines.push('    ssh:');
+    if (user === null && machine.user !== null) lines.push(`      user: ${quoted(machine.user)}`);
+    if (port !== null) lines.push(`      port: ${port}`);
+    if (identityFiles.length > 0) lines.push('      identityFiles:', ...identityFiles.map((path) => `        - ${quoted(path)}`));
+  }
+  return `${lines.join('\n')}\n`;
+}
 
 function importsText(imports: readonly StarterImport[]): string {
   const lines = [

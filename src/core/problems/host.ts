@@ -199,3 +199,14 @@ export function sshConfigInvalid(input: {
     { exitCode: 2, ...(cause === undefined ? {} : { cause }) },
   );
 }
+
+/** A program of this machine that did not do what was asked; what it said first is the reason. */
+export function localCommandFailed(
+  argv: readonly string[],
+  { exitCode, stderr }: { readonly exitCode: number | null; readonly stderr: string },
+): AppError {
+  const [why = ''] = stderr.trim().split(/\n\s*\n/);
+  const end = exitCode === null ? 'was ended by a signal' : `ended with exit code ${exitCode}`;
+  const message = `${argv.join(' ')} ${end}${why === '' ? '' : `: ${printable(why, 300)}`}`;
+  return new AppError({ code: 'LOCAL_COMMAND_FAILED', message }, { exitCode: 2, detail: stderr });
+}

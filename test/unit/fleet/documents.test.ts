@@ -92,13 +92,13 @@ describe('docs/fleet.md', () => {
 
 describe('the start file', () => {
   it('is right as it stands', () => {
-    const { fleet, problems } = resolveFleet(loadFleet(starterFile('1.36', []), 'fleet.yaml'));
+    const { fleet, problems } = resolveFleet(loadFleet(starterFile('1.36'), 'fleet.yaml'));
     expect(problems).toEqual([]);
     expect(fleet.hosts.map(({ name }) => name)).toEqual(['edge-01', 'edge-02', 'edge-03', 'worker-1']);
   });
 
   it('is right with what stands in its comments', () => {
-    const uncommented = starterFile('1.36', []).replace(/^( *)# ( *(?:- \{.*|(?:- )?[a-zA-Z]+:(?: .*)?))$/gm, '$1$2');
+    const uncommented = starterFile('1.36').replace(/^( *)# ( *(?:- \{.*|(?:- )?[a-zA-Z]+:(?: .*)?))$/gm, '$1$2');
     const none = { hosts: [], groups: [] };
     const { fleet, problems } = resolveFleet(loadFleet(uncommented, 'fleet.yaml'), [none, none]);
     // A pin and a key that are none stand for one, and only hosts of a range have a number.
@@ -112,7 +112,7 @@ describe('the start file', () => {
 
   it('imports an inventory', () => {
     const { inventory } = importAnsible([{ path: 'hosts.ini', text: '[edge]\nn[1:9]\n[on]\nx\n' }]);
-    const text = starterFile('1.36', [{ source: 'ansibleInventory', path: 'inventory/hosts.ini', inventory }]);
+    const text = starterFile('1.36', { imports: [{ source: 'ansibleInventory', path: 'inventory/hosts.ini', inventory }] });
     const { fleet, problems } = resolveFleet(loadFleet(text, 'fleet.yaml'), [inventory]);
     expect(problems).toEqual([]);
     expect(fleet.hosts).toHaveLength(10);

@@ -48,7 +48,7 @@ describe('fleetJsonSchema', async () => {
   });
 
   it('takes the start file', () => {
-    expect(validator.safeParse(parse(starterFile('1.36', []))).error?.issues ?? []).toEqual([]);
+    expect(validator.safeParse(parse(starterFile('1.36'))).error?.issues ?? []).toEqual([]);
   });
 
   it.each([

@@ -1,0 +1,74 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { loadFleet } from '../../../src/core/fleet/load.ts';
+import { resolveFleet } from '../../../src/core/fleet/resolve.ts';
+import { starterFile } from '../../../src/core/fleet/starter.ts';
+import { readVagrantMachines } from '../../../src/core/fleet/vagrant.ts';
+
+const recorded = (name: string): string => readFileSync(new URL(`./fixtures/vagrant/${name}.txt`, import.meta.url), 'utf8');
+
+describe('a fleet file from vagrant ssh-config', () => {
+  it.each(['libvirt-2.3.4', 'virtualbox-2.4.1'])('%s', async (name) => {
+    const machines = readVagrantMachines(recorded(name), name);
+    const text = starterFile('1.36', { machines, nodeIP: '192.168.56.0/24' });
+    await expect(text).toMatchFileSnapshot(`./golden/vagrant-${name}.yaml`);
+    const { fleet, problems } = resolveFleet(loadFleet(text, 'fleet.yaml'));
+    expect(problems).toEqual([]);
+    expect(
+      fleet.hosts.map(({ name: host, role, ssh }) => ({
+        name: host,
+        role,
+        address: ssh.address,
+        user: ssh.user ?? null,
+        port: ssh.port ?? null,
+        identityFiles: ssh.identityFiles,
+      })),
+    ).toEqual(machines);
+    expect(fleet.hosts.map(({ nodeRegistration }) => nodeRegistration.kubeletExtraArgs)).toEqual(
+      machines.map(() => [{ name: 'node-ip', value: '192.168.56.0/24' }]),
+    );
+  });
+
+  it('names users host by host where they differ', () => {
+    const text = 'Host a\n  HostName 10.0.0.1\n  User ada\nHost b\n  HostName 10.0.0.2\n  User bob\n  Port 2222\n';
+    const { fleet } = resolveFleet(loadFleet(starterFile('1.36', { machines: readVagrantMachines(text, '-') }), 'fleet.yaml'));
+    expect(fleet.hosts.map(({ ssh: { user, port } }) => [user, port])).toEqual([
+      ['ada', undefined],
+      ['bob', 2222],
+    ]);
+  });
+
+  it.each([
+    ['cp', 'control-plane'],
+    ['cp-1', 'control-plane'],
+    ['controlplane2', 'control-plane'],
+    ['master', 'control-plane'],
+    ['cpu1', 'worker'],
+    ['default', 'worker'],
+  ])('%s is a %s', (name, role) => {
+    expect(readVagrantMachines(`Host ${name}\n HostName h\n`, '-')[0]?.role).toBe(role);
+  });
+
+  it.each([
+    ['', '-:1:1: there is no machine in it. Run vagrant up first. [FLEET_IMPORT_INVALID]'],
+    [
+      '# what\n\nUser vagrant\n',
+      '-:3:1: this is not what vagrant ssh-config prints. It begins with the Host of a machine. [FLEET_IMPORT_INVALID]',
+    ],
+    ['Host a\n', '-:1:1: a has no HostName. Run vagrant up first. [FLEET_IMPORT_INVALID]'],
+    [
+      'Host a\n HostName h\nHost a\n HostName i\n',
+      '-:3:1: the machine a is there twice. Save the output of one vagrant ssh-config. [FLEET_IMPORT_INVALID]',
+    ],
+    [
+      'Host a\n HostName h\n ProxyCommand ssh -W %h:%p "far away"\n',
+      '-:3:1: a is reached by proxycommand, which a fleet file does not hold. Save the output, and let the file import it: fleet init --from-ssh-config FILE. [FLEET_IMPORT_INVALID]',
+    ],
+    [
+      'Host a\n HostName h\n IdentityFile "/open\n',
+      '-:3:1: a quote is not closed. Write a keyword and its arguments, with every quote closed. [SSH_CONFIG_INVALID]',
+    ],
+  ])('refuses %j', (text, message) => {
+    expect(() => readVagrantMachines(text, '-')).toThrow(message);
+  });
+});
