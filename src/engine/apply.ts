@@ -10,6 +10,7 @@ import type { Reporter } from '../ports/reporter.ts';
 /** The one table that writes: what each kind of change does to a host. */
 const OPERATIONS: { readonly [K in HostChange['kind']]: (change: Extract<HostChange, { kind: K }>) => Operation } = {
   'write-file': ({ path, mode, owner, content }) => ({ kind: 'write-file', path, mode, owner, content }),
+  'put-file': ({ path, mode, owner, content }) => ({ kind: 'put-file', path, mode, owner, content }),
   'make-directory': ({ path, mode, owner }) => ({ kind: 'make-directory', path, mode, owner }),
   'remove-file': ({ path }) => ({ kind: 'remove-file', path }),
   'move-file': ({ path, to }) => ({ kind: 'move-file', path, to }),
@@ -151,6 +152,8 @@ export function describeChange(change: HostChange): string {
   switch (change.kind) {
     case 'write-file':
       return `${change.action === 'create' ? 'created' : 'updated'} ${change.path}`;
+    case 'put-file':
+      return `put ${change.path} (${(change.content.size / 1e6).toFixed(1)} MB)`;
     case 'make-directory':
       return `made directory ${change.path}`;
     case 'remove-file':

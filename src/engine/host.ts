@@ -7,7 +7,16 @@ import { CommitGoneError, HostLockedError } from '../core/problems/commit.ts';
 import { printable } from '../core/text/printable.ts';
 import type { Host, PerformOptions } from '../ports/host.ts';
 import type { Transport } from '../ports/transport.ts';
-import { endOfMark, type Frame, INCOMPLETE_EXIT, renderOperations, renderQuestions, shellLoader, splitFrames } from './remote-program.ts';
+import {
+  endOfMark,
+  type Frame,
+  INCOMPLETE_EXIT,
+  type PieceOperation,
+  renderOperations,
+  renderQuestions,
+  shellLoader,
+  splitFrames,
+} from './remote-program.ts';
 
 export interface HostOptions {
   /** A directory that stands for `/` (`--rootfs`); commands are then not run, they would ask the wrong system. */
@@ -49,7 +58,21 @@ export function hostOver(transport: Transport, options: HostOptions): Host {
         answers.has(name) ? (answers.get(name) ?? null) : questions[name]?.kind === 'file' ? null : STAGED_ANSWER;
       return Object.fromEntries(names.map((name) => [name, answerOf(name)])) as Answers<typeof questions>;
     },
-    perform: (operations, performOptions) => perform(transport, operations, { nonce: options.nonce(), rootDir }, performOptions),
+    perform: async (operations, performOptions = {}) => {
+      const { onDone } = performOptions;
+      let done = 0;
+      for (const part of partsOf(operations)) {
+        const [first] = part;
+        const upload = options.nonce();
+        if (first?.kind === 'put-file')
+          for (const piece of piecesOf(first))
+            await perform(transport, [piece], { nonce: options.nonce(), rootDir, upload }, { ...performOptions, onDone: () => undefined });
+        const before = done;
+        const told = onDone === undefined ? performOptions : { ...performOptions, onDone: (index: number) => onDone(before + index) };
+        await perform(transport, part, { nonce: options.nonce(), rootDir, upload }, told);
+        done += part.length;
+      }
+    },
     close: () => transport.close(),
   };
 }
@@ -68,10 +91,24 @@ function isSecret(question: Question): boolean {
   return question.kind === 'command' && question.stdin !== undefined;
 }
 
+/** What is large is sent before the part it stands at the head of. */
+function partsOf(operations: readonly Operation[]): readonly (readonly Operation[])[] {
+  const heads = operations.flatMap(({ kind }, at) => (at > 0 && kind === 'put-file' ? [at] : []));
+  return [0, ...heads].map((from, i) => operations.slice(from, heads[i]));
+}
+
+function* piecesOf({ path, content }: Extract<Operation, { kind: 'put-file' }>): Iterable<PieceOperation> {
+  let isFirst = true;
+  for (const base64 of content.pieces()) {
+    yield { kind: 'piece', path, isFirst, base64 };
+    isFirst = false;
+  }
+}
+
 async function perform(
   transport: Transport,
-  operations: readonly Operation[],
-  program: { nonce: string; rootDir: string | null },
+  operations: readonly (Operation | PieceOperation)[],
+  program: { nonce: string; rootDir: string | null; upload: string },
   options: PerformOptions = {},
 ): Promise<void> {
   if (operations.length === 0) return;
@@ -89,7 +126,7 @@ async function perform(
   const failed = frames.find((frame) => frame.exitCode !== 0);
   if (failed !== undefined && operations[failed.index] !== undefined) {
     const said = errors.find(({ index }) => index === failed.index);
-    throw operationFailed(transport.name, operations[failed.index] as Operation, {
+    throw operationFailed(transport.name, operations[failed.index] as Operation | PieceOperation, {
       exitCode: failed.exitCode,
       stdout: decode(failed.body),
       stderr: decode(said?.body),
@@ -212,13 +249,13 @@ const FAILURES: readonly { pattern: RegExp; code: string; mend: string }[] = [
   },
 ];
 
-function operationFailed(host: string, operation: Operation, { exitCode, stdout, stderr }: CommandFact): AppError {
+function operationFailed(host: string, operation: Operation | PieceOperation, { exitCode, stdout, stderr }: CommandFact): AppError {
   const refused = exitCode === REFUSED_EXIT ? refusal(host, operation, stdout) : null;
   return refused ?? failed(host, describeOperation(operation), stderr || stdout);
 }
 
 /** What the host says in place of doing it. */
-function refusal(host: string, operation: Operation, stdout: string): AppError | null {
+function refusal(host: string, operation: Operation | PieceOperation, stdout: string): AppError | null {
   switch (operation.kind) {
     case 'take-lock': {
       const holder = parseLockHolder(stdout);
@@ -244,8 +281,10 @@ function failed(host: string, what: string, stderr: string): AppError {
   return new AppError(problem, { detail: stderr });
 }
 
-function describeOperation(operation: Operation): string {
+function describeOperation(operation: Operation | PieceOperation): string {
   switch (operation.kind) {
+    case 'piece':
+    case 'put-file':
     case 'write-file':
       return `cannot write ${operation.path}`;
     case 'make-directory':

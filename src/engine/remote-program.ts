@@ -5,7 +5,13 @@ import type { Question } from '../core/facts/question.ts';
 import type { Operation } from '../core/plan/operation.ts';
 import { printable } from '../core/text/printable.ts';
 import { revealText } from '../core/text/secret.ts';
-import { HTTP_FUNCTIONS, OPERATION_FUNCTIONS, QUESTION_FUNCTIONS, SHARED_FUNCTIONS } from '../core/text/shell-program.ts';
+import {
+  HTTP_FUNCTIONS,
+  LARGE_FILE_FUNCTIONS,
+  OPERATION_FUNCTIONS,
+  QUESTION_FUNCTIONS,
+  SHARED_FUNCTIONS,
+} from '../core/text/shell-program.ts';
 import { quoteShell } from '../core/text/shell-quote.ts';
 
 /** Exit code of a program that did not arrive whole. */
@@ -27,6 +33,19 @@ export interface ProgramOptions {
   readonly rootDir: string | null;
 }
 
+export interface OperationOptions extends ProgramOptions {
+  /** Names what is sent in pieces before the program; needed where something is. */
+  readonly upload?: string;
+}
+
+/** A part of a file that is put in its place later, by `put-file`. */
+export interface PieceOperation {
+  readonly kind: 'piece';
+  readonly path: string;
+  readonly isFirst: boolean;
+  readonly base64: string;
+}
+
 /**
  * The program that answers all questions in one round trip. Answers come framed: `\n<nonce> <index> <exit code>\n` ends each on stdout,
  * `\n<nonce> <index>\n` on stderr.
@@ -41,18 +60,20 @@ export function renderQuestions(questions: readonly Question[], options: Program
  * The program that runs operations in order and stops at the first that fails. Framed like answers. Files that follow each other are written as a group:
  * when one cannot be written, none is.
  */
-export function renderOperations(operations: readonly Operation[], options: ProgramOptions): string {
+export function renderOperations(operations: readonly (Operation | PieceOperation)[], options: OperationOptions): string {
   const lines = operations.map((operation, index) => {
-    if (operation.kind !== 'write-file') return `${operationLines(operation)}\nr=$?; mark ${index} $r; [ $r = 0 ] || exit 1`;
+    if (operation.kind !== 'write-file')
+      return `${operationLines(operation, options.upload ?? '')}\nr=$?; mark ${index} $r; [ $r = 0 ] || exit 1`;
     const isFirst = operations[index - 1]?.kind !== 'write-file';
     const isLast = operations[index + 1]?.kind !== 'write-file';
     return `${isFirst ? `w_begin ${index}\n` : ''}${stageLines(operation)}${isLast ? '\nw_commit' : ''}`;
   });
-  const needs = (...kinds: readonly Operation['kind'][]): boolean => operations.some(({ kind }) => kinds.includes(kind));
+  const needs = (...kinds: readonly (Operation | PieceOperation)['kind'][]): boolean => operations.some(({ kind }) => kinds.includes(kind));
   const lock = needs('take-lock', 'release-lock') ? LOCK_FUNCTIONS : '';
   const commit = needs('arm-revert', 'confirm-commit', 'revert-commit') ? COMMIT_FUNCTIONS : '';
   const arm = needs('arm-revert') ? ARM_FUNCTIONS : '';
-  return renderProgram([...lines, 'exit 0'], OPERATION_FUNCTIONS + lock + commit + arm, options);
+  const large = needs('piece', 'put-file') ? LARGE_FILE_FUNCTIONS : '';
+  return renderProgram([...lines, 'exit 0'], OPERATION_FUNCTIONS + large + lock + commit + arm, options);
 }
 
 function renderProgram(lines: readonly string[], functions: string, { nonce, rootDir }: ProgramOptions): string {
@@ -89,8 +110,12 @@ function stageLines({ path, content, mode, owner }: WriteFile): string {
   return `${head} base64 ${size} ${HERE}\n${base64Lines(text)}${HERE_END}`;
 }
 
-function operationLines(operation: Exclude<Operation, WriteFile>): string {
+function operationLines(operation: Exclude<Operation, WriteFile> | PieceOperation, upload: string): string {
   switch (operation.kind) {
+    case 'piece':
+      return `w_piece ${quoteShell(operation.path)} ${upload} ${operation.isFirst ? 1 : 0} ${HERE}\n${operation.base64}\n${HERE_END}`;
+    case 'put-file':
+      return `w_put ${quoteShell(operation.path)} ${upload} ${octal(operation.mode)} ${quoteShell(operation.owner)} ${operation.content.sha256}`;
     case 'make-directory':
       return `w_directory ${quoteShell(operation.path)} ${octal(operation.mode)} ${quoteShell(operation.owner)}`;
     case 'remove-file':

@@ -1,4 +1,5 @@
 import type { ResolvedSsh } from '../core/fleet/model.ts';
+import type { LargeFile } from '../core/plan/large-file.ts';
 import type { SshConfigFile } from '../core/ssh/config.ts';
 import type { Secret, SensitiveText } from '../core/text/secret.ts';
 import type { Clock } from './clock.ts';
@@ -34,6 +35,8 @@ export interface InputFiles {
    * @param isWanted by path below the directory: others are listed without being read, and have an empty text
    */
   readTree(directory: string, isWanted: (path: string) => boolean): Promise<readonly TreeFile[]>;
+  /** A program, ready to be sent to a host. */
+  readLarge(path: string): Promise<LargeFile>;
   exists(path: string): Promise<boolean>;
   /** Links are followed. */
   isDirectory(path: string): Promise<boolean>;

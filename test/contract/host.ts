@@ -1,8 +1,24 @@
+import { createHash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { FileFact } from '../../src/core/facts/question.ts';
+import type { LargeFile } from '../../src/core/plan/large-file.ts';
 import type { Operation } from '../../src/core/plan/operation.ts';
 import { Secret, SensitiveText } from '../../src/core/text/secret.ts';
 import type { Host } from '../../src/ports/host.ts';
+
+/** As adapters give large files. */
+function inPieces(text: string, pieceBytes: number): LargeFile {
+  const packed = gzipSync(text);
+  return {
+    sha256: createHash('sha256').update(text).digest('hex'),
+    size: Buffer.byteLength(text),
+    head: text.slice(0, 64),
+    *pieces() {
+      for (let at = 0; at < packed.length; at += pieceBytes) yield packed.subarray(at, at + pieceBytes).toString('base64');
+    },
+  };
+}
 
 /** A host with nothing on it that may be written to; called once a test. */
 export type HostFactory = () => Host;
@@ -54,6 +70,25 @@ export function describeHost(name: string, makeHost: HostFactory): void {
         none: { kind: 'file', path: '/x' },
       });
       expect(answers).toMatchObject({ one: { content: '/d/a\n' }, names: ['a', 'b'], none: null });
+    });
+
+    it('puts a large file in its place when all of it has come, and not before', async () => {
+      const host = makeHost();
+      const text = Array.from({ length: 40_000 }, (_, i) => `${(i * 2_654_435_761) % 4_294_967_296}\n`).join('');
+      const content = inPieces(text, 50_000);
+      const done: number[] = [];
+      const put = { kind: 'put-file', path: '/opt/programs/one', mode: 0o755, owner: 'root:root', content } as const;
+      await host.perform([write('/a'), put, write('/b')], { onDone: (index) => done.push(index) });
+      expect([...content.pieces()].length).toBeGreaterThan(2);
+      expect(done).toEqual([0, 1, 2]);
+      expect(await read(host, '/opt/programs/one')).toMatchObject({ type: 'file', mode: 0o755, content: text });
+      const damaged = { ...content, sha256: '0'.repeat(64) };
+      await expect(host.perform([{ ...put, path: '/opt/programs/two', content: damaged }, write('/c')])).rejects.toMatchObject({
+        code: 'HOST_OPERATION_FAILED',
+        message: expect.stringContaining('cannot write /opt/programs/two: '),
+      });
+      expect(await list(host, '/opt/programs')).toEqual(['one']);
+      expect(await read(host, '/c')).toBeNull();
     });
 
     it('gives no content that was not asked for', async () => {

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { gunzipSync } from 'node:zlib';
 import { AppError } from '../../src/core/errors.ts';
 import type { Answer, Answers, CommandFact, FileFact, HttpFact, Question, Questions } from '../../src/core/facts/question.ts';
 import type { Operation } from '../../src/core/plan/operation.ts';
@@ -149,6 +151,14 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
         if (found !== undefined && found.type !== 'file') throw operationFailed(name, `cannot write ${path}: ${path}: not a regular file`);
         put(files, path, { type: 'file', mode, owner, content: revealText(content), modifiedAt: ++state.seconds });
         systemd?.fileChanged(path);
+        return;
+      }
+      case 'put-file': {
+        const { path, mode, owner, content } = operation;
+        const bytes = gunzipSync(Buffer.concat([...content.pieces()].map((piece) => Buffer.from(piece, 'base64'))));
+        if (createHash('sha256').update(bytes).digest('hex') !== content.sha256)
+          throw operationFailed(name, `cannot write ${path}: it arrived damaged`);
+        put(files, path, { type: 'file', mode, owner, content: bytes.toString('utf8'), modifiedAt: ++state.seconds });
         return;
       }
       case 'make-directory':

@@ -18,6 +18,7 @@ export function checkpointOf(changes: readonly HostChange[]): Checkpoint | null 
   for (const change of changes) {
     switch (change.kind) {
       case 'write-file':
+      case 'put-file':
       case 'make-directory':
       case 'remove-file':
         paths.push(change.path);

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../json.ts';
 import type { KubeObject, ObjectRef } from '../kubernetes/object.ts';
 import type { SensitiveText } from '../text/secret.ts';
+import type { LargeFile } from './large-file.ts';
 
 /** What stood at a path before a change; null: nothing. */
 export interface FileBefore {
@@ -19,6 +20,15 @@ export type HostChange =
       readonly action: 'create' | 'update';
       readonly content: string | SensitiveText;
       readonly before: FileBefore | null;
+      readonly because: string;
+    }
+  /** A program. Nothing good is at that path: its name tells what is in it. */
+  | {
+      readonly kind: 'put-file';
+      readonly path: string;
+      readonly mode: number;
+      readonly owner: string;
+      readonly content: LargeFile;
       readonly because: string;
     }
   | { readonly kind: 'make-directory'; readonly path: string; readonly mode: number; readonly owner: string; readonly because: string }

@@ -89,6 +89,10 @@ function hostChangeDocument(phase: string, change: HostChange, origins: HostPlan
         ...(origin ? { origin } : {}),
       };
     }
+    case 'put-file': {
+      const { path, owner, content, because } = change;
+      return { kind: change.kind, phase, path, mode: formatMode(change.mode), owner, sha256: content.sha256, size: content.size, because };
+    }
     case 'make-directory':
       return { kind: change.kind, phase, path: change.path, mode: formatMode(change.mode), owner: change.owner, because: change.because };
     case 'remove-file':

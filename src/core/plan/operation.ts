@@ -1,5 +1,6 @@
 import type { LockRequest, RevertRequest } from '../commit/requests.ts';
 import type { SensitiveText } from '../text/secret.ts';
+import type { LargeFile } from './large-file.ts';
 
 /**
  * One step that changes a host. `write-file` replaces atomically: temporary name in the same directory, mode and owner, fsync, rename, fsync of
@@ -13,6 +14,8 @@ export type Operation =
       readonly owner: string;
       readonly content: string | SensitiveText;
     }
+  /** As `write-file`, for what is large: it is sent in programs of its own, and takes its place when all of it has come with the right hash. */
+  | { readonly kind: 'put-file'; readonly path: string; readonly mode: number; readonly owner: string; readonly content: LargeFile }
   | { readonly kind: 'make-directory'; readonly path: string; readonly mode: number; readonly owner: string }
   | { readonly kind: 'remove-file'; readonly path: string }
   /** Renames within one directory tree; nothing is done when there is nothing at `path`. A symbolic link is moved itself. */

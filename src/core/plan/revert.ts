@@ -11,6 +11,7 @@ export function revertChanges(changes: readonly HostChange[]): readonly HostChan
       if (change.before === null) return [{ kind: 'remove-file', path: change.path, before: null, because }];
       return [{ ...change, ...change.before, action: 'update', before: null, because }];
     }
+    if (change.kind === 'put-file') return [{ kind: 'remove-file', path: change.path, before: null, because }];
     if (change.kind === 'move-file') return [{ kind: 'move-file', path: change.to, to: change.path, because }];
     if (change.kind === 'remove-file' && change.before !== null) {
       return [{ kind: 'write-file', path: change.path, ...change.before, action: 'create', before: null, because }];

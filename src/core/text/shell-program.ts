@@ -158,3 +158,25 @@ w_unmount() {
   done
 }
 `.trimStart();
+
+/** What puts a large file together: it comes in pieces, in programs of their own, and is nothing until its hash is right. */
+export const LARGE_FILE_FUNCTIONS = `
+w_large() { at "$1" && d=\${p%/*} && b=$d/.\${p##*/}.kubeletadm && t=$b.$2; }
+w_piece() {
+  w_large "$1" "$2" || return 1
+  if [ "$3" = 1 ]; then
+    if [ ! -d "$d" ]; then mkdir -p -- "$d" || return 1; fi
+    for o in "$b".*; do if [ -e "$o" ]; then rm -f -- "$o"; fi; done
+    (umask 177; : >"$t") || return 1
+  fi
+  base64 -d >>"$t" || { rm -f -- "$t"; return 1; }
+}
+w_put() {
+  w_large "$1" "$2" || return 1
+  if (umask 177; gzip -dc <"$t" >"$t.x") && s=$(sha256sum <"$t.x") && { [ "\${s%% *}" = "$5" ] || { echo "$1: it arrived damaged" >&2; false; }; } &&
+    chmod -- "$3" "$t.x" && own "$4" "$t.x" && flush "$t.x" && mv -f -- "$t.x" "$p"; then
+    if [ -z "$R" ] && command -v restorecon >/dev/null; then restorecon -- "$p" 2>/dev/null; fi
+    rm -f -- "$t"; flush "$d"
+  else rm -f -- "$t" "$t.x"; return 1; fi
+}
+`.trimStart();
