@@ -24,7 +24,8 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
     process.exitCode ||= 1;
   });
 });
-const services = createServices({ env, stdin, stdout, stderr, signal: interruption.signal });
+const program = { script: process.argv[1] ?? '', executable: process.execPath };
+const services = createServices({ env, stdin, stdout, stderr, signal: interruption.signal, program });
 void runCli(process.argv.slice(2), services, VERSION).then((code) => {
   process.exitCode = code;
 });

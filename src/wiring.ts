@@ -20,11 +20,13 @@ export interface Environment {
   readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean };
   readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
   readonly signal: AbortSignal;
+  /** What runs; absent: no single file. */
+  readonly program?: { readonly script: string; readonly executable: string };
 }
 
 /** Options to adapters. What is heavy (SSH, the Kubernetes client) is loaded when it is used. */
 export function createServices(environment: Environment): Services {
-  const { env, stdin, stdout, stderr, signal } = environment;
+  const { env, stdin, stdout, stderr, signal, program } = environment;
   const plain: Output = {
     stdout: (text) => void stdout.write(text),
     stderr: (text) => void stderr.write(text),
@@ -42,6 +44,7 @@ export function createServices(environment: Environment): Services {
     hostname: hostname(),
     self: thisProcess(),
     newId: async () => (await import('node:crypto')).randomBytes(8).toString('hex'),
+    readProgram: async (path) => (await import('./adapters/large-file.ts')).readProgram(path, program),
     writeLocalFile,
     runLocal,
     makeTemporaryDirectory,

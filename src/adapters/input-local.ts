@@ -39,7 +39,6 @@ export function localInput(stdin: NodeJS.ReadableStream): InputFiles {
       for (const { path, name } of named) files.push({ path: name, text: isWanted(name) ? await readFileText(path) : '' });
       return files;
     },
-    readLarge: async (path) => (await import('./large-file.ts')).largeFile(path).catch((cause: unknown) => refuse(path, cause)),
     exists: async (path) => (await stat(path).catch(() => null)) !== null,
     isDirectory: async (path) => (await stat(path).catch(() => null))?.isDirectory() === true,
   };

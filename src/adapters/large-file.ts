@@ -1,14 +1,44 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFile, realpath } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { AppError } from '../core/errors.ts';
 import type { LargeFile } from '../core/plan/large-file.ts';
 
 const PIECE_BYTES = 1_500_000;
 const HEAD_BYTES = 64;
 
-/** Reads a file of this machine and compresses it, once for all hosts it is sent to. Throws what reading it throws. */
-export async function largeFile(path: string): Promise<LargeFile> {
+/** What runs: a script and the program that runs it, which is the same for an executable with Node.js in it. */
+export interface RunningProgram {
+  readonly script: string;
+  readonly executable: string;
+}
+
+/**
+ * Reads a program of this machine and compresses it, once for all hosts it is sent to.
+ * @param path undefined: the program that runs, where it is one file
+ * @returns null where it is not (it runs from its sources)
+ * @throws AppError INPUT_UNREADABLE (exit code 2)
+ */
+export async function readProgram(path: string | undefined, running: RunningProgram | undefined): Promise<LargeFile | null> {
+  const file = path ?? (await ownFile(running));
+  if (file === null) return null;
+  try {
+    return await largeFile(file);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new AppError({ code: 'INPUT_UNREADABLE', message: `${file}: ${why}`, mend: 'Check the path' }, { exitCode: 2, cause });
+  }
+}
+
+/** Links are followed: npm makes them. */
+async function ownFile(running: RunningProgram | undefined): Promise<string | null> {
+  if (running === undefined) return null;
+  const own = await realpath(running.script).catch(() => running.executable);
+  return own.endsWith('.ts') ? null : own;
+}
+
+async function largeFile(path: string): Promise<LargeFile> {
   const bytes = await readFile(path);
   const packed = await promisify(gzip)(bytes);
   return {

@@ -35,8 +35,6 @@ export interface InputFiles {
    * @param isWanted by path below the directory: others are listed without being read, and have an empty text
    */
   readTree(directory: string, isWanted: (path: string) => boolean): Promise<readonly TreeFile[]>;
-  /** A program, ready to be sent to a host. */
-  readLarge(path: string): Promise<LargeFile>;
   exists(path: string): Promise<boolean>;
   /** Links are followed. */
   isDirectory(path: string): Promise<boolean>;
@@ -119,6 +117,13 @@ export interface Services {
   readonly self: ThisProcess;
   /** 16 hexadecimal digits that nobody can foretell. */
   newId(): Promise<string>;
+  /**
+   * A program of this machine, ready to be sent to hosts.
+   * @param path default: this program itself, where it is one file
+   * @returns null: this program is no single file
+   * @throws AppError INPUT_UNREADABLE (exit code 2)
+   */
+  readProgram(path?: string): Promise<LargeFile | null>;
   /** Writes a file of this machine, atomically; a file that may hold secrets is for its owner alone. */
   writeLocalFile(path: string, text: string): Promise<void>;
   /**
