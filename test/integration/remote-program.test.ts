@@ -16,6 +16,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createServer as createHttpServer, type Server } from 'node:http';
+import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -26,6 +27,7 @@ import { Secret, SensitiveText } from '../../src/core/text/secret.ts';
 import { hostOver } from '../../src/engine/host.ts';
 import { renderOperations, renderQuestions, shellLoader } from '../../src/engine/remote-program.ts';
 import type { Host } from '../../src/ports/host.ts';
+import { createCertificateChain } from '../support/certificate-chain.ts';
 import { requirement } from '../support/requirement.ts';
 import { type ShellOptions, shellTransport } from '../support/shell-transport.ts';
 import { findProgram, onlyPrograms, SHELLS } from '../support/shells.ts';
@@ -743,6 +745,37 @@ describe('the http question', () => {
 
   const withPrograms = (directory: string, programs: readonly string[]): Host =>
     hostWith({ shell: ['/bin/sh'], env: { PATH: onlyPrograms(join(top, directory), [...BASE_PROGRAMS, ...programs]) } });
+
+  describe('over TLS, whoever signed the certificate', () => {
+    let secure: HttpsServer;
+    let at = '';
+    beforeAll(async () => {
+      const { certPem, keyPem } = await createCertificateChain();
+      secure = createHttpsServer({ cert: certPem, key: keyPem }, (request, response) => {
+        if (request.url === '/livez') response.end('ok');
+        else response.writeHead(500).end('[-]etcd failed: reason withheld\n');
+      });
+      await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve));
+      at = `https://127.0.0.1:${(secure.address() as AddressInfo).port}`;
+    });
+    afterAll(() => {
+      secure.closeAllConnections();
+      secure.close();
+    });
+
+    it.each(['curl', 'openssl', 'wget', 'python3'].map((name) => [name, findProgram(name) === null] as const))(
+      'through %s',
+      async (name, missing) => {
+        if (missing) return;
+        const host = hostWith({ shell: ['/bin/sh'], env: { PATH: onlyPrograms(join(top, `${name}-tls`), [...BASE_PROGRAMS, name]) } });
+        const answers = await host.ask({ ok: get(`${at}/livez`), failing: get(`${at}/readyz`), refused: get('https://127.0.0.1:1/livez') });
+        expect(answers.ok).toEqual({ status: 200, body: 'ok' });
+        if (name === 'wget') expect(answers.failing).toEqual({ error: expect.stringContaining('wget') });
+        else expect(answers.failing).toMatchObject({ status: 500, body: expect.stringContaining('[-]etcd failed') });
+        expect(answers.refused).toEqual({ error: expect.stringMatching(/refused|connect|no answer|wget/i) });
+      },
+    );
+  });
 
   it('prefers curl', async () => {
     const { it: answer } = await withPrograms('all', ['curl', 'bash', 'wget', 'python3']).ask({ it: get('http://127.0.0.1:1/') });

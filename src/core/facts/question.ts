@@ -27,6 +27,7 @@ export type Question =
   | { readonly kind: 'list'; readonly path: string }
   /** `stdin`: what the command reads, in place of nothing; here what must not be in an argv is safe. */
   | { readonly kind: 'command'; readonly argv: readonly string[]; readonly stdin?: string }
+  /** Of https nobody's certificate is verified: it is good for asking a component of the host itself whether it is well. */
   | { readonly kind: 'http'; readonly url: string; readonly timeoutSeconds: number };
 
 /** What is answered to each kind of question; null: there is nothing at that path. */

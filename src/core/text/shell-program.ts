@@ -61,29 +61,36 @@ q_list() {
 
 export const HTTP_FUNCTIONS = `
 q_http() {
-  u=$1; h=\${u#http://}; a=\${h%%/*}; q=/; case $h in */*) q=/\${h#*/};; esac; n=\${a%:*}; n=\${n#[}; n=\${n%]}
+  u=$1; h=\${u#*://}; k=; case $u in https:*) k=-k;; esac; a=\${h%%/*}; q=/; case $h in */*) q=/\${h#*/};; esac; n=\${a%:*}; n=\${n#[}; n=\${n%]}
   if command -v curl >/dev/null; then
-    o=$(curl -sS --noproxy '*' --max-time "$2" -w '\\n%{http_code}' "$u" 2>&1); r=$?
+    o=$(curl -sS $k --noproxy '*' --max-time "$2" -w '\\n%{http_code}' "$u" 2>&1); r=$?
     if [ $r = 0 ]; then printf 'status %s\\n%s' "\${o##*"$nl"}" "\${o%"$nl"*}"
     else printf 'error %s\\n' "$(printf '%s\\n' "$o" | grep '^curl:' | head -n 1)"; fi
-  elif command -v bash >/dev/null; then
+  elif [ -z "$k" ] && command -v bash >/dev/null; then
     o=$(timeout "$2" bash --norc --noprofile -c 'exec 3<>"/dev/tcp/$1/$2" && printf "GET %s HTTP/1.0\\r\\nHost: %s\\r\\n\\r\\n" "$3" "$1" >&3 && cat <&3' sh "$n" "\${a##*:}" "$q" </dev/null 2>&1); r=$?
     case $o in
       HTTP/*) c=\${o#* }; printf 'status %.3s\\n' "$c"; printf '%s' "$o" | sed '1,/^.\\{0,1\\}$/d';;
       *) if [ $r = 124 ] || [ $r = 143 ]; then o="timed out after $2 s"; fi; printf 'error %s\\n' "$o";;
     esac
+  elif [ -n "$k" ] && command -v openssl >/dev/null; then
+    o=$(printf 'GET %s HTTP/1.0\\r\\nHost: %s\\r\\n\\r\\n' "$q" "$n" | timeout "$2" openssl s_client -quiet -connect "$a" 2>/dev/null); r=$?
+    case $o in
+      HTTP/*) c=\${o#* }; printf 'status %.3s\\n' "$c"; printf '%s' "$o" | sed '1,/^.\\{0,1\\}$/d';;
+      *) if [ $r = 124 ] || [ $r = 143 ]; then o="timed out after $2 s"; else o="no answer from $a"; fi; printf 'error %s\\n' "$o";;
+    esac
   elif command -v wget >/dev/null; then
-    if o=$(http_proxy= timeout "$2" wget -q -O - "$u" 2>&1); then printf 'status 200\\n%s' "$o"
+    if o=$(http_proxy= https_proxy= timeout "$2" wget \${k:+--no-check-certificate} -q -O - "$u" 2>&1); then printf 'status 200\\n%s' "$o"
     else case $o in
       *'HTTP/1.'[01]' '[1-5][0-9][0-9]*) c=\${o#*HTTP/1.[01] }; printf 'status %.3s\\n' "$c";;
       *) printf 'error %s\\n' "\${o:-wget got no answer, or one that is an error}";;
     esac; fi
   elif command -v python3 >/dev/null; then
-    python3 -c 'import sys,http.client as c
+    python3 -c 'import sys,ssl,http.client as c
 try:
-  s=c.HTTPConnection(sys.argv[1],int(sys.argv[2]),timeout=int(sys.argv[4])); s.request("GET",sys.argv[3]); r=s.getresponse()
+  a=(sys.argv[1],int(sys.argv[2])); t=int(sys.argv[4])
+  s=c.HTTPSConnection(*a,timeout=t,context=ssl._create_unverified_context()) if sys.argv[5] else c.HTTPConnection(*a,timeout=t); s.request("GET",sys.argv[3]); r=s.getresponse()
   sys.stdout.write("status %d\\n%s" % (r.status,r.read().decode("utf-8","replace")))
-except Exception as e: print("error %s" % e)' "$n" "\${a##*:}" "$q" "$2"
+except Exception as e: print("error %s" % e)' "$n" "\${a##*:}" "$q" "$2" "$k"
   else echo 'error the host has neither curl, bash, wget nor python3'; fi
 }
 `.trimStart();
