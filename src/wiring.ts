@@ -65,9 +65,10 @@ export function createServices(environment: Environment): Services {
     openHostKeys: (options) => ssh.hostKeys(options),
     readSshConfig: async (configFile) =>
       (await (await import('./adapters/ssh-config.ts')).loadSshConfig({ variables: env, configFile: resolve(configFile) })).files,
-    connectCluster: async ({ kubeconfig, file, context }) => {
+    connectCluster: async ({ kubeconfig, file, context, from }) => {
       const { kubeCluster } = await import('./adapters/cluster-kube.ts');
-      return kubeCluster({ kubeconfig: { text: revealText(kubeconfig), file }, env, ...(context === undefined ? {} : { context }) });
+      const named = { kubeconfig: { text: revealText(kubeconfig), file }, ...(context === undefined ? {} : { context }) };
+      return kubeCluster(from?.dial === undefined ? { ...named, env } : { ...named, dial: from.dial });
     },
     web: { get: async (request) => (await import('./adapters/kube/web.ts')).nodeWeb(env).get(request) },
     startLab: async (options) => (await import('./lab/lab.ts')).startLab(options),

@@ -14,6 +14,7 @@ import { clusterBadStream, clusterNoSuchKind, clusterNotAnApi, clusterRefused } 
 import { kubeconfigUnreadable } from '../core/problems/kubeconfig.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Cluster, ListOptions, ListResult, PatchType, WatchEvent, WatchOptions } from '../ports/cluster.ts';
+import type { Dial } from '../ports/transport.ts';
 import { createConnection } from './kube/connection.ts';
 import { readTextFile } from './kube/read-text-file.ts';
 import { type ApiRequest, createSender, refusalOf, type Sender } from './kube/send-request.ts';
@@ -32,6 +33,8 @@ export interface KubeClusterOptions {
   /** How long a credential plugin may take; default 30,000. */
   readonly credentialTimeoutMs?: number;
   readonly clock?: Clock;
+  /** Opens the connections to the server, e.g. from a host whose network it is in. No proxy is used then. */
+  readonly dial?: Dial;
 }
 
 type Kind = { readonly apiVersion: string; readonly kind: string; readonly namespace?: string };
@@ -59,7 +62,8 @@ export function kubeCluster(options: KubeClusterOptions): Cluster {
   const { clock = SYSTEM_CLOCK, requestTimeoutMs = 10_000, credentialTimeoutMs = 30_000 } = options;
   const { target, file, folder } = loadTarget(options);
   const { server } = target.cluster;
-  const connection = createConnection({ target, file, folder, clock, credentialTimeoutMs });
+  const dial = options.dial === undefined ? {} : { dial: options.dial };
+  const connection = createConnection({ target, file, folder, clock, credentialTimeoutMs, ...dial });
   const sender = createSender({ server, connection, clock, requestTimeoutMs });
   const closing = new AbortController();
   const typeOf = createTypeLookup(server, sender);

@@ -8,6 +8,7 @@ import { sessions } from '../core/ssh/sessions.ts';
 import { type SshTarget, wayKey } from '../core/ssh/target.ts';
 import { checkArgv } from '../core/text/argv.ts';
 import type { RunOptions, Transport } from '../ports/transport.ts';
+import { dialThrough } from './openssh/dial.ts';
 import { type Master, openMaster } from './openssh/master.ts';
 import { runSession } from './openssh/session.ts';
 
@@ -107,6 +108,10 @@ export function opensshTransport(target: SshTarget, options: OpensshTransportOpt
           places.release();
         }
       }
+    },
+    dial: async (address, signal) => {
+      closing.signal.throwIfAborted();
+      return dialThrough(await untilAborted(connect(), signal), address, signal);
     },
     close: async () => {
       closing.abort(hostConnectionLost({ host: target.name, why: 'it was closed' }));

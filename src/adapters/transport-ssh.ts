@@ -12,6 +12,7 @@ import type { HostKeyPolicy } from './ssh/host-key-check.ts';
 import { type AskPassphrase, type Identities, identities } from './ssh/identities.ts';
 import { type JumpHosts, jumpHosts } from './ssh/jump-hosts.ts';
 import { type RemoteRun, runRemote } from './ssh/remote-process.ts';
+import { openChannel } from './ssh/stream.ts';
 
 export interface SshTransportOptions extends HostKeyPolicy {
   /** What all hosts share; one for the process. Default: one of its own. */
@@ -92,6 +93,10 @@ export function sshTransport(target: SshTarget, options: SshTransportOptions): T
       } finally {
         running--;
       }
+    },
+    dial: async (address, signal) => {
+      if (closing.signal.aborted) throw closed(target);
+      return openChannel(target.name, await untilAborted(connect(), signal), address, signal);
     },
     close: async () => {
       // An error is made for those who hear of it: most transports are closed when all is done.

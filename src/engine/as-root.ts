@@ -96,6 +96,7 @@ export function asRoot(transport: Transport, options: AsRootOptions): Transport 
         if (way !== null) return runBy(way, argv, runOptions);
       }
     },
+    ...(transport.dial === undefined ? {} : { dial: transport.dial }),
     close: () => transport.close(),
   };
 }

@@ -59,6 +59,7 @@ export function holdAnswers(host: Host, clock: Clock, expected: readonly Questio
       answers.clear();
       return host.perform(operations, options);
     },
+    ...(host.dial === undefined ? {} : { dial: host.dial }),
     close: () => host.close(),
   };
   HELD.add(held);

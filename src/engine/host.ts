@@ -73,6 +73,7 @@ export function hostOver(transport: Transport, options: HostOptions): Host {
         done += part.length;
       }
     },
+    ...(transport.dial === undefined ? {} : { dial: transport.dial }),
     close: () => transport.close(),
   };
 }

@@ -42,8 +42,8 @@ export interface PhaseDefinition<Input, Facts> {
   ready?(context: PhaseContext, input: Input): Promise<void>;
   /** The changes are made even when `ready` or a phase before it fails: they tidy up. The failure is thrown afterwards. */
   readonly tidiesUp?: boolean;
-  /** The API server with other credentials than the workflow's, where the phase needs them. */
-  cluster?(input: Input): Cluster | null;
+  /** The API server with other credentials than the workflow's, or one that was not there when it began; null: the workflow's. Asked before each look. */
+  cluster?(input: Input, context: PhaseContext): Cluster | null | Promise<Cluster | null>;
   observe(context: PhaseContext, input: Input): Promise<Facts>;
   plan(facts: Facts, input: Input): PhasePlan;
   /** Throws when what was applied does not work. Also called when there was nothing to do. */
@@ -73,7 +73,7 @@ export interface Phase<Input> {
   readonly short: string;
   readonly tidiesUp: boolean;
   /** The context the phase works in: its cluster may be its own. */
-  contextFor(context: PhaseContext, input: Input): PhaseContext;
+  contextFor(context: PhaseContext, input: Input): Promise<PhaseContext>;
   ready(context: PhaseContext, input: Input): Promise<void>;
   look(context: PhaseContext, input: Input): Promise<ObservedPhase>;
 }
@@ -84,8 +84,8 @@ export function definePhase<Input, Facts>(definition: PhaseDefinition<Input, Fac
     name: definition.name,
     short: definition.short,
     tidiesUp: definition.tidiesUp ?? false,
-    contextFor: (context, input) => {
-      const cluster = definition.cluster?.(input) ?? null;
+    contextFor: async (context, input) => {
+      const cluster = (await definition.cluster?.(input, context)) ?? null;
       return cluster === null ? context : { ...context, cluster };
     },
     ready: async (context, input) => definition.ready?.(context, input),

@@ -17,7 +17,10 @@ export async function planPhases<Input>(
   input: Input,
 ): Promise<readonly NamedPhasePlan[]> {
   const plans: NamedPhasePlan[] = [];
-  for (const phase of phases) plans.push({ phase: phase.name, plan: (await phase.look(phase.contextFor(context, input), input)).plan });
+  for (const phase of phases) {
+    const { plan } = await phase.look(await phase.contextFor(context, input), input);
+    plans.push({ phase: phase.name, plan });
+  }
   return plans;
 }
 
@@ -41,7 +44,8 @@ export async function applyPhases<Input>(
   for (const [index, phase] of phases.entries()) {
     try {
       context.signal?.throwIfAborted();
-      applied.push(await applyOne(phase, { context: phase.contextFor(context, input), input, planned, guard, exact }));
+      const own = await phase.contextFor(context, input);
+      applied.push(await applyOne(phase, { context: own, input, planned, guard, exact }));
       if (phases[index + 1]?.name.startsWith(`${guard.open?.phase}/`)) continue;
       await guard.open?.confirm();
       guard.open = null;
@@ -123,7 +127,7 @@ async function lookHeld<Input>(phase: Phase<Input>, context: PhaseContext, input
 async function tidyUp<Input>(phases: readonly Phase<Input>[], { signal: _, ...context }: PhaseContext, input: Input): Promise<void> {
   for (const phase of phases.filter(({ tidiesUp }) => tidiesUp)) {
     try {
-      const own = phase.contextFor(context, input);
+      const own = await phase.contextFor(context, input);
       const { plan } = await phase.look(own, input);
       await applyChanges(plan.changes, phase.name, own);
     } catch (error) {

@@ -26,6 +26,7 @@ export function tellingHost(host: Host, reporter: Reporter): Host {
       for (const operation of operations) tell('HOST_DOES', () => describeOperation(operation));
       return host.perform(operations, options);
     },
+    ...(host.dial === undefined ? {} : { dial: host.dial }),
     close: () => host.close(),
   };
 }

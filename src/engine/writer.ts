@@ -6,6 +6,7 @@ import type { Operation } from '../core/plan/operation.ts';
 import { HostLockedError } from '../core/problems/commit.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Host, PerformOptions } from '../ports/host.ts';
+import type { Dial } from '../ports/transport.ts';
 
 /** How a host is written to: one writer at a time, and whether changes have to be confirmed. */
 export interface WriterOptions {
@@ -130,6 +131,7 @@ export function writerOver(first: Host, options: WriterOptions, clock: Clock): W
         await noticing(performWith({ kind: 'id', id: error.holder.id }, operations, performOptions));
       }
     },
+    ...(first.dial === undefined ? {} : { dial: async (address, signal) => dialFrom(await noticing(connection()), address, signal) }),
     end: async () => {
       try {
         if (held) await (await noticing(connection())).perform([{ kind: 'release-lock', id: owner.id }]);
@@ -141,6 +143,12 @@ export function writerOver(first: Host, options: WriterOptions, clock: Clock): W
     },
     close: () => current.close(),
   };
+}
+
+/** A host that is connected to anew is connected to in the same way. */
+function dialFrom({ dial, name }: Host, ...args: Parameters<Dial>): ReturnType<Dial> {
+  if (dial === undefined) throw new Error(`${name} was connected to in another way before`);
+  return dial(...args);
 }
 
 const LOST = /^HOST_(UNREACHABLE|TIMEOUT|CONNECTION_LOST)$/;

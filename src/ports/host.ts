@@ -1,5 +1,6 @@
 import type { Answers, Questions } from '../core/facts/question.ts';
 import type { Operation } from '../core/plan/operation.ts';
+import type { Dial } from './transport.ts';
 
 export interface PerformOptions {
   readonly signal?: AbortSignal;
@@ -16,5 +17,7 @@ export interface Host {
   readonly name: string;
   ask<Q extends Questions>(questions: Q, options?: { readonly signal?: AbortSignal; readonly timeoutMs?: number }): Promise<Answers<Q>>;
   perform(operations: readonly Operation[], options?: PerformOptions): Promise<void>;
+  /** Opens a TCP connection from the host. Absent: what the host reaches is reached from here as well. */
+  readonly dial?: Dial;
   close(): Promise<void>;
 }

@@ -78,6 +78,8 @@ export interface ClusterTarget {
   /** Where the text came from, for messages and for the files it names. */
   readonly file: string;
   readonly context?: string;
+  /** Its connections are opened from this host, where they are not opened from here. */
+  readonly from?: Host;
 }
 
 /** This process, as it is told to hosts it writes to. */

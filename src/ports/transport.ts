@@ -20,6 +20,18 @@ export interface RunResult {
   readonly stderr: Uint8Array;
 }
 
+/** Where a connection goes, as the host sees it: 127.0.0.1 is the host. */
+export interface DialAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/**
+ * Opens a TCP connection from the host, over the connection to it. Rejects with what Node says of a connection that fails (an Error with `code`, e.g.
+ * ECONNREFUSED); AppError HOST_FORWARD_REFUSED when the host does not let us, else as `run`.
+ */
+export type Dial = (address: DialAddress, signal?: AbortSignal) => Promise<NodeJS.ReadWriteStream>;
+
 /**
  * All that a way to reach a host has to provide. A command is an argv array, never a string: only the SSH transport quotes.
  * `run` resolves whatever the exit code is.
@@ -31,5 +43,7 @@ export interface Transport {
   /** Inventory name, first word of every message about this host. */
   readonly name: string;
   run(argv: readonly string[], options?: RunOptions): Promise<RunResult>;
+  /** Absent: what the host reaches is reached from here as well. */
+  readonly dial?: Dial;
   close(): Promise<void>;
 }

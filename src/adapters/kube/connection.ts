@@ -1,12 +1,14 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { type Agent, Agent as HttpAgent, type OutgoingHttpHeaders } from 'node:http';
-import { Agent as HttpsAgent, type RequestOptions } from 'node:https';
+import { type AgentOptions, Agent as HttpsAgent, type RequestOptions } from 'node:https';
 import { isAbsolute, join } from 'node:path';
 import { decodeDataField, type KubeconfigCluster, type KubeconfigTarget, type KubeconfigUser } from '../../core/config/kubeconfig.ts';
 import { clusterCredentials } from '../../core/problems/cluster.ts';
 import { kubeconfigReferenceUnreadable } from '../../core/problems/kubeconfig.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { Dial } from '../../ports/transport.ts';
 import type { PrepareOptions } from './client-node-options.ts';
+import { dialingAgent } from './dialing-agent.ts';
 import { readTextFile } from './read-text-file.ts';
 import { tunnelAgent } from './tunnel.ts';
 
@@ -39,6 +41,8 @@ export interface ConnectionOptions {
   /** Relative paths in the kubeconfig count from here. */
   readonly folder: string;
   readonly clock: Clock;
+  /** Opens connections to the server in place of this machine; a proxy is not used then. */
+  readonly dial?: Dial;
   /** How long a credential plugin may take. */
   readonly credentialTimeoutMs: number;
 }
@@ -68,7 +72,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   let current: Current | null = null;
   const refresh = async (): Promise<Current> => {
     const material = readMaterial(options);
-    prepare ??= needsClientNode(target) ? await loadClientNode(target, folder) : plainOptions(target);
+    prepare ??= needsClientNode(target) ? await loadClientNode(target, folder) : plainOptions(options);
     const prepared = await withinTime(prepare(material), options);
     const identity = identityOf(prepared);
     if (current !== null && current.identity !== identity) retire(current.agent);
@@ -124,7 +128,7 @@ async function loadClientNode(target: KubeconfigTarget, folder: string): Promise
   return clientNodeOptions(target, folder);
 }
 
-function plainOptions({ cluster }: KubeconfigTarget): PrepareOptions {
+function plainOptions({ target: { cluster }, dial }: ConnectionOptions): PrepareOptions {
   return async ({ caData, certData, keyData, token }) => {
     const pem = (name: 'ca' | 'cert' | 'key', data: string | undefined) => (data === undefined ? {} : { [name]: decodeDataField(data) });
     const tls = {
@@ -136,9 +140,15 @@ function plainOptions({ cluster }: KubeconfigTarget): PrepareOptions {
       ...(cluster.insecureSkipTlsVerify ? { rejectUnauthorized: false } : {}),
     };
     const proxy = proxyOf(cluster);
-    const agent = cluster.server.startsWith('http:') ? new HttpAgent() : proxy === null ? new HttpsAgent(tls) : tunnelAgent(proxy, tls);
+    const agent = agentOf(cluster.server, tls, { proxy, dial });
     return { ...tls, agent, ...(token === undefined ? {} : { headers: { Authorization: `Bearer ${token}` } }) };
   };
+}
+
+function agentOf(server: string, tls: AgentOptions, { proxy, dial }: { proxy: URL | null; dial: Dial | undefined }): Agent {
+  if (dial !== undefined) return dialingAgent(dial, tls);
+  if (server.startsWith('http:')) return new HttpAgent();
+  return proxy === null ? new HttpsAgent(tls) : tunnelAgent(proxy, tls);
 }
 
 async function withinTime(

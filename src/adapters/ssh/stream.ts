@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import type ssh2 from 'ssh2';
 import { onAbort } from '../../core/abort.ts';
 import type { AppError } from '../../core/errors.ts';
-import { hostUnreachable, throughJumpHost } from '../../core/problems/host.ts';
+import { hostForwardRefused, hostUnreachable, throughJumpHost } from '../../core/problems/host.ts';
 import type { SshTarget } from '../../core/ssh/target.ts';
 import { printable } from '../../core/text/printable.ts';
 
@@ -109,6 +109,35 @@ export function openForward(target: SshTarget, via: Via, signal: AbortSignal): P
       reject(forwardRefused(target, error instanceof Error ? error : new Error(String(error))));
     }
   });
+}
+
+/**
+ * Opens a TCP connection from a host we are logged in to.
+ * @throws Error with code ECONNREFUSED when the host cannot connect; AppError HOST_FORWARD_REFUSED, HOST_CONNECTION_LOST; the signal's reason
+ */
+export function openChannel(
+  host: string,
+  via: Via,
+  address: { readonly host: string; readonly port: number },
+  signal?: AbortSignal,
+): Promise<Duplex> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    if (via.lost !== null) throw via.lost;
+    const forget = onAbort(signal, reject);
+    via.client.forwardOut('127.0.0.1', 0, address.host, address.port, (error, channel) => {
+      forget();
+      if (error) reject(channelRefused(host, error));
+      else if (signal?.aborted) channel.destroy();
+      else resolve(channel);
+    });
+  });
+}
+
+function channelRefused(host: string, error: Error): Error {
+  const reason = 'reason' in error ? error.reason : undefined;
+  if (reason === CONNECT_FAILED) return Object.assign(error, { code: 'ECONNREFUSED' });
+  return hostForwardRefused({ host, said: printable(error.message.replace(/^.*open failure: /, '')), cause: error });
 }
 
 /** Reasons as RFC 4254, 5.1 numbers them. */

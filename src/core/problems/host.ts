@@ -28,6 +28,14 @@ export function hostUnreachable(input: HostProblem & { address: string; why: str
   });
 }
 
+/** The SSH server opens no connections for us. */
+export function hostForwardRefused(input: HostProblem & { said: string }): AppError {
+  return hostError('HOST_FORWARD_REFUSED', input, {
+    message: `the SSH server of the host opens no TCP connections for us: ${input.said}`,
+    mend: 'Set AllowTcpForwarding (local or yes) and PermitOpen in its sshd_config',
+  });
+}
+
 /** The host showed another key than the one we know. `entry` is the line that knows better. */
 export function hostKeyMismatch(
   input: HostProblem & { knownAs: string; shown: string; known: string; entry: { file: string; line: number } },

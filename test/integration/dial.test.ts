@@ -1,0 +1,76 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { knownHostsStore } from '../../src/adapters/known-hosts.ts';
+import { opensshTransport } from '../../src/adapters/transport-openssh.ts';
+import { sshTransport } from '../../src/adapters/transport-ssh.ts';
+import type { SshTarget } from '../../src/core/ssh/target.ts';
+import { asRoot } from '../../src/engine/as-root.ts';
+import { hostOver } from '../../src/engine/host.ts';
+import type { Host } from '../../src/ports/host.ts';
+import type { Transport } from '../../src/ports/transport.ts';
+import { freePort, startTcpServer, type TcpServer } from '../support/loopback.ts';
+import { requirement } from '../support/requirement.ts';
+import { sshTargetFor } from '../support/ssh-target.ts';
+import { type Sshd, sshdMissing, startSshd } from '../support/sshd.ts';
+
+const CLIENTS = [
+  ['the built-in client', (target: SshTarget): Transport => sshTransport(target, { hostKeys: knownHostsStore() })],
+  ["the system's ssh", (target: SshTarget): Transport => opensshTransport(target, { configFile: 'none' })],
+] as const;
+
+describe.skipIf(requirement('connections opened from hosts', sshdMissing))('a connection from a host', () => {
+  const cleanups: (() => Promise<unknown>)[] = [];
+  let directory: string;
+  let sshd: Sshd;
+  let echo: TcpServer;
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'kubeletadm-dial-'));
+    sshd = await startSshd({ hostKeys: ['ed25519'] });
+    echo = await startTcpServer((socket) => socket.pipe(socket));
+  });
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  });
+  afterAll(async () => {
+    await sshd?.stop();
+    await echo?.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  function hostAt(server: Sshd, client: (target: SshTarget) => Transport): Host {
+    const { port, user, identityFile } = server;
+    const target = sshTargetFor({ name: 'node', port, user, directory, known: [server.hostKey('ed25519')], identityFiles: [identityFile] });
+    const host = hostOver(asRoot(client(target), { become: 'none' }), { nonce: () => '0123456789abcdef' });
+    cleanups.push(() => host.close());
+    return host;
+  }
+
+  it.each(CLIENTS)('carries bytes both ways, several at a time: %s', async (_, client) => {
+    const host = hostAt(sshd, client);
+    const words = ['one', 'two', 'x'.repeat(300_000)];
+    const heard = words.map(async (word) => {
+      const stream = await host.dial?.({ host: '127.0.0.1', port: echo.port });
+      stream?.end(word);
+      return text(stream as NodeJS.ReadableStream);
+    });
+    expect(await Promise.all(heard)).toEqual(words);
+  });
+
+  it.each(CLIENTS)('is refused as one from here would be: %s', async (_, client) => {
+    const host = hostAt(sshd, client);
+    const port = await freePort();
+    const failure = (async () => text((await host.dial?.({ host: '127.0.0.1', port })) as NodeJS.ReadableStream))();
+    await expect(failure).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+
+  it('says that the host opens none, as far as the client is told', async () => {
+    const strict = await startSshd({ hostKeys: ['ed25519'], config: ['AllowTcpForwarding no'] });
+    cleanups.push(strict.stop);
+    const host = hostAt(strict, CLIENTS[0][1]);
+    const failure = (async () => text((await host.dial?.({ host: '127.0.0.1', port: echo.port })) as NodeJS.ReadableStream))();
+    await expect(failure).rejects.toMatchObject({ code: 'HOST_FORWARD_REFUSED', message: expect.stringContaining('AllowTcpForwarding') });
+  });
+});
