@@ -87,6 +87,7 @@ function typeSchema(type: TypeNode, catalogue: Catalogue): JsonObject {
       return { anyOf: [{ type: ['number', 'null'] }, TEMPLATE] };
     case 'quantity':
     case 'durationOrNanoseconds':
+    case 'intOrString':
       return { type: ['string', 'number', 'null'] };
     case 'duration':
     case 'timestamp':

@@ -279,6 +279,7 @@ const EXPECTED = {
   duration: 'a duration',
   durationOrNanoseconds: 'a duration',
   quantity: 'a quantity',
+  intOrString: 'a whole number or a text',
   timestamp: 'a time',
 } as const satisfies { readonly [K in ScalarNode['kind']]: string };
 

@@ -1,19 +1,8 @@
-import { AppError, type Problem } from '../errors.ts';
-import { isJsonObject, type Json, type JsonObject } from '../json.ts';
-import { wrongScalar } from '../problems/config.ts';
-import { encodeYaml, type YamlValue } from '../text/yaml-encode.ts';
+import type { JsonObject } from '../json.ts';
 import type { Catalogue, Minor } from './catalogue.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from './decode.ts';
-import { readScalar, type Token, zeroScalar } from './scalar.ts';
-import {
-  type FieldNode,
-  kubeletConfigurationType,
-  type ListNode,
-  type MapNode,
-  type ObjectNode,
-  type ScalarNode,
-  type TypeNode,
-} from './type.ts';
+import { encodeTyped, renderTyped } from './encode-typed.ts';
+import { kubeletConfigurationType } from './type.ts';
 
 export interface EncodeOptions {
   /** The minor of the kubelet that is to read it. */
@@ -22,145 +11,20 @@ export interface EncodeOptions {
 }
 
 /**
- * A KubeletConfiguration as Go's json.Marshal prints the v1beta1 struct of a minor: what kubeadm writes into config.yaml and the ConfigMap.
- *
- * Zero durations are printed `0s`, structs without content `{}`, fields without `omitempty` always; empty strings, lists and maps, zeros and
- * false are dropped where Go does not keep them behind a pointer. Durations, quantities and times are normalised. Fields the minor does not
- * know are left out, as its struct could not hold them. A whole number beyond ±(2^53 - 1) is its decimal text, as in decoded values:
- * `renderKubeletConfiguration` prints it as the number it is.
+ * A KubeletConfiguration as Go's json.Marshal prints the v1beta1 struct of a minor (see `encodeTyped`): what kubeadm writes into config.yaml and
+ * the ConfigMap. Fields the minor does not know are left out.
  * @param value apiVersion and kind may be absent
- * @returns keys in code unit order; objects have no prototype
  * @throws AppError with the codes of `decodeKubeletConfiguration` when a value does not have its field's type
  */
-export function encodeKubeletConfiguration(value: JsonObject, options: EncodeOptions): JsonObject {
-  return encode(value, options, (text) => text) as JsonObject;
+export function encodeKubeletConfiguration(value: JsonObject, { catalogue, minor }: EncodeOptions): JsonObject {
+  return encodeTyped(kubeletConfigurationType(catalogue, minor), withHeader(value));
 }
 
 /** The same as YAML text, byte for byte as kubeadm writes it. */
-export function renderKubeletConfiguration(value: JsonObject, options: EncodeOptions): string {
-  return encodeYaml(encode(value, options, BigInt));
+export function renderKubeletConfiguration(value: JsonObject, { catalogue, minor }: EncodeOptions): string {
+  return renderTyped(kubeletConfigurationType(catalogue, minor), withHeader(value));
 }
 
-function encode(value: JsonObject, { catalogue, minor }: EncodeOptions, bigInteger: Context['bigInteger']): YamlValue {
-  const context: Context = { problems: [], bigInteger };
-  const whole = { ...value, apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND };
-  const encoded = encodeObject(context, kubeletConfigurationType(catalogue, minor), { value: whole, path: '' });
-  if (context.problems.length > 0) throw new AppError(context.problems, { exitCode: 2 });
-  return encoded;
-}
-
-interface Context {
-  readonly problems: Problem[];
-  /** What becomes of the decimal text of a number too large for JavaScript. */
-  readonly bigInteger: (text: string) => YamlValue;
-}
-
-interface Site {
-  readonly value: Json;
-  readonly path: string;
-}
-
-type Draft = { [key: string]: YamlValue };
-
-function encodeValue(context: Context, type: TypeNode, site: Site): YamlValue {
-  switch (type.kind) {
-    case 'object':
-      return encodeObject(context, type, site);
-    case 'list':
-      return encodeList(context, type, site);
-    case 'map':
-      return encodeMap(context, type, site);
-    default:
-      return encodeScalar(context, type, site);
-  }
-}
-
-function encodeObject(context: Context, type: ObjectNode, { value, path }: Site): YamlValue {
-  const members = value === null ? {} : value;
-  if (!isJsonObject(members)) return refuse(context, path, 'must be an object');
-  const draft: Draft = Object.create(null);
-  for (const name of [...type.fields.keys()].sort()) {
-    const field = type.fields.get(name) as FieldNode;
-    const given = Object.hasOwn(members, name) ? (members[name] as Json) : null;
-    const encoded = encodeField(context, field, { value: given, path: path === '' ? name : `${path}.${name}` });
-    if (encoded !== undefined) draft[name] = encoded;
-  }
-  return draft;
-}
-
-/** undefined: left out. */
-function encodeField(context: Context, { type, pointer, omitempty, printedWhenUnset }: FieldNode, site: Site): YamlValue | undefined {
-  if (site.value === null) return pointer || !printedWhenUnset ? undefined : zeroValue(context, type, site.path);
-  const encoded = encodeValue(context, type, site);
-  return !pointer && omitempty && isEmpty(type, encoded) ? undefined : encoded;
-}
-
-function zeroValue(context: Context, type: TypeNode, path: string): YamlValue {
-  if (type.kind === 'object') return encodeObject(context, type, { value: null, path });
-  return type.kind === 'list' || type.kind === 'map' ? null : zeroScalar(type);
-}
-
-/** What `omitempty` drops: structs, and with them durations and quantities, are never empty. */
-function isEmpty(type: TypeNode, value: YamlValue): boolean {
-  switch (type.kind) {
-    case 'list':
-      return (value as readonly YamlValue[]).length === 0;
-    case 'map':
-      return Object.keys(value as Draft).length === 0;
-    case 'string':
-      return value === '';
-    case 'bool':
-      return value === false;
-    case 'int32':
-    case 'int64':
-    case 'uint32':
-    case 'float':
-      return value === 0;
-    default:
-      return false;
-  }
-}
-
-function encodeList(context: Context, type: ListNode, { value, path }: Site): YamlValue {
-  if (!Array.isArray(value)) return refuse(context, path, 'must be a list');
-  return value.map((item: Json, index) => encodeItem(context, type.items, { value: item, path: `${path}[${index}]` }));
-}
-
-function encodeMap(context: Context, type: MapNode, { value, path }: Site): YamlValue {
-  if (!isJsonObject(value)) return refuse(context, path, 'must be an object');
-  const draft: Draft = Object.create(null);
-  for (const key of Object.keys(value).sort()) {
-    draft[key] = encodeItem(context, type.values, { value: value[key] as Json, path: `${path}[${key}]` });
-  }
-  return draft;
-}
-
-function encodeItem(context: Context, type: TypeNode, site: Site): YamlValue {
-  return site.value === null ? zeroValue(context, type, site.path) : encodeValue(context, type, site);
-}
-
-function encodeScalar(context: Context, type: ScalarNode, { value, path }: Site): YamlValue {
-  if (typeof value === 'object') return refuse(context, path, 'must be a single value');
-  const bigInteger = isIntegerType(type) && typeof value === 'string' && /^-?[0-9]{16,19}$/.test(value);
-  const result = readScalar(type, bigInteger ? { kind: 'number', text: value } : tokenOf(value));
-  if ('fault' in result) {
-    context.problems.push(wrongScalar({ path }, result.fault));
-    return null;
-  }
-  return bigInteger ? context.bigInteger(value) : (result.value as YamlValue);
-}
-
-function isIntegerType({ kind }: ScalarNode): boolean {
-  return kind === 'int64' || kind === 'durationOrNanoseconds';
-}
-
-function tokenOf(value: string | number | boolean): Token {
-  if (typeof value === 'string') return { kind: 'string', value };
-  return typeof value === 'boolean' ? { kind: 'bool', value } : { kind: 'number', text: Object.is(value, -0) ? '0' : String(value) };
-}
-
-/** Lists and maps are put in place of what is refused, so that all that is wrong comes out at once. */
-function refuse(context: Context, path: string, message: string): YamlValue {
-  context.problems.push(wrongScalar({ path }, { kind: 'wrong-type', message }));
-  return [];
+function withHeader(value: JsonObject): JsonObject {
+  return { ...value, apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND };
 }

@@ -46,6 +46,8 @@ export function readScalar(type: ScalarNode, token: Token): ScalarResult {
       return token.kind === 'number' ? readInteger('int64', token) : readDuration(token);
     case 'quantity':
       return readQuantity(token);
+    case 'intOrString':
+      return token.kind === 'string' ? { value: token.value } : readInteger('int32', token);
     case 'timestamp':
       return readTimestamp(token);
   }

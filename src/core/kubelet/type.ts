@@ -10,6 +10,8 @@ export type ScalarNode =
   /** A text in Go's syntax; `durationOrNanoseconds` is a whole number of nanoseconds as well. */
   | { readonly kind: 'duration' | 'durationOrNanoseconds' }
   | { readonly kind: 'quantity' }
+  /** A port by number or name, a count or a percentage. */
+  | { readonly kind: 'intOrString' }
   /** RFC 3339. */
   | { readonly kind: 'timestamp' };
 export interface ListNode {
