@@ -149,27 +149,27 @@ function node(registration: NodeRegistration = {}): ConfigValue {
 }
 
 function component({ extraArgs, extraVolumes, extraEnvs }: ControlPlaneComponent = {}): { readonly [member: string]: ConfigValue } {
-  return nonZero({ extraArgs, extraVolumes: extraVolumes?.map(volume), extraEnvs: extraEnvs?.map(environment) });
+  return nonZero({ extraArgs, extraVolumes: extraVolumes?.map(volume), extraEnvs: extraEnvs?.map(encodeEnvVar) });
 }
 
 function volume({ name, hostPath, mountPath, readOnly, pathType }: HostPathMount): ConfigValue {
   return { name, hostPath, mountPath, ...nonZero({ readOnly, pathType }) };
 }
 
-/** `fieldRef` gets the version that Go's defaults give it; a quantity is printed even when it is zero. */
-function environment({ name, value, valueFrom }: EnvVar): ConfigValue {
-  if (!valueFrom) return { name, ...nonZero({ value }) };
+/** A variable of the environment: `fieldRef` gets the version that Go's defaults give it; a quantity is printed even when it is zero. */
+export function encodeEnvVar({ name, value, valueFrom }: EnvVar): JsonObject {
+  if (!valueFrom) return { name, ...nonZero({ value }) } as JsonObject;
   const { fieldRef, resourceFieldRef, ...others } = valueFrom;
   const source = {
     ...others,
     ...(fieldRef && { fieldRef: { apiVersion: 'v1', ...fieldRef } }),
     ...(resourceFieldRef && { resourceFieldRef: { divisor: '0', ...resourceFieldRef } }),
   };
-  return { name, ...nonZero({ value }), valueFrom: source as ConfigValue };
+  return { name, ...nonZero({ value }), valueFrom: source as ConfigValue } as JsonObject;
 }
 
 function localEtcd({ dataDir = '', extraEnvs, ...plain }: LocalEtcd): ConfigValue {
-  return { dataDir, ...nonZero({ ...plain, extraEnvs: extraEnvs?.map(environment) }) };
+  return { dataDir, ...nonZero({ ...plain, extraEnvs: extraEnvs?.map(encodeEnvVar) }) };
 }
 
 function externalEtcd({ endpoints, httpEndpoints, caFile = '', certFile = '', keyFile = '' }: ExternalEtcd): ConfigValue {

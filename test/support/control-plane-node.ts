@@ -1,0 +1,51 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { applyClusterDefaults, applyInitDefaults } from '../../src/core/config/defaults.ts';
+import { loadConfig } from '../../src/core/config/load.ts';
+import type { ControlPlaneNode } from '../../src/core/control-plane/model.ts';
+import { CA_MOUNT_DIRS, type HostCaDirectory } from '../../src/core/control-plane/paths.ts';
+import { planPatches } from '../../src/core/kubelet/patch-files.ts';
+import { Secret } from '../../src/core/text/secret.ts';
+
+/** The hosts the recordings were made on. */
+export const DEBIAN_CA_DIRECTORIES: readonly HostCaDirectory[] = CA_MOUNT_DIRS.filter((path) => !path.startsWith('/etc/pki/'));
+
+/**
+ * The control-plane node that a configuration file describes, on a host of which nothing but the directories of its authorities counts.
+ * @throws when the file has problems
+ */
+export function controlPlaneNode(input: string, changes: Partial<ControlPlaneNode> = {}): ControlPlaneNode {
+  const loaded = loadConfig(input, 'input.yaml', {
+    kinds: ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration', 'KubeProxyConfiguration'],
+  });
+  const errors = loaded.problems.filter(({ severity }) => severity !== 'warning');
+  if (errors.length > 0) throw new Error(JSON.stringify(errors));
+  const host = { hostname: 'host', criSockets: [], defaultRoute: { ipv4: '192.0.2.1' } };
+  const init = applyInitDefaults(loaded.init ?? {}, host, [new Secret('abcdef.0123456789abcdef')]);
+  return {
+    cluster: applyClusterDefaults(loaded.cluster ?? {}, init.localAPIEndpoint.bindPort),
+    nodeName: init.nodeRegistration.name,
+    localAPIEndpoint: init.localAPIEndpoint,
+    taints: init.nodeRegistration.taints,
+    imagePullPolicy: init.nodeRegistration.imagePullPolicy,
+    timeouts: init.timeouts,
+    patches: readPatches(init.patches?.directory),
+    caDirectories: DEBIAN_CA_DIRECTORIES,
+    etcdMembers: null,
+    externalCA: false,
+    proxyEnvironment: [],
+    kubeProxy: loaded.kubeProxy ?? null,
+    ...changes,
+  };
+}
+
+function readPatches(directory: string | undefined): ControlPlaneNode['patches'] {
+  if (directory === undefined) return [];
+  const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return planPatches(
+    files.map((entry) => {
+      const path = join(entry.parentPath, entry.name);
+      return { path: relative(directory, path), text: readFileSync(path, 'utf8') };
+    }),
+  ).patches;
+}
