@@ -86,22 +86,27 @@ const recording = async (): Promise<Host> => {
     },
   };
 };
+const answersTo = new WeakMap<object, Record<string, unknown>>();
 const replaying = (name: string): Host => ({
   name,
-  ask: async (questions) =>
-    Object.fromEntries(
-      Object.entries(questions).map(([key, question]) => {
-        // Who holds answers asks by these keys.
-        const text = answers.has(key) ? key : JSON.stringify(question);
-        if (!answers.has(text)) throw new Error(`nobody asked ${text.slice(0, 200)}`);
-        return [key, answers.get(text)];
-      }),
-    ) as never,
+  ask: async (questions) => {
+    const given =
+      answersTo.get(questions) ??
+      Object.fromEntries(
+        Object.entries(questions).map(([key, question]) => {
+          const text = JSON.stringify(question);
+          if (!answers.has(text)) throw new Error(`nobody asked ${text.slice(0, 200)}`);
+          return [key, answers.get(text)];
+        }),
+      );
+    answersTo.set(questions, given);
+    return given as never;
+  },
   perform: () => Promise.reject(new Error('nothing is changed')),
   close: async () => undefined,
 });
 
-const ports = { signal: services.signal, reporterOf: () => ({ report: () => undefined }) };
+const ports = { signal: services.signal, reporterOf: () => ({ verbosity: 0, report: () => undefined }) };
 const rules = { canary: 0, serial: 50, maxFail: null, parallel: 50, maxOpen: 200, dryRun: true };
 const offline = {
   ...cluster,

@@ -5,6 +5,7 @@ import type { Output } from '../ports/services.ts';
 /** One plain line an event, on stderr: `host [phase] message`. Control characters of a host's words are made visible. */
 export function textReporter(output: Pick<Output, 'stderr' | 'colour'>, verbosity: number): Reporter {
   return {
+    verbosity,
     report: (event) => {
       if ((event.verbosity ?? (event.level === 'debug' ? 2 : 0)) > verbosity) return;
       output.stderr(`${formatEvent(event, output.colour)}\n`);

@@ -71,6 +71,7 @@ export function watchFleet(
 /** One JSON object a line on standard output. */
 function eventReporter({ clock, output }: Services, verbosity: number): Reporter {
   return {
+    verbosity,
     report: ({ verbosity: wanted, ...event }: ReportEvent) => {
       if ((wanted ?? (event.level === 'debug' ? 2 : 0)) > verbosity) return;
       output.stdout(`${JSON.stringify({ time: clock.now().toISOString(), ...event })}\n`);

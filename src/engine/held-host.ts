@@ -19,44 +19,50 @@ const FRESH_MS = 2_000;
  * @param expected what will be asked in any case
  */
 export function holdAnswers(host: Host, clock: Clock, expected: readonly Question[] = []): HeldHost {
-  const answers = new Map<string, Answer<Question>>();
+  let answers: Readonly<Record<string, Answer<Question>>> = NONE;
   const known = new Map<string, Question>();
   const first = byKey(expected);
   let holding = true;
   let askedAt = 0;
+  /** What the host is asked when these are not known: with the first of them all that is known to come. */
+  const batchOf = (missing: readonly Keyed[], fresh: boolean): Questions => {
+    const others = missing.filter(({ key }) => first[key] === undefined);
+    // The same object for all hosts: it is put into words once.
+    if (fresh && known.size === 0 && others.length === 0) return first;
+    const batch: Record<string, Question> = fresh ? { ...first } : {};
+    if (fresh) for (const [key, question] of known) if (!isCostly(question)) batch[key] = question;
+    for (const { key, question } of missing) batch[key] = question;
+    return batch;
+  };
   const held: HeldHost = {
     name: host.name,
     hold: () => {
       holding = true;
-      if (clock.now().getTime() - askedAt > FRESH_MS) answers.clear();
+      if (clock.now().getTime() - askedAt > FRESH_MS) answers = NONE;
     },
     release: () => {
       holding = false;
     },
     ask: async <Q extends Questions>(questions: Q, options?: Parameters<Host['ask']>[1]) => {
       if (!holding) {
-        answers.clear();
+        answers = NONE;
         return host.ask(questions, options);
       }
-      const missing = Object.values(questions).filter((question) => !answers.has(keyOf(question)));
+      const asked = keyed(questions);
+      const missing = asked.filter(({ key }) => answers[key] === undefined);
       if (missing.length > 0) {
-        const batch = new Map(answers.size === 0 ? first : []);
-        if (answers.size === 0) for (const [key, question] of known) if (!isCostly(question)) batch.set(key, question);
-        for (const question of missing) {
-          const key = keyOf(question);
-          batch.set(key, question);
-          if (!first.has(key)) known.set(key, question);
-        }
-        const given = await host.ask(Object.fromEntries(batch), options);
-        if (answers.size === 0) askedAt = clock.now().getTime();
-        for (const key of batch.keys()) answers.set(key, given[key] as Answer<Question>);
+        const fresh = answers === NONE;
+        const given = await host.ask(batchOf(missing, fresh), options);
+        if (fresh) askedAt = clock.now().getTime();
+        for (const { key, question } of missing) if (first[key] === undefined) known.set(key, question);
+        answers = fresh ? given : { ...answers, ...given };
       }
       const result: Record<string, Answer<Question> | undefined> = {};
-      for (const name of Object.keys(questions)) result[name] = answers.get(keyOf(questions[name] as Question));
+      for (const { name, key } of asked) result[name] = answers[key];
       return result as Answers<Q>;
     },
     perform: (operations, options) => {
-      answers.clear();
+      answers = NONE;
       return host.perform(operations, options);
     },
     ...(host.dial === undefined ? {} : { dial: host.dial }),
@@ -65,6 +71,8 @@ export function holdAnswers(host: Host, clock: Clock, expected: readonly Questio
   HELD.add(held);
   return held;
 }
+
+const NONE: Readonly<Record<string, Answer<Question>>> = {};
 
 const HELD = new WeakSet<Host>();
 
@@ -78,20 +86,30 @@ function isCostly(question: Question): boolean {
   return question.kind === 'command' && question.stdin !== undefined;
 }
 
-const BY_KEY = new WeakMap<readonly Question[], ReadonlyMap<string, Question>>();
-
-/** Hosts of a fleet are expected to be asked the same. */
-function byKey(questions: readonly Question[]): ReadonlyMap<string, Question> {
-  const known = BY_KEY.get(questions) ?? new Map(questions.map((question) => [keyOf(question), question]));
-  BY_KEY.set(questions, known);
-  return known;
+/** A question, what it is called where it is asked, and what stands for it. */
+interface Keyed {
+  readonly name: string;
+  readonly key: string;
+  readonly question: Question;
 }
 
-const KEYS = new WeakMap<Question, string>();
+const KEYED = new WeakMap<Questions, readonly Keyed[]>();
 
 /** Facts ask with the same objects again and again. */
-function keyOf(question: Question): string {
-  const known = KEYS.get(question) ?? JSON.stringify(question);
-  KEYS.set(question, known);
-  return known;
+function keyed(questions: Questions): readonly Keyed[] {
+  let found = KEYED.get(questions);
+  if (found === undefined) {
+    found = Object.entries(questions).map(([name, question]) => ({ name, key: JSON.stringify(question), question }));
+    KEYED.set(questions, found);
+  }
+  return found;
+}
+
+const BY_KEY = new WeakMap<readonly Question[], Questions>();
+
+/** Hosts of a fleet are expected to be asked the same. */
+function byKey(questions: readonly Question[]): Questions {
+  const found = BY_KEY.get(questions) ?? Object.fromEntries(questions.map((question) => [JSON.stringify(question), question]));
+  BY_KEY.set(questions, found);
+  return found;
 }

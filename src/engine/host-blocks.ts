@@ -17,6 +17,7 @@ export function hostBlocks(reporter: Reporter): HostBlocks {
   };
   return {
     of: (host) => ({
+      ...(reporter.verbosity === undefined ? {} : { verbosity: reporter.verbosity }),
       report: (event) => {
         const events = kept.get(host) ?? [];
         kept.set(host, events);

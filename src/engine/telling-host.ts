@@ -5,31 +5,25 @@ import type { Reporter } from '../ports/reporter.ts';
 
 /** A Host that tells with `-v 2` what it asks and does. Contents of files are never told. */
 export function tellingHost(host: Host, reporter: Reporter): Host {
-  // Most runs tell nothing of it: the words are found when somebody reads them.
-  const tell = (code: string, words: () => string): void =>
-    reporter.report({
-      level: 'debug',
-      code,
-      host: host.name,
-      verbosity: 2,
-      get message() {
-        return words();
-      },
-    });
+  if (reporter.verbosity !== undefined && reporter.verbosity < VERBOSITY) return host;
+  const tell = (code: string, message: string): void =>
+    reporter.report({ level: 'debug', code, host: host.name, verbosity: VERBOSITY, message });
   return {
     name: host.name,
     ask: (questions, options) => {
-      for (const question of Object.values(questions)) tell('HOST_ASKED', () => describeQuestion(question));
+      for (const question of Object.values(questions)) tell('HOST_ASKED', describeQuestion(question));
       return host.ask(questions, options);
     },
     perform: (operations, options) => {
-      for (const operation of operations) tell('HOST_DOES', () => describeOperation(operation));
+      for (const operation of operations) tell('HOST_DOES', describeOperation(operation));
       return host.perform(operations, options);
     },
     ...(host.dial === undefined ? {} : { dial: host.dial }),
     close: () => host.close(),
   };
 }
+
+const VERBOSITY = 2;
 
 function describeQuestion(question: Question): string {
   switch (question.kind) {

@@ -1,11 +1,12 @@
 import { type CommitRecord, commitRecord } from '../core/commit/record.ts';
 import { parseSource, sourceToJson } from '../core/config/source.ts';
-import { combineFacts } from '../core/facts/fact.ts';
+import { combineFacts, type Fact } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
 import { initSystem } from '../core/facts/init-system.ts';
 import type { FileFact, HttpFact } from '../core/facts/question.ts';
 import type { UnitState } from '../core/facts/unit.ts';
 import { isJsonObject } from '../core/json.ts';
+import { Memo, TextMemo } from '../core/memo.ts';
 import { NODE_MEMORY_PATH } from '../core/node-memory/node-memory.ts';
 import type { Change, HostChange, PhasePlan } from '../core/plan/change.ts';
 import { diffDirectory, diffFile, type WantedFile } from '../core/plan/diff-file.ts';
@@ -93,21 +94,34 @@ export const upgradeKubeletConfig = writeKubeletFiles(
 async function observeKubelet({ host, signal }: PhaseContext, input: KubeletStartInput): Promise<KubeletStartFacts> {
   const own = [...input.unitFiles, ...input.files, ...input.directories].map(({ path }) => path);
   const paths = [...new Set([...own, ...UNIT_FILE_PATHS])];
-  const facts = combineFacts({
-    files: fileFacts(paths),
-    init: initSystem,
-    health: kubeletHealth(input.health.url),
-    commit: commitRecord,
-  });
-  const { files, init, health, commit } = await observe(host, facts, signal);
+  const { files, init, health, commit } = await observe(host, factsAbout(paths, input.health.url), signal);
   const url = currentHealthzUrl(files.get(CONFIG_YAML)?.content);
   if (url === undefined || url === input.health.url) return { files, init, health, commit, before: { url: input.health.url, health } };
   return { files, init, health, commit, before: { url, health: await observe(host, kubeletHealth(url), signal) } };
 }
 
+function factsAbout(paths: readonly string[], healthzUrl: string | null) {
+  const files = fileFacts(paths);
+  return FACTS.get(files, String(healthzUrl), () =>
+    combineFacts({ files, init: initSystem, health: kubeletHealth(healthzUrl), commit: commitRecord }),
+  );
+}
+
+type KubeletFacts = Fact<Pick<KubeletStartFacts, 'files' | 'init' | 'health' | 'commit'>>;
+
+/** Most hosts are asked the same. */
+const FACTS = new Memo<object, KubeletFacts>();
+
 /** Where the kubelet that runs answers, which the new configuration may change; undefined when that can't be known. */
 function currentHealthzUrl(configYaml: string | undefined): string | null | undefined {
-  const { documents, problems } = parseSource(configYaml ?? '', CONFIG_YAML);
+  return URLS.get(configYaml ?? '', () => healthzUrlIn(configYaml ?? ''));
+}
+
+/** Hosts of a group have the same file. */
+const URLS = new TextMemo<string | null | undefined>(100);
+
+function healthzUrlIn(configYaml: string): string | null | undefined {
+  const { documents, problems } = parseSource(configYaml, CONFIG_YAML);
   const root = documents[0]?.root ?? null;
   const config = problems.length > 0 || root === null ? null : sourceToJson(root);
   return isJsonObject(config) ? healthzUrl(config) : undefined;

@@ -17,5 +17,7 @@ export interface ReportEvent {
 
 /** A listener: progress on a terminal, plain lines, JSON lines, or a list in a test. Nothing is decided in one. */
 export interface Reporter {
+  /** Events that are shown only above this verbosity nobody hears; absent: all are heard. */
+  readonly verbosity?: number;
   report(event: ReportEvent): void;
 }

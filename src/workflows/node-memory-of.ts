@@ -1,5 +1,6 @@
-import { sourceToJson } from '../core/config/source.ts';
+import { type SourceNode, sourceToJson } from '../core/config/source.ts';
 import type { JsonObject } from '../core/json.ts';
+import { Memo } from '../core/memo.ts';
 import type { NodeMemory } from '../core/node-memory/node-memory.ts';
 import type { NodeOptions, ObservedNode } from './prepare-node.ts';
 
@@ -8,14 +9,19 @@ export function nodeMemoryOf({ registration }: Pick<ObservedNode, 'registration'
   const { name, criSocket, taints, kubeletExtraArgs } = registration;
   return {
     nodeRegistration: { name, criSocket, ...(taints === undefined ? {} : { taints }), kubeletExtraArgs },
-    overlays: options.overlays.flatMap(({ file, root }) =>
-      root === null ? [] : [{ source: fileOf(file), content: sourceToJson(root) as JsonObject }],
-    ),
+    overlays: options.overlays.flatMap(({ file, root }) => (root === null ? [] : [{ source: fileOf(file), content: contentOf(root) }])),
     declared: options.declared.map((setting) => ({ ...setting, source: fileOf(setting.source) })),
     settings: options.settings,
     patches: options.patches.map(({ source, type, patch }) => ({ source, type, patch })),
   };
 }
+
+function contentOf(root: SourceNode): JsonObject {
+  return CONTENTS.get(root, '', () => sourceToJson(root) as JsonObject);
+}
+
+/** Hosts of a group share its document. */
+const CONTENTS = new Memo<SourceNode, JsonObject>();
 
 /** Where a file lies, and the line in it, is another matter on another day: what is remembered stays the same while what is declared does. */
 function fileOf(source: string): string {

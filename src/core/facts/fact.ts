@@ -1,4 +1,4 @@
-import type { Answers, Question, Questions } from './question.ts';
+import type { Answer, Answers, Question, Questions } from './question.ts';
 
 /**
  * One thing to know about a host: the read-only questions to ask and the pure parser of their answers. Facts are asked together, in one round
@@ -19,15 +19,20 @@ type FactsValue<F extends Readonly<Record<string, Fact<unknown>>>> = { readonly 
 /** Several facts as one: asked together, parsed each for itself. */
 export function combineFacts<F extends Readonly<Record<string, Fact<unknown>>>>(facts: F): Fact<FactsValue<F>> {
   const questions: Record<string, Question> = {};
-  for (const [name, fact] of Object.entries(facts)) {
-    for (const [key, question] of Object.entries(fact.questions)) questions[`${name}/${key}`] = question;
-  }
+  const parts = Object.entries(facts).map(([name, fact]) => {
+    const keys = Object.keys(fact.questions).map((key) => [key, `${name}/${key}`] as const);
+    for (const [key, whole] of keys) questions[whole] = fact.questions[key] as Question;
+    return { name, fact, keys };
+  });
+  // Called for every host of a fleet: the keys were put together before.
   const parse = (answers: Answers<Questions>): FactsValue<F> => {
-    const parsed = Object.entries(facts).map(([name, fact]) => {
-      const own = Object.keys(fact.questions).map((key) => [key, answers[`${name}/${key}`]]);
-      return [name, fact.parse(Object.fromEntries(own) as Answers<Questions>)];
-    });
-    return Object.fromEntries(parsed) as FactsValue<F>;
+    const values: Record<string, unknown> = {};
+    for (const { name, fact, keys } of parts) {
+      const own: Record<string, Answer<Question> | undefined> = {};
+      for (const [key, whole] of keys) own[key] = answers[whole];
+      values[name] = fact.parse(own as Answers<Questions>);
+    }
+    return values as FactsValue<F>;
   };
   return { questions, parse };
 }

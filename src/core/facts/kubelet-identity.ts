@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { entryOf, parseSource, type SourceNode } from '../config/source.ts';
+import { TextMemo } from '../memo.ts';
 import { defineFact } from './fact.ts';
 
 export const KUBELET_CONF = '/etc/kubernetes/kubelet.conf';
@@ -41,21 +42,41 @@ export const clientIdentity = defineFact(
   },
 );
 
-function readIdentity(kubeletConf: string, currentPem: string | null, now: Date | null): ClientIdentity {
-  const { documents, problems } = parseSource(kubeletConf, KUBELET_CONF);
+/** What a kubeconfig says of the kubelet's user: where the credentials are. Null: it is no kubeconfig. */
+interface ReadKubeconfig {
+  readonly server: string | null;
+  readonly certificate: string | null;
+  readonly certificatePath: string | null;
+  /** A token, or a program that gets one. */
+  readonly hasOther: boolean;
+}
+
+/** kubelet.conf is the same on most hosts of a cluster: it names the certificate, and does not hold it. */
+const KUBECONFIGS = new TextMemo<ReadKubeconfig | null>(100);
+
+function readKubeconfig(text: string): ReadKubeconfig | null {
+  const { documents, problems } = parseSource(text, KUBELET_CONF);
   const root = documents[0]?.root ?? null;
-  if (problems.length > 0 || root === null) return { state: 'unusable', why: `${KUBELET_CONF} is no kubeconfig` };
+  if (problems.length > 0 || root === null) return null;
   const user = firstMember(root, 'users', 'user');
-  const server = textOf(firstMember(root, 'clusters', 'cluster'), 'server');
-  const data = textOf(user, 'client-certificate-data');
-  const path = textOf(user, 'client-certificate');
-  if (data !== null) return judge(Buffer.from(data, 'base64').toString('utf8'), KUBELET_CONF, server, now);
+  return {
+    server: textOf(firstMember(root, 'clusters', 'cluster'), 'server'),
+    certificate: textOf(user, 'client-certificate-data'),
+    certificatePath: textOf(user, 'client-certificate'),
+    hasOther: textOf(user, 'token') !== null || entryOf(user, 'exec') !== undefined,
+  };
+}
+
+function readIdentity(kubeletConf: string, currentPem: string | null, now: Date | null): ClientIdentity {
+  const kubeconfig = KUBECONFIGS.get(kubeletConf, () => readKubeconfig(kubeletConf));
+  if (kubeconfig === null) return { state: 'unusable', why: `${KUBELET_CONF} is no kubeconfig` };
+  const { server, certificate, certificatePath: path, hasOther } = kubeconfig;
+  if (certificate !== null) return judge(Buffer.from(certificate, 'base64').toString('utf8'), KUBELET_CONF, server, now);
   if (path === CURRENT_PEM)
     return currentPem === null
       ? { state: 'unusable', why: `${CURRENT_PEM} is not there yet` }
       : judge(currentPem, CURRENT_PEM, server, now);
-  if (path !== null || textOf(user, 'token') !== null || entryOf(user, 'exec') !== undefined)
-    return { state: 'usable', source: path ?? KUBELET_CONF, commonName: null, notAfter: null, server };
+  if (path !== null || hasOther) return { state: 'usable', source: path ?? KUBELET_CONF, commonName: null, notAfter: null, server };
   return { state: 'unusable', why: `${KUBELET_CONF} has no credentials` };
 }
 
@@ -76,19 +97,15 @@ interface ReadCertificate {
   readonly validTo: string;
 }
 
-const READ = new Map<string, ReadCertificate>();
-const MOST_READ = 100;
-
 /** Several phases of a run look at the same certificate, and reading it takes longest of all that is read of a host. */
+const CERTIFICATES = new TextMemo<ReadCertificate>(100);
+
 function readCertificate(pem: string): ReadCertificate {
   const [block = pem] = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/.exec(pem) ?? [];
-  const known = READ.get(block);
-  if (known !== undefined) return known;
-  const { subject, validTo } = new X509Certificate(block);
-  const read = { commonName: /^CN=(.+)$/m.exec(subject)?.[1] ?? null, validTo };
-  if (READ.size >= MOST_READ) READ.clear();
-  READ.set(block, read);
-  return read;
+  return CERTIFICATES.get(block, () => {
+    const { subject, validTo } = new X509Certificate(block);
+    return { commonName: /^CN=(.+)$/m.exec(subject)?.[1] ?? null, validTo };
+  });
 }
 
 /** The member of the first entry of a named list of a kubeconfig. */

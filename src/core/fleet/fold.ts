@@ -1,4 +1,5 @@
 import type { JsonObject } from '../json.ts';
+import { Memo, TextMemo } from '../memo.ts';
 import { type HostPlan, planDocument } from '../plan/document.ts';
 
 /** Hosts on which the same is to be done. What is a host's own reads `<node>` and the like when there are several. */
@@ -16,16 +17,32 @@ export interface HostChanges {
 
 /** Puts hosts together whose changes are the same but for what is their own: their names and addresses. */
 export function foldPlans(plans: readonly HostPlan[]): readonly HostGroup[] {
-  const groups = new Map<string, { readonly hosts: string[]; readonly own: HostChanges }>();
+  const groups = new Map<string, { readonly hosts: string[]; readonly own: HostPlan }>();
   for (const plan of plans) {
-    const own = changesOf(plan);
-    const shared = withoutOwn(JSON.stringify(own), plan);
+    const shared = sharedChangesOf(plan);
     const group = groups.get(shared);
-    if (group === undefined) groups.set(shared, { hosts: [plan.name], own });
+    if (group === undefined) groups.set(shared, { hosts: [plan.name], own: plan });
     else group.hosts.push(plan.name);
   }
-  return [...groups].map(([shared, { hosts, own }]) => ({ hosts, ...(hosts.length === 1 ? own : (JSON.parse(shared) as HostChanges)) }));
+  return [...groups].map(([shared, { hosts, own }]) => ({
+    hosts,
+    ...(hosts.length === 1 ? changesOf(own) : (JSON.parse(shared) as HostChanges)),
+  }));
 }
+
+/** What is to be done on one host as JSON, what is its own left out: the same text for hosts on which the same is to be done. */
+export function sharedChangesOf(plan: HostPlan): string {
+  return SHARED.get(plan, '', () => {
+    const text = withoutOwn(JSON.stringify(changesOf(plan)), plan);
+    return TEXTS.get(text, () => text);
+  });
+}
+
+/** One text for all hosts that have it in common. */
+const TEXTS = new TextMemo<string>();
+
+/** A plan is shown and saved. */
+const SHARED = new Memo<HostPlan, string>();
 
 /** What is to be done on one host. */
 export function changesOf(plan: HostPlan): HostChanges {

@@ -7,7 +7,7 @@ import type { FieldSetting } from '../kubelet/setting.ts';
 import type { HostPlan } from '../plan/document.ts';
 import { digestOf } from '../text/canonical-json.ts';
 import { encodeYaml, type YamlValue } from '../text/yaml-encode.ts';
-import { changesOf, type HostChanges, withoutOwn } from './fold.ts';
+import { type HostChanges, sharedChangesOf } from './fold.ts';
 import type { FleetCluster, ResolvedHost, ResolvedSsh } from './model.ts';
 import { type Operations, operationsOf } from './operations.ts';
 
@@ -81,7 +81,7 @@ export function savePlan(context: PlanContext, hosts: readonly (readonly [Planne
   };
   const saved = hosts.map(([host, { status, plan, problems }]): SavedHost => {
     const { name, role, groups, ssh, nodeRegistration, declared } = host;
-    const shared = status === 'pending' && plan !== null ? withoutOwn(JSON.stringify(changesOf(plan)), plan) : null;
+    const shared = status === 'pending' && plan !== null ? sharedChangesOf(plan) : null;
     const key = shared === null ? null : digestOf(shared);
     if (key !== null && !changes.has(key)) changes.set(key, JSON.parse(shared as string) as HostChanges);
     return {

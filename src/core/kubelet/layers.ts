@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../json.ts';
+import { Memo } from '../memo.ts';
 
 /** Which layer gave a value. The order is the order they are applied in: later ones win. */
 export type LayerName =
@@ -75,10 +76,15 @@ export function formatOrigin(origin: Origin): string {
 
 /** All leaves by path: scalars, lists and empty objects. A key that is no plain name stands in brackets: `evictionHard[memory.available]`. */
 export function leavesOf(config: JsonObject): ReadonlyMap<string, Json> {
-  const leaves = new Map<string, Json>();
-  collectLeaves(config, '', leaves);
-  return leaves;
+  return LEAVES.get(config, '', () => {
+    const leaves = new Map<string, Json>();
+    collectLeaves(config, '', leaves);
+    return leaves;
+  });
 }
+
+/** Hosts of a group share a configuration. */
+const LEAVES = new Memo<JsonObject, ReadonlyMap<string, Json>>();
 
 function collectLeaves(object: JsonObject, prefix: string, leaves: Map<string, Json>): void {
   for (const [key, value] of Object.entries(object)) {

@@ -1,6 +1,6 @@
 import type { Arg, Taint } from '../config/model.ts';
 import type { HostFacts } from '../facts/host-facts.ts';
-import type { JsonObject } from '../json.ts';
+import type { Json, JsonObject } from '../json.ts';
 import { withBigIntegers } from '../kubelet/big-integers.ts';
 import type { Catalogue, Minor } from '../kubelet/catalogue.ts';
 import { buildKubeletFlags, isSocketFlag } from '../kubelet/flags-env.ts';
@@ -92,65 +92,81 @@ export function designNode(input: NodeDesignInput): NodeDesign {
   };
 }
 
-function renderConfigYaml(input: NodeDesignInput, config: JsonObject): WantedFile {
-  const key = `${input.minor} ${identityOf(input.catalogue)} ${identityOf(input.templates)}`;
-  return RENDERED.get(config, key, () => renderConfig(input, config));
-}
-
 const ORIGINS = new Memo<LayeredConfig, Readonly<Record<string, string>>>();
 
+function renderConfigYaml(input: NodeDesignInput, config: JsonObject): WantedFile {
+  const key = `${input.minor} ${identityOf(input.catalogue)} ${identityOf(input.templates)}`;
+  return CONFIGS.get(config, key, () => renderConfig(input, config));
+}
+
 /** Hosts that share a configuration share the file. */
-const RENDERED = new Memo<JsonObject, WantedFile>();
+const CONFIGS = new Memo<JsonObject, WantedFile>();
 
 function renderConfig(input: NodeDesignInput, config: JsonObject): WantedFile {
   const sorted = Object.fromEntries(Object.entries(withBigIntegers(config, input)).sort(([a], [b]) => (a < b ? -1 : 1)));
-  const configYaml = render(input.templates, CONFIG_YAML, { config: sorted });
-  checkYaml(CONFIG_YAML, configYaml.content as string, config);
-  return configYaml;
+  const content = String(renderTemplate(input.templates, CONFIG_YAML, { config: sorted }));
+  checkYaml(CONFIG_YAML, content, config);
+  return wanted(CONFIG_YAML, content);
 }
 
 function renderInstanceConfig({ templates, criSocket }: NodeDesignInput): WantedFile {
-  const instanceConfig = render(templates, INSTANCE_CONFIG, { criSocket });
-  checkYaml(INSTANCE_CONFIG, instanceConfig.content as string, { containerRuntimeEndpoint: criSocket });
-  return instanceConfig;
+  const content = render(templates, INSTANCE_CONFIG, { criSocket }, (text) =>
+    checkYaml(INSTANCE_CONFIG, text, { containerRuntimeEndpoint: criSocket }),
+  );
+  return wanted(INSTANCE_CONFIG, content);
 }
 
 function renderFlags({ templates }: NodeDesignInput, flags: readonly Arg[]): WantedFile {
-  const flagsEnv = render(templates, FLAGS_ENV, { flags });
-  checkFlagsEnv(
+  const names = flags.map(({ name }) => name);
+  return wanted(
     FLAGS_ENV,
-    flagsEnv.content as string,
-    flags.map(({ name }) => name),
+    render(templates, FLAGS_ENV, { flags }, (text) => checkFlagsEnv(FLAGS_ENV, text, names)),
   );
-  return flagsEnv;
 }
 
-function render(templates: Templates, path: string, context: Readonly<Record<string, unknown>>): WantedFile {
-  return { path, content: renderTemplate(templates, path, context), mode: 0o644, owner: 'root:root' };
+function wanted(path: string, content: string): WantedFile {
+  return { path, content, mode: 0o644, owner: 'root:root' };
 }
+
+/** A file whose context holds no secret, read back by `check`. */
+function render(
+  templates: Templates,
+  path: string,
+  context: Readonly<Record<string, Json | readonly Arg[]>>,
+  check: (text: string) => void,
+): string {
+  return RENDERED.get(templates, `${path} ${JSON.stringify(context)}`, () => {
+    const text = String(renderTemplate(templates, path, context));
+    check(text);
+    return text;
+  });
+}
+
+/** Most hosts are alike. */
+const RENDERED = new Memo<Templates, string>();
 
 function designUnits({ templates, facts }: NodeDesignInput): UnitFilesDesign {
   const kubeletPath = facts.kubelet !== null && 'path' in facts.kubelet ? facts.kubelet.path : '/usr/bin/kubelet';
   const renderUnit = (): string => {
     const path = '/etc/systemd/system/kubelet.service';
-    const text = String(renderTemplate(templates, path, { kubeletPath }));
-    checkUnitFile(path, text, [
-      { name: 'ExecStart', value: kubeletPath },
-      { name: 'Restart', value: 'always' },
-    ]);
-    return text;
+    return render(templates, path, { kubeletPath }, (text) =>
+      checkUnitFile(path, text, [
+        { name: 'ExecStart', value: kubeletPath },
+        { name: 'Restart', value: 'always' },
+      ]),
+    );
   };
   const renderDropIn = (extraArgsFile: string): string => {
     const path = '/etc/systemd/system/kubelet.service.d/10-kubeadm.conf';
-    const text = String(renderTemplate(templates, path, { kubeletPath, extraArgsFile }));
     const command = `${kubeletPath} $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS`;
-    checkUnitFile(path, text, [
-      { name: 'EnvironmentFile', value: `-${FLAGS_ENV}` },
-      { name: 'EnvironmentFile', value: `-${extraArgsFile}` },
-      { name: 'ExecStart', value: '' },
-      { name: 'ExecStart', value: command },
-    ]);
-    return text;
+    return render(templates, path, { kubeletPath, extraArgsFile }, (text) =>
+      checkUnitFile(path, text, [
+        { name: 'EnvironmentFile', value: `-${FLAGS_ENV}` },
+        { name: 'EnvironmentFile', value: `-${extraArgsFile}` },
+        { name: 'ExecStart', value: '' },
+        { name: 'ExecStart', value: command },
+      ]),
+    );
   };
   return designUnitFiles({ found: facts.unitFiles, unit: facts.unit, packageFamily: facts.os.packageFamily, renderDropIn, renderUnit });
 }

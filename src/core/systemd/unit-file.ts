@@ -1,3 +1,5 @@
+import { TextMemo } from '../memo.ts';
+
 /** One assignment of a unit file, in order: lists are reset by an empty value, so order counts. */
 export interface UnitDirective {
   readonly section: string;
@@ -10,6 +12,13 @@ export interface UnitDirective {
  * @see systemd.syntax(7); the cases of the test were read by systemd 252
  */
 export function parseUnitFile(text: string): readonly UnitDirective[] {
+  return PARSED.get(text, () => parse(text));
+}
+
+/** Hosts with the same packages have the same files, and each is looked at several times. */
+const PARSED = new TextMemo<readonly UnitDirective[]>(100);
+
+function parse(text: string): readonly UnitDirective[] {
   const directives: UnitDirective[] = [];
   let section = '';
   for (const line of logicalLines(text)) {
