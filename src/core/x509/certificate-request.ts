@@ -1,5 +1,5 @@
-import { formatIp } from '../text/ip.ts';
-import { BOOLEAN, type DerElement, derElements, derOid, OCTET_STRING } from './der.ts';
+import { type DerElement, derElements, derOid } from './der.ts';
+import { children, DNS_NAME, decodeText, exactly, IP_ADDRESS, isOid, isText, readAddress, readExtension } from './der-parts.ts';
 
 /** What a certificate signing request asks for. */
 export interface CertificateRequest {
@@ -46,21 +46,11 @@ export function readCertificateRequest(pem: string): CertificateRequest | null {
   }
 }
 
-function exactly<T>(count: number, elements: readonly T[]): readonly T[] {
-  if (elements.length !== count) throw new Error(`${elements.length} elements in place of ${count}`);
-  return elements;
-}
-
-function children(element: DerElement | undefined): readonly DerElement[] {
-  if (element === undefined) throw new Error('an element is missing');
-  return derElements(element.bytes);
-}
-
 function readSubject(subject: DerElement | undefined): Pick<CertificateRequest, 'commonNames' | 'organizations' | 'otherSubject'> {
   const parts = children(subject).flatMap((set) =>
     children(set).map((part) => {
       const [oid, value] = exactly(2, children(part));
-      return { oid: derOid(oid?.bytes ?? new Uint8Array()), plain: value !== undefined && TEXTS.has(value.tag), value: decodeText(value) };
+      return { oid: derOid(oid?.bytes ?? new Uint8Array()), plain: isText(value), value: decodeText(value) };
     }),
   );
   const isNamed = ({ oid, plain }: (typeof parts)[number]): boolean => plain && (oid === COMMON_NAME || oid === ORGANIZATION);
@@ -90,41 +80,9 @@ function readNames(attributes: readonly DerElement[]): Pick<CertificateRequest, 
   return { dnsNames, ipAddresses, otherNames };
 }
 
-interface Extension {
-  readonly oid: DerElement;
-  readonly value: DerElement;
-}
-
-/** `SEQUENCE { extnID, critical BOOLEAN DEFAULT FALSE, extnValue OCTET STRING }` */
-function readExtension(element: DerElement): Extension {
-  const [oid, ...rest] = children(element);
-  const [value] = exactly(1, rest[0]?.tag === BOOLEAN ? rest.slice(1) : rest);
-  if (oid === undefined || value?.tag !== OCTET_STRING) throw new Error('this is no extension');
-  return { oid, value };
-}
-
-function isOid(element: DerElement | undefined, oid: string): boolean {
-  return element !== undefined && derOid(element.bytes) === oid;
-}
-
-const DNS_NAME = 0x82;
-const IP_ADDRESS = 0x87;
 const KINDS: Readonly<Record<number, string>> = { 0: 'other', 1: 'email', 4: 'directory', 6: 'URI', 7: 'IP', 8: 'OID' };
 
 function nameOfOtherKind({ tag, bytes }: DerElement): string {
   const kind = tag & 0x1f;
   return `${KINDS[kind] ?? kind}:${kind === 1 || kind === 6 ? new TextDecoder().decode(bytes) : Buffer.from(bytes).toString('hex')}`;
-}
-
-function readAddress(bytes: Uint8Array): string | null {
-  if (bytes.length !== 4 && bytes.length !== 16) return null;
-  const value = BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
-  return formatIp({ family: bytes.length === 4 ? 4 : 6, value });
-}
-
-/** UTF8String, PrintableString, IA5String: what Kubernetes writes. */
-const TEXTS: ReadonlySet<number> = new Set([0x0c, 0x13, 0x16]);
-
-function decodeText(element: DerElement | undefined): string {
-  return new TextDecoder().decode(element?.bytes ?? new Uint8Array());
 }
