@@ -45,8 +45,19 @@ function hostChangeLines(change: JsonObject, colour: boolean): readonly string[]
   const mode = change.mode === undefined ? '' : ` (${change.mode} ${change.owner})`;
   const head = `  ${sign} [${phase}] ${String(kind)} ${String(what)}${mode}: ${because}`.replace(/ +:/, ':');
   const diff = typeof change.diff === 'string' ? diffLines(change.diff, change.origin as JsonObject | undefined, colour) : [];
-  return [head, ...diff];
+  const summary = summaryOf(change).map((line) => `      ${paint(line, change.action === 'create' ? '32' : '', colour)}`);
+  return [head, ...diff, ...summary];
 }
+
+/** What a certificate or a kubeconfig is, in place of a diff. */
+function summaryOf({ certificate, kubeconfig }: JsonObject): readonly string[] {
+  const about = Object.entries({ ...(kubeconfig as JsonObject | undefined), ...(certificate as JsonObject | undefined) });
+  return about
+    .filter(([name]) => SHOWN.includes(name))
+    .map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(', ') : value}`);
+}
+
+const SHOWN = ['currentContext', 'server', 'subject', 'issuer', 'san', 'extKeyUsage', 'notBefore', 'notAfter', 'publicKey'];
 
 function clusterChangeLines(change: JsonObject, colour: boolean): readonly string[] {
   const { phase, action, because } = change;

@@ -39,6 +39,7 @@ function subjectOf(change: Change): string {
 function neutral({ because: _, ...change }: Change): unknown {
   switch (change.kind) {
     case 'write-file': {
+      if (change.summary !== undefined) return withoutWhatIsNew(change);
       const sensitive = change.content instanceof SensitiveText;
       const before =
         change.before === null
@@ -53,6 +54,12 @@ function neutral({ because: _, ...change }: Change): unknown {
     default:
       return change;
   }
+}
+
+/** Keys and certificates are others each time they are made, and begin when they are: what they are about stays. */
+function withoutWhatIsNew({ content: _, before, summary, ...change }: Omit<Extract<Change, { kind: 'write-file' }>, 'because'>): unknown {
+  const { notBefore: _from, notAfter: _to, ...certificate } = summary?.certificate ?? {};
+  return { ...change, there: before !== null, certificate, kubeconfig: summary?.kubeconfig };
 }
 
 /** Enough to tell two texts apart that nobody made to look alike. */

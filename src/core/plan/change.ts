@@ -1,5 +1,6 @@
 import type { JsonObject } from '../json.ts';
 import type { KubeObject, ObjectRef } from '../kubernetes/object.ts';
+import type { CertificateDescription, KubeconfigDescription } from '../pki/describe-certificate.ts';
 import type { SensitiveText } from '../text/secret.ts';
 import type { LargeFile } from './large-file.ts';
 
@@ -8,6 +9,12 @@ export interface FileBefore {
   readonly content: string;
   readonly mode: number;
   readonly owner: string;
+}
+
+/** Shown in place of what a file holds: a certificate and a kubeconfig in words. Of a private key nothing is shown. */
+export interface FileSummary {
+  readonly certificate?: CertificateDescription;
+  readonly kubeconfig?: KubeconfigDescription;
 }
 
 /** A change of a host, as data: printed, saved, applied and undone from the same value. `because` is a clause for people. */
@@ -19,6 +26,7 @@ export type HostChange =
       readonly owner: string;
       readonly action: 'create' | 'update';
       readonly content: string | SensitiveText;
+      readonly summary?: FileSummary;
       readonly before: FileBefore | null;
       readonly because: string;
     }

@@ -1,6 +1,6 @@
 import type { FileFact } from '../facts/question.ts';
 import { revealText, type SensitiveText } from '../text/secret.ts';
-import type { FileBefore, HostChange } from './change.ts';
+import type { FileBefore, FileSummary, HostChange } from './change.ts';
 
 /** A file as it should be. `mode` are permission bits, `owner` is `user:group`. */
 export interface WantedFile {
@@ -10,6 +10,7 @@ export interface WantedFile {
   readonly owner: string;
   /** Never replaced when something is there (kubeadm's way with the CA certificate). */
   readonly onlyIfAbsent?: boolean;
+  readonly summary?: FileSummary;
 }
 
 type WriteFile = Extract<HostChange, { kind: 'write-file' }>;
@@ -21,7 +22,8 @@ type WriteFile = Extract<HostChange, { kind: 'write-file' }>;
  * finds. Its owner is kept too when the host does not let us be root, where nobody could change it.
  */
 export function diffFile(found: FileFact | null, wanted: WantedFile, options: { readonly mayChown?: boolean } = {}): WriteFile | null {
-  const base = { kind: 'write-file', path: wanted.path, content: wanted.content } as const;
+  const { path, content, summary } = wanted;
+  const base = { kind: 'write-file', path, content, ...(summary === undefined ? {} : { summary }) } as const;
   if (found === null) return { ...base, mode: wanted.mode, owner: wanted.owner, action: 'create', before: null, because: 'it is missing' };
   if (wanted.onlyIfAbsent === true) return null;
   const mode = (found.mode & ~wanted.mode) === 0 ? found.mode : wanted.mode;

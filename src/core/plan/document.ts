@@ -75,7 +75,6 @@ function hostChangeDocument(phase: string, change: HostChange, origins: HostPlan
     case 'write-file': {
       const { path, owner, action, because } = change;
       const origin = origins?.[path];
-      const content = change.content.toString();
       return {
         kind: change.kind,
         phase,
@@ -83,8 +82,9 @@ function hostChangeDocument(phase: string, change: HostChange, origins: HostPlan
         mode: formatMode(change.mode),
         owner,
         action,
-        content,
-        diff: fileDiff(change),
+        ...(change.summary === undefined
+          ? { content: change.content.toString(), diff: fileDiff(change) }
+          : (change.summary as unknown as JsonObject)),
         because,
         ...(origin ? { origin } : {}),
       };
