@@ -16,7 +16,9 @@ interface Rule {
 }
 
 /** Hashes, and the readers of certificates and keys: they compute, they touch nothing. */
-const PURE_CRYPTO = { 'node:crypto': ['createHash', 'createHmac', 'createPrivateKey', 'timingSafeEqual', 'X509Certificate'] };
+const PURE_CRYPTO = {
+  'node:crypto': ['createHash', 'createHmac', 'createPrivateKey', 'createPublicKey', 'KeyObject', 'timingSafeEqual', 'X509Certificate'],
+};
 
 /** The table of the architecture: who may import what. What is not said is forbidden. */
 const RULES: Readonly<Record<string, Rule>> = {
@@ -42,6 +44,7 @@ const ADAPTER_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   ssh: ['node-ssh', 'ssh2'],
   'ssh-config': ['ssh-config'],
   kube: ['@kubernetes/client-node'],
+  'certificate-issuer': ['@peculiar/x509', 'reflect-metadata'],
 };
 
 /** Files right below src. */

@@ -1,0 +1,97 @@
+import type { Problem } from '../errors.ts';
+import { formatRfc3339 } from '../text/rfc3339.ts';
+
+/** What can be wrong with the certificates, keys and kubeconfigs of a control plane. */
+
+const REMOVE_BOTH = (crt: string, key: string): string => `Remove ${crt} and ${key} to have them made anew`;
+
+/** A file that holds something else than it should. */
+export function pkiUnreadable(path: string, what: 'certificate' | 'private key' | 'public key'): Problem {
+  const kinds = what === 'private key' ? ' (RSA or ECDSA, PEM, not encrypted)' : '';
+  return { code: 'PKI_UNREADABLE', message: `${path} holds no ${what}${kinds}`, mend: 'Put the right file there' };
+}
+
+/** A certificate that may not sign, where an authority must be. */
+export function pkiNotAuthority(path: string, subject: string): Problem {
+  return {
+    code: 'PKI_NOT_AUTHORITY',
+    message: `${path}: ${subject} is no certificate authority: its basic constraints say CA:FALSE`,
+    mend: 'Put the certificate of the authority there',
+  };
+}
+
+/**
+ * A certificate that ended.
+ * @param path what ended, e.g. its path
+ * @param mend a sentence
+ */
+export function pkiExpired(path: string, notAfter: Date, mend: string): Problem {
+  return { code: 'PKI_EXPIRED', message: `${path} ended on ${formatRfc3339(notAfter)}`, mend };
+}
+
+/** A certificate that begins later than now. */
+export function pkiNotYetValid(path: string, notBefore: Date, now: Date): Problem {
+  return {
+    code: 'PKI_NOT_YET_VALID',
+    message: `${path} begins on ${formatRfc3339(notBefore)}, and here it is ${formatRfc3339(now)}`,
+    mend: 'Set the clock right',
+  };
+}
+
+/** A private key that is not that of the certificate, or public key, beside it. */
+export function pkiKeyMismatch(crt: string, key: string, mend = REMOVE_BOTH(crt, key)): Problem {
+  return { code: 'PKI_KEY_MISMATCH', message: `${key} does not fit ${crt}: it is the key of something else`, mend };
+}
+
+/** A certificate, or public key, whose private key is missing. */
+export function pkiKeyMissing(crt: string, key: string): Problem {
+  return {
+    code: 'PKI_KEY_MISSING',
+    message: `${crt} is there, but not its key ${key}`,
+    mend: `Put the key there, or remove ${crt} to have both made anew`,
+  };
+}
+
+/** A certificate that another authority signed. */
+export function pkiForeign(crt: string, key: string, issuer: string, ca: string): Problem {
+  return {
+    code: 'PKI_FOREIGN',
+    message: `${crt} is not signed by the authority in ${ca}, but by ${issuer}`,
+    mend: REMOVE_BOTH(crt, key),
+  };
+}
+
+/** A certificate that lacks names by which its server is called. */
+export function pkiNamesMissing(crt: string, key: string, names: readonly string[]): Problem {
+  return {
+    code: 'PKI_NAMES_MISSING',
+    message: `${crt} is not good for ${names.join(', ')}`,
+    mend: REMOVE_BOTH(crt, key),
+  };
+}
+
+/** The key of an authority is elsewhere: what it would sign must be there. */
+export function pkiExternalIncomplete(path: string, caKey: string): Problem {
+  return {
+    code: 'PKI_EXTERNAL_INCOMPLETE',
+    message: `${path} is missing, and without ${caKey} it cannot be made`,
+    mend: 'With an external certificate authority put all that it signs there, or put its key there',
+  };
+}
+
+/** A certificate or kubeconfig that is to be made, and whose authority is neither there nor to be made. */
+export function pkiAuthorityMissing(path: string, ca: string, phase: string): Problem {
+  return {
+    code: 'PKI_AUTHORITY_MISSING',
+    message: `${path} needs the authority ${ca}, which is missing`,
+    mend: `Run the phase ${phase} first`,
+  };
+}
+
+/**
+ * A kubeconfig that is there and cannot be used.
+ * @param why a clause
+ */
+export function pkiKubeconfigUnusable(path: string, why: string): Problem {
+  return { code: 'PKI_KUBECONFIG_UNUSABLE', message: `${path}: ${why}`, mend: 'Remove it to have it made anew' };
+}
