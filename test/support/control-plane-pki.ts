@@ -1,0 +1,55 @@
+import { certificateIssuer } from '../../src/adapters/certificate-issuer.ts';
+import { applyClusterDefaults } from '../../src/core/config/defaults.ts';
+import type { ClusterConfiguration } from '../../src/core/config/model.ts';
+import type { PkiConfiguration } from '../../src/core/pki/alt-names.ts';
+import { CERTIFICATES, SERVICE_ACCOUNT } from '../../src/core/pki/certificate-list.ts';
+import { KUBECONFIGS } from '../../src/core/pki/kubeconfig-list.ts';
+import type { PhaseContext } from '../../src/engine/phase.ts';
+import { applyPhases, planPhases } from '../../src/engine/run-workflow.ts';
+import { certsPhases, kubeconfigPhases } from '../../src/phases/pki.ts';
+import { type PkiOptions, type PreparedPki, preparePki } from '../../src/workflows/prepare-pki.ts';
+import { type FakeClock, fakeClock } from './fake-clock.ts';
+import { type FakeHost, fakeHost } from './fake-host.ts';
+import { recordingReporter } from './recording-reporter.ts';
+
+/** When the certificates of these tests are made. */
+export const NOW = new Date('2030-01-01T00:00:00Z');
+
+/** A node of a cluster with small keys, as far as its certificates go. */
+export function pkiNode(cluster: ClusterConfiguration = {}, node: Partial<Omit<PkiConfiguration, 'cluster'>> = {}): PkiConfiguration {
+  return {
+    cluster: applyClusterDefaults({ kubernetesVersion: 'v1.36.2', encryptionAlgorithm: 'ECDSA-P256', ...cluster }),
+    nodeName: 'cp-1',
+    localAPIEndpoint: { advertiseAddress: '192.168.56.10', bindPort: 6443 },
+    ...node,
+  };
+}
+
+/** All of init. */
+export function pkiOptions(node: PkiConfiguration, some: Partial<PkiOptions> = {}): PkiOptions {
+  return {
+    node,
+    kubernetesDir: '/etc/kubernetes',
+    kubeconfigs: KUBECONFIGS,
+    makes: { certificate: () => true, kubeconfig: () => true },
+    issuer: certificateIssuer,
+    mayChown: true,
+    ...some,
+  };
+}
+
+export function pkiContext(host: FakeHost = fakeHost(), clock: FakeClock = fakeClock(NOW)): PhaseContext {
+  return { host, cluster: null, clock, reporter: recordingReporter() };
+}
+
+export const PKI_PHASES = [...certsPhases, ...kubeconfigPhases];
+
+/** Makes on a host what is missing, as init does. */
+export async function makePki(context: PhaseContext, options: PkiOptions): Promise<PreparedPki> {
+  const prepared = await preparePki(context, options);
+  await applyPhases(PKI_PHASES, context, prepared, await planPhases(PKI_PHASES, context, prepared));
+  return prepared;
+}
+
+/** All names `makes.certificate` may be asked for. */
+export const ALL_CERTIFICATES = [...CERTIFICATES.map(({ name }) => name), SERVICE_ACCOUNT];
