@@ -20,7 +20,8 @@ export interface InitExpectation {
 export interface RecordedAction {
   readonly action: 'CREATE' | 'PATCH' | 'UPDATE';
   readonly resource: string;
-  readonly object: { readonly kind: string; readonly metadata: { readonly name: string; readonly namespace?: string } };
+  /** Absent where nothing but a name was sent. */
+  readonly object?: { readonly kind: string; readonly metadata: { readonly name: string; readonly namespace?: string } };
 }
 
 /** Those of the repository, and more of the same where the machine has them. */

@@ -1,3 +1,4 @@
+import { kubeProxyConfiguration } from '../addons/kube-proxy-config.ts';
 import { usageError } from '../errors.ts';
 import { DEFAULT_CRI_SOCKET } from '../facts/cri-socket.ts';
 import type { JsonObject } from '../json.ts';
@@ -78,72 +79,8 @@ function componentDocuments(
     throw usageError('--component-configs goes with init-defaults only');
   }
   return componentConfigs.map((kind) => {
-    if (kind === 'KubeProxyConfiguration') return kubeProxyDefaults({ advertiseAddress: '1.2.3.4' });
+    if (kind === 'KubeProxyConfiguration') return kubeProxyConfiguration(null, { advertiseAddress: '1.2.3.4' });
     if (kind === 'KubeletConfiguration' && kubeletConfiguration !== undefined) return kubeletConfiguration;
     throw usageError(`--component-configs: there is no ${JSON.stringify(kind)}`, `Known are ${COMPONENTS.join(' and ')}`);
   });
-}
-
-/**
- * KubeProxyConfiguration as kubeadm generates it when the user gives none.
- * @param options `advertiseAddress` of the local API endpoint chooses the family to bind to, `podSubnet` becomes `clusterCIDR`
- * @see kubernetes/kubernetes cmd/kubeadm/app/componentconfigs/kubeproxy.go (1.36)
- */
-export function kubeProxyDefaults({
-  advertiseAddress,
-  podSubnet = '',
-}: {
-  readonly advertiseAddress: string;
-  readonly podSubnet?: string;
-}): JsonObject {
-  const syncPeriods = { minSyncPeriod: '0s', syncPeriod: '0s' };
-  const noOptions = { infoBufferSize: '0' };
-  return {
-    apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
-    kind: 'KubeProxyConfiguration',
-    bindAddress: advertiseAddress.includes(':') ? '::' : '0.0.0.0',
-    bindAddressHardFail: false,
-    clientConnection: {
-      acceptContentTypes: '',
-      burst: 0,
-      contentType: '',
-      kubeconfig: '/var/lib/kube-proxy/kubeconfig.conf',
-      qps: 0,
-    },
-    clusterCIDR: podSubnet,
-    configSyncPeriod: '0s',
-    conntrack: {
-      maxPerCore: null,
-      min: null,
-      tcpBeLiberal: false,
-      tcpCloseWaitTimeout: null,
-      tcpEstablishedTimeout: null,
-      udpStreamTimeout: '0s',
-      udpTimeout: '0s',
-    },
-    detectLocal: { bridgeInterface: '', interfaceNamePrefix: '' },
-    detectLocalMode: '',
-    enableProfiling: false,
-    healthzBindAddress: '',
-    hostnameOverride: '',
-    iptables: { localhostNodePorts: null, masqueradeAll: false, masqueradeBit: null, ...syncPeriods },
-    ipvs: {
-      excludeCIDRs: null,
-      scheduler: '',
-      strictARP: false,
-      tcpFinTimeout: '0s',
-      tcpTimeout: '0s',
-      udpTimeout: '0s',
-      ...syncPeriods,
-    },
-    logging: { flushFrequency: 0, options: { json: noOptions, text: noOptions }, verbosity: 0 },
-    metricsBindAddress: '',
-    mode: '',
-    nftables: { masqueradeAll: false, masqueradeBit: null, ...syncPeriods },
-    nodePortAddresses: null,
-    oomScoreAdj: null,
-    portRange: '',
-    showHiddenMetricsForVersion: '',
-    winkernel: { enableDSR: false, forwardHealthCheckVip: false, networkName: '', rootHnsEndpointName: '', sourceVip: '' },
-  };
 }

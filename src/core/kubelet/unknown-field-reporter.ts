@@ -4,6 +4,8 @@ import { closestName } from '../text/closest-name.ts';
 import type { Catalogue, Minor } from './catalogue.ts';
 import type { ObjectNode } from './type.ts';
 
+const KUBELET_KIND = 'KubeletConfiguration';
+
 /** Beyond this many, unknown fields are reported without a guess: the file is something else, and guessing takes time. */
 const MAX_GUESSES = 100;
 
@@ -37,14 +39,25 @@ export function unknownFieldReporter(context: UnknownFieldContext): UnknownField
   };
 }
 
-function guess(context: UnknownFieldContext, parent: ObjectNode, name: string): string | undefined {
-  if (/^(?:metadata|spec|status)$/.test(name)) return 'A KubeletConfiguration has none: its fields stand at the top level';
+/** Says of unknown fields of a kind without a catalogue what they may be: another letter case, or a slip of the pen. */
+export function unknownFieldOf(kind: string): UnknownFieldReporter {
+  let guesses = 0;
+  return {
+    report: (place, { type }, name) => unknownField(place, false, guesses++ < MAX_GUESSES ? guessSibling(kind, type, name) : undefined),
+  };
+}
+
+function guessSibling(kind: string, parent: ObjectNode, name: string): string | undefined {
+  if (/^(?:metadata|spec|status)$/.test(name)) return `A ${kind} has none: its fields stand at the top level`;
   const otherCase = [...parent.fields.keys()].find((known) => known.toLowerCase() === name.toLowerCase());
-  if (otherCase) return `Did you mean ${otherCase}?`;
-  const places = placesOf(context.catalogue, context.minor).get(name.toLowerCase());
-  if (places) return elsewhere(places);
-  const closest = closestName(name, parent.fields.keys());
-  return closest ? `Did you mean ${closest}?` : undefined;
+  const meant = otherCase ?? closestName(name, parent.fields.keys());
+  return meant ? `Did you mean ${meant}?` : undefined;
+}
+
+function guess(context: UnknownFieldContext, parent: ObjectNode, name: string): string | undefined {
+  const isSibling = [...parent.fields.keys()].some((known) => known.toLowerCase() === name.toLowerCase());
+  const places = isSibling ? undefined : placesOf(context.catalogue, context.minor).get(name.toLowerCase());
+  return places ? elsewhere(places) : guessSibling(KUBELET_KIND, parent, name);
 }
 
 function elsewhere(paths: readonly string[]): string {

@@ -30,8 +30,19 @@ export function namespacedBinding({ namespace, name }: Namespaced, subjects: rea
   return { apiVersion: API_VERSION, kind: 'RoleBinding', metadata: { name, namespace }, roleRef, subjects };
 }
 
-function clusterBinding(name: string, clusterRole: string, subject: JsonObject): KubeObject {
-  const roleRef = { apiGroup: API_GROUP, kind: 'ClusterRole', name: clusterRole };
+/** A ClusterRole with these rules. */
+export function clusterRole(name: string, rules: readonly JsonObject[]): KubeObject {
+  return { apiVersion: API_VERSION, kind: 'ClusterRole', metadata: { name }, rules };
+}
+
+/** A pod's account, as a binding names it. */
+export function serviceAccountSubject({ name, namespace }: Namespaced): JsonObject {
+  return { kind: 'ServiceAccount', name, namespace };
+}
+
+/** A ClusterRoleBinding to a ClusterRole. */
+export function clusterBinding(name: string, role: string, subject: JsonObject): KubeObject {
+  const roleRef = { apiGroup: API_GROUP, kind: 'ClusterRole', name: role };
   return { apiVersion: API_VERSION, kind: 'ClusterRoleBinding', metadata: { name }, roleRef, subjects: [subject] };
 }
 
@@ -43,7 +54,7 @@ function clusterBinding(name: string, clusterRole: string, subject: JsonObject):
 export function bootstrapRbac(): readonly KubeObject[] {
   const getNodes = { apiGroups: [''], resources: ['nodes'], verbs: ['get'] };
   return [
-    { apiVersion: API_VERSION, kind: 'ClusterRole', metadata: { name: 'kubeadm:get-nodes' }, rules: [getNodes] },
+    clusterRole('kubeadm:get-nodes', [getNodes]),
     clusterBinding('kubeadm:get-nodes', 'kubeadm:get-nodes', BOOTSTRAP_GROUP),
     clusterBinding('kubeadm:kubelet-bootstrap', 'system:node-bootstrapper', BOOTSTRAP_GROUP),
     clusterBinding('kubeadm:node-autoapprove-bootstrap', `${CSRS}:nodeclient`, BOOTSTRAP_GROUP),

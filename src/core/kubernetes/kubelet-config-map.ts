@@ -25,8 +25,15 @@ export function kubeletConfigMapName(minor: number): string {
  */
 export function kubeletConfigMap(name: string, yaml: string, generated: boolean): KubeObject {
   const data = { [KUBELET_CONFIG_KEY]: yaml };
-  const annotations = generated ? { annotations: { [HASH_ANNOTATION]: configMapHash(data) } } : {};
-  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: NAMESPACE, ...annotations }, data };
+  const configMap: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: NAMESPACE }, data };
+  return generated ? signConfigMap(configMap) : configMap;
+}
+
+/** Marks a ConfigMap as one that nobody wrote by hand (see `isGenerated`). */
+export function signConfigMap(configMap: KubeObject): KubeObject {
+  const hash = configMapHash((configMap.data ?? {}) as Readonly<Record<string, string>>);
+  const annotations = { ...configMap.metadata.annotations, [HASH_ANNOTATION]: hash };
+  return { ...configMap, metadata: { ...configMap.metadata, annotations } };
 }
 
 /**
