@@ -99,9 +99,11 @@ function serveCommand(channel: ssh2.ServerChannel, [program = '', ...args]: read
   child.stderr.pipe(channel.stderr, { end: false });
   for (const stream of [child.stdin, child.stdout, child.stderr, channel]) stream.on('error', () => undefined);
   child.on('close', (code, signal) => {
-    if (signal === null) channel.exit(code ?? 0);
-    else channel.exit(signal.replace(/^SIG/, ''), false, '');
-    channel.end();
-    channel.close();
+    // What waits for the client's window is sent first; then the end of stdout closes the channel.
+    channel.stderr.end(() => {
+      if (signal === null) channel.exit(code ?? 0);
+      else channel.exit(signal.replace(/^SIG/, ''), false, '');
+      channel.end();
+    });
   });
 }

@@ -70,9 +70,12 @@ function runCommand(channel: ServerChannel, command: string, { env, answer }: Ss
   channel.on('close', () => child.kill('SIGHUP'));
   child.on('error', () => channel.close());
   child.on('close', (code, signal) => {
-    if (code === null) channel.exit(signal?.replace(/^SIG/, '') ?? 'TERM');
-    else channel.exit(code);
-    channel.end();
+    // What waits for the client's window is sent first.
+    channel.stderr.end(() => {
+      if (code === null) channel.exit(signal?.replace(/^SIG/, '') ?? 'TERM');
+      else channel.exit(code);
+      channel.end();
+    });
   });
 }
 
