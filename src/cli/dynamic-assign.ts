@@ -1,30 +1,29 @@
-import { type ConfigIdentity, type ConfigSource, describeSource, parseSourceArgument } from '../core/dynamic/config-source.ts';
+import { type ConfigSource, describeSource, parseSourceArgument } from '../core/dynamic/config-source.ts';
 import type { Backend, NodeConfig } from '../core/dynamic/node-config.ts';
+import { planBatches } from '../core/dynamic/rollout.ts';
 import { AppError, type ExitCode, usageError } from '../core/errors.ts';
-import { notEnabled } from '../core/problems/dynamic.ts';
-import { parseGoDuration } from '../core/text/go-duration.ts';
+import type { PhasePlan } from '../core/plan/change.ts';
+import { notEnabled, rolloutBlocked } from '../core/problems/dynamic.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
-import {
-  type Assignment,
-  applyAssignment,
-  findPayload,
-  outcomeProblem,
-  planAssignment,
-  waitForConfig,
-} from '../workflows/dynamic/assign-config.ts';
-import { type JudgedNode, readNodes } from '../workflows/dynamic/read-nodes.ts';
+import { applyAssignment, findPayload, planAssignment } from '../workflows/dynamic/assign-config.ts';
+import { readNodes } from '../workflows/dynamic/read-nodes.ts';
 import { requireGoodPayload } from './dynamic-payload.ts';
 import { showClusterPlan } from './dynamic-plan.ts';
 import { performPush, planPushedFile } from './dynamic-push.ts';
-import { nodeDocument } from './dynamic-status.ts';
+import { performRollout } from './dynamic-rollout.ts';
+import { type RolloutWishes, readWishes } from './dynamic-rules.ts';
+import { findNodeNames, type NodeChoice, readNodeChoice } from './dynamic-targets.ts';
+import { eventReporter } from './event-reporter.ts';
 import { openCluster } from './open-cluster.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText, verbosityOf } from './read-options.ts';
-import { formatOf, renderDocument } from './show-document.ts';
 
-/** `dynamic assign NODE... --configmap NS/NAME/KEY | --file F`. Exit code 5 when a node fell back. */
+/**
+ * `dynamic assign NODE...|--selector L|--group G --configmap NS/NAME/KEY | --file F`, batch by batch. Exit code 5 when the only node fell back, or all have back what
+ * they had; 4 when only some nodes are there.
+ */
 export async function runDynamicAssign(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
   const run = beginRun(services, args, options);
   const [argument, file] = [flagText(options, 'configmap'), flagText(options, 'file')];
@@ -33,7 +32,8 @@ export async function runDynamicAssign(services: Services, args: readonly string
   const given = argument === undefined ? null : readSource(argument);
   const text = file === undefined ? null : await services.input.readText(file);
   return withCluster(services, options, async (cluster) => {
-    const nodes = await readNodes(cluster, run.names, run.backend);
+    const names = await findNodeNames(services, cluster, run.choice, options);
+    const nodes = await readNodes(cluster, names, run.backend);
     if (options.force !== true) requireEnabled(nodes);
     const push =
       file === undefined || text === null ? null : await planPushedFile(services, { file, text, cluster, options, reporter: run.reporter });
@@ -44,106 +44,106 @@ export async function runDynamicAssign(services: Services, args: readonly string
       if (!payload.isImmutable) run.reporter.report({ level: 'warning', code: 'DYNAMIC_PAYLOAD_MUTABLE', message: mutable(source) });
     }
     for (const node of nodes) warnOfNode(node, run.reporter);
-    const changes = nodes.map((node) => ({ node, change: planAssignment(node, source) }));
-    if (run.dryRun)
-      return showClusterPlan(services, options, {
-        phase: 'dynamic-assign',
-        plans: [...(push === null ? [] : [push.plan]), ...plansOf(changes)],
-      });
+    if (options.dryRun === true) return showPlan(services, options, { nodes, wanted: source, wishes: run.wishes, push: push?.plan });
     if (push !== null) await performPush(cluster, push, run.reporter);
-    const identity = payload?.identity ?? (await findPayload(cluster, source)).identity;
-    await perform(cluster, changes, source, run.reporter);
-    return settle(services, cluster, { ...run, options, wanted: identity });
+    return perform(services, cluster, { ...run, names, nodes, wanted: source, options });
   });
 }
 
-/** `dynamic reset NODE...`. */
+/** `dynamic reset NODE...|--selector L|--group G`. */
 export async function runDynamicReset(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
   const run = beginRun(services, args, options);
   return withCluster(services, options, async (cluster) => {
-    const nodes = await readNodes(cluster, run.names, run.backend);
-    const changes = nodes.map((node) => ({ node, change: planAssignment(node, null) }));
-    if (run.dryRun) return showClusterPlan(services, options, { phase: 'dynamic-reset', plans: plansOf(changes) });
-    await perform(cluster, changes, null, run.reporter);
-    const reporting = nodes.filter(({ status }) => status !== null).map(({ name }) => name);
-    return settle(services, cluster, { ...run, names: reporting, options, wanted: null });
+    const names = await findNodeNames(services, cluster, run.choice, options);
+    const nodes = await readNodes(cluster, names, run.backend);
+    if (options.dryRun === true) return showPlan(services, options, { nodes, wanted: null, wishes: run.wishes });
+    // Who never reported will not report that either.
+    const silent = nodes.filter(({ status }) => status === null);
+    await assignAll(cluster, silent, null, run.reporter);
+    const others = nodes.filter(({ status }) => status !== null);
+    return others.length === 0
+      ? 0
+      : perform(services, cluster, { ...run, names: others.map(({ name }) => name), nodes: others, wanted: null, options });
   });
 }
 
 interface Run {
-  readonly names: readonly string[];
-  readonly dryRun: boolean;
+  readonly choice: NodeChoice;
   readonly backend: Backend | undefined;
+  readonly wishes: RolloutWishes;
   readonly reporter: Reporter;
 }
 
 function beginRun(services: Services, args: readonly string[], options: CommandOptions): Run {
-  const names = [...new Set(args)];
-  if (names.length === 0) throw usageError('no node was named', 'kubectl get nodes lists them');
-  timeoutOf(options);
+  const choice = readNodeChoice(args, options);
+  const verbosity = verbosityOf(options);
+  const asEvents = options.dryRun !== true && flagText(options, 'output') === 'json';
   return {
-    names,
-    dryRun: options.dryRun === true,
+    choice,
+    wishes: readWishes(options),
     backend: flagText(options, 'backend') as Backend | undefined,
-    reporter: services.reporter({ verbosity: verbosityOf(options), format: 'text' }),
+    reporter: asEvents ? eventReporter(services, verbosity) : services.reporter({ verbosity, format: 'text' }),
   };
 }
 
-interface Planned {
-  readonly node: NodeConfig;
-  readonly change: Assignment | null;
+/** What would be done, and in which batches when every node gets there. */
+function showPlan(
+  services: Services,
+  options: CommandOptions,
+  {
+    nodes,
+    wanted,
+    wishes,
+    push,
+  }: {
+    readonly nodes: readonly NodeConfig[];
+    readonly wanted: ConfigSource | null;
+    readonly wishes: RolloutWishes;
+    readonly push?: PhasePlan | undefined;
+  },
+): ExitCode {
+  const phase = wanted === null ? 'dynamic-reset' : 'dynamic-assign';
+  const changes = new Map(nodes.map((node) => [node.name, planAssignment(node, wanted)]));
+  const stages = nodes.map(({ name, isReady }) => ({
+    name,
+    isReady,
+    stage: changes.get(name) === null ? ('passed' as const) : ('waiting' as const),
+  }));
+  const { batches, blocked } = planBatches(stages, wishes.rulesFor(nodes.length));
+  // As the run itself would say.
+  if (blocked.length > 0)
+    throw new AppError(rolloutBlocked([...changes.values()].filter((change) => change !== null).length, blocked), { exitCode: 3 });
+  const noops = nodes.flatMap(({ name }) => (changes.get(name) === null ? [{ changes: [], noop: `${name} is assigned this` }] : []));
+  const planned = batches.map(({ names, isCanary, isDown }, i): PhasePlan => {
+    const which = `batch ${i + 1}${isCanary ? ', canary' : isDown ? ', down now' : ''}`;
+    const inBatch = names.flatMap((name) => changes.get(name) ?? []);
+    return { changes: nodes.length === 1 ? inBatch : inBatch.map((change) => ({ ...change, because: `${which}: ${change.because}` })) };
+  });
+  return showClusterPlan(services, options, { phase, plans: [...(push === undefined ? [] : [push]), ...noops, ...planned] });
 }
 
-function plansOf(changes: readonly Planned[]) {
-  return changes.map(({ node, change }) =>
-    change === null ? { changes: [], noop: `${node.name} is assigned this` } : { changes: [change] },
-  );
+interface Performed extends Run {
+  readonly names: readonly string[];
+  readonly nodes: readonly NodeConfig[];
+  readonly wanted: ConfigSource | null;
+  readonly options: CommandOptions;
 }
 
-async function perform(cluster: Cluster, changes: readonly Planned[], wanted: ConfigSource | null, reporter: Reporter): Promise<void> {
-  for (const { node, change } of changes) {
+async function perform(services: Services, cluster: Cluster, run: Performed): Promise<ExitCode> {
+  if (run.wishes.wait !== 'none') return performRollout(services, cluster, run);
+  await assignAll(cluster, run.nodes, run.wanted, run.reporter);
+  return 0;
+}
+
+/** All at once, whatever becomes of it. */
+async function assignAll(cluster: Cluster, nodes: readonly NodeConfig[], wanted: ConfigSource | null, reporter: Reporter): Promise<void> {
+  for (const node of nodes) {
+    const change = planAssignment(node, wanted);
     if (change !== null) await applyAssignment(cluster, node, change, wanted);
     const what = wanted === null ? 'reset' : `assigned ${describeSource(wanted)}`;
     const message = change === null ? `nothing to do: it is ${what} already` : what;
     reporter.report({ level: 'info', code: 'DYNAMIC_ASSIGNED', host: node.name, message });
   }
-}
-
-interface Settle extends Run {
-  readonly options: CommandOptions;
-  readonly wanted: ConfigIdentity | null;
-}
-
-/** Waits as `--wait` says, prints where the nodes are, and says what is wrong with the others. */
-async function settle(services: Services, cluster: Cluster, { names, options, wanted, reporter, backend }: Settle): Promise<ExitCode> {
-  const wait = flagText(options, 'wait') ?? 'trial';
-  if (wait === 'none' || names.length === 0) return 0;
-  const timeoutMs = timeoutOf(options) ?? (wait === 'good' ? 900_000 : 180_000);
-  const outcomes = await waitForConfig(cluster, names, {
-    clock: services.clock,
-    signal: services.signal,
-    timeoutMs,
-    backend,
-    wanted,
-    until: wait === 'good' ? 'good' : 'trial',
-    onState: (node) => reporter.report({ level: 'info', code: 'DYNAMIC_STATE', host: node.config.name, message: stateLine(node) }),
-  });
-  const format = formatOf(options);
-  if (format !== 'text') {
-    const items = outcomes.map(({ node }) => nodeDocument(node));
-    services.output.stdout(renderDocument({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'NodeConfigList', items }, format));
-  }
-  const failed = outcomes.filter(({ reached }) => !reached);
-  if (failed.length === 0) return 0;
-  const fellBack = failed.some(({ node }) => node.verdict.state === 'fell-back');
-  throw new AppError(
-    failed.map((outcome) => outcomeProblem(outcome, timeoutMs)),
-    { exitCode: fellBack ? 5 : 1 },
-  );
-}
-
-function stateLine({ verdict }: JudgedNode): string {
-  return `${verdict.state}${verdict.why === null ? '' : `: ${verdict.why}`}`;
 }
 
 function readSource(argument: string): ConfigSource {
@@ -170,14 +170,6 @@ function warnOfNode({ name, isReady, troubles }: NodeConfig, reporter: Reporter)
 
 function mutable(source: ConfigSource): string {
   return `ConfigMap ${source.namespace}/${source.name} is not immutable: any write to it, a label too, restarts every node that uses it, all at once. dynamic push makes immutable ones`;
-}
-
-function timeoutOf(options: CommandOptions): number | null {
-  const text = flagText(options, 'timeout');
-  if (text === undefined) return null;
-  const nanoseconds = parseGoDuration(text);
-  if (nanoseconds === null || nanoseconds <= 0n) throw usageError(`--timeout ${text}: no duration`, 'Write it like 90s or 5m');
-  return Number(nanoseconds / 1_000_000n);
 }
 
 async function withCluster(services: Services, options: CommandOptions, use: (cluster: Cluster) => Promise<ExitCode>): Promise<ExitCode> {

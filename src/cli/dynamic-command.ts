@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { addClusterOptions, addSshOptions, collect, outputOption } from './options.ts';
+import { addClusterOptions, addSshOptions, collect, collectList, outputOption } from './options.ts';
 import type { On } from './program.ts';
 
 /** `dynamic ...`: the configuration of kubelets from ConfigMaps. */
@@ -32,17 +32,25 @@ function defineAssign(dynamic: Command, on: On): void {
   const assign = addClusterOptions(
     dynamic
       .command('assign')
-      .description('Assign nodes a ConfigMap, and watch what becomes of it; exit code 5 when one fell back')
-      .argument('<node...>', 'names of Nodes'),
+      .description(
+        'Assign nodes a ConfigMap batch by batch, and watch what becomes of it; exit code 4 when only some are there, 5 when it fell back',
+      )
+      .argument('[node...]', 'names of Nodes'),
   )
     .option('--configmap <namespace/name[/key]>', 'what dynamic push printed')
     .option('--file <file>', 'push this file first, under node-config and its hash')
     .option('--force', 'also where no configuration was ever reported');
-  on(plan(waiting(judged(backend(assign)), ['trial', 'good', 'none'])), async () => (await import('./dynamic-assign.ts')).runDynamicAssign);
+  on(
+    plan(waiting(rollout(judged(backend(assign))), ['trial', 'good', 'none'])),
+    async () => (await import('./dynamic-assign.ts')).runDynamicAssign,
+  ).addHelpText('after', () => `\n${ASSIGN_EXAMPLES}`);
   const reset = addClusterOptions(
-    dynamic.command('reset').description('Take assignments away: the nodes go back to their local configuration').argument('<node...>'),
+    dynamic
+      .command('reset')
+      .description('Take assignments away batch by batch: the nodes go back to their local configuration')
+      .argument('[node...]', 'names of Nodes'),
   );
-  on(plan(waiting(backend(reset), ['local', 'none'])), async () => (await import('./dynamic-assign.ts')).runDynamicReset);
+  on(plan(waiting(rollout(backend(reset)), ['local', 'none'])), async () => (await import('./dynamic-assign.ts')).runDynamicReset);
 }
 
 function defineReads(dynamic: Command, on: On): void {
@@ -98,11 +106,39 @@ function backend(command: Command): Command {
   );
 }
 
+/** Which nodes, and how many at a time. */
+function rollout(command: Command): Command {
+  return command
+    .option('-l, --selector <labels>', 'all Nodes with these labels, in place of names')
+    .option('--group <groups>', 'all hosts of these groups of a fleet file, in place of names (repeatable)', collectList)
+    .option('-f, --fleet <file>', "with --group: the fleet file; '-' is standard input (default: fleet.yaml)")
+    .option('--canary <nodes>', 'so many nodes (or a share, 5%) go first and must be there before any other (default: 1)')
+    .option('--max-unavailable <nodes>', 'so many nodes (or a share) at most are under way or down at a time (default: 10%, at least 1)')
+    .option('--min-ready <duration>', 'how long a node has to be well before it counts (default: 30s with several nodes)')
+    .addOption(
+      new Option(
+        '--on-failure <what>',
+        'when a node fails: leave the others alone, or give all that were touched back what they had',
+      ).choices(['stop', 'revert']),
+    );
+}
+
 function waiting(command: Command, choices: readonly [string, ...string[]]): Command {
   return command
-    .addOption(new Option('--wait <state>', 'wait until nodes are there').choices(choices).default(choices[0]))
-    .option('--timeout <duration>', 'how long (default: 3m; 15m for good)');
+    .addOption(
+      new Option('--wait <state>', 'how far a node has to come; none: all at once, whatever becomes of it')
+        .choices(choices)
+        .default(choices[0]),
+    )
+    .option('--timeout <duration>', 'how long a node may take (default: 3m; 15m for good)');
 }
+
+const ASSIGN_EXAMPLES = `Nodes that are down already count, and come last. Nodes that have it already are left alone: the same command goes on where it was interrupted.
+As -o json each step is an event, one object a line.
+
+Examples:
+  kubeletadm dynamic assign --selector pool=edge --file kubelet.yaml --canary 2 --max-unavailable 5% --wait good --on-failure revert
+  kubeletadm dynamic assign --group edge -f fleet.yaml --configmap kube-system/node-config-g2gfckm55t --dry-run`;
 
 const EXAMPLES = `Examples:
   kubeletadm dynamic push kubelet.yaml                                   # prints e.g. kube-system/node-config-g2gfckm55t/kubelet

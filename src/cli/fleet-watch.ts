@@ -2,9 +2,10 @@ import { onAbort } from '../core/abort.ts';
 import { formatProblem } from '../core/errors.ts';
 import type { FleetPorts, FleetProgress } from '../engine/fleet.ts';
 import { hostBlocks } from '../engine/host-blocks.ts';
-import type { ReportEvent, Reporter } from '../ports/reporter.ts';
+import type { Reporter } from '../ports/reporter.ts';
 import type { RunJournal } from '../ports/run-journals.ts';
 import type { Services } from '../ports/services.ts';
+import { eventReporter } from './event-reporter.ts';
 import { namesText, problemsOf } from './fleet-report.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText, verbosityOf } from './read-options.ts';
@@ -64,17 +65,6 @@ export function watchFleet(
     close: () => {
       forget();
       output.status?.(null);
-    },
-  };
-}
-
-/** One JSON object a line on standard output. */
-function eventReporter({ clock, output }: Services, verbosity: number): Reporter {
-  return {
-    verbosity,
-    report: ({ verbosity: wanted, ...event }: ReportEvent) => {
-      if ((wanted ?? (event.level === 'debug' ? 2 : 0)) > verbosity) return;
-      output.stdout(`${JSON.stringify({ time: clock.now().toISOString(), ...event })}\n`);
     },
   };
 }

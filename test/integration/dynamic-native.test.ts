@@ -173,9 +173,19 @@ describe('dynamic assign', () => {
   it('brings a node to a trial, and the second run has nothing to do', async () => {
     await begin();
     const source = await push(GOOD);
-    const { code, stderr, stdout } = await dynamic('assign', 'n1', '--configmap', source, '-o', 'json');
-    expect([code, stderr]).toEqual([0, expect.stringContaining('n1 trial')]);
-    expect(JSON.parse(stdout)).toMatchObject({ items: [{ node: 'n1', backend: 'native', state: 'trial' }] });
+    const { code, stdout } = await dynamic('assign', 'n1', '--configmap', source, '-o', 'json');
+    expect(code).toBe(0);
+    const events = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(events.map(({ code: what, host: node, message }) => [what, node ?? '', message])).toEqual([
+      ['DYNAMIC_ASSIGNED', 'n1', `assigned ${source}`],
+      ['DYNAMIC_STATE', 'n1', 'waiting'],
+      ['DYNAMIC_STATE', 'n1', 'trial'],
+      ['ROLLOUT_ENDED', '', '1 node: 1 there.'],
+    ]);
+    expect(events.at(-1)).toMatchObject({ data: { items: [{ node: 'n1', backend: 'native', state: 'trial', stage: 'passed' }] } });
     expect(world.kubelet.configz?.maxPods).toBe(77);
     const { restarts } = world.kubelet;
     const again = await dynamic('assign', 'n1', '--configmap', source);

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../json.ts';
+import { isJsonObject, type JsonObject } from '../json.ts';
 import { maskSecrets } from '../text/mask.ts';
 import { SensitiveText } from '../text/secret.ts';
 import type { ClusterChange, HostChange, PhasePlan, Warning } from './change.ts';
@@ -120,7 +120,9 @@ function clusterChangeDocument(phase: string, change: ClusterChange): JsonObject
       return { phase, action: 'update', object: maskObject(change.object), because: change.because };
     case 'patch-object': {
       const { apiVersion, kind, name, namespace } = change.ref;
-      const object = { apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) }, ...change.patch };
+      const { metadata, ...patch } = change.patch;
+      const named = { name, ...(namespace === undefined ? {} : { namespace }), ...(isJsonObject(metadata) ? metadata : {}) };
+      const object = { apiVersion, kind, metadata: named, ...patch };
       return { phase, action: 'patch', object, because: change.because };
     }
     case 'delete-object': {

@@ -55,3 +55,22 @@ export function payloadDiffers(where: string, users: readonly string[], immutabl
     : 'Push with --append-hash, which makes a new name for new content, or change it with --in-place';
   return new AppError({ code: 'DYNAMIC_PAYLOAD_DIFFERS', message, mend }, { exitCode: 2 });
 }
+
+/** A node failed, and others were left as they are. */
+export function rolloutStopped(left: number, failed: readonly string[]): Problem {
+  return {
+    code: 'ROLLOUT_STOPPED',
+    message: `${left} ${left === 1 ? 'node was' : 'nodes were'} not begun, for ${failed.slice(0, 5).join(', ')}${failed.length > 5 ? ', …' : ''} failed`,
+    mend: 'Mend the cause and run the same command again to go on, or assign what is right',
+  };
+}
+
+/** Nodes that are down take up all that may be. */
+export function rolloutBlocked(left: number, down: readonly string[]): Problem {
+  const names = `${down.slice(0, 5).join(', ')}${down.length > 5 ? ', …' : ''}`;
+  return {
+    code: 'ROLLOUT_BLOCKED',
+    message: `${left} ${left === 1 ? 'node was' : 'nodes were'} not begun: ${names} ${down.length === 1 ? 'is' : 'are'} down, and --max-unavailable allows no more`,
+    mend: 'Bring them up, name them alone to assign them first, or allow more',
+  };
+}

@@ -2,6 +2,7 @@ import { CONFIG_EVENT_REASON, type ConfigEvent, readConfigEvent } from '../../co
 import { type ConfigVerdict, judgeNodeConfig } from '../../core/dynamic/judge-node-config.ts';
 import { type Backend, type NodeConfig, readNodeConfig } from '../../core/dynamic/node-config.ts';
 import { AppError, isAppError } from '../../core/errors.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { noSuchNode } from '../../core/problems/dynamic.ts';
 import type { Cluster } from '../../ports/cluster.ts';
 
@@ -22,7 +23,7 @@ export async function readNodes(cluster: Cluster, names: readonly string[], chos
     const { items } = await cluster.list(NODES);
     return items.map((node) => readNodeConfig(node, chosen)).sort((a, b) => (a.name < b.name ? -1 : 1));
   }
-  const nodes = await Promise.all(names.map((name) => cluster.get({ ...NODES, name })));
+  const nodes = await findNodes(cluster, names);
   const missing = names.filter((_, i) => nodes[i] === null);
   if (missing.length > 0)
     throw new AppError(
@@ -30,6 +31,16 @@ export async function readNodes(cluster: Cluster, names: readonly string[], chos
       { exitCode: 2 },
     );
   return nodes.flatMap((node) => (node === null ? [] : [readNodeConfig(node, chosen)]));
+}
+
+/** More of them are asked for at once: one answer in place of many. */
+const MOST_ALONE = 10;
+
+async function findNodes(cluster: Cluster, names: readonly string[]): Promise<readonly (KubeObject | null)[]> {
+  if (names.length <= MOST_ALONE) return Promise.all(names.map((name) => cluster.get({ ...NODES, name })));
+  const { items } = await cluster.list(NODES);
+  const byName = new Map(items.map((node) => [node.metadata.name, node]));
+  return names.map((name) => byName.get(name) ?? null);
 }
 
 /** What kubelets have said of changes, oldest first, by node. None where Events may not be read: API servers keep them for an hour. */

@@ -1,0 +1,51 @@
+import { usageError } from '../core/errors.ts';
+import { selectHosts } from '../core/fleet/select.ts';
+import type { Cluster } from '../ports/cluster.ts';
+import type { Services } from '../ports/services.ts';
+import { readFleet } from './load-fleet.ts';
+import type { CommandOptions } from './program.ts';
+import { flagList, flagText } from './read-options.ts';
+
+/** What the command line says of the nodes it means, before the cluster is asked. */
+export interface NodeChoice {
+  readonly names: readonly string[];
+  /** Of Nodes, as kubectl takes it. */
+  readonly selector: string | undefined;
+  readonly groups: readonly string[];
+}
+
+/** @throws AppError USAGE when nobody is named, or in two ways at once */
+export function readNodeChoice(args: readonly string[], options: CommandOptions): NodeChoice {
+  const choice = { names: [...new Set(args)], selector: flagText(options, 'selector'), groups: flagList(options, 'group') };
+  const ways = [choice.names.length > 0, choice.selector !== undefined, choice.groups.length > 0].filter(Boolean).length;
+  if (ways === 0)
+    throw usageError('no node was named', 'Name nodes, or choose them with --selector or --group; kubectl get nodes lists them');
+  if (ways > 1) throw usageError('nodes are named in two ways', 'Give names, --selector or --group');
+  if (choice.selector?.trim() === '') throw usageError('--selector is empty', 'Write it like --selector pool=edge');
+  return choice;
+}
+
+/**
+ * The names of the nodes that are meant, in the order in which they are to be worked on: as given, as the fleet file has them, or by name. A host of a fleet
+ * is the Node of its `nodeName`, else of its own name.
+ * @throws AppError USAGE when that is nobody, and what reading the fleet file and the Nodes throws
+ */
+export async function findNodeNames(
+  services: Services,
+  cluster: Cluster,
+  choice: NodeChoice,
+  options: CommandOptions,
+): Promise<readonly string[]> {
+  const { names, selector, groups } = choice;
+  if (names.length > 0) return names;
+  if (selector !== undefined) {
+    const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Node' }, { labelSelector: selector });
+    if (items.length === 0)
+      throw usageError(`--selector ${selector}: no Node has such labels`, 'kubectl get nodes --show-labels tells them');
+    return items.map(({ metadata }) => metadata.name).sort();
+  }
+  const file = flagText(options, 'fleet');
+  const fleet = await readFleet(services, file === undefined ? {} : { file });
+  const hosts = selectHosts(fleet.hosts, { limit: [], groups });
+  return [...new Set(hosts.map(({ name, nodeRegistration }) => (nodeRegistration.name ?? name).trim().toLowerCase()))];
+}

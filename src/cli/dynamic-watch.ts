@@ -1,0 +1,75 @@
+import { describeSource } from '../core/dynamic/config-source.ts';
+import { formatProblem, isAppError } from '../core/errors.ts';
+import type { Reporter } from '../ports/reporter.ts';
+import type { Services } from '../ports/services.ts';
+import type { RolloutListener, RolloutOutcome } from '../workflows/dynamic/roll-out.ts';
+import { nodeDocument } from './dynamic-status.ts';
+import { namesText } from './fleet-report.ts';
+
+export interface WatchInput {
+  readonly reporter: Reporter;
+  /** Of the nodes. */
+  readonly total: number;
+  /** `assigned` or `reset`. */
+  readonly verb: string;
+  /** Put before the numbers of batches: `revert `. */
+  readonly prefix?: string;
+}
+
+/** Tells of a rollout as it goes: a line an event, and on a terminal one at the bottom that says how far it is. */
+export function rolloutListener({ output }: Pick<Services, 'output'>, { reporter, total, verb, prefix = '' }: WatchInput): RolloutListener {
+  const say = (code: string, message: string, more: Partial<Parameters<Reporter['report']>[0]> = {}): void =>
+    reporter.report({ level: 'info', code, message, ...more });
+  let batch = '';
+  return {
+    batch: ({ number, names, isCanary, down }) => {
+      batch = `${prefix}batch ${number}`;
+      if (total === 1) return;
+      const count = `${names.length} ${names.length === 1 ? 'node' : 'nodes'}`;
+      const others = down.length === 0 ? '' : `; down: ${namesText(down)}`;
+      const data = { batch: number, nodes: names, canary: isCanary, down };
+      say('ROLLOUT_BATCH', `${batch}${isCanary ? ' (canary)' : ''}, ${count}: ${namesText(names)}${others}`, { data });
+    },
+    assigned: (host, wanted, isNew) => {
+      const what = wanted === null ? 'reset' : `${verb} ${describeSource(wanted)}`;
+      say('DYNAMIC_ASSIGNED', isNew ? what : `nothing to do: it is ${what} already`, { host });
+    },
+    state: (node) => {
+      const { state, why } = node.verdict;
+      say('DYNAMIC_STATE', `${state}${why === null ? '' : `: ${why}`}`, { host: node.config.name, data: { ...nodeDocument(node) } });
+    },
+    ended: ({ name, stage, judged, error }) => {
+      if (total === 1) return;
+      const data = { stage, node: { ...nodeDocument(judged) }, ...(error === null ? {} : { problems: error.problems.map(formatProblem) }) };
+      say('ROLLOUT_NODE', ENDED[stage], { host: name, level: stage === 'passed' ? 'info' : 'warning', data });
+    },
+    blocked: (down) => say('ROLLOUT_BLOCKED', `waiting: ${namesText(down)} ${down.length === 1 ? 'is' : 'are'} down`, { level: 'warning' }),
+    trouble: (error) => {
+      if (error === null) say('CLUSTER_ANSWERS', 'the API server answers again');
+      else if (isAppError(error)) say(error.code, `${error.problems.map(formatProblem).join('; ')}; asking again`, { level: 'warning' });
+    },
+    progress: (nodes) => output.status?.(progressLine(nodes, batch)),
+  };
+}
+
+const ENDED = {
+  waiting: 'not begun',
+  'under-way': 'under way',
+  passed: 'is there',
+  failed: 'failed',
+  unreached: 'was down or deleted, and did not come',
+} as const;
+
+/** `7/50 nodes · batch 3: edge-003 trial, edge-004 waiting · 2 down · 1 failed`. */
+function progressLine(nodes: readonly RolloutOutcome[], batch: string): string {
+  const of = (stage: RolloutOutcome['stage']): readonly RolloutOutcome[] => nodes.filter((node) => node.stage === stage);
+  const underWay = of('under-way').map(({ name, judged }) => `${name} ${judged.verdict.state}`);
+  const down = nodes.filter(({ judged }) => !judged.config.isReady).length;
+  const parts = [
+    `${of('passed').length}/${nodes.length} nodes`,
+    underWay.length === 0 ? '' : `${batch}${batch === '' ? '' : ': '}${underWay.slice(0, 6).join(', ')}${underWay.length > 6 ? ', …' : ''}`,
+    down === 0 ? '' : `${down} down`,
+    of('failed').length === 0 ? '' : `${of('failed').length} failed`,
+  ];
+  return parts.filter(Boolean).join(' · ');
+}

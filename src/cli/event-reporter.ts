@@ -1,0 +1,13 @@
+import type { ReportEvent, Reporter } from '../ports/reporter.ts';
+import type { Services } from '../ports/services.ts';
+
+/** A reporter whose events are the result (`-o json` of a command that goes on for long): one JSON object a line on standard output. */
+export function eventReporter({ clock, output }: Pick<Services, 'clock' | 'output'>, verbosity: number): Reporter {
+  return {
+    verbosity,
+    report: ({ verbosity: wanted, ...event }: ReportEvent) => {
+      if ((wanted ?? (event.level === 'debug' ? 2 : 0)) > verbosity) return;
+      output.stdout(`${JSON.stringify({ time: clock.now().toISOString(), ...event })}\n`);
+    },
+  };
+}

@@ -1,0 +1,303 @@
+import type { ConfigSource } from '../../core/dynamic/config-source.ts';
+import { type Goal, judgeProgress, runsWanted } from '../../core/dynamic/judge-progress.ts';
+import type { Backend } from '../../core/dynamic/node-config.ts';
+import { type AssignRules, nextStep, type RolloutStage } from '../../core/dynamic/rollout.ts';
+import { type AppError, isAppError } from '../../core/errors.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Cluster } from '../../ports/cluster.ts';
+import { applyAssignment, planAssignment } from './assign-config.ts';
+import { type JudgedNode, judgeNodes } from './read-nodes.ts';
+
+/** A node, and what it is to be assigned; null: nothing. */
+export interface RolloutTarget {
+  readonly name: string;
+  readonly wanted: ConfigSource | null;
+}
+
+export interface RolloutBatch {
+  /** From 1. */
+  readonly number: number;
+  readonly names: readonly string[];
+  readonly isCanary: boolean;
+  /** Nodes of the rollout that were down already. */
+  readonly down: readonly string[];
+}
+
+export interface RolloutOptions {
+  readonly clock: Clock;
+  readonly signal?: AbortSignal;
+  readonly backend?: Backend | undefined;
+  readonly rules: AssignRules;
+  readonly until: Goal['until'];
+  /** How long a node may take. */
+  readonly timeoutMs: number;
+  /** How long a node has to stay there, and Ready, before it counts. */
+  readonly minReadyMs: number;
+  /** Called, and waited for, before a node is assigned something. */
+  readonly begins?: (name: string, before: ConfigSource | null) => Promise<void>;
+  readonly listener?: RolloutListener;
+}
+
+/** Told as it happens. */
+export interface RolloutListener {
+  batch?(batch: RolloutBatch): void;
+  /** `isNew` is false where it was assigned this already. */
+  assigned?(name: string, wanted: ConfigSource | null, isNew: boolean): void;
+  /** At each change of the state of a node under way. */
+  state?(node: JudgedNode): void;
+  ended?(outcome: RolloutOutcome): void;
+  /** No node may be begun because these are down. */
+  blocked?(down: readonly string[]): void;
+  /** The API server can't be asked now; null: it can again. */
+  trouble?(error: AppError | null): void;
+  progress?(nodes: readonly RolloutOutcome[]): void;
+}
+
+/** A node as it is now, or was left. */
+export interface RolloutOutcome {
+  readonly name: string;
+  readonly stage: RolloutStage;
+  readonly judged: JudgedNode;
+  /** What kept it from being assigned anything. */
+  readonly error: AppError | null;
+  /** It was assigned something by this run. */
+  readonly isTouched: boolean;
+}
+
+export interface RolloutResult {
+  /** In the order of the targets. */
+  readonly outcomes: readonly RolloutOutcome[];
+  /** Nodes that are down, and kept others from being begun. */
+  readonly blocked: readonly string[];
+}
+
+const POLL_MS = 2_000;
+/** So many nodes are read at a time as often as that; more of them less often. */
+const NODES_A_POLL = 500;
+
+/**
+ * Assigns nodes what they are to have, batch by batch, and watches each until it is there, is lost or has had its time. Nodes that are there already are left
+ * alone; what an earlier run began is waited for. A node that goes back after it was there has failed.
+ * @throws what reading the nodes throws; an API server that does not answer is asked again for as long as a node may take
+ */
+export async function rollOut(cluster: Cluster, targets: readonly RolloutTarget[], options: RolloutOptions): Promise<RolloutResult> {
+  return new Rollout(cluster, targets, options).run();
+}
+
+interface Member {
+  readonly target: RolloutTarget;
+  stage: RolloutStage;
+  judged: JudgedNode;
+  error: AppError | null;
+  isTouched: boolean;
+  beganAt: number;
+  /** It was down when it was begun. */
+  wasDown: boolean;
+  /** Since when it is there without a break. */
+  thereSince: number | null;
+  said: string;
+  /** Its Node was deleted meanwhile. */
+  isGone: boolean;
+}
+
+class Rollout {
+  readonly #cluster: Cluster;
+  readonly #targets: readonly RolloutTarget[];
+  readonly #options: RolloutOptions;
+  #members: readonly Member[] = [];
+  #batches = 0;
+  #blockedSince: number | null = null;
+  #unansweredSince: number | null = null;
+
+  constructor(cluster: Cluster, targets: readonly RolloutTarget[], options: RolloutOptions) {
+    this.#cluster = cluster;
+    this.#targets = targets;
+    this.#options = options;
+  }
+
+  async run(): Promise<RolloutResult> {
+    const { clock, signal, rules, listener, timeoutMs } = this.#options;
+    const pollMs = POLL_MS * Math.max(1, Math.ceil(this.#targets.length / NODES_A_POLL));
+    await this.#look();
+    for (;;) {
+      listener?.progress?.(this.#outcomes());
+      const step = nextStep(this.#nodes(), rules);
+      if (step.kind !== 'blocked') this.#blockedSince = null;
+      switch (step.kind) {
+        case 'begin':
+          await this.#begin(step.names, step.isCanary);
+          await this.#look();
+          continue;
+        case 'done':
+        case 'stop':
+          return { outcomes: this.#outcomes(), blocked: [] };
+        case 'blocked':
+          // Before anything is touched nobody has to wait to hear it.
+          if (this.#batches === 0 || this.#now() - (this.#blockedSince ?? this.#now()) >= timeoutMs)
+            return { outcomes: this.#outcomes(), blocked: step.down };
+          if (this.#blockedSince === null) listener?.blocked?.(step.down);
+          this.#blockedSince ??= this.#now();
+      }
+      await clock.sleep(pollMs, signal);
+      await this.#look();
+    }
+  }
+
+  #now(): number {
+    return this.#options.clock.now().getTime();
+  }
+
+  #nodes() {
+    return this.#members.map(({ target, stage, judged, isGone }) => ({
+      name: target.name,
+      stage,
+      isReady: isGone || judged.config.isReady,
+    }));
+  }
+
+  #outcomes(): readonly RolloutOutcome[] {
+    return this.#members.map(outcomeOf);
+  }
+
+  #goal({ wanted }: RolloutTarget): Goal {
+    return { wanted, until: this.#options.until };
+  }
+
+  async #begin(names: readonly string[], isCanary: boolean): Promise<void> {
+    const { listener } = this.#options;
+    this.#batches++;
+    const batch = this.#members.filter(({ target }) => names.includes(target.name));
+    const down = this.#nodes().flatMap(({ name, isReady }) => (isReady ? [] : [name]));
+    listener?.batch?.({ number: this.#batches, names, isCanary, down });
+    await Promise.all(batch.map((member) => this.#assign(member)));
+  }
+
+  async #assign(member: Member): Promise<void> {
+    const { begins, listener } = this.#options;
+    const { config } = member.judged;
+    const { name, wanted } = member.target;
+    const change = planAssignment(config, wanted);
+    try {
+      if (change !== null) {
+        await begins?.(name, config.source.source);
+        await applyAssignment(this.#cluster, config, change, wanted);
+      }
+    } catch (error) {
+      if (!isAppError(error)) throw error;
+      // Nobody knows what became of a request without an answer.
+      member.isTouched = !isAppError(error, 'CLUSTER_FORBIDDEN') && !isAppError(error, 'CLUSTER_INVALID');
+      member.error = error;
+      this.#end(member, 'failed');
+      return;
+    }
+    member.isTouched = change !== null;
+    member.stage = 'under-way';
+    member.wasDown = !config.isReady;
+    member.beganAt = this.#now();
+    listener?.assigned?.(name, wanted, change !== null);
+  }
+
+  #end(member: Member, stage: 'passed' | 'failed' | 'unreached'): void {
+    member.stage = stage;
+    this.#options.listener?.ended?.(outcomeOf(member));
+  }
+
+  async #look(): Promise<void> {
+    const judged = await this.#read();
+    if (judged === null) return;
+    const byName = new Map(judged.map((node) => [node.config.name, node]));
+    if (this.#members.length === 0) {
+      this.#members = this.#targets.map((target) => this.#newMember(target, byName.get(target.name) as JudgedNode));
+      return;
+    }
+    for (const member of this.#members) {
+      const found = byName.get(member.target.name);
+      if (found !== undefined) this.#see(member, found);
+    }
+  }
+
+  /** Null: the API server does not answer now. */
+  async #read(): Promise<readonly JudgedNode[] | null> {
+    const { clock, backend, listener, timeoutMs } = this.#options;
+    const gone = new Set(this.#members.flatMap(({ isGone, target }) => (isGone ? [target.name] : [])));
+    const names = this.#targets.flatMap(({ name }) => (gone.has(name) ? [] : [name]));
+    if (names.length === 0) return [];
+    try {
+      const judged = await judgeNodes(this.#cluster, names, { now: clock.now(), backend });
+      if (this.#unansweredSince !== null) listener?.trouble?.(null);
+      this.#unansweredSince = null;
+      return judged;
+    } catch (error) {
+      if (isAppError(error, 'NODE_NOT_FOUND') && this.#members.length > 0) {
+        for (const { host } of error.problems) this.#lose(host ?? '');
+        return this.#read();
+      }
+      const isPassing = isAppError(error, 'CLUSTER_UNREACHABLE') || isAppError(error, 'CLUSTER_ERROR');
+      if (!isPassing || this.#members.length === 0) throw error;
+      if (this.#unansweredSince === null) listener?.trouble?.(error);
+      this.#unansweredSince ??= this.#now();
+      if (this.#now() - this.#unansweredSince >= timeoutMs) throw error;
+      return null;
+    }
+  }
+
+  /** A Node was deleted: nobody waits for it, and it does not count as down. */
+  #lose(name: string): void {
+    for (const member of this.#members) {
+      if (member.target.name !== name) continue;
+      member.isGone = true;
+      if (member.stage === 'waiting' || member.stage === 'under-way') this.#end(member, 'unreached');
+    }
+  }
+
+  #newMember(target: RolloutTarget, judged: JudgedNode): Member {
+    const { config, verdict } = judged;
+    const now = this.#now();
+    const member = {
+      target,
+      judged,
+      error: null,
+      isTouched: false,
+      beganAt: now,
+      wasDown: !config.isReady,
+      thereSince: null,
+      said: '',
+      isGone: false,
+    };
+    const stage = (): RolloutStage => {
+      if (planAssignment(config, target.wanted) !== null) return 'waiting';
+      if (runsWanted(config, verdict, this.#goal(target))) return 'passed';
+      if (judgeProgress(config, verdict, this.#goal(target), 0) === 'lost') return 'failed';
+      return config.isReady ? 'under-way' : 'waiting';
+    };
+    const begun: Member = { ...member, stage: stage() };
+    if (begun.stage !== 'waiting') this.#options.listener?.assigned?.(target.name, target.wanted, false);
+    if (begun.stage === 'failed') this.#options.listener?.ended?.(outcomeOf(begun));
+    return begun;
+  }
+
+  #see(member: Member, judged: JudgedNode): void {
+    const { minReadyMs, timeoutMs, listener } = this.#options;
+    member.judged = judged;
+    if (member.stage === 'waiting' || member.error !== null) return;
+    const { state } = judged.verdict;
+    if (member.stage === 'under-way' && member.said !== state) {
+      member.said = state;
+      listener?.state?.(judged);
+    }
+    const now = this.#now();
+    const progress = judgeProgress(judged.config, judged.verdict, this.#goal(member.target), now - member.beganAt);
+    if (progress === 'there') member.thereSince ??= now;
+    else member.thereSince = null;
+    const isThere = member.thereSince !== null && now - member.thereSince >= minReadyMs;
+    const isLate = progress !== 'there' && now - member.beganAt >= timeoutMs;
+    // What was there may still go back.
+    if (progress === 'lost' && (member.stage === 'under-way' || member.stage === 'passed')) this.#end(member, 'failed');
+    else if (member.stage === 'under-way' && isThere) this.#end(member, 'passed');
+    else if (member.stage === 'under-way' && isLate) this.#end(member, member.wasDown ? 'unreached' : 'failed');
+  }
+}
+
+function outcomeOf({ target, stage, judged, error, isTouched }: Member): RolloutOutcome {
+  return { name: target.name, stage, judged, error, isTouched };
+}

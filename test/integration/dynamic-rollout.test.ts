@@ -1,0 +1,302 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { runCli } from '../../src/cli/run.ts';
+import { interrupted } from '../../src/core/errors.ts';
+import { clusterUnreachable } from '../../src/core/problems/cluster.ts';
+import { createServices } from '../../src/wiring.ts';
+import { type AgentFleet, agentFleet } from '../support/stand-in-agents.ts';
+
+const KUBECONFIG = JSON.stringify({
+  apiVersion: 'v1',
+  kind: 'Config',
+  clusters: [{ name: 'c', cluster: { server: 'https://cluster.test:6443' } }],
+  contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
+  users: [{ name: 'u', user: { token: 't' } }],
+  'current-context': 'c',
+});
+const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
+
+let directory: string;
+let fleet: AgentFleet;
+let abort: AbortController;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'dynamic-rollout-'));
+  writeFileSync(join(directory, 'admin.conf'), KUBECONFIG);
+  abort = new AbortController();
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+class Sink extends Writable {
+  text = '';
+  override _write(chunk: Buffer, _: string, done: () => void): void {
+    this.text += chunk.toString('utf8');
+    done();
+  }
+}
+
+async function dynamic(...argv: readonly string[]) {
+  const [stdout, stderr] = [new Sink(), new Sink()];
+  const services = createServices({
+    env: { PATH: process.env.PATH ?? '', HOME: directory, KUBECONFIG: join(directory, 'admin.conf') },
+    stdin: Readable.from(['']),
+    stdout,
+    stderr,
+    signal: abort.signal,
+  });
+  const touching = { clock: fleet.clock, connectCluster: async () => ({ ...fleet.cluster, close: async () => {} }) };
+  const code = await runCli(['dynamic', ...argv], { ...services, ...touching }, '0.0.0-test');
+  return { code, stdout: stdout.text, stderr: stderr.text };
+}
+
+/** Makes a ConfigMap of a payload, and gives what to assign. */
+async function push(maxPods: number): Promise<string> {
+  const path = join(directory, 'kubelet.yaml');
+  writeFileSync(path, `${HEADER}maxPods: ${maxPods}\n`);
+  return (await dynamic('push', path)).stdout.trim();
+}
+
+const nameOf = (source: string): string => source.split('/')[1] ?? '';
+const batchesIn = (stderr: string): readonly string[] => [...stderr.matchAll(/^(?:way back, )?batch .*$/gm)].map(([line]) => line);
+const NODES = ['n1', 'n2', 'n3', 'n4', 'n5', 'n6'];
+
+describe('dynamic assign of many nodes', () => {
+  it('goes batch by batch, the canary first', async () => {
+    fleet = await agentFleet(NODES);
+    const source = await push(50);
+    const { code, stdout, stderr } = await dynamic('assign', ...NODES, '--configmap', source, '--max-unavailable', '2', '--wait', 'good');
+    expect(stderr).not.toContain('ROLLOUT_');
+    expect([code, stdout]).toEqual([0, '6 nodes: 6 there.\n']);
+    expect(batchesIn(stderr)).toEqual([
+      'batch 1 (canary), 1 node: n1',
+      'batch 2, 2 nodes: n2, n3',
+      'batch 3, 2 nodes: n4, n5',
+      'batch 4, 1 node: n6',
+    ]);
+    expect(fleet.mostUnavailable()).toBe(2);
+    expect(new Set(Object.values(fleet.runs()))).toEqual(new Set([nameOf(source)]));
+    // Four trials of ten minutes, one after the other.
+    expect(fleet.elapsedSeconds).toBeGreaterThan(2400);
+    const again = await dynamic('assign', ...NODES, '--configmap', source);
+    expect([again.code, batchesIn(again.stderr)]).toEqual([0, []]);
+    expect([...fleet.restarts.values()]).toEqual([1, 1, 1, 1, 1, 1]);
+  });
+
+  it('chooses nodes by label, and tells each step as an event', async () => {
+    fleet = await agentFleet(NODES);
+    const source = await push(50);
+    const { code, stdout, stderr } = await dynamic('assign', '--selector', 'pool=odd', '--configmap', source, '-o', 'json');
+    expect([code, stderr]).toEqual([0, '']);
+    const events = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(events.filter(({ code: what }) => what === 'ROLLOUT_BATCH').map(({ data }) => data)).toEqual([
+      { batch: 1, nodes: ['n2'], canary: true, down: [] },
+      { batch: 2, nodes: ['n4'], canary: false, down: [] },
+      { batch: 3, nodes: ['n6'], canary: false, down: [] },
+    ]);
+    expect(events.filter(({ code: what }) => what === 'ROLLOUT_NODE').map(({ host, data }) => [host, data.stage, data.node.state])).toEqual(
+      [
+        ['n2', 'passed', 'trial'],
+        ['n4', 'passed', 'trial'],
+        ['n6', 'passed', 'trial'],
+      ],
+    );
+    expect(events.at(-1)).toMatchObject({ code: 'ROLLOUT_ENDED', message: '3 nodes: 3 there.', data: { items: [{ node: 'n2' }, {}, {}] } });
+    expect(fleet.runs()).toMatchObject({ n1: 'local', n2: nameOf(source), n3: 'local' });
+  });
+
+  it('chooses nodes by group of a fleet file', async () => {
+    fleet = await agentFleet(NODES);
+    const path = join(directory, 'fleet.yaml');
+    const hosts = ['  - name: n1', '  - name: host-2', '    nodeName: n2', '    groups: [edge]', '  - name: n3', '    groups: [edge]'];
+    writeFileSync(
+      path,
+      ['apiVersion: kubeletadm.dev/v1alpha1', 'kind: Fleet', 'groups:', '  - name: edge', 'hosts:', ...hosts, ''].join('\n'),
+    );
+    const source = await push(50);
+    const { code, stderr } = await dynamic('assign', '--group', 'edge', '-f', path, '--configmap', source);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('batch 2, 1 node: n3')]);
+    expect(fleet.runs()).toMatchObject({ n1: 'local', n2: nameOf(source), n3: nameOf(source) });
+  });
+
+  it('plans the batches, and touches nothing', async () => {
+    fleet = await agentFleet(NODES);
+    await fleet.setReady('n2', false);
+    const source = await push(50);
+    const { code, stdout } = await dynamic(
+      'assign',
+      ...NODES,
+      '--configmap',
+      source,
+      '--max-unavailable',
+      '50%',
+      '--dry-run',
+      '--exit-code',
+    );
+    expect(code).toBe(6);
+    expect([...stdout.matchAll(/patch Node (n\d)[^\n]*?(batch [^:]*):/g)].map(([, node, batch]) => `${node}: ${batch}`)).toEqual([
+      'n1: batch 1, canary',
+      'n3: batch 2',
+      'n4: batch 2',
+      'n5: batch 3',
+      'n6: batch 3',
+      'n2: batch 4, down now',
+    ]);
+    const blocked = await dynamic('assign', ...NODES, '--configmap', source, '--dry-run');
+    expect([blocked.code, blocked.stderr]).toEqual([3, expect.stringContaining('6 nodes were not begun: n2 is down')]);
+    expect(new Set(Object.values(fleet.runs()))).toEqual(new Set(['local']));
+  });
+
+  it('stops at the canary that fell back', async () => {
+    fleet = await agentFleet(NODES);
+    fleet.behaviours.set('maxPods: 60', (seconds) =>
+      seconds < 20 ? {} : { unit: { activeState: 'failed', subState: 'failed', restarts: 0 } },
+    );
+    const source = await push(60);
+    const { code, stdout, stderr } = await dynamic('assign', ...NODES, '--configmap', source);
+    expect([code, stdout]).toEqual([4, '6 nodes: 1 failed, 5 not begun.\n']);
+    expect(stderr).toMatch(/n1: fell-back: .*the kubelet ended.*\[DYNAMIC_FELL_BACK\]/);
+    expect(stderr).toContain('5 nodes were not begun, for n1 failed');
+    expect([...fleet.restarts.values()]).toEqual([2, 0, 0, 0, 0, 0]);
+  });
+
+  it('stops when a node goes back that was there already', async () => {
+    fleet = await agentFleet(NODES);
+    // It dies after the canary has counted, while the second batch is under way.
+    fleet.behaviours.set('maxPods: 60', (seconds, node) =>
+      node === 'n1' && seconds > 45 ? { healthz: { ok: false, why: 'answers 500' } } : {},
+    );
+    const source = await push(60);
+    const { code, stdout, stderr } = await dynamic('assign', ...NODES, '--configmap', source, '--max-unavailable', '2');
+    expect([code, stdout]).toEqual([4, '6 nodes: 2 there, 1 failed, 3 not begun.\n']);
+    expect(stderr).toMatch(/n1: fell-back: .*answers 500/);
+  });
+
+  it('gives back what the nodes had, those that failed first, no more at a time than it may', async () => {
+    fleet = await agentFleet(NODES);
+    const good = await push(50);
+    await dynamic('assign', 'n1', 'n2', 'n3', '--configmap', good, '--wait', 'good');
+    fleet.behaviours.set('maxPods: 60', (_, node) => (node === 'n4' ? { healthz: { ok: false, why: 'answers 500' } } : {}));
+    const bad = await push(60);
+    const { code, stdout, stderr } = await dynamic(
+      ...['assign', ...NODES, '--configmap', bad, '--max-unavailable', '2', '--on-failure', 'revert', '--min-ready', '5s'],
+    );
+    expect([code, stdout]).toEqual([5, '5 nodes: 5 there.\n']);
+    expect(batchesIn(stderr)).toEqual([
+      'batch 1 (canary), 1 node: n1',
+      'batch 2, 2 nodes: n2, n3',
+      'batch 3, 2 nodes: n4, n5',
+      'way back, batch 1, 2 nodes: n4, n1',
+      'way back, batch 2, 2 nodes: n2, n3',
+      'way back, batch 3, 1 node: n5',
+    ]);
+    expect(stderr).toContain('n4: fell-back');
+    expect(stderr).toContain('1 node was not begun, for n4 failed');
+    const had = nameOf(good);
+    expect(fleet.runs()).toEqual({ n1: had, n2: had, n3: had, n4: 'local', n5: 'local', n6: 'local' });
+    expect(fleet.mostUnavailable()).toBe(2);
+    expect((await dynamic('status')).stdout).not.toContain(nameOf(bad));
+  });
+
+  it('goes on where Ctrl-C ended it, and gives back what the first run took', async () => {
+    fleet = await agentFleet(NODES);
+    fleet.behaviours.set('maxPods: 60', (_, node) => (node === 'n5' ? { healthz: { ok: false, why: 'answers 500' } } : {}));
+    const source = await push(60);
+    fleet.plan.set(fleet.elapsedSeconds + 50, () => abort.abort(interrupted('SIGINT')));
+    const first = await dynamic('assign', ...NODES, '--configmap', source, '--on-failure', 'revert');
+    expect([first.code, first.stderr]).toEqual([130, expect.stringContaining('Run the same command again to go on')]);
+    expect(fleet.runs()).toMatchObject({ n1: nameOf(source), n2: nameOf(source), n3: 'local' });
+    abort = new AbortController();
+    const second = await dynamic('assign', ...NODES, '--configmap', source, '--on-failure', 'revert');
+    // n1 is canary enough, n2 is waited for; n5 fails, and n1 and n2 have back what they had before the first run.
+    expect(batchesIn(second.stderr).slice(0, 3)).toEqual(['batch 1, 1 node: n3', 'batch 2, 1 node: n4', 'batch 3, 1 node: n5']);
+    expect([second.code, second.stdout]).toEqual([5, '5 nodes: 5 there.\n']);
+    expect(new Set(Object.values(fleet.runs()))).toEqual(new Set(['local']));
+    expect(fleet.restarts.get('n1')).toBe(2);
+  });
+
+  it('counts nodes that are down already, leaves them to the end, and tells who did not come', async () => {
+    fleet = await agentFleet(NODES);
+    await fleet.setReady('n2', false);
+    const source = await push(50);
+    fleet.plan.set(fleet.elapsedSeconds + 60, () => fleet.setReady('n5', false));
+    fleet.plan.set(fleet.elapsedSeconds + 80, () => fleet.setReady('n5', true));
+    const { code, stdout, stderr } = await dynamic('assign', ...NODES, '--configmap', source, '--max-unavailable', '3');
+    expect(batchesIn(stderr)).toEqual([
+      'batch 1 (canary), 1 node: n1; down: n2',
+      'batch 2, 2 nodes: n3, n4; down: n2',
+      'batch 3, 1 node: n6; down: n2, n5',
+      'batch 4, 1 node: n5; down: n2',
+      'batch 5, 1 node: n2; down: n2',
+    ]);
+    expect([code, stdout]).toEqual([4, '6 nodes: 5 there, 1 not reached.\n']);
+    expect(stderr).toMatch(/n2: waiting: .*Ready is Unknown/);
+    expect(fleet.mostUnavailable()).toBe(3);
+    // It has it when it comes back.
+    await fleet.setReady('n2', true);
+    await fleet.pass(5);
+    expect(fleet.runs().n2).toBe(nameOf(source));
+  });
+
+  it('touches nothing where nodes that are down take up all that may be', async () => {
+    fleet = await agentFleet(NODES);
+    await fleet.setReady('n2', false);
+    const source = await push(50);
+    const { code, stderr } = await dynamic('assign', ...NODES, '--configmap', source);
+    expect([code, stderr]).toEqual([
+      3,
+      expect.stringContaining('6 nodes were not begun: n2 is down, and --max-unavailable allows no more'),
+    ]);
+    // Alone it may be assigned what brings it up.
+    fleet.plan.set(fleet.elapsedSeconds + 20, () => fleet.setReady('n2', true));
+    expect((await dynamic('assign', 'n2', '--configmap', source)).code).toBe(0);
+  });
+
+  it('lives through an API server that goes away, and a node that is deleted', async () => {
+    fleet = await agentFleet(NODES);
+    const source = await push(50);
+    const away = (): void => {
+      for (let i = 0; i < 60; i++)
+        fleet.cluster.failNext('get Node', clusterUnreachable('https://cluster.test:6443', 'connection refused', 'Wait'));
+    };
+    fleet.plan.set(fleet.elapsedSeconds + 20, async () => {
+      await fleet.cluster.delete({ apiVersion: 'v1', kind: 'Node', name: 'n4' });
+    });
+    fleet.plan.set(fleet.elapsedSeconds + 40, away);
+    const { code, stdout, stderr } = await dynamic('assign', ...NODES, '--configmap', source);
+    expect([code, stdout]).toEqual([4, '6 nodes: 5 there, 1 not reached.\n']);
+    expect(stderr).toContain('the API server answers again');
+  });
+
+  it('resets batch by batch', async () => {
+    fleet = await agentFleet(NODES);
+    const source = await push(50);
+    await dynamic('assign', ...NODES, '--configmap', source, '--wait', 'none');
+    await fleet.pass(5);
+    const { code, stderr } = await dynamic('reset', '--selector', 'pool in (even,odd)', '--max-unavailable', '3');
+    expect([code, batchesIn(stderr)]).toEqual([
+      0,
+      ['batch 1 (canary), 1 node: n1', 'batch 2, 3 nodes: n[2:4]', 'batch 3, 2 nodes: n5, n6'],
+    ]);
+    expect(new Set(Object.values(fleet.runs()))).toEqual(new Set(['local']));
+  });
+
+  it.each([
+    [['assign', '--configmap', 'kube-system/a'], 'no node was named'],
+    [['assign', 'n1', '--selector', 'a=b', '--configmap', 'kube-system/a'], 'nodes are named in two ways'],
+    [['assign', '--selector', 'pool=none', '--configmap', 'kube-system/a'], '--selector pool=none: no Node has such labels'],
+    [['assign', 'n1', '--configmap', 'kube-system/a', '--max-unavailable', '0'], '--max-unavailable 0: no node would be changed'],
+    [['assign', 'n1', '--configmap', 'kube-system/a', '--max-unavailable', '120%'], '--max-unavailable 120%: neither a number'],
+    [['assign', 'n1', '--configmap', 'kube-system/a', '--canary', 'one'], '--canary one: neither a number'],
+    [['assign', 'n1', '--configmap', 'kube-system/a', '--min-ready', '5'], '--min-ready 5: no duration'],
+    [['assign', 'n1', '--configmap', 'kube-system/a', '--wait', 'none', '--canary', '1'], '--canary with --wait none'],
+  ])('refuses %j', async (argv, said) => {
+    fleet = await agentFleet(['n1']);
+    const { code, stderr } = await dynamic(...argv);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(said)]);
+  });
+});

@@ -1,0 +1,160 @@
+import { patchesFor } from '../../src/agent/report-status.ts';
+import { DEFAULT_TIMING, type Observation } from '../../src/core/dynamic/agent/health.ts';
+import { type AgentEvent, next } from '../../src/core/dynamic/agent/next.ts';
+import { type AgentState, newAgentState, wantedPayload } from '../../src/core/dynamic/agent/state.ts';
+import { CONFIG_SOURCE_ANNOTATION, parseSourceAnnotation } from '../../src/core/dynamic/config-source.ts';
+import type { KubeObject } from '../../src/core/kubernetes/object.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+import { type FakeCluster, fakeCluster } from './fake-cluster.ts';
+
+/** What a kubelet does with payloads that hold a word, by seconds since it was given one. */
+export type Behaviour = (seconds: number, node: string) => Partial<Observation>;
+
+/** Nodes whose agents decide by the real state machine, on kubelets that do as they are told. All on one clock. */
+export interface AgentFleet {
+  readonly cluster: FakeCluster;
+  /** Sleeping lets the agents live on. */
+  readonly clock: Clock;
+  readonly elapsedSeconds: number;
+  /** By a word of the payload. */
+  readonly behaviours: Map<string, Behaviour>;
+  /** At a second of the clock. */
+  readonly plan: Map<number, () => void | Promise<void>>;
+  /** How often each kubelet was restarted. */
+  readonly restarts: Map<string, number>;
+  /** Most nodes that were at the same time in the first seconds after a restart, or down. */
+  mostUnavailable(): number;
+  /** The name of the ConfigMap each kubelet runs; `local`. */
+  runs(): Readonly<Record<string, string>>;
+  setReady(node: string, isReady: boolean): Promise<void>;
+  pass(seconds: number): Promise<void>;
+}
+
+interface Agent {
+  readonly name: string;
+  state: AgentState;
+  runs: string | null;
+  since: number;
+  isReady: boolean;
+}
+
+const START = Date.parse('2030-01-01T00:00:00Z');
+const RESTART_SECONDS = 2;
+
+/** Makes a fleet; each node has reported that it runs its local configuration. */
+export async function agentFleet(
+  names: readonly string[],
+  { trialSeconds = 600 }: { readonly trialSeconds?: number } = {},
+): Promise<AgentFleet> {
+  let time = START;
+  let most = 0;
+  const now = (): Date => new Date(time);
+  const timing = { ...DEFAULT_TIMING, trialMs: trialSeconds * 1000 };
+  const cluster = fakeCluster({ now });
+  const agents: readonly Agent[] = names.map((name) => ({ name, state: newAgentState(time), runs: null, since: -1e9, isReady: true }));
+  const behaviours = new Map<string, Behaviour>();
+  const plan = new Map<number, () => void | Promise<void>>();
+  const restarts = new Map(names.map((name) => [name, 0]));
+
+  const observation = async (agent: Agent): Promise<Observation> => {
+    const payload = agent.runs === null ? '' : await textOf(agent.runs);
+    const word = [...behaviours.keys()].find((key) => payload.includes(key));
+    const seconds = (time - agent.since) / 1000;
+    return {
+      unit: { activeState: 'active', subState: 'running', restarts: 0 },
+      runs: agent.runs,
+      healthz: { ok: true },
+      differing: [],
+      ready: { is: agent.isReady, why: 'KubeletNotReady' },
+      pressures: [],
+      cause: null,
+      ...(word === undefined ? {} : behaviours.get(word)?.(seconds, agent.name)),
+    };
+  };
+  const textOf = async (name: string): Promise<string> => {
+    const map = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name });
+    return (map?.data as Readonly<Record<string, string>> | undefined)?.kubelet ?? '';
+  };
+  const send = (agent: Agent, event: AgentEvent): void => {
+    const { state, effects } = next(agent.state, event, time, timing);
+    agent.state = state;
+    for (const effect of effects) {
+      if (effect.kind !== 'switch') continue;
+      if (effect.to !== agent.runs) {
+        agent.runs = effect.to;
+        agent.since = time;
+        restarts.set(agent.name, (restarts.get(agent.name) ?? 0) + 1);
+      }
+      const before = { ready: { is: agent.isReady, why: '' }, pressures: [] } as unknown as Observation;
+      send(agent, { kind: 'switched', id: effect.id, before, restarts: 0 });
+    }
+  };
+  const live = async (agent: Agent): Promise<void> => {
+    const ref = { apiVersion: 'v1', kind: 'Node', name: agent.name };
+    const node = await cluster.get(ref);
+    if (node === null || !agent.isReady) return;
+    const { source } = parseSourceAnnotation(node.metadata.annotations?.[CONFIG_SOURCE_ANNOTATION]);
+    if (source === null) send(agent, { kind: 'unassigned' });
+    else {
+      // The name says what is in it: it stands for the hash.
+      const identity = { ...source, uid: `uid-${source.name}`, resourceVersion: '1' };
+      const isKnown = agent.state.phase !== 'local' && agent.state.assigned.hash === source.name;
+      if (!isKnown) send(agent, { kind: 'assigned', candidate: { identity, hash: source.name, changes: [] }, refusal: null, retry: null });
+    }
+    if (wantedPayload(agent.state) !== null) send(agent, { kind: 'observed', seen: await observation(agent) });
+    let told: KubeObject = node;
+    for (const { subresource, patch } of patchesFor(told, agent.state, now()))
+      told = await cluster.patch(
+        ref,
+        subresource === undefined ? 'merge' : 'strategic',
+        patch,
+        subresource === undefined ? {} : { subresource },
+      );
+  };
+  const pass = async (seconds: number): Promise<void> => {
+    for (let i = 0; i < seconds; i++) {
+      time += 1000;
+      await plan.get((time - START) / 1000)?.();
+      // An agent lives on without the API server; a stand-in does so a second later.
+      for (const agent of agents) await live(agent).catch(() => undefined);
+      const isAway = ({ isReady, since }: Agent): boolean => !isReady || time - since < RESTART_SECONDS * 1000;
+      most = Math.max(most, agents.filter(isAway).length);
+    }
+  };
+  const fleet: AgentFleet = {
+    cluster,
+    clock: {
+      now,
+      sleep: async (ms, signal) => {
+        signal?.throwIfAborted();
+        await pass(Math.ceil(ms / 1000));
+        signal?.throwIfAborted();
+      },
+    },
+    get elapsedSeconds() {
+      return (time - START) / 1000;
+    },
+    behaviours,
+    plan,
+    restarts,
+    mostUnavailable: () => most,
+    runs: () => Object.fromEntries(agents.map(({ name, runs }) => [name, runs ?? 'local'])),
+    setReady: async (name, isReady) => {
+      const agent = agents.find((one) => one.name === name);
+      if (agent !== undefined) agent.isReady = isReady;
+      const condition = { type: 'Ready', status: isReady ? 'True' : 'Unknown', reason: isReady ? 'KubeletReady' : 'NodeStatusUnknown' };
+      const patch = { status: { conditions: [{ ...condition, lastHeartbeatTime: now().toISOString() }] } };
+      await cluster.patch({ apiVersion: 'v1', kind: 'Node', name }, 'strategic', patch, { subresource: 'status' });
+    },
+    pass,
+  };
+  for (const [i, name] of names.entries()) {
+    const labels = { pool: i % 2 === 0 ? 'even' : 'odd' };
+    await cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name, labels } });
+    const status = { nodeInfo: { kubeletVersion: 'v1.36.2' } };
+    await cluster.patch({ apiVersion: 'v1', kind: 'Node', name }, 'strategic', { status }, { subresource: 'status' });
+    await fleet.setReady(name, true);
+  }
+  await pass(2);
+  return fleet;
+}

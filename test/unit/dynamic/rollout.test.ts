@@ -1,0 +1,151 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type AssignRules, nextStep, planBatches, type RolloutNode, type RolloutStage } from '../../../src/core/dynamic/rollout.ts';
+
+/** `a b! c+ d~ e- f?`: waiting, down, passed, under way, failed, unreached. */
+function nodes(text: string): readonly RolloutNode[] {
+  const stages: Readonly<Record<string, RolloutStage>> = { '+': 'passed', '~': 'under-way', '-': 'failed', '?': 'unreached' };
+  return text.split(' ').map((word) => ({
+    name: word.slice(0, 1),
+    stage: stages[word.slice(1, 2)] ?? 'waiting',
+    isReady: !word.includes('!'),
+  }));
+}
+
+describe('the next step of a rollout', () => {
+  it.each<[string, Omit<AssignRules, 'direction'>, ReturnType<typeof nextStep>]>([
+    ['a b c', { canary: 1, maxUnavailable: 2 }, { kind: 'begin', names: ['a'], isCanary: true }],
+    ['a~ b c', { canary: 1, maxUnavailable: 2 }, { kind: 'wait' }],
+    ['a+ b c', { canary: 1, maxUnavailable: 2 }, { kind: 'begin', names: ['b', 'c'], isCanary: false }],
+    ['a+ b~ c+', { canary: 1, maxUnavailable: 2 }, { kind: 'wait' }],
+    ['a+ b- c', { canary: 1, maxUnavailable: 2 }, { kind: 'stop', failed: ['b'] }],
+    ['a- b~ c', { canary: 0, maxUnavailable: 2 }, { kind: 'wait' }],
+    ['a+ b+ c+', { canary: 1, maxUnavailable: 1 }, { kind: 'done' }],
+    // Nodes that are down count, those that are done too.
+    ['a+! b c d', { canary: 1, maxUnavailable: 2 }, { kind: 'begin', names: ['b'], isCanary: false }],
+    ['a+! b! c d', { canary: 1, maxUnavailable: 2 }, { kind: 'blocked', down: ['a', 'b'] }],
+    // They come last, together, and are no canary.
+    ['a! b c', { canary: 1, maxUnavailable: 3 }, { kind: 'begin', names: ['b'], isCanary: true }],
+    ['a! b+ c! d+', { canary: 1, maxUnavailable: 1 }, { kind: 'begin', names: ['a', 'c'], isCanary: false }],
+    ['a?! b+', { canary: 1, maxUnavailable: 1 }, { kind: 'done' }],
+    // What is there from an earlier run was canary enough.
+    ['a+ b+ c d', { canary: 2, maxUnavailable: 1 }, { kind: 'begin', names: ['c'], isCanary: false }],
+    ['a b c', { canary: 3, maxUnavailable: 2 }, { kind: 'begin', names: ['a', 'b'], isCanary: true }],
+    ['a b c', { canary: 0, maxUnavailable: 9 }, { kind: 'begin', names: ['a', 'b', 'c'], isCanary: false }],
+  ])('of %s with %j', (text, rules, step) => {
+    expect(nextStep(nodes(text), { ...rules, direction: 'out' })).toEqual(step);
+  });
+
+  it.each<[string, number, ReturnType<typeof nextStep>]>([
+    ['a b! c! d', 1, { kind: 'begin', names: ['b', 'c'], isCanary: false }],
+    ['a b+ c- d', 1, { kind: 'begin', names: ['a'], isCanary: false }],
+    ['a b?! c d', 2, { kind: 'begin', names: ['a'], isCanary: false }],
+    ['a b?! c d', 1, { kind: 'blocked', down: ['b'] }],
+    ['a- b+', 1, { kind: 'done' }],
+  ])('back of %s, %d at a time', (text, maxUnavailable, step) => {
+    expect(nextStep(nodes(text), { canary: 0, maxUnavailable, direction: 'back' })).toEqual(step);
+  });
+});
+
+describe('the batches of a rollout', () => {
+  it('are a canary, and then as many as may be', () => {
+    const { batches } = planBatches(nodes('a b c d e'), { canary: 1, maxUnavailable: 2, direction: 'out' });
+    expect(batches.map(({ names }) => names.join(''))).toEqual(['a', 'bc', 'de']);
+    expect(batches.map(({ isCanary }) => isCanary)).toEqual([true, false, false]);
+  });
+
+  it('are smaller by what is down, and end with it', () => {
+    const { batches, blocked } = planBatches(nodes('a b! c d e'), { canary: 1, maxUnavailable: 3, direction: 'out' });
+    expect(batches.map(({ names, isDown }) => `${names.join('')}${isDown ? '!' : ''}`)).toEqual(['a', 'cd', 'e', 'b!']);
+    expect(blocked).toEqual([]);
+  });
+
+  it('say who keeps them from being begun', () => {
+    expect(planBatches(nodes('a! b! c'), { canary: 1, maxUnavailable: 2, direction: 'out' })).toEqual({ batches: [], blocked: ['a', 'b'] });
+  });
+});
+
+describe('any rollout', () => {
+  const happening = fc.record({
+    /** Which node something happens to. */
+    node: fc.nat(),
+    what: fc.constantFrom('pass', 'pass', 'pass', 'fail', 'down', 'up', 'nothing'),
+  });
+
+  it('takes down no more than it may, begins each once, none after a failure, and ends', () => {
+    const rules = fc.record({
+      canary: fc.nat(5),
+      maxUnavailable: fc.integer({ min: 1, max: 6 }),
+      direction: fc.constantFrom('out' as const, 'back' as const),
+    });
+    const start = fc.array(fc.boolean(), { minLength: 1, maxLength: 25 });
+    fc.assert(
+      fc.property(start, rules, fc.array(happening, { maxLength: 120 }), (readiness, rule, story) => {
+        let now: RolloutNode[] = readiness.map((isReady, i) => ({ name: `n${i}`, stage: 'waiting', isReady }));
+        const begun = new Set<string>();
+        let isStopped = false;
+        const set = (index: number, change: Partial<RolloutNode>): void => {
+          now = now.map((node, i) => (i === index ? { ...node, ...change } : node));
+        };
+        const act = (): void => {
+          const step = nextStep(now, rule);
+          if (step.kind === 'stop') isStopped = true;
+          if (step.kind !== 'begin') return;
+          expect(isStopped).toBe(false);
+          expect(now.some(({ stage }) => (stage === 'failed' && rule.direction === 'out') || stage === 'under-way')).toBe(false);
+          expect(step.names.length).toBeGreaterThan(0);
+          const down = now.filter(({ isReady }) => !isReady).length;
+          const taken = now.filter(({ name, isReady }) => isReady && step.names.includes(name)).length;
+          if (taken > 0) expect(down + taken).toBeLessThanOrEqual(rule.maxUnavailable);
+          const passed = now.filter(({ stage }) => stage === 'passed').length;
+          if (taken > 0 && passed < rule.canary) expect(passed + step.names.length).toBeLessThanOrEqual(rule.canary);
+          for (const name of step.names) {
+            expect(begun.has(name)).toBe(false);
+            begun.add(name);
+            set(Number(name.slice(1)), { stage: 'under-way' });
+          }
+        };
+        const settle = (index: number, well: boolean): void => {
+          const node = now[index] as RolloutNode;
+          if (node.stage !== 'under-way') return;
+          set(index, well ? { stage: 'passed', isReady: true } : { stage: node.isReady ? 'failed' : 'unreached' });
+        };
+        for (const { node, what } of story) {
+          act();
+          const index = node % now.length;
+          if (what === 'pass' || what === 'fail') settle(index, what === 'pass');
+          if (what === 'down' || what === 'up') set(index, { isReady: what === 'up' });
+        }
+        // From here on all goes well: it ends, and every node was begun unless it was stopped.
+        for (let i = 0; i < 200; i++) {
+          act();
+          for (const index of now.keys()) {
+            settle(index, true);
+            if (now[index]?.stage === 'waiting' || now[index]?.stage === 'passed') set(index, { isReady: true });
+          }
+        }
+        const last = nextStep(now, rule);
+        expect(last.kind === 'done' || last.kind === 'stop' || last.kind === 'blocked').toBe(true);
+        if (last.kind === 'done') expect(begun.size).toBe(now.length);
+        if (last.kind === 'blocked') expect(now.filter(({ isReady }) => !isReady).length).toBeGreaterThanOrEqual(rule.maxUnavailable);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('is planned as it goes when all goes well', () => {
+    const rules = fc.record({ canary: fc.nat(5), maxUnavailable: fc.integer({ min: 1, max: 6 }), direction: fc.constant('out' as const) });
+    fc.assert(
+      fc.property(fc.array(fc.boolean(), { minLength: 1, maxLength: 25 }), rules, (readiness, rule) => {
+        const all = readiness.map((isReady, i): RolloutNode => ({ name: `n${i}`, stage: 'waiting', isReady }));
+        const { batches, blocked } = planBatches(all, rule);
+        const planned = batches.flatMap(({ names }) => names);
+        expect(new Set(planned).size).toBe(planned.length);
+        const down = all.filter(({ isReady }) => !isReady).length;
+        expect(planned.length === all.length || blocked.length === down).toBe(true);
+        for (const { names, isDown } of batches) if (!isDown) expect(names.length + down).toBeLessThanOrEqual(rule.maxUnavailable);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
