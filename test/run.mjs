@@ -1,6 +1,6 @@
 // npm test: everything that can run on this machine, and at the end what was left out and why.
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,21 +10,18 @@ const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-test-'));
 const skips = join(directory, 'skips');
 writeFileSync(skips, '');
 
+const VITEST = 'node_modules/vitest/vitest.mjs';
+const given = process.argv.slice(2);
 const steps = [
-  ['style', 'node_modules/@biomejs/biome/bin/biome', ['check', '.']],
-  ['types', 'node_modules/typescript/bin/tsc', ['--noEmit']],
-  ['bundle', 'scripts/build.mjs', []],
-  ['tests', 'node_modules/vitest/vitest.mjs', ['run', ...process.argv.slice(2)]],
+  ['style', () => run('node_modules/@biomejs/biome/bin/biome', ['check', '.'])],
+  ['types', () => run('node_modules/typescript/bin/tsc', ['--noEmit'])],
+  ['bundle', () => run('scripts/build.mjs', [])],
+  ['tests', () => (given.length > 0 ? run(VITEST, ['run', ...given]) : runAllTests())],
 ];
 let failed = null;
-for (const [name, script, args] of steps) {
+for (const [name, step] of steps) {
   console.log(`\n> ${name}`);
-  const { status } = spawnSync(process.execPath, [join(root, script), ...args], {
-    cwd: root,
-    stdio: 'inherit',
-    env: { ...process.env, KUBELETADM_TEST_SKIPS: skips },
-  });
-  if (status !== 0) {
+  if (!(await step())) {
     failed = name;
     break;
   }
@@ -34,3 +31,23 @@ rmSync(directory, { recursive: true, force: true });
 console.log(lines.length === 0 ? '\nnothing was skipped' : `\n${lines.join('\n')}`);
 console.log(failed === null ? 'all green' : `${failed}: failed`);
 process.exitCode = failed === null ? 0 : 1;
+
+/** Runs a script of Node.js to its end; true when it went well. */
+function run(script, args, output = 'inherit') {
+  const env = { ...process.env, KUBELETADM_TEST_SKIPS: skips };
+  const child = spawn(process.execPath, [join(root, script), ...args], { cwd: root, stdio: ['inherit', output, output], env });
+  return new Promise((resolve) => child.on('close', (status) => resolve(status === 0)));
+}
+
+/** Tests on real hosts mostly wait: they run one after the other, beside all others, and tell at the end. */
+async function runAllTests() {
+  const path = join(directory, 'e2e');
+  const output = openSync(path, 'w');
+  const results = await Promise.all([
+    run(VITEST, ['run', '--project=!e2e']),
+    run(VITEST, ['run', '--project', 'e2e', '--no-file-parallelism'], output),
+  ]);
+  closeSync(output);
+  process.stdout.write(readFileSync(path));
+  return results.every(Boolean);
+}
