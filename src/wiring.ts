@@ -54,6 +54,7 @@ export function createServices(environment: Environment): Services {
       const [{ generateToken }, { randomInt }] = await Promise.all([import('./core/token/generate-token.ts'), import('node:crypto')]);
       return generateToken(randomInt);
     },
+    certificateIssuer: async () => (await import('./adapters/certificate-issuer.ts')).certificateIssuer,
     random: Math.random,
     serveLocal: async (host, port, answer) => (await import('./adapters/http-local.ts')).serveLocal(host, port, answer),
     confirm: async (question) => (await import('./adapters/prompt-terminal.ts')).confirmOnTerminal(question, stdin, stderr),

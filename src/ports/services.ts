@@ -2,6 +2,7 @@ import type { ResolvedSsh } from '../core/fleet/model.ts';
 import type { LargeFile } from '../core/plan/large-file.ts';
 import type { SshConfigFile } from '../core/ssh/config.ts';
 import type { Secret, SensitiveText } from '../core/text/secret.ts';
+import type { CertificateIssuer } from './certificate-issuer.ts';
 import type { Clock } from './clock.ts';
 import type { Cluster } from './cluster.ts';
 import type { Host } from './host.ts';
@@ -140,6 +141,8 @@ export interface Services {
   listFiles(root: string, directories: readonly string[]): Promise<readonly string[]>;
   /** A new bootstrap token that nobody can foretell. */
   newToken(): Promise<Secret>;
+  /** Makes keys and certificates. */
+  certificateIssuer(): Promise<CertificateIssuer>;
   /** A number from 0 up to 1: chance, where nothing depends on its being a secret. */
   random(): number;
   /** Serves GETs on an address of this machine; null: there is nothing at that path. */
