@@ -1,15 +1,12 @@
-import type { Taint } from '../core/config/model.ts';
 import { isAppError } from '../core/errors.ts';
-import { formatTaint } from '../core/kubelet/flags-env.ts';
+import { diffNodeMarks, type NodeMarks } from '../core/kubernetes/node-marks.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { PhasePlan, Warning } from '../core/plan/change.ts';
 import { definePhase } from '../engine/phase.ts';
 import type { Cluster } from '../ports/cluster.ts';
 
-export interface MarkNodeInput {
+export interface MarkNodeInput extends NodeMarks {
   readonly nodeName: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly taints: readonly Taint[];
   /** An administrator's: a node may change neither. */
   readonly admin: Cluster | null;
 }
@@ -42,26 +39,13 @@ function planMarks(node: KubeObject | null, input: MarkNodeInput): PhasePlan {
     return admin === null
       ? { changes: [], noop: 'the kubelet registers with its labels and taints' }
       : { changes: [], deferred: `gives Node ${nodeName} its labels and taints once it is there` };
-  const labels = Object.entries(input.labels).filter(([key, value]) => node.metadata.labels?.[key] !== value);
-  const { taints: present = [] } = (node.spec ?? {}) as { readonly taints?: readonly Taint[] };
-  const taints = input.taints.filter((taint) => !present.some((each) => sameTaint(each, taint)));
-  if (labels.length + taints.length === 0) return { changes: [], noop: `Node ${nodeName} has its labels and taints` };
-  const missing = [...labels.map(([key, value]) => `label ${key}=${value}`), ...taints.map((taint) => `taint ${formatTaint(taint)}`)].join(
-    ', ',
-  );
+  const diff = diffNodeMarks(node, input);
+  if (diff === null) return { changes: [], noop: `Node ${nodeName} has its labels and taints` };
+  const { patch, missing } = diff;
   if (admin === null) return { changes: [], noop: `Node ${nodeName} is left as it is`, warnings: [unmarked(nodeName, missing)] };
-  const kept = present.filter((each) => !taints.some(({ key, effect }) => key === each.key && effect === each.effect));
-  const patch = {
-    ...(labels.length === 0 ? {} : { metadata: { labels: Object.fromEntries(labels) } }),
-    ...(taints.length === 0 ? {} : { spec: { taints: [...kept, ...taints].map((taint) => ({ ...taint })) } }),
-  };
   return {
     changes: [{ kind: 'patch-object', ref: { apiVersion: 'v1', kind: 'Node', name: nodeName }, patch, because: `${missing} is missing` }],
   };
-}
-
-function sameTaint(a: Taint, b: Taint): boolean {
-  return a.key === b.key && a.effect === b.effect && (a.value ?? '') === (b.value ?? '');
 }
 
 function unmarked(nodeName: string, missing: string): Warning {

@@ -1,15 +1,8 @@
-import {
-  isGenerated,
-  KUBELET_CONFIG_KEY,
-  kubeletConfigMap,
-  kubeletConfigMapName,
-  kubeletConfigRbac,
-} from '../core/kubernetes/kubelet-config-map.ts';
+import { diffComponentConfig } from '../core/kubernetes/component-config-diff.ts';
+import { kubeletConfigMap, kubeletConfigMapName, kubeletConfigRbac } from '../core/kubernetes/kubelet-config-map.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { diffRbac } from '../core/kubernetes/rbac-diff.ts';
-import { sameYaml } from '../core/kubernetes/same-yaml.ts';
-import type { ClusterChange, PhasePlan, Warning } from '../core/plan/change.ts';
-import { unifiedDiff } from '../core/plan/text-diff.ts';
+import type { PhasePlan } from '../core/plan/change.ts';
 import { definePhase } from '../engine/phase.ts';
 import { findObjects } from './find-objects.ts';
 
@@ -53,7 +46,10 @@ export const uploadConfigKubelet = definePhase<UploadKubeletConfigInput, Found>(
 function planUpload(found: NonNullable<Found>, input: UploadKubeletConfigInput): PhasePlan {
   const name = kubeletConfigMapName(input.controlPlaneMinor);
   const [role, binding] = kubeletConfigRbac(name);
-  const { change, warnings } = planConfigMap(found.configMap, kubeletConfigMap(name, input.yaml, input.generated), input.forceUpload);
+  const { change, warnings } = diffComponentConfig(found.configMap, kubeletConfigMap(name, input.yaml, input.generated), {
+    force: input.forceUpload,
+    keptCode: 'KUBELET_CONFIG_KEPT',
+  });
   const changes = [...(change === null ? [] : [change]), ...diffRbac(found.role, role), ...diffRbac(found.binding, binding)];
   const noop =
     changes.length > 0
@@ -65,38 +61,4 @@ function planUpload(found: NonNullable<Found>, input: UploadKubeletConfigInput):
               : `ConfigMap kube-system/${name} and its RBAC are current`,
         };
   return { changes, warnings, ...noop };
-}
-
-function planConfigMap(
-  found: KubeObject | null,
-  wanted: KubeObject,
-  force: boolean,
-): { change: ClusterChange | null; warnings: readonly Warning[] } {
-  if (found === null) return { change: { kind: 'create-object', object: wanted, because: 'it is missing' }, warnings: [] };
-  const [before, after] = [textOf(found), textOf(wanted)];
-  if (sameYaml(before, after)) return { change: null, warnings: [] };
-  const { name } = found.metadata;
-  const diff = unifiedDiff(before, after, {
-    before: `kube-system/${name} in the cluster`,
-    after: `kube-system/${name} as it would be uploaded`,
-  });
-  if (!isGenerated(found) && !force) {
-    const message = `ConfigMap kube-system/${name} was not generated or was edited by hand: it is kept. Replace it with --force-upload; the difference:\n${diff}`;
-    return { change: null, warnings: [{ code: 'KUBELET_CONFIG_KEPT', message }] };
-  }
-  const because = isGenerated(found) ? 'it was generated from other settings' : 'it differs, and --force-upload was given';
-  return { change: { kind: 'update-object', object: replaceData(found, wanted), before: found, because }, warnings: [] };
-}
-
-/** The wanted data in the object that is there: labels and annotations of others stay. */
-function replaceData(found: KubeObject, wanted: KubeObject): KubeObject {
-  const { 'kubeadm.kubernetes.io/component-config.hash': _, ...others } = found.metadata.annotations ?? {};
-  const annotations = { ...others, ...wanted.metadata.annotations };
-  const data = { ...((found.data as Record<string, string> | undefined) ?? {}), [KUBELET_CONFIG_KEY]: textOf(wanted) };
-  return { ...found, metadata: { ...found.metadata, annotations }, data };
-}
-
-function textOf(configMap: KubeObject): string {
-  const data = configMap.data as Readonly<Record<string, string>> | undefined;
-  return data?.[KUBELET_CONFIG_KEY] ?? '';
 }

@@ -28,7 +28,7 @@ export const waitNode = definePhase<WaitNodeInput, Seen>({
   name: NAME,
   short: 'Wait for the Node, with --wait-ready until it is Ready',
   cluster: ({ admin }) => admin,
-  ready: waitForNode,
+  ready: (context, input) => waitForNode(context, input),
   observe: look,
   plan: ({ init, node }, { nodeName, readyMs }) => {
     if (init !== 'systemd') return { changes: [], deferred: 'the kubelet registers its Node when the host boots with these files' };
@@ -62,7 +62,12 @@ async function lookPatiently(context: PhaseContext, input: WaitNodeInput): Promi
   }
 }
 
-async function waitForNode(context: PhaseContext, input: WaitNodeInput): Promise<void> {
+/**
+ * Waits until a Node is there and, with `readyMs`, Ready; returns at once where systemd does not run, or nobody may look.
+ * @param phase names who waits
+ * @throws AppError NODE_NOT_REGISTERED, NODE_NOT_READY, with what the kubelet says; what `Cluster` throws when the time is over
+ */
+export async function waitForNode(context: PhaseContext, input: WaitNodeInput, phase = NAME): Promise<void> {
   const { clock, host, reporter, signal } = context;
   const { nodeName, timeoutMs, readyMs } = input;
   const started = clock.now().getTime();
@@ -78,23 +83,23 @@ async function waitForNode(context: PhaseContext, input: WaitNodeInput): Promise
       return;
     } else if (seen.node === 'unseen') {
       if (readyMs === null) return;
-      const message = `${NAME}: the credentials may not look at Node ${nodeName}`;
+      const message = `${phase}: the credentials may not look at Node ${nodeName}`;
       throw new AppError({ host: host.name, code: 'CLUSTER_FORBIDDEN', message, mend: 'Give those of an administrator with --kubeconfig' });
     } else if (seen.node === null) {
       const isLate = waitedMs >= timeoutMs;
       const said = isLate || waitedMs >= nextProgressMs ? await kubeletSays(context, waitedMs) : null;
-      if (isLate) throw notRegistered(host.name, { nodeName, waitedMs, said });
+      if (isLate) throw notRegistered(host.name, { phase, nodeName, waitedMs, said });
       waitsFor = `Node ${nodeName} to appear, ${seconds(waitedMs)}${said === null ? '' : `: ${said}`}`;
     } else {
       appearedMs ??= waitedMs;
       if (readyMs === null || isNodeReady(seen.node)) return;
       const troubles = nodeTroubles(seen.node).join('; ');
-      if (waitedMs - appearedMs >= readyMs) throw notReady(host.name, nodeName, readyMs, troubles);
+      if (waitedMs - appearedMs >= readyMs) throw notReady(host.name, { phase, nodeName, readyMs, why: troubles });
       waitsFor = `Node ${nodeName} to be Ready, ${seconds(waitedMs)}: ${troubles}`;
     }
     if (waitedMs >= nextProgressMs) {
       nextProgressMs += 5_000;
-      reporter.report({ level: 'info', code: 'WAITING', host: host.name, phase: NAME, message: `waiting for ${waitsFor}` });
+      reporter.report({ level: 'info', code: 'WAITING', host: host.name, phase, message: `waiting for ${waitsFor}` });
     }
     await clock.sleep(POLL_MS, signal);
   }
@@ -105,21 +110,25 @@ function seconds(ms: number): string {
 }
 
 interface Unregistered {
+  readonly phase: string;
   readonly nodeName: string;
   readonly waitedMs: number;
   /** By the kubelet. */
   readonly said: string | null;
 }
 
-function notRegistered(host: string, { nodeName, waitedMs, said }: Unregistered): AppError {
+function notRegistered(host: string, { phase, nodeName, waitedMs, said }: Unregistered): AppError {
   const after = `after ${Math.round(waitedMs / 1000)}s${said === null ? '' : `: ${said}`}`;
-  const message = `${NAME}: the kubelet has its certificate, but no Node ${nodeName} ${after}`;
+  const message = `${phase}: the kubelet has its certificate, but no Node ${nodeName} ${after}`;
   const mend = 'See journalctl -u kubelet on the host, then run the same command again';
   return new AppError({ host, code: 'NODE_NOT_REGISTERED', message, mend });
 }
 
-function notReady(host: string, nodeName: string, readyMs: number, why: string): AppError {
-  const message = `${NAME}: Node ${nodeName} is not Ready after ${Math.round(readyMs / 1000)}s: ${why}`;
+function notReady(
+  host: string,
+  { phase, nodeName, readyMs, why }: { readonly phase: string; readonly nodeName: string; readonly readyMs: number; readonly why: string },
+): AppError {
+  const message = `${phase}: Node ${nodeName} is not Ready after ${Math.round(readyMs / 1000)}s: ${why}`;
   const mend = /cni|network/i.test(why)
     ? 'Install a network plugin in the cluster (CNI), or see why its pod does not run on this node'
     : `See kubectl describe node ${nodeName}, and journalctl -u kubelet on the host`;

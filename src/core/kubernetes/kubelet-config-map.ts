@@ -47,6 +47,12 @@ export function configMapHash(data: Readonly<Record<string, string>>, binaryData
   return `sha256:${hash.digest('hex')}`;
 }
 
+/** The annotations of a ConfigMap without kubeadm's hash. */
+export function unsignedAnnotations({ metadata }: KubeObject): Readonly<Record<string, string>> {
+  const { [HASH_ANNOTATION]: _, ...others } = metadata.annotations ?? {};
+  return others;
+}
+
 /** True when the ConfigMap carries kubeadm's hash and nobody edited it since. */
 export function isGenerated(configMap: KubeObject): boolean {
   const expected = configMap.metadata.annotations?.[HASH_ANNOTATION];
