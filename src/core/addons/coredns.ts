@@ -8,7 +8,8 @@ import { patchedObject } from '../kubernetes/patched-object.ts';
 
 const NAMESPACE = 'kube-system';
 const LABELS = { 'k8s-app': 'kube-dns' };
-const REPLICAS = 2;
+/** How many there are unless somebody scales them. */
+export const COREDNS_REPLICAS = 2;
 
 /** Key of the ConfigMap that holds CoreDNS's configuration. */
 export const COREFILE_KEY = 'Corefile';
@@ -82,11 +83,17 @@ function corefile(dnsDomain: string): string {
 `;
 }
 
+/** Whether a Corefile is one that kubeadm makes, for whatever domain: nobody edited it. */
+export function isOwnCorefile(text: string): boolean {
+  const domain = /^ {4}kubernetes (\S+) in-addr\.arpa ip6\.arpa \{$/m.exec(text)?.[1];
+  return domain !== undefined && text === corefile(domain);
+}
+
 const PORTS = { dns: 53, metrics: 9153, liveness: 8080, readiness: 8181 };
 
 function deploymentSpec(image: string): JsonObject {
   return {
-    replicas: REPLICAS,
+    replicas: COREDNS_REPLICAS,
     selector: { matchLabels: LABELS },
     strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 1 } },
     template: { metadata: { labels: LABELS }, spec: podSpec(image) },

@@ -97,7 +97,9 @@ export function createRegistry({ store, now, gates }: RegistryOptions): Registry
     const decoded = decodeStrictly(type, body, options);
     const named = nameObject(type, namespace, decoded);
     requireNamespace(type, namespace);
-    if (named.metadata.resourceVersion) throw new StatusError(500, 'resourceVersion should not be set on objects to be created');
+    // kubeadm sends "0", which is none.
+    if (Number(named.metadata.resourceVersion ?? 0) !== 0)
+      throw new StatusError(500, 'resourceVersion should not be set on objects to be created');
     restrictNode(options.user, { type, name: named.metadata.name, object: named, old: null });
     const context = contextOf(options);
     const { prepareCreate, validate, generation } = rulesOf(type);

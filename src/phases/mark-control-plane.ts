@@ -1,0 +1,48 @@
+import type { Taint } from '../core/config/model.ts';
+import { diffNodeMarks } from '../core/kubernetes/node-marks.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import { definePhase, type Phase } from '../engine/phase.ts';
+import { waitForNode } from './wait-node.ts';
+
+export interface MarkControlPlaneInput {
+  readonly nodeName: string;
+  /** `[]`: pods of anybody may run there. */
+  readonly taints: readonly Taint[];
+  /** How long the kubelet may take to register its Node. */
+  readonly timeoutMs: number;
+  /** Plan as if the cluster were empty when there is none (`--dry-run`). */
+  readonly assumeEmptyCluster: boolean;
+}
+
+/** By which a control plane is known, and kept out of load balancers for the workload. */
+const LABELS = { 'node-role.kubernetes.io/control-plane': '', 'node.kubernetes.io/exclude-from-external-load-balancers': '' };
+
+/** `absent`: not there yet; null: nothing is known. */
+type Found = KubeObject | 'absent' | 'assumed-absent' | null;
+
+function markControlPlanePhase(name: string): Phase<MarkControlPlaneInput> {
+  return definePhase<MarkControlPlaneInput, Found>({
+    name,
+    short: 'Give the Node the labels and taints of a control plane',
+    ready: async (context, { nodeName, timeoutMs }) => {
+      if (context.cluster !== null) await waitForNode(context, { nodeName, timeoutMs, readyMs: null, admin: null }, name);
+    },
+    observe: async ({ cluster }, { nodeName, assumeEmptyCluster }) => {
+      if (cluster === null) return assumeEmptyCluster ? 'assumed-absent' : null;
+      return (await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) ?? 'absent';
+    },
+    plan: (found, { nodeName, taints }) => {
+      if (found === null) return { changes: [], deferred: 'needs the API server, up after wait-control-plane' };
+      if (found === 'absent') return { changes: [], deferred: `marks Node ${nodeName} once its kubelet has registered it` };
+      const diff = diffNodeMarks(found === 'assumed-absent' ? null : found, { labels: LABELS, taints });
+      if (diff === null) return { changes: [], noop: `Node ${nodeName} is marked as a control plane` };
+      const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
+      return { changes: [{ kind: 'patch-object', ref, patch: diff.patch, because: `${diff.missing} is missing` }] };
+    },
+  });
+}
+
+/** kubeadm 1.36: init phase mark-control-plane. */
+export const markControlPlane = markControlPlanePhase('mark-control-plane');
+/** kubeadm 1.36: join phase control-plane-join/mark-control-plane. */
+export const joinMarkControlPlane = markControlPlanePhase('control-plane-join/mark-control-plane');
