@@ -90,7 +90,7 @@ describe.skipIf(requirement('known_hosts as ssh judges them', sshdMissing))('kno
   const others = new Map<HostKeyType, string>();
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'kubeletadm-known-hosts-ssh-'));
-    sshd = await startSshd({ hostKeys: TYPES, config: ['MaxStartups 100'] });
+    sshd = await startSshd({ hostKeys: TYPES, config: ['MaxStartups 100', 'KexAlgorithms curve25519-sha256'] });
     for (const type of TYPES) {
       const path = join(directory, `other-${type}`);
       generateKey(path, type);

@@ -78,7 +78,7 @@ describe('known_hosts, compared with ssh-keygen -F', () => {
           .map((entry) => `${entry.line}${marks[entry.marker]}`);
         expect(ours).toEqual(theirs);
       }),
-      { numRuns: 400 },
+      { numRuns: 500 },
     );
   });
 
