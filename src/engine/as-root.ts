@@ -164,7 +164,12 @@ async function trySudo(transport: Transport, flags: readonly string[], options: 
 
 function runWithPassword(transport: Transport, argv: readonly string[], password: Secret, options: RunOptions): Promise<RunResult> {
   const stdin = `${password.reveal()}\n${BEGIN}\n${options.stdin ?? ''}`;
-  return transport.run(['sudo', ...PASSWORD_FLAGS, '--', '/bin/sh', '-c', SKIP_PASSWORD, BEGIN, ...argv], { ...options, stdin });
+  return transport.run(['sudo', ...PASSWORD_FLAGS, '--', '/bin/sh', '-c', SKIP_PASSWORD, BEGIN, ...argv], {
+    ...options,
+    stdin,
+    // Whatever may be seen of the command's own.
+    stdinMayShow: false,
+  });
 }
 
 /** Tells sudo's refusal from a command that failed. The user's command has not run then. */

@@ -96,6 +96,28 @@ describe('asRoot', () => {
     expect(linesOf(transport).join()).not.toContain('s3cret');
   });
 
+  it('never lets the password be seen, not even in front of a question that may be', async () => {
+    const shown: (string | undefined)[] = [];
+    const transport = fakeTransport({
+      'first sudo': REFUSED,
+      'sudo -n': NEEDS_PASSWORD,
+      'env LC_ALL=C sudo -n': NEEDS_PASSWORD,
+      env: {},
+      sudo: {},
+    });
+    const watched: Transport = {
+      ...transport,
+      run: (argv, options = {}) => {
+        shown.push(argv.join(' '), options.stdinMayShow === true ? options.stdin : '');
+        return transport.run(argv, options);
+      },
+    };
+    const root = asRoot(watched, { become: 'sudo', sudoPassword: password });
+    for (let i = 0; i < 2; i++) await root.run(['cat'], { stdin: 'question\n', stdinMayShow: true });
+    expect(transport.ran.at(-1)?.stdin).toContain('s3cret');
+    expect(shown.join('')).not.toContain('s3cret');
+  });
+
   it('does not use a password where sudo asks for none', async () => {
     const transport = fakeTransport({ 'first sudo': { stderr: 'kubeletadm way: sudo\n' } });
     await asRoot(transport, { become: 'sudo', sudoPassword: password }).run(['echo']);
