@@ -1,8 +1,11 @@
 import { onAbort } from '../core/abort.ts';
 import { AppError, isAppError } from '../core/errors.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import { ownerReference } from '../core/kubernetes/object-ref.ts';
 import type { ClusterChange, HostChange } from '../core/plan/change.ts';
 import type { Operation } from '../core/plan/operation.ts';
 import { revertChanges } from '../core/plan/revert.ts';
+import { ownerGone } from '../core/problems/cluster.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
@@ -186,12 +189,12 @@ export function describeChange(change: HostChange): string {
 export async function applyClusterChange(cluster: Cluster, change: ClusterChange): Promise<void> {
   switch (change.kind) {
     case 'create-object':
-      await cluster.create(change.object);
+      await cluster.create(await withOwner(cluster, change));
       return;
     case 'update-object': {
       const { resourceVersion } = change.before.metadata;
       const metadata = { ...change.object.metadata, ...(resourceVersion === undefined ? {} : { resourceVersion }) };
-      await cluster.update({ ...change.object, metadata });
+      await cluster.update(await withOwner(cluster, { ...change, object: { ...change.object, metadata } }));
       return;
     }
     case 'patch-object':
@@ -201,4 +204,12 @@ export async function applyClusterChange(cluster: Cluster, change: ClusterChange
       await cluster.delete(change.ref);
       return;
   }
+}
+
+/** The object as it belongs to its owner. */
+async function withOwner(cluster: Cluster, { object, owner }: Extract<ClusterChange, { object: KubeObject }>): Promise<KubeObject> {
+  if (owner === undefined) return object;
+  const found = await cluster.get(owner);
+  if (found?.metadata.uid === undefined) throw ownerGone(owner, object);
+  return { ...object, metadata: { ...object.metadata, ownerReferences: [ownerReference(owner, found.metadata.uid)] } };
 }

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../json.ts';
 import type { KubeObject, ObjectRef } from './object.ts';
 
 /** Names an object. */
@@ -19,4 +20,9 @@ export function describeCollection({ kind, namespace }: { readonly kind: string;
 export function removedObject({ apiVersion, kind, name, namespace }: ObjectRef, uid: string | undefined): KubeObject {
   const metadata = { name, ...(namespace === undefined ? {} : { namespace }), ...(uid === undefined ? {} : { uid }) };
   return { apiVersion, kind, metadata };
+}
+
+/** Ties an object to its owner, with which it is deleted. */
+export function ownerReference({ apiVersion, kind, name }: ObjectRef, uid: string): JsonObject {
+  return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
 }

@@ -52,10 +52,19 @@ export type HostChange =
   /** Keeps what an earlier run changed and did not come to confirm. */
   | { readonly kind: 'confirm-commit'; readonly id: string; readonly because: string };
 
-/** A change of the cluster. `before` is the object as it was read; its resourceVersion guards the update. */
+/**
+ * A change of the cluster. `before` is the object as it was read; its resourceVersion guards the update. `owner` is the object with which it goes: it may be one
+ * that is only made before, so who it is (its uid) is asked when the change is made.
+ */
 export type ClusterChange =
-  | { readonly kind: 'create-object'; readonly object: KubeObject; readonly because: string }
-  | { readonly kind: 'update-object'; readonly object: KubeObject; readonly before: KubeObject; readonly because: string }
+  | { readonly kind: 'create-object'; readonly object: KubeObject; readonly owner?: ObjectRef; readonly because: string }
+  | {
+      readonly kind: 'update-object';
+      readonly object: KubeObject;
+      readonly owner?: ObjectRef;
+      readonly before: KubeObject;
+      readonly because: string;
+    }
   | { readonly kind: 'patch-object'; readonly ref: ObjectRef; readonly patch: JsonObject; readonly because: string }
   | { readonly kind: 'delete-object'; readonly ref: ObjectRef; readonly because: string };
 

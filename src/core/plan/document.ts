@@ -1,4 +1,6 @@
 import { isJsonObject, type JsonObject } from '../json.ts';
+import type { KubeObject } from '../kubernetes/object.ts';
+import { ownerReference } from '../kubernetes/object-ref.ts';
 import { maskSecrets } from '../text/mask.ts';
 import { SensitiveText } from '../text/secret.ts';
 import type { ClusterChange, HostChange, PhasePlan, Warning } from './change.ts';
@@ -115,9 +117,9 @@ export function fileDiff(change: Extract<HostChange, { kind: 'write-file' }>): s
 function clusterChangeDocument(phase: string, change: ClusterChange): JsonObject {
   switch (change.kind) {
     case 'create-object':
-      return { phase, action: 'create', object: maskObject(change.object), because: change.because };
+      return { phase, action: 'create', object: maskObject(ownedObject(change)), because: change.because };
     case 'update-object':
-      return { phase, action: 'update', object: maskObject(change.object), because: change.because };
+      return { phase, action: 'update', object: maskObject(ownedObject(change)), because: change.because };
     case 'patch-object': {
       const { apiVersion, kind, name, namespace } = change.ref;
       const { metadata, ...patch } = change.patch;
@@ -131,6 +133,11 @@ function clusterChangeDocument(phase: string, change: ClusterChange): JsonObject
       return { phase, action: 'delete', object, because: change.because };
     }
   }
+}
+
+/** With its owner, whose uid is not known before. */
+function ownedObject({ object, owner }: Extract<ClusterChange, { object: KubeObject }>): KubeObject {
+  return owner === undefined ? object : { ...object, metadata: { ...object.metadata, ownerReferences: [ownerReference(owner, '')] } };
 }
 
 /** The object without the data of a Secret. */

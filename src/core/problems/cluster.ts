@@ -1,4 +1,6 @@
 import { AppError, type AppErrorOptions, type Problem } from '../errors.ts';
+import type { KubeObject, ObjectRef } from '../kubernetes/object.ts';
+import { describeRef, refOf } from '../kubernetes/object-ref.ts';
 
 /** What an API server said no with: the HTTP status and, where it sent one, the members of its Status object. */
 export interface Refusal {
@@ -30,6 +32,12 @@ export function clusterNotAnApi(server: string, what: string, httpStatus: number
   const sent = contentType === '' ? 'no content type' : contentType.split(';')[0];
   const message = `cannot ${what}: ${server} answered ${httpStatus} with ${sent}, not with an object of the API`;
   return problem({ code: 'CLUSTER_ERROR', message, mend: 'Another web server or a proxy seems to stand there: check the server address' });
+}
+
+/** The object that another one should go with is not there any more. */
+export function ownerGone(owner: ObjectRef, owned: KubeObject): AppError {
+  const message = `${describeRef(owner)}, with which ${describeRef(refOf(owned))} should go, is gone`;
+  return problem({ code: 'CLUSTER_NOT_FOUND', message, mend: 'Run the same command again' });
 }
 
 /** A watch that brings something else than events. */
