@@ -45,6 +45,13 @@ export const joinPkiPhases: readonly Phase<PkiInput>[] = [
   ]),
 ];
 
+/** join's phase `control-plane-prepare/download-certs`. */
+export const downloadCertsPhase: Phase<WriteFilesInput> = writeFilesPhase(
+  'control-plane-prepare/download-certs',
+  'Download certificates from kubeadm-certs',
+  'the certificates that control planes share are there',
+);
+
 type Texts = readonly [name: string, short: string, noop: string];
 
 function partOf(part: keyof PkiInput, name: string, texts: Texts): Phase<PkiInput> {

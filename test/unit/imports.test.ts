@@ -17,7 +17,17 @@ interface Rule {
 
 /** Hashes, and the readers of certificates and keys: they compute, they touch nothing. */
 const PURE_CRYPTO = {
-  'node:crypto': ['createHash', 'createHmac', 'createPrivateKey', 'createPublicKey', 'KeyObject', 'timingSafeEqual', 'X509Certificate'],
+  'node:crypto': [
+    'createCipheriv',
+    'createDecipheriv',
+    'createHash',
+    'createHmac',
+    'createPrivateKey',
+    'createPublicKey',
+    'KeyObject',
+    'timingSafeEqual',
+    'X509Certificate',
+  ],
 };
 
 /** The table of the architecture: who may import what. What is not said is forbidden. */

@@ -19,8 +19,17 @@ export const NODES_GROUP = group('system:nodes');
 export const ANONYMOUS = user('system:anonymous');
 
 /** A Role that lets one ConfigMap of its namespace be read. */
-export function readConfigMapRole({ namespace, name }: Namespaced, configMap: string): KubeObject {
-  const rule = { apiGroups: [''], resources: ['configmaps'], resourceNames: [configMap], verbs: ['get'] };
+export function readConfigMapRole(at: Namespaced, configMap: string): KubeObject {
+  return readRole(at, 'configmaps', configMap);
+}
+
+/** A Role that lets one Secret of its namespace be read. */
+export function readSecretRole(at: Namespaced, secret: string): KubeObject {
+  return readRole(at, 'secrets', secret);
+}
+
+function readRole({ namespace, name }: Namespaced, resource: string, object: string): KubeObject {
+  const rule = { apiGroups: [''], resources: [resource], resourceNames: [object], verbs: ['get'] };
   return { apiVersion: API_VERSION, kind: 'Role', metadata: { name, namespace }, rules: [rule] };
 }
 

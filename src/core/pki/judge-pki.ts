@@ -11,13 +11,14 @@ import {
   pkiNamesMissing,
   pkiNotAuthority,
   pkiNotYetValid,
+  pkiSharedMissing,
   pkiUnreadable,
 } from '../problems/pki.ts';
 import { formatRfc3339 } from '../text/rfc3339.ts';
 import { type CertificateContent, readCertificateChain } from '../x509/read-certificate.ts';
 import type { PkiConfiguration } from './alt-names.ts';
 import { leadsTo, missingNames } from './certificate-checks.ts';
-import { type AuthorityName, type CertificateDefinition, certificatesOf, pkiPath, termsOf } from './certificate-list.ts';
+import { type AuthorityName, type CertificateDefinition, certificatesOf, pkiPath, SERVICE_ACCOUNT, termsOf } from './certificate-list.ts';
 import { formatName } from './describe-certificate.ts';
 import { type JudgedKubeconfig, judgeKubeconfig } from './judge-kubeconfig.ts';
 import { type KubeconfigDefinition, serverOf } from './kubeconfig-list.ts';
@@ -34,6 +35,8 @@ export interface PkiWanted {
   readonly kubeconfigs: readonly KubeconfigDefinition[];
   /** Whether the phase that makes a certificate, the keys `sa`, or a kubeconfig is going to run. */
   readonly makes: { readonly certificate: (name: string) => boolean; readonly kubeconfig: (name: string) => boolean };
+  /** A further control plane: authorities and the keys `sa` are those of the others, never made. */
+  readonly joins?: boolean;
   readonly now: Date;
 }
 
@@ -79,6 +82,7 @@ export function judgePki(wanted: PkiWanted, found: FoundText): JudgedPki {
     return judged;
   });
   const ca = authorities.get('ca') as JudgedCertificate;
+  if (wanted.joins === true) notes.problems.push(...missingShared(wanted, found));
   const external = (name: AuthorityName): boolean => isExternal(authorities.get(name), found);
   return {
     certificates,
@@ -106,6 +110,19 @@ export function pkiPaths({
     pkiPath(certificatesDir, 'sa', 'pub'),
     ...kubeconfigs.map(({ file }) => `${kubernetesDir}/${file}`),
   ];
+}
+
+/** Keys of authorities may be elsewhere; their certificates and the keys of service accounts must be there. */
+function missingShared({ node }: PkiWanted, found: FoundText): readonly Problem[] {
+  const { certificatesDir } = node.cluster;
+  const authorities = certificatesOf(node.cluster).filter(({ authority }) => authority === null);
+  const paths = [
+    ...authorities.map(({ baseName }) => pkiPath(certificatesDir, baseName, 'crt')),
+    pkiPath(certificatesDir, SERVICE_ACCOUNT, 'key'),
+    pkiPath(certificatesDir, SERVICE_ACCOUNT, 'pub'),
+  ];
+  const missing = paths.filter((path) => found(path) === null);
+  return missing.length === 0 ? [] : [pkiSharedMissing(missing)];
 }
 
 interface Notes {
@@ -137,7 +154,8 @@ function judgeOne(one: OneCertificate): JudgedCertificate {
     else judgeThere(one, { crt, key, chain, keyText });
     return { ...base, action: 'keep', chain: chain ?? [] };
   }
-  if (!wanted.makes.certificate(definition.name)) return { ...base, action: 'leave', chain: [] };
+  const isShared = wanted.joins === true && definition.authority === null;
+  if (isShared || !wanted.makes.certificate(definition.name)) return { ...base, action: 'leave', chain: [] };
   const readable = keyText === null || readPrivateKey(keyText) !== null;
   if (!readable) one.notes.problems.push(pkiUnreadable(key, 'private key'));
   judgeSigner(one, crt);
@@ -197,6 +215,7 @@ function judgeKey({ crt, key, certificate, keyText, isAuthority }: KeyThere, { p
 /** Whether a certificate that is to be made can be. */
 function judgeSigner({ definition, by, wanted, found, notes }: OneCertificate, crt: string): void {
   if (by === null) return;
+  if (by.action === 'leave' && wanted.joins === true) return;
   if (by.action === 'leave') notes.problems.push(pkiAuthorityMissing(crt, by.crt, `certs/${by.definition.name}`));
   else if (isExternal(by, found)) notes.problems.push(pkiExternalIncomplete(crt, by.key));
   else warnOfShortAuthority({ made: definition.name, authority: by, wanted, notes });
@@ -219,7 +238,7 @@ function judgeServiceAccount(wanted: PkiWanted, found: FoundText, external: bool
   const { certificatesDir } = wanted.node.cluster;
   const [key, pub] = [pkiPath(certificatesDir, 'sa', 'key'), pkiPath(certificatesDir, 'sa', 'pub')];
   const [keyText, pubText] = [found(key), found(pub)];
-  const makes = wanted.makes.certificate('sa');
+  const makes = wanted.makes.certificate(SERVICE_ACCOUNT) && wanted.joins !== true;
   if (keyText === null) {
     if (pubText !== null) problems.push(pkiKeyMissing(pub, key));
     else if (makes && external) problems.push(pkiExternalIncomplete(key, pkiPath(certificatesDir, 'ca', 'key')));
@@ -246,7 +265,7 @@ function judgeKubeconfigs(wanted: PkiWanted, found: FoundText, ca: JudgedCertifi
       return { ...base, action: 'keep' };
     }
     if (!wanted.makes.kubeconfig(definition.name)) return { ...base, action: 'leave' };
-    if (ca.action === 'leave') notes.problems.push(pkiAuthorityMissing(path, ca.crt, 'certs/ca'));
+    if (ca.action === 'leave') notes.problems.push(...(wanted.joins === true ? [] : [pkiAuthorityMissing(path, ca.crt, 'certs/ca')]));
     else if (isExternal(ca, found)) notes.problems.push(pkiExternalIncomplete(path, ca.key));
     else warnOfShortAuthority({ made: `of ${definition.file}`, authority: ca, wanted, notes });
     return { ...base, action: 'make' };

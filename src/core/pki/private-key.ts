@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
-import type { Secret } from '../text/secret.ts';
+import type { Secret, SensitiveText } from '../text/secret.ts';
 
 const PRIVATE = /-----BEGIN ((?:RSA |EC )?PRIVATE KEY)-----[\s\S]*?-----END \1-----/;
 const PUBLIC = /-----BEGIN ((?:RSA )?PUBLIC KEY|CERTIFICATE)-----[\s\S]*?-----END \1-----/g;
@@ -8,7 +8,7 @@ const PUBLIC = /-----BEGIN ((?:RSA )?PUBLIC KEY|CERTIFICATE)-----[\s\S]*?-----EN
  * Reads the first private key of a PEM text: RSA or ECDSA, PKCS#1, SEC 1 or PKCS#8; blocks of other kinds are passed over.
  * @returns null when there is none, it is damaged, encrypted or of another kind
  */
-export function readPrivateKey(pem: string | Secret): KeyObject | null {
+export function readPrivateKey(pem: string | Secret | SensitiveText): KeyObject | null {
   const block = PRIVATE.exec(typeof pem === 'string' ? pem : pem.reveal())?.[0];
   if (block === undefined) return null;
   try {

@@ -88,6 +88,51 @@ export function pkiAuthorityMissing(path: string, ca: string, phase: string): Pr
   };
 }
 
+/** What all control planes share, and one that joins must be given. */
+export function pkiSharedMissing(paths: readonly string[]): Problem {
+  return {
+    code: 'PKI_SHARED_MISSING',
+    message: `${paths.join(', ')}: missing, and all control planes must have the same`,
+    mend: 'Give --certificate-key (init phase upload-certs --upload-certs on a control plane prints one), or copy them from a control plane',
+  };
+}
+
+/** What all control planes share, and here is something else. */
+export function pkiSharedDiffers(path: string): Problem {
+  return {
+    code: 'PKI_SHARED_DIFFERS',
+    message: `${path} is another than that of the cluster`,
+    mend: 'Is it left from another cluster? Run reset first',
+  };
+}
+
+/** The certificates of an authority whose key is elsewhere cannot be handed on. */
+export function pkiUploadExternal(): Problem {
+  const message = 'certificates cannot be uploaded without the keys of their authorities, which are external';
+  return { code: 'PKI_UPLOAD_EXTERNAL', message, mend: 'Leave out --upload-certs, and copy the certificates to the other control planes' };
+}
+
+/**
+ * There are no certificates to download, or not all of them.
+ * @param why a clause
+ */
+export function pkiNotUploaded(why: string): Problem {
+  return {
+    code: 'PKI_NOT_UPLOADED',
+    message: `the certificates of the control plane cannot be downloaded: ${why}`,
+    mend: 'Run init phase upload-certs --upload-certs on a control plane, and join with the key it prints: they are kept for two hours',
+  };
+}
+
+/** The uploaded certificates were encrypted with another key. */
+export function pkiWrongCertificateKey(entry: string): Problem {
+  return {
+    code: 'PKI_WRONG_CERTIFICATE_KEY',
+    message: `the certificate key does not open ${entry} of the Secret kube-system/kubeadm-certs`,
+    mend: 'Give the key that the last upload of certificates printed',
+  };
+}
+
 /**
  * A kubeconfig that is there and cannot be used.
  * @param why a clause

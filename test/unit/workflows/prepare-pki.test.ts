@@ -137,7 +137,7 @@ describe('the PKI of a control plane', () => {
     const shared = ['ca', 'front-proxy-ca', 'etcd/ca'].flatMap((name) => [`${PKI}/${name}.crt`, `${PKI}/${name}.key`]);
     const given = new Map([...shared, `${PKI}/sa.key`, `${PKI}/sa.pub`].map((path) => [path, made[path] as string]));
     const node = pkiNode({}, { nodeName: 'cp-2', localAPIEndpoint: { advertiseAddress: '192.168.56.11', bindPort: 6443 } });
-    const prepared = await preparePki(pkiContext(), pkiOptions(node, { given, kubeconfigs: JOINING_KUBECONFIGS }));
+    const prepared = await preparePki(pkiContext(), pkiOptions(node, { given, kubeconfigs: JOINING_KUBECONFIGS, joins: true }));
     expect(prepared.problems).toEqual([]);
     const files = [...prepared.certificates.values(), ...prepared.kubeconfigs.values()].flatMap((input) => input.files);
     expect(files.map(({ path }) => path).filter((path) => given.has(path))).toEqual([]);
