@@ -25,6 +25,9 @@ export interface DynamicRollout {
   readonly reporter: Reporter;
 }
 
+/** What the nodes had was proven there: they need not show it for as long again. */
+const MIN_READY_BACK_MS = 10_000;
+
 /** What a node had; null: nothing was assigned. */
 type Before = ReadonlyMap<string, ConfigSource | null>;
 
@@ -85,7 +88,7 @@ async function revert(
     ...portsOf(services, run, { total: run.names.length, prefix: 'way back, ' }),
     rules: { ...wishes.rulesFor(run.names.length), canary: 0, direction: 'back' },
     until: 'trial',
-    minReadyMs: 0,
+    minReadyMs: Math.min(minReadyOf({ ...wishes, wait: 'trial' }, run.names.length), MIN_READY_BACK_MS),
   });
 }
 

@@ -1,5 +1,6 @@
 import type { ExitCode } from '../core/errors.ts';
 import type { Lab, Output } from '../ports/services.ts';
+import { startLabAgents } from './lab-agents.ts';
 import type { CommandServices } from './program.ts';
 
 /**
@@ -62,10 +63,49 @@ export async function runLabDemo(services: CommandServices, lab: Lab): Promise<E
     await run([...joinAll, '--set', 'maxPods=60', '--dry-run', '--exit-code']),
   ];
   const starts = lab.hosts.map(({ name, kubeletStarts }) => `${name} ${kubeletStarts()}`).join(', ');
-  say(
-    `\nKubelet starts: ${starts}. ${second.every((code) => code === 0) ? 'Nothing pending.' : 'CHANGES ARE PENDING.'} Keep a lab up to play with: kubeletadm lab`,
-  );
-  return second.every((code) => code === 0) ? 0 : 1;
+  const isSame = second.every((code) => code === 0);
+  say(`\nKubelet starts: ${starts}. ${isSame ? 'Nothing pending.' : 'CHANGES ARE PENDING.'}`);
+  const dynamic = others.length === 0 ? true : await showDynamic(services, lab, { names: others, run, say });
+  say('\nKeep a lab up to play with: kubeletadm lab --agents');
+  return isSame && dynamic ? 0 : 1;
+}
+
+const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';
+/** In place of ten minutes: nobody waits that long to see it. */
+const TRIAL_MS = 2_000;
+
+interface DynamicDemo {
+  readonly names: readonly string[];
+  readonly run: (argv: readonly string[]) => Promise<ExitCode>;
+  readonly say: (text: string) => void;
+}
+
+/** A configuration from the cluster for kubelets that run: one that is good, one that is not, and the way back. False: not as it should be. */
+async function showDynamic(services: CommandServices, lab: Lab, { names, run, say }: DynamicDemo): Promise<boolean> {
+  const file = async (name: string, text: string): Promise<string> => {
+    await services.writeLocalFile(`${lab.directory}/${name}`, OVERLAY + text);
+    say(`\n$ cat $LAB/${name}\n${OVERLAY}${text.trimEnd()}`);
+    return `${lab.directory}/${name}`;
+  };
+  const cluster = ['--kubeconfig', lab.kubeconfig] as const;
+  const agents = await startLabAgents(services, lab, names, TRIAL_MS);
+  try {
+    await agents.untilTold();
+    say(
+      '\n# 6. Kubelets that run get another configuration from the cluster. An agent runs beside each (kubeletadm agent); its trial takes 2 s here in place of 10 min.',
+    );
+    const assign = ['dynamic', 'assign', ...names, ...cluster, '--min-ready', '0s', '--file'] as const;
+    const good = await run([...assign, await file('more-pods.yaml', 'maxPods: 120\n'), '--wait', 'good']);
+    await run(['dynamic', 'status', ...names, ...cluster]);
+    say('\n# 7. One that passes every check and that the kubelet dies of: the canary goes back by itself, and no other node is touched.');
+    const bad = await run([...assign, await file('no-cert.yaml', 'tlsCertFile: /no/such.crt\ntlsPrivateKeyFile: /no/such.key\n')]);
+    await run(['dynamic', 'status', ...names, ...cluster]);
+    say('\n# 8. Back to what the nodes were joined with.');
+    const reset = await run(['dynamic', 'reset', ...names, ...cluster, '--min-ready', '0s', '--max-unavailable', '100%']);
+    return good === 0 && bad === 4 && reset === 0;
+  } finally {
+    await agents.close();
+  }
 }
 
 /** The words of the command that init printed for other nodes. */

@@ -1,5 +1,7 @@
-import type { ExitCode } from '../core/errors.ts';
+import { type ExitCode, usageError } from '../core/errors.ts';
+import { parseGoDuration } from '../core/text/go-duration.ts';
 import type { Lab } from '../ports/services.ts';
+import { type LabAgents, startLabAgents } from './lab-agents.ts';
 import { runLabDemo } from './lab-demo.ts';
 import type { CommandOptions, CommandServices } from './program.ts';
 import { flagText } from './read-options.ts';
@@ -9,12 +11,15 @@ export async function runLab(services: CommandServices, _args: readonly string[]
   const given = flagText(options, 'dir');
   const directory = given ?? (await services.makeTemporaryDirectory('kubeletadm-lab-'));
   const lab = await services.startLab({ directory, hosts: typeof options.hosts === 'number' ? options.hosts : 3 });
+  let agents: LabAgents | null = null;
   try {
     if (options.demo === true) return await runLabDemo(services, lab);
+    agents = options.agents === true ? await startLabAgents(services, lab, namesOfAgents(lab), trialOf(options)) : null;
     services.output.stdout(describeLab(lab));
     await untilInterrupted(services.signal);
     return 0;
   } finally {
+    await agents?.close();
     await lab.close();
     if (given === undefined) await services.removeTemporaryDirectory(directory);
   }
@@ -31,11 +36,24 @@ Try, in another terminal:
   kubeletadm init --kubeconfig ${lab.kubeconfig} --control-plane-endpoint ${endpoint} ${flags} --host node1 --dry-run
   kubeletadm join ${endpoint} --token ${lab.token.reveal()} --ca-cert ${lab.caFile} ${flags} --host node2
   kubeletadm token create --print-join-command --kubeconfig ${lab.kubeconfig}
+  kubeletadm dynamic status --kubeconfig ${lab.kubeconfig}                # with --agents
   kubectl --kubeconfig ${lab.kubeconfig} -n kube-system get configmap kubelet-config -o yaml
   ssh -F ${lab.sshConfig} node1 ls
 
 Ctrl-C ends it.
 `;
+}
+
+/** The first is for `init` alone. */
+function namesOfAgents({ hosts }: Lab): readonly string[] {
+  return hosts.slice(1).map(({ name }) => name);
+}
+
+function trialOf(options: CommandOptions): number {
+  const text = flagText(options, 'trial') ?? '';
+  const nanoseconds = parseGoDuration(text);
+  if (nanoseconds === null || nanoseconds < 0n) throw usageError(`--trial ${text}: no duration`, 'Write it like 10s');
+  return Number(nanoseconds / 1_000_000n);
 }
 
 function untilInterrupted(signal: AbortSignal): Promise<void> {

@@ -1,6 +1,7 @@
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import type { Server } from 'node:net';
 import { join } from 'node:path';
+import { type Catalogue, loadCatalogue } from '../core/kubelet/catalogue.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { Secret } from '../core/text/secret.ts';
 import type { Lab, LabHost, LabOptions } from '../ports/services.ts';
@@ -30,7 +31,15 @@ export async function startLab({ directory, hosts: count }: LabOptions): Promise
   const user = newSshKey('kubeletadm lab');
   await writePrivate(join(directory, 'id_ed25519'), user.private);
   const names = Array.from({ length: count }, (_, i) => `node${i + 1}`);
-  const started = await Promise.all(names.map((name, i) => startHost({ name, index: i, directory, bin, authorizedKey: user.public })));
+  const catalogue = await loadCatalogue();
+  const started = await Promise.all(
+    names.map((name, i) => startHost({ name, index: i, directory, bin, authorizedKey: user.public, catalogue })),
+  );
+  for (const { host, standIn } of started)
+    api.proxyNode(host.name, (path) => {
+      if (standIn.configz === null) return 'down';
+      return path === '/configz' ? { status: 200, body: { kubeletconfig: standIn.configz } } : null;
+    });
   await writeFile(files.sshConfig, sshConfig(directory, started));
   await writeFile(join(directory, 'known_hosts'), started.map(({ host, hostKey }) => `[127.0.0.1]:${host.port} ${hostKey}\n`).join(''));
   return {
@@ -62,8 +71,9 @@ async function startHost(options: {
   readonly directory: string;
   readonly bin: string;
   readonly authorizedKey: string;
+  readonly catalogue: Catalogue;
 }): Promise<StartedHost> {
-  const { name, index, directory, bin, authorizedKey } = options;
+  const { name, index, directory, bin, authorizedKey, catalogue } = options;
   const rootDir = join(directory, name);
   await rm(rootDir, { recursive: true, force: true });
   // The second host shows that detection is per host: its systemd-resolved runs.
@@ -77,6 +87,7 @@ async function startHost(options: {
     resolved,
     now: () => new Date(),
     address,
+    catalogue,
   });
   const key = newSshKey(name);
   const env = { PATH: `${bin}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`, HOME: rootDir, KUBELETADM_ROOT: rootDir };

@@ -45,8 +45,8 @@ export function judgeNodeConfig(config: NodeConfig, event: ConfigEvent | null, n
       error === null ? null : 'the error reported is of an assignment that is gone: it stays until the kubelet restarts, and means nothing';
     return verdict('local', left);
   }
-  if (error !== null && known?.fellBack !== true && !(known === null && sameSource(assigned, source.source)))
-    return verdict('not-synced', known?.cause ?? error, known?.mend ?? SEE_LOG);
+  // An error that is not one of the kubelet's is the agent's word of what it ran.
+  if (known !== null && !known.fellBack) return verdict('not-synced', known.cause, known.mend);
   if (!sameSource(assigned, source.source)) return verdict('waiting', notReady);
   if (error !== null || !sameIdentity(assigned, active)) return verdict('fell-back', known?.cause ?? error, known?.mend ?? SEE_LOG);
   if (sameIdentity(assigned, lastKnownGood)) return verdict('good', notReady);

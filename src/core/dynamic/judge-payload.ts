@@ -1,10 +1,11 @@
-import { parseSource } from '../config/source.ts';
+import { parseSource, type SourceDocument } from '../config/source.ts';
 import type { Problem } from '../errors.ts';
 import { isJsonObject } from '../json.ts';
 import { type Catalogue, formatMinor, type Minor } from '../kubelet/catalogue.ts';
 import { decodeKubeletConfiguration, syntaxOf } from '../kubelet/decode.ts';
 import { judgeKubeletFile } from '../kubelet/kubelet-file.ts';
-import { isStartupRule } from '../kubelet/validate/judge.ts';
+import { isStartupRule, type JudgeOptions, judgeKubeletConfiguration } from '../kubelet/validate/judge.ts';
+import { asKubeletDocument, isOverlayDocument } from './agent/overlay.ts';
 
 export interface JudgePayloadOptions {
   /** Of the kubelets that are to read it; what is said by several is said once. */
@@ -26,9 +27,14 @@ export async function judgePayload(
   { minors, catalogue, native, lenient = false }: JudgePayloadOptions,
 ): Promise<readonly Problem[]> {
   if (text.trim() === '') return [{ code: 'CONFIG_NO_DOCUMENT', message: `${file}: there is nothing in it` }];
+  const overlay = overlayIn(text, file);
+  if (overlay !== null && native) return [notForNative(file)];
   const said = new Map<string, { problem: Problem; minors: Minor[] }>();
   for (const minor of minors) {
-    const found = await judgeKubeletFile(text, file, { minor, catalogue, lenient, parse: async () => parseSource });
+    const found =
+      overlay === null
+        ? await judgeKubeletFile(text, file, { minor, catalogue, lenient, parse: async () => parseSource })
+        : judgeOverlay(overlay, { minor, catalogue, lenient, syntax: syntaxOf(text) });
     if (found === null) return [notForKubelets(file)];
     for (const problem of [...found, ...(native ? ownFindings(text, file, { minor, catalogue }) : [])]) {
       const key = JSON.stringify([problem.code, problem.path, problem.message, problem.severity]);
@@ -39,6 +45,21 @@ export async function judgePayload(
   }
   return [...said.values()].map(({ problem, minors: of }) =>
     of.length === minors.length ? problem : { ...problem, message: `${problem.message} (to kubelet ${of.map(formatMinor).join(', ')})` },
+  );
+}
+
+function overlayIn(text: string, file: string): SourceDocument | null {
+  const { documents, problems } = parseSource(text, file);
+  const [document] = documents;
+  return problems.length === 0 && documents.length === 1 && document !== undefined && isOverlayDocument(document) ? document : null;
+}
+
+/** Fields that are not read as they are written are errors. What rules say of them counts with the fields of the node: the agent judges that. */
+function judgeOverlay(document: SourceDocument, options: JudgeOptions): readonly Problem[] {
+  const { decoded, problems } = judgeKubeletConfiguration(asKubeletDocument(document), options);
+  const unread = new Set(decoded.problems);
+  return problems.map((problem) =>
+    unread.has(problem) ? problem : { ...problem, severity: 'warning', message: `${problem.message} (where the node says nothing else)` },
   );
 }
 
@@ -64,6 +85,11 @@ function ownFindings(text: string, file: string, options: { readonly minor: Mino
 function withoutWayBack(problem: Problem): Problem {
   if (!isStartupRule(problem.code)) return problem;
   return { ...problem, message: `${problem.message}; a kubelet up to 1.23 does not fall back from that but restarts for ever` };
+}
+
+function notForNative(file: string): Problem {
+  const message = `${file}: a kubelet up to 1.23 reads a whole KubeletConfiguration, and no overlay`;
+  return { code: 'CONFIG_WRONG_KIND', message, mend: 'Push a KubeletConfiguration, or have the agent on the node' };
 }
 
 function notForKubelets(file: string): Problem {

@@ -1,7 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseSource, sourceToJson } from '../../core/config/source.ts';
 import type { JsonObject } from '../../core/json.ts';
+import { type Catalogue, type Minor, parseMinor } from '../../core/kubelet/catalogue.ts';
+import { loadPayload } from '../native-config/load-payload.ts';
+import { kubeletConfigPath, kubeletDropIns } from './kubelet-unit.ts';
 import type { CommandAnswer } from './stand-in-commands.ts';
 import { StandInKubelet } from './stand-in-kubelet.ts';
 
@@ -14,13 +17,21 @@ export interface StandInHostOptions {
   readonly now: () => Date;
   /** The host's address inside the lab. */
   readonly address: string;
+  readonly catalogue: Catalogue;
 }
 
 interface KubeletProcess {
   readonly active: boolean;
   readonly exitStatus: number;
   readonly config: Readonly<Record<string, unknown>>;
+  /** Where that was read. */
+  readonly path: string;
 }
+
+const NO_PROCESS: KubeletProcess = { active: false, exitStatus: 0, config: {}, path: '' };
+/** No process of this machine has such a number or a higher one. */
+const FIRST_PID = 5_000_000;
+const MOST_LINES = 100;
 
 const BOOTSTRAP_CONF = '/etc/kubernetes/bootstrap-kubelet.conf';
 const UNIT_PLACES = ['etc/systemd/system/kubelet.service', 'usr/lib/systemd/system/kubelet.service'];
@@ -33,12 +44,12 @@ const DROP_IN_PLACES = ['etc/systemd/system/kubelet.service.d/10-kubeadm.conf', 
 export class StandInHost {
   readonly #options: StandInHostOptions;
   readonly #client: StandInKubelet;
-  #kubelet: KubeletProcess = { active: false, exitStatus: 0, config: {} };
+  #kubelet: KubeletProcess = NO_PROCESS;
   #enabled = false;
   #starts = 0;
   #restarts = 0;
   #startedAt: Date | null = null;
-  #journal: readonly string[] = [];
+  #journal: readonly { readonly at: number; readonly line: string }[] = [];
 
   constructor(options: StandInHostOptions) {
     this.#options = options;
@@ -49,6 +60,14 @@ export class StandInHost {
   /** How often the kubelet was started: what a second run must not raise. */
   get starts(): number {
     return this.#starts;
+  }
+
+  /** What its kubelet shows at `/configz`, as a kubelet of its version fills it in; null: nobody listens. */
+  get configz(): JsonObject | null {
+    const { active, path } = this.#kubelet;
+    if (!active) return null;
+    const { rootDir, catalogue, kubeletVersion } = this.#options;
+    return loadPayload(join(rootDir, path), { minor: parseMinor(kubeletVersion) as Minor, catalogue }).config;
   }
 
   /** The host is switched off. */
@@ -63,7 +82,7 @@ export class StandInHost {
       case 'systemctl':
         return this.#systemctl(args);
       case 'journalctl':
-        return say(...this.#journal);
+        return say(...this.#journalSince(args.find((arg) => arg.startsWith('--since=@'))?.slice('--since=@'.length)));
       case 'kubelet':
         return this.#runKubelet(args);
       case 'crictl':
@@ -97,12 +116,14 @@ export class StandInHost {
     if (unit.startsWith('kubeletadm-revert')) return say();
     if (verb === 'show') {
       this.#restartWhatCrashed();
-      return say(...this.#show());
+      const wanted = args.flatMap((arg) => /^--property=(.*)$/.exec(arg)?.[1]?.split(',') ?? []);
+      return say(...this.#show().filter((line) => wanted.length === 0 || wanted.includes(line.split('=')[0] ?? '')));
     }
     if (verb === 'enable') this.#enabled = true;
     if (verb === 'stop') {
       this.#client.stop();
-      this.#kubelet = { active: false, exitStatus: 0, config: {} };
+      this.#kubelet = NO_PROCESS;
+      this.#showProcess();
     }
     if (verb === 'restart') {
       this.#restarts = 0;
@@ -113,7 +134,7 @@ export class StandInHost {
 
   #show(): readonly string[] {
     const fragment = UNIT_PLACES.find((path) => this.#has(path));
-    const dropIns = DROP_IN_PLACES.filter((path) => this.#has(path)).map((path) => `/${path}`);
+    const dropIns = kubeletDropIns(this.#options.rootDir);
     const { active, exitStatus } = this.#kubelet;
     const crashing = !active && exitStatus !== 0;
     return [
@@ -124,6 +145,7 @@ export class StandInHost {
       `FragmentPath=${fragment === undefined ? '' : `/${fragment}`}`,
       `DropInPaths=${dropIns.join(' ')}`,
       'Restart=always',
+      `MainPID=${active ? FIRST_PID + this.#starts : 0}`,
       `Result=${crashing ? 'exit-code' : 'success'}`,
       `ExecMainCode=${crashing ? 1 : 0}`,
       `ExecMainStatus=${exitStatus}`,
@@ -143,32 +165,37 @@ export class StandInHost {
   #start(): void {
     this.#starts++;
     this.#startedAt = this.#options.now();
-    const failure = this.#whyItDies();
+    const path = kubeletConfigPath(this.#options.rootDir);
+    const failure = this.#whyItDies(path);
     if (failure === null) {
-      this.#kubelet = { active: true, exitStatus: 0, config: this.#readConfig() };
+      this.#kubelet = { active: true, exitStatus: 0, config: readYaml(join(this.#options.rootDir, path)), path };
+      this.#showProcess();
       this.#client.start(this.#kubelet.config);
       this.#log('I', 'server.go:72] "Kubelet version" kubeletVersion="%s"'.replace('%s', this.#options.kubeletVersion));
       return;
     }
     this.#client.stop();
-    this.#kubelet = { active: false, exitStatus: 1, config: {} };
+    this.#kubelet = { ...NO_PROCESS, exitStatus: 1 };
+    this.#showProcess();
     this.#log('E', `run.go:72] "command failed" err=${JSON.stringify(failure)}`);
   }
 
-  #whyItDies(): string | null {
-    const path = '/var/lib/kubelet/config.yaml';
+  #whyItDies(path: string): string | null {
     if (!DROP_IN_PLACES.some((place) => this.#has(place)))
       return 'failed to run Kubelet: no client provided, cannot use webhook authentication';
     const refused = whyRefused(join(this.#options.rootDir, path), path);
     if (refused !== null) return refused;
-    const config = this.#readConfig();
+    const config = readYaml(join(this.#options.rootDir, path));
     const evictionHard = (config.evictionHard ?? {}) as Readonly<Record<string, unknown>>;
     const unknown = Object.keys(evictionHard).find(
       (signal) => !/^(memory|nodefs|imagefs|containerfs|pid|allocatableMemory)\./.test(signal),
     );
     if (unknown !== undefined) return `failed to run Kubelet: failed to create kubelet: unknown eviction signal "${unknown}"`;
     const ca = ((config.authentication as { x509?: { clientCAFile?: string } } | undefined)?.x509?.clientCAFile ?? '') || null;
-    if (ca !== null && !this.#has(ca)) return `failed to run Kubelet: open ${ca}: no such file or directory`;
+    const missing = [ca, config.tlsCertFile, config.tlsPrivateKeyFile].find(
+      (file) => typeof file === 'string' && file !== '' && !this.#has(file),
+    );
+    if (missing !== undefined) return `failed to run Kubelet: open ${String(missing)}: no such file or directory`;
     if (!this.#has(BOOTSTRAP_CONF) && !this.#client.hasIdentity()) {
       return 'failed to run Kubelet: unable to load bootstrap kubeconfig: stat /etc/kubernetes/bootstrap-kubelet.conf: no such file or directory';
     }
@@ -188,8 +215,14 @@ export class StandInHost {
     };
   }
 
-  #readConfig(): Readonly<Record<string, unknown>> {
-    return readYaml(join(this.#options.rootDir, 'var/lib/kubelet/config.yaml'));
+  /** What its process is started with, where it is looked for. */
+  #showProcess(): void {
+    const at = (starts: number): string => join(this.#options.rootDir, `proc/${FIRST_PID + starts}`);
+    rmSync(at(this.#starts - 1), { recursive: true, force: true });
+    rmSync(at(this.#starts), { recursive: true, force: true });
+    if (!this.#kubelet.active) return;
+    mkdirSync(at(this.#starts), { recursive: true });
+    writeFileSync(join(at(this.#starts), 'cmdline'), `/usr/bin/kubelet\0--config=${this.#kubelet.path}\0`);
   }
 
   #has(path: string): boolean {
@@ -197,7 +230,13 @@ export class StandInHost {
   }
 
   #log(level: string, text: string): void {
-    this.#journal = [...this.#journal.slice(-99), this.#logLine(level, text)];
+    this.#journal = [...this.#journal.slice(1 - MOST_LINES), { at: this.#options.now().getTime(), line: this.#logLine(level, text) }];
+  }
+
+  /** @param seconds since 1970; absent: all */
+  #journalSince(seconds: string | undefined): readonly string[] {
+    const since = seconds === undefined ? 0 : Number(seconds) * 1000;
+    return this.#journal.filter(({ at }) => at >= since).map(({ line }) => line);
   }
 
   #logLine(level: string, text: string): string {

@@ -25,6 +25,7 @@ const CLIENT_PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
 const SERVER_PEM = '/var/lib/kubelet/pki/kubelet-server-current.pem';
 const CSRS = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 const RETRY_MS = 100;
+const HEARTBEAT_MS = 10_000;
 
 /** The side of a lab host's kubelet that talks to the API server: TLS bootstrap, its Node, and the certificate it serves with. */
 export class StandInKubelet {
@@ -63,6 +64,7 @@ export class StandInKubelet {
   async #run(signal: AbortSignal, config: Readonly<Record<string, unknown>>): Promise<void> {
     await this.#untilDone(signal, async () => this.hasIdentity() || (await this.#bootstrap(signal)));
     await this.#untilDone(signal, () => this.#register());
+    void this.#keepTelling(signal).catch(() => {});
     if (config.serverTLSBootstrap === true && !existsSync(this.#at(SERVER_PEM)))
       await this.#untilDone(signal, () => this.#askServingCertificate(signal));
   }
@@ -164,6 +166,14 @@ export class StandInKubelet {
     return true;
   }
 
+  /** That it is alive. */
+  async #keepTelling(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await sleep(HEARTBEAT_MS, undefined, { signal, ref: false });
+      await this.#register().catch(() => false);
+    }
+  }
+
   #status(): JsonObject {
     const { address, hostname, version } = this.#options;
     const machineID = existsSync(this.#at('/etc/machine-id')) ? this.#read('/etc/machine-id').trim() : '';
@@ -172,7 +182,7 @@ export class StandInKubelet {
       status: 'True',
       reason: 'KubeletReady',
       message: 'kubelet is posting ready status',
-      lastHeartbeatTime: null,
+      lastHeartbeatTime: new Date().toISOString().replace(/\.\d+/, ''),
       lastTransitionTime: null,
     };
     return {

@@ -71,9 +71,9 @@ export interface RolloutResult {
   readonly blocked: readonly string[];
 }
 
-const POLL_MS = 2_000;
+const POLL_MS = 1_000;
 /** So many nodes are read at a time as often as that; more of them less often. */
-const NODES_A_POLL = 500;
+const NODES_A_POLL = 250;
 
 /**
  * Assigns nodes what they are to have, batch by batch, and watches each until it is there, is lost or has had its time. Nodes that are there already are left

@@ -1,8 +1,8 @@
-import { parseSource, type SourceDocument, type SourceNode, sourceToJson } from '../../config/source.ts';
+import { parseSource, sourceToJson } from '../../config/source.ts';
 import { formatProblem, isAppError, type Problem } from '../../errors.ts';
 import { isJsonObject, type JsonObject } from '../../json.ts';
 import type { Catalogue, LiveChange, Minor } from '../../kubelet/catalogue.ts';
-import { decodeKubeletConfiguration, KUBELET_API_VERSION, KUBELET_KIND, syntaxOf } from '../../kubelet/decode.ts';
+import { decodeKubeletConfiguration, syntaxOf } from '../../kubelet/decode.ts';
 import { type HostText, layerRunningConfig, type PlacedFlag, withoutNulls } from '../../kubelet/effective/running-config.ts';
 import { renderKubeletConfiguration } from '../../kubelet/encode.ts';
 import { leavesOf, mergeConfig } from '../../kubelet/layers.ts';
@@ -10,11 +10,9 @@ import { type ClassifiedChange, classifyChanges, worstLiveChange } from '../../k
 import { isStartupRule, judgeKubeletConfiguration } from '../../kubelet/validate/judge.ts';
 import type { ConfigIdentity } from '../config-source.ts';
 import { type CheckpointFiles, hashOfFiles, isFileName, MANIFEST_FILE, PAYLOAD_FILE } from './layout.ts';
+import { asKubeletDocument, isOverlayDocument, OVERLAY_KIND } from './overlay.ts';
 import type { Candidate, Fault } from './state.ts';
 
-/** A document that changes the local configuration field by field, in place of one that takes its place. A kubelet does not read one by mistake. */
-export const OVERLAY_API_VERSION = 'kubeletadm.dev/v1alpha1';
-export const OVERLAY_KIND = 'KubeletConfigurationOverlay';
 /** Label of a Node: the group whose layer it gets. */
 export const GROUP_LABEL = 'kubeletadm.dev/group';
 
@@ -117,8 +115,7 @@ function readLayer(text: string, name: string, { minor, catalogue }: PayloadNode
   const [document] = documents;
   if (document === undefined || document.root === null) return { trouble: `${name} is empty` };
   if (documents.length > 1) return { trouble: `${name} has more than one document` };
-  const header = headerOf(document);
-  const isOverlay = header.kind === OVERLAY_KIND && header.apiVersion === OVERLAY_API_VERSION;
+  const isOverlay = isOverlayDocument(document);
   const decoded = decodeKubeletConfiguration(isOverlay ? asKubeletDocument(document) : document, {
     minor,
     catalogue,
@@ -133,32 +130,6 @@ function readLayer(text: string, name: string, { minor, catalogue }: PayloadNode
 
 function isError({ severity }: Problem): boolean {
   return severity !== 'warning';
-}
-
-function headerOf({ root }: SourceDocument): { readonly kind: string; readonly apiVersion: string } {
-  const text = (name: string): string => {
-    const value = root?.kind === 'map' ? root.entries.findLast(({ key }) => key === name)?.value : undefined;
-    return value?.kind === 'scalar' ? value.text : '';
-  };
-  return { kind: text('kind'), apiVersion: text('apiVersion') };
-}
-
-/** The fields of an overlay are those of a KubeletConfiguration. */
-function asKubeletDocument(document: SourceDocument): SourceDocument {
-  const { root } = document;
-  if (root?.kind !== 'map') return document;
-  const header: Readonly<Record<string, string>> = { kind: KUBELET_KIND, apiVersion: KUBELET_API_VERSION };
-  const replaced = (value: SourceNode, text: string): SourceNode => ({
-    kind: 'scalar',
-    scalar: { type: 'string', value: text },
-    text,
-    offset: value.offset,
-  });
-  const entries = root.entries.map((entry) => {
-    const text = header[entry.key];
-    return text === undefined ? entry : { ...entry, value: replaced(entry.value, text) };
-  });
-  return { file: document.file, index: document.index, positionAt: (offset) => document.positionAt(offset), root: { ...root, entries } };
 }
 
 function render(config: JsonObject, node: PayloadNode): { readonly text: string } | { readonly trouble: string } {

@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest';
+import { judgePayload } from '../../../src/core/dynamic/judge-payload.ts';
+import { loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
+
+const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';
+const catalogue = await loadCatalogue();
+const judge = (text: string, native = false) => judgePayload(text, 'overlay.yaml', { minors: [36], catalogue, native });
+
+describe('the verdict on an overlay', () => {
+  it('takes single fields, and null for one that is taken out', async () => {
+    expect(await judge(`${OVERLAY}maxPods: 60\nevictionHard: null\n`)).toEqual([]);
+  });
+
+  it('refuses what is not read as it is written, with its place', async () => {
+    expect(await judge(`${OVERLAY}maxPod: 60\nimageGCHighThresholdPercent: many\n`)).toMatchObject([
+      { code: 'CONFIG_UNKNOWN_FIELD', position: { line: 3, column: 1 }, message: expect.stringContaining('unknown field') },
+      { path: 'imageGCHighThresholdPercent', position: { line: 4 } },
+    ]);
+  });
+
+  it('only warns of what counts with the fields of the node', async () => {
+    const found = await judge(`${OVERLAY}imageGCHighThresholdPercent: 70\n`);
+    expect(found).toMatchObject([
+      { code: 'KUBELET_IMAGE_GC_ORDER', severity: 'warning', message: expect.stringContaining('where the node says nothing else') },
+    ]);
+  });
+
+  it('refuses it for kubelets that read ConfigMaps themselves', async () => {
+    expect(await judge(`${OVERLAY}maxPods: 60\n`, true)).toMatchObject([{ code: 'CONFIG_WRONG_KIND' }]);
+  });
+
+  it('refuses what only looks like one', async () => {
+    expect(await judge('apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfigurationOverlay\nmaxPods: 1\n')).not.toEqual([]);
+    expect(await judge('apiVersion: kubeletadm.dev/v1alpha1\nkind: Overlay\n')).toMatchObject([{ code: 'CONFIG_WRONG_KIND' }]);
+  });
+});
