@@ -3,6 +3,7 @@ import { type AppError, isAppError } from '../core/errors.ts';
 import { hostCommandNotFound, hostConnectionLost, hostNoSudo, hostSudoPassword } from '../core/problems/host.ts';
 import { printable } from '../core/text/printable.ts';
 import type { Secret } from '../core/text/secret.ts';
+import { STDIN_VARIABLE } from '../core/text/stdin-variable.ts';
 import type { RunOptions, RunResult, Transport } from '../ports/transport.ts';
 
 /** `auto`: sudo where the remote user is not root. `none`: commands run as they come. */
@@ -44,7 +45,9 @@ const FIRST_COMMAND = [
   'case $u in 0) w=directly;; ""|*[!0-9]*) w="unknown $u";; *) w=sudo;LC_ALL=C sudo -n -- true </dev/null >/dev/null 2>&1||w=refused;; esac',
   'if [ "$w" = directly ];then case $1 in */*) [ -f "$1" ]&&[ -x "$1" ];; *) command -v "$1" >/dev/null 2>&1;; esac||w=missing;fi',
   'echo "$0 $w" >&2',
-  'case $w in directly) exec "$@";; sudo) exec sudo -n -- "$@";; esac',
+  // A line of sh that finds its input in a variable needs no shell but this one.
+  `case $#$w$1$2\${${STDIN_VARIABLE}+x} in 3directly/bin/sh-cx) l=$3;set --;eval "$l";exit;; esac`,
+  `case $w in directly) exec "$@";; sudo) [ "\${${STDIN_VARIABLE}+x}" ]||exec sudo -n -- "$@";printf '%s\\n' "$${STDIN_VARIABLE}"|sudo -n -- "$@";exit;; esac`,
   'exit 127',
 ].join(';');
 

@@ -13,6 +13,7 @@ import {
   SHARED_FUNCTIONS,
 } from '../core/text/shell-program.ts';
 import { quoteShell } from '../core/text/shell-quote.ts';
+import { STDIN_VARIABLE } from '../core/text/stdin-variable.ts';
 
 /** Exit code of a program that did not arrive whole. */
 export const INCOMPLETE_EXIT = 97;
@@ -22,7 +23,7 @@ export function shellLoader(nonce: string): readonly string[] {
   return [
     '/bin/sh',
     '-c',
-    `p=$(cat); case $p in *"#end ${nonce}") eval "$p";; *) echo "the program arrived incomplete" >&2; exit ${INCOMPLETE_EXIT};; esac`,
+    `p=\${${STDIN_VARIABLE}-$(cat)}; case $p in *"#end ${nonce}") eval "$p";; *) echo "the program arrived incomplete" >&2; exit ${INCOMPLETE_EXIT};; esac`,
   ];
 }
 

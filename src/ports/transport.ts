@@ -1,7 +1,10 @@
 export interface RunOptions {
   /** Sent to the process, then its input is closed. Secrets travel here, never in argv. */
   readonly stdin?: string;
-  /** Nothing in stdin is secret: a transport may put it where other users of the host can see it, if that saves a round trip. */
+  /**
+   * Nothing in stdin is secret: a transport may put it where other users of the host can see it, if that saves a round trip. A line of `/bin/sh -c` has to take
+   * it from a variable where that is set (core/text/stdin-variable.ts).
+   */
   readonly stdinMayShow?: boolean;
   /** Default 60,000. */
   readonly timeoutMs?: number;

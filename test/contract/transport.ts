@@ -123,6 +123,26 @@ export function transportContract(name: string, start: () => Promise<TransportWo
       expect([text(stdout), stderr.byteLength]).toEqual(['done\n', 3 * MEBIBYTE]);
     });
 
+    it('sends a stdin that others may see, whatever is in it', async () => {
+      for (const stdin of [
+        "it's one\n",
+        '\n\n',
+        '',
+        'no line end',
+        'a\0b\n',
+        'E\n$i `id` $(id) \\\n',
+        'é\r\n'.repeat(200),
+        'x'.repeat(200_000),
+      ]) {
+        const options = { stdin, stdinMayShow: true };
+        const { stdout, stderr, exitCode } = await transport.run(['sh', '-c', 'cat; printf "err\\n" >&2; exit 5'], options);
+        expect([text(stdout) === stdin, text(stderr), exitCode]).toEqual([true, 'err\n', 5]);
+        if (stdin.includes('\0')) continue;
+        const line = await transport.run(sh('printf "%s\\n" "${kubeletadm_stdin-$(cat)}"; exit 6'), options);
+        expect([text(line.stdout) === `${stdin.replace(/\n+$/, '')}\n` || text(line.stdout) === stdin, line.exitCode]).toEqual([true, 6]);
+      }
+    });
+
     it.each([
       ['at all', 'exit 3', 3],
       ['to its end', 'head -c 10 >/dev/null; exit 4', 4],

@@ -1,4 +1,5 @@
 import { quoteShell } from '../text/shell-quote.ts';
+import { STDIN_VARIABLE } from '../text/stdin-variable.ts';
 
 /** From here on a command goes by stdin: Dropbear takes 9000 bytes, others what fits into one argument of the login shell. */
 const MAX_COMMAND_BYTES = 8000;
@@ -36,7 +37,7 @@ export interface RemoteCommand {
 export function renderRemoteCommand(argv: readonly string[], mark: string, options: RemoteCommandOptions = {}): RemoteCommand {
   const { input, maxCommandBytes = MAX_COMMAND_BYTES, tellsEnd = false } = options;
   if (!tellsEnd && input?.endsWith('\n') && !input.includes('\0')) {
-    const command = renderCommand(renderProgram(argv, mark, { input }));
+    const command = isLine(argv) ? renderLine(argv, mark, input) : renderCommand(renderProgram(argv, mark, { input }));
     if (Buffer.byteLength(command) <= maxCommandBytes) return { command, stdinPrefix: '', includesInput: true };
   }
   const program = renderProgram(argv, mark, { tellsEnd });
@@ -46,11 +47,13 @@ export function renderRemoteCommand(argv: readonly string[], mark: string, optio
   return { command: renderCommand(reader), stdinPrefix: `${program}\n`, includesInput: false };
 }
 
-function renderCommand(program: string): string {
+/** @param name what the program is called, its `$0` */
+function renderCommand(program: string, name = '/bin/sh'): string {
   const word = quoteForAnyShell(program);
-  if (Buffer.byteLength(word) <= MAX_WORD_BYTES) return `exec /bin/sh -c ${word}`;
+  const own = quoteForAnyShell(name);
+  if (Buffer.byteLength(word) <= MAX_WORD_BYTES) return `exec /bin/sh -c ${word} ${own}`;
   const join = 'p=;for a;do p=$p$a;done;eval "$p"';
-  return `exec /bin/sh -c ${quoteForAnyShell(join)} sh ${splitIntoWords(program).join(' ')}`;
+  return `exec /bin/sh -c ${quoteForAnyShell(join)} ${own} ${splitIntoWords(program).join(' ')}`;
 }
 
 /** Of at most four bytes, be it for one outside of the ASCII range or for the quotes around one. */
@@ -80,6 +83,17 @@ function renderProgram(argv: readonly string[], mark: string, how: { readonly in
   const missing = `{ echo "${mark} missing" >&2;exit 127;}`;
   const command = [program, ...args].join(' ');
   return `${newline}echo ${mark};${there}||${missing};echo "${mark} $$" >&2;${renderStart(command, mark, how)}`;
+}
+
+/** `/bin/sh -c LINE`, perhaps with a name that any login shell takes, and arguments. */
+function isLine(argv: readonly string[]): boolean {
+  return argv[0] === '/bin/sh' && argv[1] === '-c' && argv[2] !== undefined && /^[\w:./ -]*$/.test(argv[3] ?? '');
+}
+
+/** A line that has its input in the command needs no shell but the one that is there, and no process that writes it. */
+function renderLine([, , line = '', name, ...args]: readonly string[], mark: string, input: string): string {
+  const start = `l=${quoteWord(line)};${STDIN_VARIABLE}=${quoteWord(input.slice(0, -1))};set -- ${args.map(quoteWord).join(' ')}`;
+  return renderCommand(`${NEWLINE}echo ${mark};echo "${mark} $$" >&2;${start};eval "$l"`, name);
 }
 
 function renderStart(command: string, mark: string, { input, tellsEnd }: { readonly input?: string; readonly tellsEnd?: boolean }): string {

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { renderRemoteCommand } from '../../../../src/core/ssh/remote-command.ts';
+import { quoteShell } from '../../../../src/core/text/shell-quote.ts';
 
 const LOGIN_SHELLS = ['/bin/sh', '/bin/bash', '/bin/zsh', '/bin/ksh', '/bin/tcsh', '/bin/bsd-csh', '/usr/bin/fish'].filter((path) =>
   existsSync(path),
@@ -44,7 +45,7 @@ describe.each(LOGIN_SHELLS)('renderRemoteCommand in %s', (shell) => {
     fc.assert(
       fc.property(word, fc.array(word, { maxLength: 3 }), (text, words) => {
         const input = `${text}\n`;
-        const argv = ['/bin/sh', '-c', 'cat; printf "%s\\0" "$@"', 'sh', ...words];
+        const argv = ['sh', '-c', 'cat; printf "%s\\0" "$@"', 'sh', ...words];
         const { command, stdinPrefix, includesInput } = renderRemoteCommand(argv, 'mark', { input });
         expect([stdinPrefix, includesInput]).toEqual(['', true]);
         const { stdout } = spawnSync(shell, ['-c', command], { input: 'not this' });
@@ -52,6 +53,27 @@ describe.each(LOGIN_SHELLS)('renderRemoteCommand in %s', (shell) => {
       }),
       { numRuns: 40 },
     );
+  });
+
+  it('gives a line of sh its input in a variable, and starts no other shell for it', () => {
+    fc.assert(
+      fc.property(word, word, fc.array(word, { maxLength: 3 }), (text, more, words) => {
+        const line = `printf '%s\\0' "$0" "$@" "$kubeletadm_stdin" "$(cat)" ${quoteShell(more)}; exit 4`;
+        const { command, includesInput } = renderRemoteCommand(['/bin/sh', '-c', line, 'a name:', ...words], 'mark', {
+          input: `${text}\n`,
+        });
+        const { status, stdout } = spawnSync(shell, ['-c', command], { input: '' });
+        expect([includesInput, status]).toEqual([true, 4]);
+        expect(stdout.toString()).toBe(`mark\n${['a name:', ...words, text, '', more].map((each) => `${each}\0`).join('')}`);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('leaves no variable behind for what the line starts', () => {
+    const argv = ['/bin/sh', '-c', 'env | grep -c kubeletadm_stdin'];
+    const { command } = renderRemoteCommand(argv, 'mark', { input: 'x\n' });
+    expect(spawnSync(shell, ['-c', command]).stdout.toString()).toBe('mark\n0\n');
   });
 
   it('hands over 28 KB of input in the command where the server takes it', () => {
