@@ -5,7 +5,13 @@ import { type AgentEffect, type AgentEvent, dueAt, next } from '../core/dynamic/
 import { differingFields, GROUP_LABEL, type PreparedPayload, preparePayload } from '../core/dynamic/agent/prepare-payload.ts';
 import { type AgentState, neededHashes, newAgentState, wantedPayload } from '../core/dynamic/agent/state.ts';
 import { sameOnDisk } from '../core/dynamic/agent/state-file.ts';
-import { CONFIG_SOURCE_ANNOTATION, type ConfigSource, describeSource, parseSourceAnnotation } from '../core/dynamic/config-source.ts';
+import {
+  CONFIG_SOURCE_ANNOTATION,
+  type ConfigSource,
+  describeSource,
+  parseSourceAnnotation,
+  RETRY_ANNOTATION,
+} from '../core/dynamic/config-source.ts';
 import { formatProblem, isAppError } from '../core/errors.ts';
 import { isJsonObject, type JsonObject } from '../core/json.ts';
 import type { Catalogue, LiveChange, Minor } from '../core/kubelet/catalogue.ts';
@@ -50,6 +56,8 @@ export interface AgentOptions {
   readonly signal: AbortSignal;
   /** Told of every step: for metrics and tests. */
   readonly onState?: (state: AgentState) => void;
+  /** Told whether the Node is known: false while the API server does not answer, or has no such Node. */
+  readonly onNode?: (isKnown: boolean) => void;
 }
 
 type Message =
@@ -62,9 +70,6 @@ type Message =
 const RESYNC_MS = 900_000;
 /** After what could not be prepared or stored. */
 const AGAIN_MS = 10_000;
-
-/** A word in it that was not there before has a rejected payload tried once more. */
-export const RETRY_ANNOTATION = 'kubeletadm.dev/config-retry';
 
 /**
  * Runs an agent until its signal is aborted: follows the Node and what it is assigned, and has the kubelet run it. Whatever is decided is decided by `next`;
@@ -337,11 +342,13 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     switch (message.kind) {
       case 'node':
         node = message.node;
+        options.onNode?.(node !== null);
         status.nodeIs(node);
         return assignment();
       case 'node-trouble':
         // What the Node said last is old from now on.
         node = null;
+        options.onNode?.(false);
         status.nodeIs(null);
         return report('warning', 'NODE_NOT_FOLLOWED', messageOf(message.error));
       case 'config-map-trouble':

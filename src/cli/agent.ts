@@ -1,12 +1,13 @@
+import { keepToken } from '../agent/keep-token.ts';
 import { runAgent } from '../agent/run-agent.ts';
 import { DEFAULT_TIMING } from '../core/dynamic/agent/health.ts';
 import { renderAgentMetrics } from '../core/dynamic/agent/metrics.ts';
 import type { AgentState } from '../core/dynamic/agent/state.ts';
 import { AppError, type ExitCode, usageError } from '../core/errors.ts';
 import { type LiveChange, loadCatalogue } from '../core/kubelet/catalogue.ts';
-import { parseGoDuration } from '../core/text/go-duration.ts';
 import type { LocalAnswer, LocalServer, Services } from '../ports/services.ts';
 import { observeKubelet } from '../workflows/observe-kubelet.ts';
+import { type Address, addressOf, countOf, durationOf } from './agent-options.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText, verbosityOf } from './read-options.ts';
 
@@ -27,18 +28,23 @@ export async function runAgentCommand(services: Services, args: readonly string[
   const cluster = await services.connectCluster({ kubeconfig, file, ...(context === undefined ? {} : { context }) });
   const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
   let state: AgentState | null = null;
+  let isNodeKnown = false;
   let server: LocalServer | null = null;
   try {
     const nodeName = flagText(options, 'nodeName') ?? (await observeKubelet(host, catalogue, services.signal)).nodeName;
     if (nodeName === null) throw usageError('the name of the Node is not known', 'Name it with --node-name');
-    server = listen === null ? null : await serve(services, listen, () => state);
+    server = listen === null ? null : await serve(services, listen, () => ({ state, isNodeKnown }));
+    const token = flagText(options, 'tokenFile');
+    const { clock, signal } = services;
+    const random = (): number => services.random();
+    const keeping = token === undefined ? null : keepToken({ cluster, host, file: token, clock, reporter, random, signal });
     await runAgent({
       nodeName: nodeName.toLowerCase(),
       cluster,
       host,
-      clock: services.clock,
+      clock,
       reporter,
-      random: () => services.random(),
+      random,
       catalogue,
       directory: flagText(options, 'directory') ?? '',
       localConfig: flagText(options, 'localConfig') ?? '',
@@ -47,11 +53,15 @@ export async function runAgentCommand(services: Services, args: readonly string[
       timing: { ...DEFAULT_TIMING, trialMs },
       spareCheckpoints,
       spreadMs,
-      signal: services.signal,
+      signal,
       onState: (next) => {
         state = next;
       },
+      onNode: (isKnown) => {
+        isNodeKnown = isKnown;
+      },
     });
+    await keeping;
     return 0;
   } finally {
     await server?.close();
@@ -60,48 +70,29 @@ export async function runAgentCommand(services: Services, args: readonly string[
   }
 }
 
-async function serve(services: Services, { host, port }: Address, stateOf: () => AgentState | null): Promise<LocalServer> {
+async function serve(services: Services, { host, port }: Address, shown: () => Shown): Promise<LocalServer> {
   try {
-    return await services.serveLocal(host, port, (path) => answer(path, stateOf()));
+    return await services.serveLocal(host, port, (path) => answer(path, shown()));
   } catch (cause) {
     const message = `cannot serve /metrics on ${host}:${port}: ${cause instanceof Error ? cause.message : String(cause)}`;
     throw new AppError({ code: 'AGENT_LISTEN', message, mend: 'Name another address with --listen' }, { cause });
   }
 }
 
-function answer(path: string, state: AgentState | null): LocalAnswer | null {
+/** What the agent serves of itself. */
+interface Shown {
+  readonly state: AgentState | null;
+  readonly isNodeKnown: boolean;
+}
+
+function answer(path: string, { state, isNodeKnown }: Shown): LocalAnswer | null {
   const type = 'text/plain; charset=utf-8';
   if (path === '/healthz') return state === null ? { status: 503, type, body: 'starting\n' } : { status: 200, type, body: 'ok\n' };
+  if (path === '/readyz')
+    return isNodeKnown
+      ? { status: 200, type, body: 'ok\n' }
+      : { status: 503, type, body: 'the Node is not known: no answer of the API server\n' };
   if (path === '/metrics' && state !== null)
     return { status: 200, type: 'text/plain; version=0.0.4; charset=utf-8', body: renderAgentMetrics(state) };
   return null;
-}
-
-interface Address {
-  readonly host: string;
-  readonly port: number;
-}
-
-function addressOf(options: CommandOptions): Address | null {
-  const text = flagText(options, 'listen') ?? '';
-  if (text === '') return null;
-  const match = /^(?:\[([0-9a-f:.]+)\]|([^:\s]+)):(\d{1,5})$/i.exec(text);
-  const port = Number(match?.[3]);
-  if (match === null || port > 65_535)
-    throw usageError(`--listen: ${JSON.stringify(text)} is no address and port`, 'Write it like 127.0.0.1:10246');
-  return { host: (match[1] ?? match[2]) as string, port };
-}
-
-function durationOf(options: CommandOptions, name: string): number {
-  const text = flagText(options, name) ?? '';
-  const nanoseconds = parseGoDuration(text);
-  if (nanoseconds === null || nanoseconds < 0n)
-    throw usageError(`--${name}: ${JSON.stringify(text)} is no duration`, 'Write it like 10m or 90s');
-  return Number(nanoseconds / 1_000_000n);
-}
-
-function countOf(options: CommandOptions, name: string): number {
-  const text = flagText(options, name) ?? '';
-  if (!/^\d{1,4}$/.test(text)) throw usageError(`--${name}: ${JSON.stringify(text)} is no count`, 'A whole number is wanted');
-  return Number(text);
 }

@@ -18,5 +18,6 @@ export function maskSecrets(text: string): string {
     .replace(PLAIN_IN_FLOW, (_, key: string) => `${key}[secret]`)
     .replace(PLAIN, (_, key: string) => `${key}[secret]`)
     .replace(/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$(?![\s\S]))/g, '[secret]')
+    .replace(/\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}/g, '[secret]')
     .replace(/\b[a-z0-9]{6}\.[a-z0-9]{16}\b/g, '[secret]');
 }

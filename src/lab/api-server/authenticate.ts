@@ -72,7 +72,11 @@ export function createAuthenticator({ store, now, tokens = {} }: AuthenticatorOp
       const claims = {
         iss: 'https://kubernetes.default.svc',
         sub: serviceAccountUser(account),
-        uid: account.metadata.uid ?? '',
+        'kubernetes.io': {
+          namespace: account.metadata.namespace ?? '',
+          serviceaccount: { name: account.metadata.name, uid: account.metadata.uid ?? '' },
+        },
+        iat: Math.floor(now().getTime() / 1000),
         exp: Math.floor(expires.getTime() / 1000),
       };
       const signed = `${encode({ alg: 'HS256' })}.${encode(claims)}`;
@@ -100,12 +104,20 @@ function userOfServiceAccountToken(token: string, key: Uint8Array, store: Store,
   const [header, payload, signature, ...more] = token.split('.');
   if (header === undefined || payload === undefined || signature === undefined || more.length > 0) return null;
   if (!sameText(createHmac('sha256', key).update(`${header}.${payload}`).digest('base64url'), signature)) return null;
-  const claims = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as { sub: string; uid: string; exp: number };
+  const claims = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as ServiceAccountClaims;
+  const { uid } = claims['kubernetes.io'].serviceaccount;
   const [, , namespace = '', name = ''] = claims.sub.split(':');
   const accounts = resourceOf('v1', 'ServiceAccount');
   const account = accounts ? store.get(accounts, namespace, name) : null;
-  if (account?.metadata.uid !== claims.uid || claims.exp * 1000 <= now.getTime()) return null;
-  return userOf(claims.sub, ['system:serviceaccounts', `system:serviceaccounts:${namespace}`], {}, claims.uid);
+  if (account?.metadata.uid !== uid || claims.exp * 1000 <= now.getTime()) return null;
+  return userOf(claims.sub, ['system:serviceaccounts', `system:serviceaccounts:${namespace}`], {}, uid);
+}
+
+/** @see kubernetes/kubernetes pkg/serviceaccount/claims.go (1.36) */
+interface ServiceAccountClaims {
+  readonly sub: string;
+  readonly exp: number;
+  readonly 'kubernetes.io': { readonly serviceaccount: { readonly uid: string } };
 }
 
 /** @see kubernetes/kubernetes plugin/pkg/auth/authenticator/token/bootstrap (1.36) */

@@ -18,7 +18,7 @@ export function agentAccountName(nodeName: string): string {
 
 /**
  * The account of the agent of one node with what it may do, and no more: read the ConfigMaps of one namespace; follow and annotate its own Node and write that
- * one's status; make Events about Nodes; and read the configz of its own kubelet. What the API server calls `nodes/proxy` opens more of that kubelet than
+ * one's status; make Events about Nodes; read the configz of its own kubelet; and get itself its next token. What the API server calls `nodes/proxy` opens more of that kubelet than
  * configz, but the agent is root on the node it is of. A node's own credentials can do none of this to another node, nor can these.
  */
 export function agentAccount({ nodeName, namespace }: AgentAccount): readonly KubeObject[] {
@@ -42,11 +42,12 @@ export function agentAccount({ nodeName, namespace }: AgentAccount): readonly Ku
   ];
   const readConfigMaps = { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch'] };
   const makeEvents = { apiGroups: [''], resources: ['events'], verbs: ['create'] };
+  const ownToken = { apiGroups: [''], resources: ['serviceaccounts/token'], resourceNames: [name], verbs: ['create'] };
   return [
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace } },
     ...role('ClusterRole', {}, clusterRules),
     ...(namespace === 'default'
-      ? role('Role', { namespace }, [readConfigMaps, makeEvents])
-      : [...role('Role', { namespace }, [readConfigMaps]), ...role('Role', { namespace: 'default' }, [makeEvents])]),
+      ? role('Role', { namespace }, [readConfigMaps, ownToken, makeEvents])
+      : [...role('Role', { namespace }, [readConfigMaps, ownToken]), ...role('Role', { namespace: 'default' }, [makeEvents])]),
   ];
 }

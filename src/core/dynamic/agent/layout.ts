@@ -43,6 +43,11 @@ export function pointerFile(directory: string): string {
   return `${directory}/active.env`;
 }
 
+/** What an agent logs in with. It writes it anew itself. */
+export function tokenFile(directory: string): string {
+  return `${directory}/token`;
+}
+
 /** The text of the pointer. The path holds the hash, so that the command line of a kubelet says what it runs. */
 export function formatPointer(directory: string, hash: string): string {
   return `# Written by kubeletadm agent. Remove it and restart the kubelet for the local configuration.

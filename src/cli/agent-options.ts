@@ -1,0 +1,74 @@
+import { type Command, Option } from 'commander';
+import { usageError } from '../core/errors.ts';
+import { parseGoDuration } from '../core/text/go-duration.ts';
+import type { CommandOptions } from './program.ts';
+import { flagText } from './read-options.ts';
+
+const LISTEN = '127.0.0.1:10246';
+const DEFAULTS = { trial: '10m', allow: 'restart-pods', keep: '5', spread: '10s', listen: LISTEN } as const;
+
+/** What may be said of an agent's ways: by `agent` itself, and by `dynamic enable` for the one it installs. */
+export function addAgentOptions(command: Command): Command {
+  return command
+    .option('--trial <duration>', 'how long a configuration has to be healthy until it is the last known good', DEFAULTS.trial)
+    .addOption(
+      new Option('--allow <class>', 'the worst change it makes to a running node; what wants a drain is made on a cordoned one as well')
+        .choices(['safe', 'restart-pods', 'drain', 'unsafe'])
+        .default(DEFAULTS.allow),
+    )
+    .option('--keep <count>', 'how many checkpoints to keep besides those that are needed', DEFAULTS.keep)
+    .option('--spread <duration>', 'over what time an edit of a ConfigMap in place reaches the nodes', DEFAULTS.spread)
+    .option('--listen <address:port>', '/metrics, /healthz and /readyz are served there; empty: nowhere', DEFAULTS.listen);
+}
+
+/**
+ * The options of an agent that are not what it does anyway, as words for its command line.
+ * @throws AppError (exit code 2) for what it would refuse
+ */
+export function checkAgentOptions(options: CommandOptions): readonly string[] {
+  for (const name of ['trial', 'spread']) durationOf(options, name);
+  countOf(options, 'keep');
+  addressOf(options);
+  return Object.entries(DEFAULTS).flatMap(([name, value]) => {
+    const given = flagText(options, name) ?? value;
+    return given === value ? [] : [`--${name}=${given}`];
+  });
+}
+
+/** Where it listens; null: nowhere. */
+export function agentAddress(options: CommandOptions): string | null {
+  return addressOf(options) === null ? null : (flagText(options, 'listen') ?? LISTEN);
+}
+
+/** An address and a port to listen on. */
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** `--listen`. @throws AppError (exit code 2) */
+export function addressOf(options: CommandOptions): Address | null {
+  const text = flagText(options, 'listen') ?? '';
+  if (text === '') return null;
+  const match = /^(?:\[([0-9a-f:.]+)\]|([^:\s]+)):(\d{1,5})$/i.exec(text);
+  const port = Number(match?.[3]);
+  if (match === null || port > 65_535)
+    throw usageError(`--listen: ${JSON.stringify(text)} is no address and port`, `Write it like ${LISTEN}`);
+  return { host: (match[1] ?? match[2]) as string, port };
+}
+
+/** A duration in milliseconds. @throws AppError (exit code 2) */
+export function durationOf(options: CommandOptions, name: string): number {
+  const text = flagText(options, name) ?? '';
+  const nanoseconds = parseGoDuration(text);
+  if (nanoseconds === null || nanoseconds < 0n)
+    throw usageError(`--${name}: ${JSON.stringify(text)} is no duration`, 'Write it like 10m or 90s');
+  return Number(nanoseconds / 1_000_000n);
+}
+
+/** A whole number. @throws AppError (exit code 2) */
+export function countOf(options: CommandOptions, name: string): number {
+  const text = flagText(options, name) ?? '';
+  if (!/^\d{1,4}$/.test(text)) throw usageError(`--${name}: ${JSON.stringify(text)} is no count`, 'A whole number is wanted');
+  return Number(text);
+}
