@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile, realpath } from 'node:fs/promises';
-import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
+import { gzipSync } from 'node:zlib';
 import { AppError } from '../core/errors.ts';
 import type { LargeFile } from '../core/plan/large-file.ts';
 
@@ -40,12 +39,14 @@ async function ownFile(running: RunningProgram | undefined): Promise<string | nu
 
 async function largeFile(path: string): Promise<LargeFile> {
   const bytes = await readFile(path);
-  const packed = await promisify(gzip)(bytes);
+  let packed: Buffer | null = null;
   return {
     sha256: createHash('sha256').update(bytes).digest('hex'),
     size: bytes.length,
     head: bytes.subarray(0, HEAD_BYTES).toString('latin1'),
     *pieces() {
+      // Where the hosts have it already nothing is sent. Quick rather than small: a line is quicker than that.
+      packed ??= gzipSync(bytes, { level: 1 });
       for (let at = 0; at < packed.length; at += PIECE_BYTES)
         yield packed
           .subarray(at, at + PIECE_BYTES)

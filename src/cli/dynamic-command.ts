@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { defineDynamicEnable } from './dynamic-enable-command.ts';
 import { addClusterOptions, addSshOptions, collect, collectList, outputOption } from './options.ts';
 import type { On } from './program.ts';
 
@@ -8,6 +9,7 @@ export function defineDynamic(dynamic: Command, on: On): void {
   defineAssign(dynamic, on);
   defineReads(dynamic, on);
   defineInspect(dynamic, on);
+  defineDynamicEnable(dynamic, on);
   dynamic.addHelpText('after', () => `\n${EXAMPLES}`);
 }
 

@@ -18,6 +18,7 @@ const OPERATIONS: { readonly [K in HostChange['kind']]: (change: Extract<HostCha
   'remove-file': ({ path }) => ({ kind: 'remove-file', path }),
   'move-file': ({ path, to }) => ({ kind: 'move-file', path, to }),
   'empty-directory': ({ path }) => ({ kind: 'empty-directory', path }),
+  'remove-directory': ({ path }) => ({ kind: 'remove-directory', path }),
   'unmount-below': ({ path, flags }) => ({ kind: 'unmount-below', path, flags }),
   'remove-pods': ({ criSocket }) => ({
     kind: 'run',
@@ -165,6 +166,8 @@ export function describeChange(change: HostChange): string {
       return `moved ${change.path} to ${change.to}`;
     case 'empty-directory':
       return `emptied ${change.path}`;
+    case 'remove-directory':
+      return `removed ${change.path} with all that was in it`;
     case 'unmount-below':
       return `unmounted what was mounted below ${change.path}`;
     case 'remove-pods':
@@ -198,7 +201,12 @@ export async function applyClusterChange(cluster: Cluster, change: ClusterChange
       return;
     }
     case 'patch-object':
-      await cluster.patch(change.ref, 'strategic', change.patch);
+      await cluster.patch(
+        change.ref,
+        'strategic',
+        change.patch,
+        change.subresource === undefined ? {} : { subresource: change.subresource },
+      );
       return;
     case 'delete-object':
       await cluster.delete(change.ref);

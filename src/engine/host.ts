@@ -296,6 +296,8 @@ function describeOperation(operation: Operation | PieceOperation): string {
       return `cannot move ${operation.path} to ${operation.to}`;
     case 'empty-directory':
       return `cannot empty ${operation.path}`;
+    case 'remove-directory':
+      return `cannot remove directory ${operation.path}`;
     case 'unmount-below':
       return `cannot unmount what is mounted below ${operation.path}`;
     case 'run':

@@ -125,6 +125,8 @@ function operationLines(operation: Exclude<Operation, WriteFile> | PieceOperatio
       return `w_move ${quoteShell(operation.path)} ${quoteShell(operation.to)}`;
     case 'empty-directory':
       return `w_empty ${quoteShell(operation.path)}`;
+    case 'remove-directory':
+      return `w_rmdir ${quoteShell(operation.path)}`;
     case 'unmount-below':
       return `w_unmount ${quoteShell(operation.path)} ${quoteShell(operation.flags.join(' '))}`;
     case 'run':

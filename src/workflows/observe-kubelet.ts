@@ -10,9 +10,10 @@ import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, OLDEST_MINOR, pa
 import { assignedFile, checkpointFile, LAST_DYNAMIC_MINOR, parseAssigned } from '../core/kubelet/effective/dynamic-store.ts';
 import { type HostText, layerRunningConfig, type RunningConfig } from '../core/kubelet/effective/running-config.ts';
 import { type CommandLineFlag, parseCommandLine } from '../core/kubelet/flags/command-line.ts';
-import { environmentFilesOf, execStartWords, type FoundText } from '../core/systemd/exec-start.ts';
+import { execStartWords } from '../core/systemd/exec-start.ts';
 import { observe } from '../engine/observe.ts';
 import type { Host } from '../ports/host.ts';
+import { observeUnitTexts } from './observe-unit-texts.ts';
 
 /** A flag as the disk would give it to the next kubelet, and what writes it. */
 export interface DiskFlag extends CommandLineFlag {
@@ -108,12 +109,8 @@ async function readDiskFlags(
   options: Options,
   signal?: AbortSignal,
 ): Promise<readonly DiskFlag[] | null> {
-  const unitPaths = unit === null ? [] : [unit.fragmentPath, ...unit.dropInPaths].filter((path) => path !== null);
-  if (unitPaths.length === 0) return null;
-  const unitFiles = foundTexts(unitPaths, await observe(host, fileFacts(unitPaths), signal));
-  const environmentPaths = environmentFilesOf(unitFiles);
-  const environmentFiles = foundTexts(environmentPaths, await observe(host, fileFacts(environmentPaths), signal));
-  const words = execStartWords(unitFiles, environmentFiles)?.slice(1);
+  const texts = await observeUnitTexts(host, unit, signal);
+  const words = texts === null ? undefined : execStartWords(texts.unitFiles, texts.environmentFiles)?.slice(1);
   if (words === undefined) return null;
   const { flags } = parseCommandLine(
     words.map(({ word }) => word),
@@ -182,10 +179,6 @@ async function readFragments(host: Host, directory: string, signal?: AbortSignal
 
 function inByteOrder(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
-}
-
-function foundTexts(paths: readonly string[], files: ReadonlyMap<string, FileFact | null>): readonly FoundText[] {
-  return paths.map((path) => ({ path, text: files.get(path)?.content ?? null }));
 }
 
 function missingKubelet(host: string): AppError {

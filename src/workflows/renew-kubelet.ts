@@ -1,6 +1,5 @@
-import { discoveryCluster, parseKubeconfig, resolveContext } from '../core/config/kubeconfig.ts';
 import { parseSource, sourceToJson } from '../core/config/source.ts';
-import { AppError, isAppError } from '../core/errors.ts';
+import { AppError } from '../core/errors.ts';
 import { combineFacts } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
 import { clientIdentity, KUBELET_CONF } from '../core/facts/kubelet-identity.ts';
@@ -17,6 +16,7 @@ import type { Prepared, Workflow } from '../engine/run-workflow.ts';
 import { kubeletWaitBootstrap } from '../phases/kubelet-wait-bootstrap.ts';
 import { createPassingToken, deletePassingToken, type PassingTokenInput } from '../phases/passing-token.ts';
 import { type RenewKubeletInput, renewKubelet } from '../phases/renew-kubelet.ts';
+import { apiServerOfKubelet } from './api-server-of-kubelet.ts';
 import { type ApiServerTarget, bootstrapFiles } from './bootstrap-files.ts';
 import { nodeNameOf } from './node-name-of.ts';
 import { selectPhase } from './select-phase.ts';
@@ -120,15 +120,8 @@ function readConfig(text: string | null) {
 
 /** Where the kubelet is to bootstrap: as the administrator's kubeconfig says, else as its own did. */
 function targetOf(host: string, { apiServer }: RenewKubeletOptions, kubeletConf: string | null, ca: string | null): ApiServerTarget {
-  if (apiServer !== null) return apiServer;
-  try {
-    const config = parseKubeconfig(kubeletConf ?? '', KUBELET_CONF);
-    const cluster = config.currentContext === '' ? discoveryCluster(config) : resolveContext(config).cluster;
-    const caPem = cluster.caData === undefined ? ca : Buffer.from(cluster.caData, 'base64').toString('utf8');
-    if (caPem !== null) return { server: cluster.server, caPem };
-  } catch (error) {
-    if (!isAppError(error)) throw error;
-  }
+  const target = apiServer ?? apiServerOfKubelet(kubeletConf, ca);
+  if (target !== null) return target;
   const message = `${KUBELET_CONF} does not say where the API server is`;
   throw new AppError(
     { host, code: 'NO_API_SERVER', message, mend: 'Give the credentials of an administrator with --kubeconfig' },

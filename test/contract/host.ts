@@ -91,6 +91,14 @@ export function describeHost(name: string, makeHost: HostFactory): void {
       expect(await read(host, '/c')).toBeNull();
     });
 
+    it('removes a directory with all that is in it, twice', async () => {
+      const host = makeHost();
+      const remove = { kind: 'remove-directory', path: '/d/e' } as const;
+      await host.perform([write('/d/e/f/g'), write('/d/e/.h'), write('/d/i'), remove]);
+      expect([await list(host, '/d/e'), await list(host, '/d')]).toEqual([null, ['i']]);
+      await host.perform([remove]);
+    });
+
     it('gives no content that was not asked for', async () => {
       const host = makeHost();
       await host.perform([write('/a', 'x', 0o640)]);

@@ -1,20 +1,17 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
-import { agentAccount, agentAccountName } from '../../src/core/dynamic/agent/account.ts';
-import { AGENT_UNIT, POINTER_DROP_IN, renderAgentUnit, renderPointerDropIn } from '../../src/core/dynamic/agent/agent-units.ts';
-import { AGENT_DIRECTORY } from '../../src/core/dynamic/agent/layout.ts';
 import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../src/core/dynamic/config-source.ts';
 import type { JsonObject } from '../../src/core/json.ts';
 import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import type { Cluster } from '../../src/ports/cluster.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { requirement } from '../support/requirement.ts';
-import { runCommand } from '../support/run-cli.ts';
+import { type CliResult, runCommand } from '../support/run-cli.ts';
 
-const PROGRAM = '/usr/local/lib/kubeletadm/kubeletadm.mjs';
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';
 const NODE = { apiVersion: 'v1', kind: 'Node', name: 'node1' };
@@ -33,15 +30,14 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('the agent on a real 
     );
 
   beforeAll(async () => {
-    const user = `system:serviceaccount:kube-system:${agentAccountName('node1')}`;
-    api = await startApiServer({ tokens: { 'agent-token': { user, groups: ['system:serviceaccounts', 'system:authenticated'] } } });
+    api = await startApiServer();
+    writeFileSync(join(directory, 'admin.conf'), api.adminKubeconfig());
     cluster = kubeCluster({ kubeconfig: { text: api.adminKubeconfig(), file: 'admin.conf' } });
     lab = startLabHosts(1);
     lab.expose(Number(new URL(api.url).port));
-    for (const object of agentAccount({ nodeName: 'node1', namespace: 'kube-system' })) await cluster.create(object);
     await cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'node1' } });
     writeFileSync(join(directory, 'kubelet.yaml'), `${HEADER}maxPods: 110\nclusterDNS: [10.96.0.10]\nhealthzPort: 10248\n`);
-    await prepareHost();
+    prepareHost();
     // What the stand-in kubelet does not do: it tells of itself, and shows what it runs with.
     const beat = async (): Promise<void> => {
       const isUp = lab.run('node1', 'curl -fs http://127.0.0.1:10248/healthz || true').trim() === 'ok';
@@ -65,17 +61,10 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('the agent on a real 
     rmSync(directory, { recursive: true, force: true });
   });
 
-  async function prepareHost(): Promise<void> {
-    lab.run('node1', 'mkdir -p /usr/local/lib/kubeletadm /etc/kubernetes /var/lib/kubelet /etc/systemd/system/kubelet.service.d');
+  /** A node as kubeadm leaves it, with Node.js for the bundle. */
+  function prepareHost(): void {
+    lab.run('node1', 'mkdir -p /etc/kubernetes /var/lib/kubelet /etc/systemd/system/kubelet.service.d');
     lab.put('node1', '/usr/local/bin/node', readFileSync(process.execPath));
-    lab.put('node1', PROGRAM, readFileSync(BUNDLE));
-    lab.put('node1', '/etc/kubernetes/kubeletadm-agent.conf', api.kubeconfigWithToken('agent-token'));
-    const words = ['/usr/local/bin/node', PROGRAM, 'agent', '--kubeconfig', '/etc/kubernetes/kubeletadm-agent.conf'];
-    lab.put(
-      'node1',
-      AGENT_UNIT,
-      renderAgentUnit([...words, '--node-name', 'node1', '--trial', '5s', '--allow', 'unsafe', '--spread', '0s', '-v', '1']),
-    );
     lab.put('node1', '/var/lib/kubelet/config.yaml', readFileSync(join(directory, 'kubelet.yaml')));
     lab.put('node1', '/etc/kubernetes/kubelet.conf', 'x\n');
     const dropIn = `[Service]
@@ -86,12 +75,21 @@ Restart=always
 RestartSec=2
 `;
     lab.put('node1', '/etc/systemd/system/kubelet.service.d/10-kubeadm.conf', dropIn);
-    lab.put('node1', POINTER_DROP_IN, renderPointerDropIn(AGENT_DIRECTORY));
+    lab.run('node1', 'systemctl daemon-reload && systemctl enable -q kubelet && systemctl restart kubelet');
+  }
+
+  const dynamic = async (command: string, ...words: readonly string[]): Promise<CliResult> => {
+    const access = ['enable', 'disable', 'inspect'].includes(command) ? ['--ssh-config', lab.sshConfig] : [];
+    return runCommand(['dynamic', command, 'node1', ...access, '--kubeconfig', join(directory, 'admin.conf'), ...words]);
+  };
+  const enable = (...words: readonly string[]): Promise<CliResult> =>
+    dynamic('enable', '--program', fileURLToPath(BUNDLE), '--trial', '5s', '--allow', 'unsafe', '--spread', '0s', ...words);
+  /** All that enabling may touch, to the byte. */
+  const belongings = (): string =>
     lab.run(
       'node1',
-      'systemctl daemon-reload && systemctl enable -q kubelet && systemctl restart kubelet && systemctl enable --now kubeletadm-agent',
+      'cd / && find etc/systemd/system etc/kubernetes etc/default/kubelet var/lib/kubelet var/lib/kubeletadm usr/local/lib/kubeletadm 2>/dev/null | sort | while read f; do if [ -L "$f" ]; then echo "$f $(readlink "$f")"; elif [ -f "$f" ]; then sha256sum "$f"; else echo "$f"; fi; done',
     );
-  }
 
   const push = async (name: string, kubelet: string): Promise<void> => {
     await cluster.create({
@@ -123,6 +121,24 @@ RestartSec=2
     throw new Error(`never ${reason}: ${JSON.stringify(await condition())}\n${journal}`);
   };
   const starts = (): number => Number(lab.run('node1', 'journalctl -u kubelet -o cat --no-pager | grep -c "^Started" || true').trim());
+
+  let before = '';
+  it('is installed beside a kubelet that goes on as it is, and a second run finds nothing to do', async () => {
+    before = belongings();
+    const kubelet = starts();
+    const dry = await enable('--dry-run', '--exit-code');
+    expect(dry).toMatchObject({ code: 6 });
+    expect(dry.stdout).toContain('+EnvironmentFile=-/var/lib/kubelet/kubeletadm-agent/active.env');
+    expect(belongings()).toBe(before);
+    const first = await enable();
+    expect(first).toMatchObject({ code: 0 });
+    process.stderr.write(first.stderr);
+    expect(await enable()).toMatchObject({ code: 0, stdout: 'Nothing to do.\n' });
+    expect(starts()).toBe(kubelet);
+    expect(lab.run('node1', 'stat -c "%a %U" /var/lib/kubelet/kubeletadm-agent/token /etc/kubernetes/kubeletadm-agent.conf')).toBe(
+      '600 root\n600 root\n',
+    );
+  }, 300_000);
 
   it('tells that the local configuration runs', async () => {
     await until('Local');
@@ -173,6 +189,23 @@ RestartSec=2
     process.stderr.write(`agent RSS ${Math.round(rss / 1024)} MB\n`);
     expect(rss / 1024).toBeLessThan(100);
   });
+
+  it('is taken off again to the byte', async () => {
+    await push('d', `${OVERLAY}maxPods: 70\n`);
+    await assign('d');
+    await until('Good');
+    const off = await dynamic('disable');
+    process.stderr.write(off.stderr);
+    expect(off).toMatchObject({ code: 0 });
+    expect(belongings()).toBe(before);
+    expect(runningConfig()).toMatch(/^maxPods: 110$/m);
+    expect((await cluster.get(NODE))?.metadata.annotations ?? {}).toEqual({});
+    expect(await condition()).toEqual({});
+    expect(
+      await cluster.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace: 'kube-system', name: 'kubeletadm-agent-node1' }),
+    ).toBeNull();
+    expect(await dynamic('disable')).toMatchObject({ code: 0, stdout: 'Nothing to do.\n' });
+  }, 300_000);
 
   it('refuses an address that is none, in one line', async () => {
     const { code, stderr } = await runCommand(['agent', '--kubeconfig', '/nonexistent', '--listen', 'nowhere']);

@@ -180,6 +180,9 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
       case 'empty-directory':
         for (const path of [...files.keys()]) if (path.startsWith(`${operation.path}/`)) files.delete(path);
         return;
+      case 'remove-directory':
+        for (const path of [...files.keys()]) if (path === operation.path || path.startsWith(`${operation.path}/`)) files.delete(path);
+        return;
       case 'unmount-below':
         for (const path of [...mounts]) if (path.startsWith(`${operation.path}/`)) mounts.delete(path);
         return;

@@ -37,6 +37,7 @@ export function checkpointOf(changes: readonly HostChange[]): Checkpoint | null 
       case 'confirm-commit':
         break;
       case 'empty-directory':
+      case 'remove-directory':
       case 'unmount-below':
       case 'remove-pods':
         return null;

@@ -43,6 +43,8 @@ export type HostChange =
   | { readonly kind: 'remove-file'; readonly path: string; readonly before: FileBefore | null; readonly because: string }
   | { readonly kind: 'move-file'; readonly path: string; readonly to: string; readonly because: string }
   | { readonly kind: 'empty-directory'; readonly path: string; readonly because: string }
+  /** With all that is in it. */
+  | { readonly kind: 'remove-directory'; readonly path: string; readonly because: string }
   | { readonly kind: 'unmount-below'; readonly path: string; readonly flags: readonly string[]; readonly because: string }
   | { readonly kind: 'remove-pods'; readonly criSocket: string; readonly because: string }
   | { readonly kind: 'daemon-reload'; readonly because: string }
@@ -65,7 +67,14 @@ export type ClusterChange =
       readonly before: KubeObject;
       readonly because: string;
     }
-  | { readonly kind: 'patch-object'; readonly ref: ObjectRef; readonly patch: JsonObject; readonly because: string }
+  | {
+      readonly kind: 'patch-object';
+      readonly ref: ObjectRef;
+      readonly patch: JsonObject;
+      /** `status`; absent: the object itself. */
+      readonly subresource?: string;
+      readonly because: string;
+    }
   | { readonly kind: 'delete-object'; readonly ref: ObjectRef; readonly because: string };
 
 export type Change = HostChange | ClusterChange;

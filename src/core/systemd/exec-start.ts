@@ -13,6 +13,12 @@ export interface FoundText {
   readonly text: string | null;
 }
 
+/** How systemd starts a service: its unit and drop-ins in the order they are read, and the environment files they name. */
+export interface UnitTexts {
+  readonly unitFiles: readonly FoundText[];
+  readonly environmentFiles: readonly FoundText[];
+}
+
 /**
  * The command line systemd would start a service with now.
  * @param unitFiles the unit and its drop-ins, in the order systemd reads them

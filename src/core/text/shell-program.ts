@@ -158,6 +158,7 @@ w_empty() {
   at "$1" || return 1; if [ ! -d "$p" ]; then return 0; fi
   find "$p" -mindepth 1 -xdev ! -type d -exec rm -f -- {} + && find "$p" -mindepth 1 -xdev -depth -type d -exec rmdir -- {} +
 }
+w_rmdir() { w_empty "$1" && if [ -d "$p" ]; then rmdir -- "$p" && flush "\${p%/*}"; fi; }
 w_unmount() {
   at "$1" || return 1; d=$(cd -- "$p" 2>/dev/null && pwd -P) || return 0
   D=$(printf '%s/' "$d" | sed 's/\\\\/\\\\134/g; s/ /\\\\040/g') awk 'index($2, ENVIRON["D"]) == 1 { print $2 }' /proc/self/mounts | sort -r | while IFS= read -r m; do

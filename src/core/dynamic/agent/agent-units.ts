@@ -1,7 +1,13 @@
 import { pointerFile } from './layout.ts';
 
+/** The agent's unit, by name. */
+export const AGENT_SERVICE = 'kubeletadm-agent';
 /** The unit of the agent. */
-export const AGENT_UNIT = '/etc/systemd/system/kubeletadm-agent.service';
+export const AGENT_UNIT = `/etc/systemd/system/${AGENT_SERVICE}.service`;
+/** What `systemctl enable` makes of it. */
+export const AGENT_WANTED = `/etc/systemd/system/multi-user.target.wants/${AGENT_SERVICE}.service`;
+/** What the agent logs in by; the token stands in a file of its own. */
+export const AGENT_KUBECONFIG = '/etc/kubernetes/kubeletadm-agent.conf';
 /** Has the kubelet's unit read the agent's pointer. After kubeadm's own drop-in, by its name. */
 export const POINTER_DROP_IN = '/etc/systemd/system/kubelet.service.d/20-kubeletadm-agent.conf';
 

@@ -1,0 +1,46 @@
+import { environmentFilesOf, execStartWords, type FoundText, type PlacedWord, type UnitTexts } from './exec-start.ts';
+import { parseUnitFile } from './unit-file.ts';
+
+/** The texts as they would be without a drop-in. */
+export function withoutDropIn({ unitFiles, environmentFiles }: UnitTexts, path: string): UnitTexts {
+  const kept = unitFiles.filter((file) => file.path !== path);
+  const named = new Set(environmentFilesOf(kept));
+  return { unitFiles: kept, environmentFiles: environmentFiles.filter((file) => named.has(file.path)) };
+}
+
+/**
+ * The command line systemd would start the service with if this drop-in were there. Drop-ins are read by name, in whatever directory they are.
+ * @param environmentFiles that the drop-in names, as they would be
+ */
+export function wordsWithDropIn(texts: UnitTexts, dropIn: FoundText, environmentFiles: readonly FoundText[] = []): readonly PlacedWord[] {
+  const [unit, ...others] = texts.unitFiles;
+  const dropIns = [...others, dropIn].sort((a, b) => compare(baseName(a.path), baseName(b.path)));
+  const files = unit === undefined ? dropIns : [unit, ...dropIns];
+  const known = new Map([...texts.environmentFiles, ...environmentFiles].map((file) => [file.path, file]));
+  const environment = environmentFilesOf(files).map((path) => known.get(path) ?? { path, text: null });
+  return execStartWords(files, environment) ?? [];
+}
+
+/** The command line as it is written, with its variables; null without one. */
+export function writtenCommand({ unitFiles }: UnitTexts): string | null {
+  const directives = unitFiles.flatMap(({ text }) => parseUnitFile(text ?? ''));
+  return directives.findLast(({ section, name, value }) => section === 'Service' && name === 'ExecStart' && value !== '')?.value ?? null;
+}
+
+/** The last value of a flag among words: the one that counts. */
+export function lastFlag(words: readonly PlacedWord[], flag: string): { readonly value: string; readonly source: string } | null {
+  const found = words.flatMap(({ word, source }, at) => {
+    const [name, value] = word.replace(/^--?/, '').split(/=(.*)/s);
+    if (!word.startsWith('-') || name !== flag) return [];
+    return [{ value: value ?? words[at + 1]?.word ?? '', source }];
+  });
+  return found.at(-1) ?? null;
+}
+
+function baseName(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,46 @@
+import { CONFIG_CONDITION } from '../core/dynamic/agent/status.ts';
+import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION, RETRY_ANNOTATION } from '../core/dynamic/config-source.ts';
+import { isJsonObject } from '../core/json.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import type { ClusterChange } from '../core/plan/change.ts';
+import { definePhase } from '../engine/phase.ts';
+
+const ANNOTATIONS = [CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION, RETRY_ANNOTATION];
+
+/** Takes off a Node what it is assigned and what was reported of it: nobody on the node reads or writes that any more. */
+export const forgetAssignment = definePhase<{ readonly nodeName: string } | null, KubeObject | null>({
+  name: 'forget-assignment',
+  short: 'Take the assignment, and what was reported of it, off the Node',
+  observe: async ({ cluster }, input) =>
+    input === null || cluster === null ? null : cluster.get({ apiVersion: 'v1', kind: 'Node', name: input.nodeName }),
+  plan: (node, input) => {
+    if (input === null) return { changes: [] };
+    const changes = node === null ? [] : changesOf(node);
+    return changes.length === 0 ? { changes, noop: 'the Node is assigned nothing' } : { changes };
+  },
+});
+
+function changesOf(node: KubeObject): readonly ClusterChange[] {
+  const ref = { apiVersion: 'v1', kind: 'Node', name: node.metadata.name };
+  const because = 'nobody on the node reads or writes it any more';
+  const annotations = ANNOTATIONS.filter((name) => node.metadata.annotations?.[name] !== undefined);
+  const { spec, status } = node;
+  const isAssigned = isJsonObject(spec) && isJsonObject(spec.configSource);
+  const main = {
+    ...(annotations.length === 0 ? {} : { metadata: { annotations: Object.fromEntries(annotations.map((name) => [name, null])) } }),
+    ...(isAssigned ? { spec: { configSource: null } } : {}),
+  };
+  const conditions = isJsonObject(status) && Array.isArray(status.conditions) ? status.conditions.filter(isJsonObject) : [];
+  const isTold = conditions.some(({ type }) => type === CONFIG_CONDITION);
+  const isReported = isJsonObject(status) && isJsonObject(status.config);
+  const reported = {
+    ...(isTold ? { conditions: [{ $patch: 'delete', type: CONFIG_CONDITION }] } : {}),
+    ...(isReported ? { config: null } : {}),
+  };
+  return [
+    ...(Object.keys(main).length === 0 ? [] : [{ kind: 'patch-object', ref, patch: main, because } as const]),
+    ...(Object.keys(reported).length === 0
+      ? []
+      : [{ kind: 'patch-object', ref, patch: { status: reported }, subresource: 'status', because } as const]),
+  ];
+}

@@ -1,0 +1,93 @@
+import { parseSource, sourceToJson } from '../../core/config/source.ts';
+import { AGENT_SERVICE, AGENT_UNIT, AGENT_WANTED, POINTER_DROP_IN } from '../../core/dynamic/agent/agent-units.ts';
+import { AGENT_DIRECTORY, pointerFile } from '../../core/dynamic/agent/layout.ts';
+import { placePointer } from '../../core/dynamic/agent/place-pointer.ts';
+import { NATIVE_DROP_IN } from '../../core/dynamic/native-flags.ts';
+import { fileFacts } from '../../core/facts/file-facts.ts';
+import { isJsonObject, type JsonObject } from '../../core/json.ts';
+import type { Catalogue } from '../../core/kubelet/catalogue.ts';
+import { healthzUrl } from '../../core/render/node-design.ts';
+import { observe } from '../../engine/observe.ts';
+import type { PhaseContext } from '../../engine/phase.ts';
+import type { Prepared, Workflow } from '../../engine/run-workflow.ts';
+import { agentAccountRemoval } from '../../phases/agent-account.ts';
+import { type AgentRemoveInput, agentRemove } from '../../phases/agent-remove.ts';
+import { type ChangeUnitsInput, changeUnits } from '../../phases/change-units.ts';
+import { forgetAssignment } from '../../phases/forget-assignment.ts';
+import { selectPhase } from '../select-phase.ts';
+import { type DynamicHost, observeDynamicHost } from './observe-dynamic-host.ts';
+
+export interface DisableOptions {
+  readonly catalogue: Catalogue;
+  /** Null: the one the host is registered as. */
+  readonly nodeName: string | null;
+  /** The namespace of the agent's account. */
+  readonly namespace: string;
+  readonly programDirectory: string;
+}
+
+interface DisableInput {
+  readonly units: ChangeUnitsInput;
+  readonly remove: AgentRemoveInput;
+  readonly nodeName: string | null;
+  readonly namespace: string;
+}
+
+const stopAgent = changeUnits('agent-stop', "Stop the agent, and have the kubelet's unit read its own configuration alone");
+
+/**
+ * Takes away what `dynamic enable` put there, whichever it was: the kubelet's units are to the byte what they were before, and the kubelet is restarted where it
+ * runs something else than its own configuration. The account goes with it.
+ */
+export const disableWorkflow: Workflow<DisableOptions, DisableInput> = {
+  name: 'dynamic disable',
+  phases: [
+    selectPhase(stopAgent, (input) => input.units),
+    selectPhase(agentRemove, (input) => input.remove),
+    selectPhase(forgetAssignment, ({ nodeName }) => (nodeName === null ? null : { nodeName })),
+    selectPhase(agentAccountRemoval, ({ nodeName, namespace }) => (nodeName === null ? null : { nodeName, namespace })),
+  ],
+  prepare: prepareDisable,
+};
+
+async function prepareDisable(context: PhaseContext, options: DisableOptions): Promise<Prepared<DisableInput>> {
+  const found = await observeDynamicHost(context, { ...options, backend: null });
+  const local = await localText(context, found);
+  const runsOther = found.payload !== null || (found.runsWith('dynamic-config-dir') && hasDropIn(found));
+  return {
+    input: {
+      units: {
+        files: [],
+        removed: [AGENT_WANTED, AGENT_UNIT, POINTER_DROP_IN, pointerFile(AGENT_DIRECTORY), NATIVE_DROP_IN],
+        running: null,
+        stopped: AGENT_SERVICE,
+        readyUrl: null,
+        kubelet: runsOther ? { when: 'always', because: 'it goes back to its own configuration' } : null,
+        health: local === null ? found.health : { ...found.health, url: healthzUrl(jsonOf(local)) },
+        proof: found.proof === null || local === null ? found.proof : { ...found.proof, after: local },
+      },
+      remove: { directory: AGENT_DIRECTORY, programDirectory: options.programDirectory },
+      nodeName: found.nodeName,
+      namespace: options.namespace,
+    },
+    warnings: [],
+    refusals: found.refusals,
+  };
+}
+
+function hasDropIn({ unitTexts }: DynamicHost): boolean {
+  return unitTexts?.unitFiles.some(({ path }) => path === NATIVE_DROP_IN) === true;
+}
+
+/** What the kubelet is to run afterwards; null where that is not known. */
+async function localText({ host, signal }: PhaseContext, { unitTexts }: DynamicHost): Promise<string | null> {
+  const place = unitTexts === null ? null : placePointer(unitTexts, AGENT_DIRECTORY);
+  if (place?.kind !== 'drop-in') return null;
+  return (await observe(host, fileFacts([place.localConfig]), signal)).get(place.localConfig)?.content ?? null;
+}
+
+function jsonOf(text: string): JsonObject {
+  const root = parseSource(text, 'file').documents[0]?.root ?? null;
+  const value = root === null ? null : sourceToJson(root);
+  return isJsonObject(value) ? value : {};
+}

@@ -1,0 +1,257 @@
+import { tokenFileKubeconfig } from '../../core/config/kubeconfig-render.ts';
+import { agentAccountName } from '../../core/dynamic/agent/account.ts';
+import { isNodeEnough, OLDEST_NODE, programKind, programPath } from '../../core/dynamic/agent/agent-program.ts';
+import {
+  AGENT_KUBECONFIG,
+  AGENT_SERVICE,
+  AGENT_UNIT,
+  AGENT_WANTED,
+  POINTER_DROP_IN,
+  renderAgentUnit,
+} from '../../core/dynamic/agent/agent-units.ts';
+import { AGENT_DIRECTORY, tokenFile } from '../../core/dynamic/agent/layout.ts';
+import { placePointer } from '../../core/dynamic/agent/place-pointer.ts';
+import { NATIVE_DROP_IN, nativeFlags } from '../../core/dynamic/native-flags.ts';
+import type { Backend } from '../../core/dynamic/node-config.ts';
+import { AppError, type Problem } from '../../core/errors.ts';
+import { combineFacts, defineFact } from '../../core/facts/fact.ts';
+import { fileFacts } from '../../core/facts/file-facts.ts';
+import { KUBELET_CONF } from '../../core/facts/kubelet-identity.ts';
+import type { Catalogue } from '../../core/kubelet/catalogue.ts';
+import type { Warning } from '../../core/plan/change.ts';
+import type { WantedFile } from '../../core/plan/diff-file.ts';
+import type { LargeFile } from '../../core/plan/large-file.ts';
+import { observe } from '../../engine/observe.ts';
+import type { PhaseContext } from '../../engine/phase.ts';
+import type { Prepared, Workflow } from '../../engine/run-workflow.ts';
+import { agentAccountPhase } from '../../phases/agent-account.ts';
+import { type AgentCredentialsInput, agentCredentials } from '../../phases/agent-credentials.ts';
+import { type AgentProgramInput, agentOldPrograms, agentProgram } from '../../phases/agent-program.ts';
+import { type ChangeUnitsInput, changeUnits } from '../../phases/change-units.ts';
+import { apiServerOfKubelet } from '../api-server-of-kubelet.ts';
+import type { ApiServerTarget } from '../bootstrap-files.ts';
+import { selectPhase } from '../select-phase.ts';
+import { keepsConfigSource } from './keeps-config-source.ts';
+import { type DynamicHost, observeDynamicHost } from './observe-dynamic-host.ts';
+
+export interface EnableOptions {
+  readonly catalogue: Catalogue;
+  /** Null: by the version of the kubelet. */
+  readonly backend: Backend | null;
+  /** Null: the one the host is registered as. */
+  readonly nodeName: string | null;
+  /** Where the API server is, for a host that does not know. */
+  readonly apiServer: ApiServerTarget | null;
+  /** The namespace of the ConfigMaps and of the account. */
+  readonly namespace: string;
+  readonly program: {
+    /** Null: there is none to be sent. */
+    readonly file: LargeFile | null;
+    readonly directory: string;
+    /** Node.js on the host; null: found there. */
+    readonly node: string | null;
+  };
+  /** Options of `agent` as they were given. */
+  readonly agentOptions: readonly string[];
+  /** Null: it serves nothing. */
+  readonly agentAddress: string | null;
+  /** For kubelets up to 1.23. */
+  readonly nativeDirectory: string;
+}
+
+interface EnableInput {
+  readonly program: AgentProgramInput | null;
+  readonly account: Parameters<typeof agentAccountPhase.look>[1];
+  readonly credentials: AgentCredentialsInput | null;
+  readonly agent: ChangeUnitsInput | null;
+  readonly oldPrograms: { readonly directory: string; readonly keep: string | null } | null;
+  readonly kubelet: ChangeUnitsInput | null;
+}
+
+/** Has the agent run beside the kubelet; the kubelet goes on as it is, and reads the agent's pointer when it is started next. */
+export const startAgent = changeUnits('agent-start', "Start the agent beside the kubelet, and have the kubelet's unit read its pointer", [
+  AGENT_WANTED,
+]);
+const startKubelet = changeUnits('kubelet-flags', 'Start the kubelet with a directory for configurations from the cluster');
+
+/** Lets a node be configured from ConfigMaps: by an agent, or up to 1.23 by the kubelet itself. */
+export const enableWorkflow: Workflow<EnableOptions, EnableInput> = {
+  name: 'dynamic enable',
+  phases: [
+    selectPhase(agentProgram, (input) => input.program),
+    selectPhase(agentAccountPhase, (input) => input.account),
+    selectPhase(agentCredentials, (input) => input.credentials),
+    selectPhase(startAgent, (input) => input.agent),
+    selectPhase(agentOldPrograms, (input) => input.oldPrograms),
+    selectPhase(startKubelet, (input) => input.kubelet),
+  ],
+  prepare: prepareEnable,
+};
+
+const NOTHING: EnableInput = { program: null, account: null, credentials: null, agent: null, oldPrograms: null, kubelet: null };
+
+async function prepareEnable(context: PhaseContext, options: EnableOptions): Promise<Prepared<EnableInput>> {
+  const found = await observeDynamicHost(context, options);
+  const { backend } = found;
+  const prepared = backend === 'native' ? await prepareNative(context, options, found) : await prepareAgent(context, options, found);
+  return { ...prepared, refusals: [...found.refusals, ...prepared.refusals] };
+}
+
+/** Where the host's own kubelet finds the API server comes first: the administrator's address may be one that only he can reach. */
+async function findApiServer(
+  { host, signal }: PhaseContext,
+  { apiServer }: EnableOptions,
+  found: DynamicHost,
+): Promise<ApiServerTarget | null> {
+  const conf = found.flag('kubeconfig') ?? KUBELET_CONF;
+  const { files } = await observe(host, combineFacts({ files: fileFacts([conf, CA]) }), signal);
+  return apiServerOfKubelet(files.get(conf)?.content ?? null, files.get(CA)?.content ?? null) ?? apiServer;
+}
+
+const CA = '/etc/kubernetes/pki/ca.crt';
+
+async function prepareAgent(context: PhaseContext, options: EnableOptions, found: DynamicHost): Promise<Prepared<EnableInput>> {
+  const { nodeName, unitTexts } = found;
+  const host = context.host.name;
+  const refusals: Problem[] = [];
+  const refuse = (code: string, message: string, mend: string): void => void refusals.push({ host, code, message, mend });
+  const program = await prepareProgram(context, options, found, refuse);
+  const place = unitTexts === null ? null : placePointer(unitTexts, AGENT_DIRECTORY);
+  if (place?.kind === 'impossible') refuse('KUBELET_UNIT_UNSUITABLE', place.why, place.mend);
+  const server = await findApiServer(context, options, found);
+  if (server === null)
+    refuse(
+      'NO_API_SERVER',
+      'neither the kubeconfig of its kubelet nor --kubeconfig tells where the API server is and what to trust',
+      "Give an administrator's kubeconfig with a certificate authority",
+    );
+  if (place?.kind !== 'drop-in' || program === null || server === null || nodeName === null)
+    return { input: NOTHING, warnings: [], refusals };
+  const account = { nodeName, namespace: options.namespace };
+  const token = tokenFile(AGENT_DIRECTORY);
+  const kubeconfig: WantedFile = {
+    path: AGENT_KUBECONFIG,
+    content: tokenFileKubeconfig({ ...server, clusterName: 'kubernetes', user: agentAccountName(nodeName), tokenFile: token }),
+    mode: 0o600,
+    owner: 'root:root',
+  };
+  const words = [
+    ...program.command,
+    'agent',
+    ...['--kubeconfig', AGENT_KUBECONFIG, '--token-file', token, '--node-name', nodeName, '--namespace', options.namespace],
+    ...(place.localConfig === DEFAULT_LOCAL ? [] : ['--local-config', place.localConfig]),
+    ...options.agentOptions,
+  ];
+  const unitFile = (path: string, content: string): WantedFile => ({ path, content, mode: 0o644, owner: 'root:root' });
+  return {
+    input: {
+      ...NOTHING,
+      program,
+      account,
+      credentials: { account, directory: AGENT_DIRECTORY, tokenFile: token, kubeconfig, issued: { token: null } },
+      agent: {
+        files: [unitFile(AGENT_UNIT, renderAgentUnit(words)), unitFile(POINTER_DROP_IN, place.text)],
+        removed: [],
+        running: AGENT_SERVICE,
+        stopped: null,
+        readyUrl: options.agentAddress === null ? null : `http://${options.agentAddress}/readyz`,
+        kubelet: null,
+        health: found.health,
+        proof: found.proof,
+      },
+      oldPrograms: { directory: options.program.directory, keep: program.path },
+    },
+    warnings: [],
+    refusals,
+  };
+}
+
+const DEFAULT_LOCAL = '/var/lib/kubelet/config.yaml';
+
+async function prepareProgram(
+  { host, signal }: PhaseContext,
+  { program: { file, directory, node } }: EnableOptions,
+  { machine }: DynamicHost,
+  refuse: (code: string, message: string, mend: string) => void,
+): Promise<AgentProgramInput | null> {
+  if (file === null)
+    throw new AppError(
+      {
+        code: 'AGENT_PROGRAM_MISSING',
+        message: 'the agent is one file, and this program runs from its sources',
+        mend: 'Make it with npm run build (or build:sea) and name it with --program dist/kubeletadm.mjs',
+      },
+      { exitCode: 2 },
+    );
+  const kind = programKind(file);
+  const path = programPath(directory, file, kind.kind);
+  if (kind.kind === 'other') {
+    refuse(
+      'AGENT_PROGRAM_UNKNOWN',
+      'the program is neither the bundle nor an executable',
+      'Name the file that npm run build or build:sea made',
+    );
+    return null;
+  }
+  if (kind.kind === 'executable') {
+    if (machine !== null && machine !== kind.machine)
+      refuse(
+        'AGENT_PROGRAM_OTHER_MACHINE',
+        `the program is for ${kind.machine}, the host is ${machine}`,
+        'Name one for that kind of machine, or the bundle, with --program',
+      );
+    return { file, path, command: [path] };
+  }
+  const found = await observe(host, nodeProgram(node), signal);
+  const wanted = `Node.js ${OLDEST_NODE.join('.')} or later`;
+  const mend = 'Install it or name it with --node; or build an executable that needs none (npm run build:sea) and name that with --program';
+  if (found === null) refuse('NODE_JS_MISSING', `there is no ${node ?? 'node'} on the host, and the program needs ${wanted}`, mend);
+  else if (!isNodeEnough(found.version))
+    refuse('NODE_JS_TOO_OLD', `${found.path} is ${found.version}, and the program needs ${wanted}`, mend);
+  return { file, path, command: [found?.path ?? 'node', path] };
+}
+
+/** Node.js on the host, by its absolute path: units have no PATH to speak of. */
+function nodeProgram(named: string | null) {
+  const script =
+    'for n in "$@"; do p=$(command -v "$n") && v=$("$p" --version 2>/dev/null </dev/null) && { printf "%s %s\\n" "$p" "$v"; exit 0; }; done; exit 1';
+  const names = named === null ? ['node', '/usr/local/bin/node', '/usr/bin/node'] : [named];
+  return defineFact({ found: { kind: 'command', argv: ['sh', '-c', script, 'sh', ...names] } }, ({ found }) => {
+    const [, path, version] = /^(\/.*) (v\S+)$/m.exec(found.exitCode === 0 ? found.stdout : '') ?? [];
+    return path === undefined || version === undefined ? null : { path, version };
+  });
+}
+
+async function prepareNative(context: PhaseContext, options: EnableOptions, found: DynamicHost): Promise<Prepared<EnableInput>> {
+  const { unitTexts, minor, nodeName } = found;
+  const host = context.host.name;
+  const refusals: Problem[] = [];
+  const warnings: Warning[] = [];
+  const flags = unitTexts === null ? null : nativeFlags(unitTexts, { directory: options.nativeDirectory, minor });
+  if (flags?.kind === 'impossible') refusals.push({ host, code: 'KUBELET_UNIT_UNSUITABLE', message: flags.why, mend: flags.mend });
+  if (nodeName !== null && context.cluster !== null && refusals.length + found.refusals.length === 0) {
+    const { problem, warning } = await keepsConfigSource(context.cluster, nodeName);
+    if (problem !== null) refusals.push({ ...problem, host });
+    if (warning !== null) warnings.push(warning);
+  }
+  if (flags === null || flags.kind === 'impossible') return { input: NOTHING, warnings, refusals };
+  const files = flags.kind === 'there' ? [] : [{ path: NATIVE_DROP_IN, content: flags.text, mode: 0o644, owner: 'root:root' }];
+  const because = 'it is started with other flags now';
+  return {
+    input: {
+      ...NOTHING,
+      kubelet: {
+        files,
+        removed: [],
+        running: null,
+        stopped: null,
+        readyUrl: null,
+        kubelet: { when: found.runsWith('dynamic-config-dir') ? 'changed' : 'always', because },
+        health: found.health,
+        proof: found.proof,
+      },
+    },
+    warnings,
+    refusals,
+  };
+}

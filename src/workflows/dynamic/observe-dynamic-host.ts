@@ -1,0 +1,109 @@
+import { hashInPath } from '../../core/dynamic/agent/layout.ts';
+import type { Backend } from '../../core/dynamic/node-config.ts';
+import type { Problem } from '../../core/errors.ts';
+import { combineFacts } from '../../core/facts/fact.ts';
+import { fileFacts } from '../../core/facts/file-facts.ts';
+import { initSystem } from '../../core/facts/init-system.ts';
+import { clientIdentity } from '../../core/facts/kubelet-identity.ts';
+import { operatingSystem } from '../../core/facts/operating-system.ts';
+import { type Catalogue, formatMinor, type Minor } from '../../core/kubelet/catalogue.ts';
+import { LAST_DYNAMIC_MINOR } from '../../core/kubelet/effective/dynamic-store.ts';
+import { noSuchNode } from '../../core/problems/dynamic.ts';
+import { healthzUrl } from '../../core/render/node-design.ts';
+import type { UnitTexts } from '../../core/systemd/exec-start.ts';
+import type { HealthTarget } from '../../engine/kubelet-health.ts';
+import { observe } from '../../engine/observe.ts';
+import type { PhaseContext } from '../../engine/phase.ts';
+import type { ChangeUnitsInput } from '../../phases/change-units.ts';
+import { observeKubelet } from '../observe-kubelet.ts';
+import { observeUnitTexts } from '../observe-unit-texts.ts';
+
+export interface DynamicHostOptions {
+  readonly catalogue: Catalogue;
+  readonly backend: Backend | null;
+  readonly nodeName: string | null;
+}
+
+/** A host whose kubelet is to be configured from the cluster, or is not any more. */
+export interface DynamicHost {
+  readonly backend: Backend;
+  readonly minor: Minor;
+  readonly nodeName: string | null;
+  /** `uname -m`. */
+  readonly machine: string | null;
+  readonly unitTexts: UnitTexts | null;
+  /** Of the kubelet that runs, or of the next one. */
+  flag(name: string): string | undefined;
+  /** Whether the kubelet that runs was started with a flag. */
+  runsWith(name: string): boolean;
+  /** The payload of an agent that the kubelet was started with; null: its own configuration. */
+  readonly payload: string | null;
+  readonly health: HealthTarget;
+  readonly proof: ChangeUnitsInput['proof'];
+  /** Why nothing can be done there. */
+  readonly refusals: readonly Problem[];
+}
+
+const MACHINE_ID = '/etc/machine-id';
+const HEALTH_MS = 120_000;
+
+/** Looks at a host and its Node. */
+export async function observeDynamicHost(context: PhaseContext, options: DynamicHostOptions): Promise<DynamicHost> {
+  const { host, signal, cluster } = context;
+  const observed = await observeKubelet(host, options.catalogue, signal);
+  const facts = combineFacts({ os: operatingSystem, init: initSystem, identity: clientIdentity, files: fileFacts([MACHINE_ID]) });
+  const { os, init, identity, files } = await observe(host, facts, signal);
+  const unitTexts = await observeUnitTexts(host, observed.unit, signal);
+  const certified = identity.state === 'usable' ? /^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] : undefined;
+  const nodeName = (options.nodeName ?? certified ?? observed.nodeName)?.toLowerCase() ?? null;
+  const { minor, running } = observed;
+  const backend = options.backend ?? (minor <= LAST_DYNAMIC_MINOR ? 'native' : 'agent');
+  const refusals: Problem[] = [];
+  const refuse = (code: string, message: string, mend: string): void => void refusals.push({ host: host.name, code, message, mend });
+  if (os.uid !== null && os.uid !== 0)
+    refuse('IsPrivilegedUser', 'the user on the host is not root', 'Run as root, or let the user use sudo');
+  if (init !== 'systemd') refuse('SYSTEMD_MISSING', 'systemd does not run there', 'The kubelet has to be a unit of systemd');
+  else if (unitTexts === null) refuse('KUBELET_UNIT_MISSING', 'there is no unit kubelet.service', 'Make it a node with init or join');
+  if (backend === 'native' && minor > LAST_DYNAMIC_MINOR)
+    refuse(
+      'DYNAMIC_NOT_NATIVE',
+      `its kubelet ${observed.version} has no dynamic configuration of its own, kubelets up to ${formatMinor(LAST_DYNAMIC_MINOR)} have`,
+      'Leave --backend out',
+    );
+  if (nodeName === null) refuse('NODE_NAME_UNKNOWN', 'the name of its Node is not known', 'Name it with --node-name');
+  else if (cluster !== null) {
+    const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
+    if (node === null)
+      refusals.push({ ...noSuchNode(nodeName, cluster.server), host: host.name, message: `${cluster.server} has no Node ${nodeName}` });
+    else {
+      const { nodeInfo = {} } = (node.status ?? {}) as { readonly nodeInfo?: { readonly machineID?: string } };
+      const [own, theirs] = [files.get(MACHINE_ID)?.content?.trim() ?? '', nodeInfo.machineID ?? ''];
+      if (own !== '' && theirs !== '' && own !== theirs)
+        refuse(
+          'NodeOfAnotherHost',
+          `Node ${nodeName} is of another host: its machine-id is ${theirs}, this host's is ${own}`,
+          'Name the Node of this host with --node-name',
+        );
+    }
+  }
+  const flag = (name: string): string | undefined => observed.flags.findLast((one) => one.name === name)?.value;
+  const configPath = flag('config');
+  const configText = observed.files.find(({ path }) => path === configPath)?.file?.content ?? null;
+  const flags = observed.flags.map(({ name, value }) => `--${name}=${value}`);
+  return {
+    backend,
+    minor,
+    nodeName,
+    machine: os.machine,
+    unitTexts,
+    flag,
+    runsWith: (name) => observed.kubelet?.argv.some((word) => new RegExp(`^--?${name}(?:=|$)`).test(word)) === true,
+    payload: observed.kubelet === null ? null : hashInPath(observed.kubelet.argv.join('\n')),
+    health: { url: healthzUrl(running.layered.config), timeoutMs: HEALTH_MS },
+    proof:
+      nodeName === null || configText === null
+        ? null
+        : { nodeName, flags, minor, catalogue: options.catalogue, before: configText, after: configText },
+    refusals,
+  };
+}
