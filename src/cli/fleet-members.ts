@@ -3,15 +3,19 @@ import { AppError } from '../core/errors.ts';
 import type { Question } from '../core/facts/question.ts';
 import { differingOperations, type Operations, operationsOf } from '../core/fleet/operations.ts';
 import type { PlannedHost } from '../core/fleet/saved-plan.ts';
+import { isUndeclared } from '../core/install/model.ts';
 import { loadCatalogue } from '../core/kubelet/catalogue.ts';
 import type { FleetMember } from '../engine/fleet.ts';
-import { planStale } from '../engine/run-workflow.ts';
+import type { PhaseContext } from '../engine/phase.ts';
+import { planStale, planWorkflow } from '../engine/run-workflow.ts';
 import { workflowMember } from '../engine/workflow-member.ts';
 import type { Host } from '../ports/host.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
 import { readClusterBaseline } from '../workflows/cluster-baseline.ts';
 import { type JoinOptions, joinWorkflow } from '../workflows/join.ts';
+import { prepareHostWorkflow } from '../workflows/prepare-host.ts';
 import type { FleetAccess } from './fleet-cluster.ts';
+import { installSources } from './install-sources.ts';
 import type { CommandOptions } from './program.ts';
 import { flagList, readSshOptions } from './read-options.ts';
 import { readWriting } from './writing-options.ts';
@@ -62,18 +66,24 @@ export async function fleetMembers(services: Services, options: CommandOptions, 
     admin: access.admin,
   } satisfies Partial<JoinOptions>;
   const writing = readWriting(services, options);
+  const sources = installSources(services, input.directory);
   const memberOf = async ({ host, operations }: FleetTask): Promise<FleetMember> => {
-    const { name, role, nodeRegistration, declared, overlays } = host;
+    const { name, role, nodeRegistration, declared, overlays, preparation } = host;
     const target = targetOf(host);
     const own = { ...shared, nodeRegistration, declared, overlays: overlays.map(({ document }) => document) };
     const connect = async (): Promise<Host> =>
       input.connect?.(target, host, joinWorkflow.questions?.(own) ?? []) ?? services.connectHost(target);
     if (role === 'control-plane') return controlPlane(name, input.connect === undefined ? null : connect);
+    const run = { dryRun, skipPhases: [], exact: operations !== undefined };
+    const prepareHost = { ...sources, preparation };
     const member = workflowMember({
       name,
       workflow: joinWorkflow,
       options: own,
-      run: { dryRun, skipPhases: [], exact: operations !== undefined },
+      ...(isUndeclared(preparation)
+        ? {}
+        : { first: (context: PhaseContext) => planWorkflow(prepareHostWorkflow(preparation), context, prepareHost, run) }),
+      run,
       connect,
       cluster: access.cluster,
       clock: services.clock,

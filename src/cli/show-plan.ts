@@ -1,4 +1,5 @@
 import { stringify } from 'yaml';
+import { subjectOfHostChange } from '../core/fleet/operations.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { PlanDocument } from '../core/plan/document.ts';
 import { planIsEmpty } from '../core/plan/document.ts';
@@ -35,7 +36,7 @@ export function changeLines(change: JsonObject, colour: boolean): readonly strin
 
 function hostChangeLines(change: JsonObject, colour: boolean): readonly string[] {
   const { kind, phase, because } = change;
-  const what = change.path ?? change.unit ?? '';
+  const what = subjectOfHostChange(change);
   const sign =
     change.action === 'create' || kind === 'make-directory'
       ? '+'
@@ -43,7 +44,7 @@ function hostChangeLines(change: JsonObject, colour: boolean): readonly string[]
         ? '-'
         : '~';
   const mode = change.mode === undefined ? '' : ` (${change.mode} ${change.owner})`;
-  const head = `  ${sign} [${phase}] ${String(kind)} ${String(what)}${mode}: ${because}`.replace(/ +:/, ':');
+  const head = `  ${sign} [${phase}] ${String(kind)} ${what}${mode}: ${because}`.replace(/ +:/, ':');
   const diff = typeof change.diff === 'string' ? diffLines(change.diff, change.origin as JsonObject | undefined, colour) : [];
   const summary = summaryOf(change).map((line) => `      ${paint(line, change.action === 'create' ? '32' : '', colour)}`);
   return [head, ...diff, ...summary];

@@ -1,5 +1,6 @@
 import { onAbort } from '../core/abort.ts';
 import { AppError, isAppError } from '../core/errors.ts';
+import { downloadFile, extractArchive, installPackages } from '../core/install/operations.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { ownerReference } from '../core/kubernetes/object-ref.ts';
 import type { ClusterChange, HostChange } from '../core/plan/change.ts';
@@ -29,6 +30,14 @@ const OPERATIONS: { readonly [K in HostChange['kind']]: (change: Extract<HostCha
   'enable-unit': ({ unit }) => ({ kind: 'run', argv: ['systemctl', 'enable', '--quiet', unit] }),
   'restart-unit': ({ unit }) => ({ kind: 'run', argv: ['systemctl', 'restart', unit] }),
   'stop-unit': ({ unit }) => ({ kind: 'run', argv: ['systemctl', 'stop', unit] }),
+  'start-unit': ({ unit }) => ({ kind: 'run', argv: ['systemctl', 'start', unit] }),
+  'install-packages': ({ manager, packages, repositories }) => installPackages(manager, packages, repositories),
+  'hold-packages': ({ packages }) => ({ kind: 'run', argv: ['apt-mark', 'hold', ...packages] }),
+  'download-file': ({ path, url, sha256, mode }) => downloadFile({ path, url, sha256, mode }),
+  'extract-archive': ({ path, to }) => extractArchive(path, to),
+  'load-module': ({ module }) => ({ kind: 'run', argv: ['modprobe', module] }),
+  'set-sysctl': ({ name, value }) => ({ kind: 'run', argv: ['sysctl', '-q', '-w', `${name}=${value}`] }),
+  'turn-off-swap': () => ({ kind: 'run', argv: ['swapoff', '-a'] }),
   'confirm-commit': ({ id }) => ({ kind: 'confirm-commit', id }),
 };
 
@@ -46,6 +55,11 @@ const EXTRA_MS: Partial<Record<HostChange['kind'], number>> = {
   'stop-unit': 90_000,
   'unmount-below': 60_000,
   'remove-pods': 1_200_000,
+  'start-unit': 90_000,
+  'install-packages': 1_200_000,
+  'download-file': 600_000,
+  'extract-archive': 120_000,
+  'turn-off-swap': 300_000,
 };
 
 /** The operation a change stands for. */
@@ -180,6 +194,22 @@ export function describeChange(change: HostChange): string {
       return `restarted ${change.unit}`;
     case 'stop-unit':
       return `stopped ${change.unit}`;
+    case 'start-unit':
+      return `started ${change.unit}`;
+    case 'install-packages':
+      return `installed ${change.packages.join(', ')}`;
+    case 'hold-packages':
+      return `keeps ${change.packages.join(', ')} at ${change.packages.length === 1 ? 'its version' : 'their versions'}`;
+    case 'download-file':
+      return `fetched ${change.path}`;
+    case 'extract-archive':
+      return `unpacked ${change.path} in ${change.to}`;
+    case 'load-module':
+      return `loaded the kernel module ${change.module}`;
+    case 'set-sysctl':
+      return `set ${change.name} = ${change.value}`;
+    case 'turn-off-swap':
+      return 'turned swap off';
     case 'confirm-commit':
       return 'confirmed the change of an earlier run';
   }

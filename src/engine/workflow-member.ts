@@ -4,7 +4,9 @@ import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { FleetMember } from './fleet.ts';
-import { planWorkflow, type Workflow, type WorkflowRun } from './run-workflow.ts';
+import type { PhaseContext } from './phase.ts';
+import { type PlanStep, planAfter } from './plan-after.ts';
+import { type PlannedWorkflow, planWorkflow, type Workflow, type WorkflowRun } from './run-workflow.ts';
 import { tellingHost } from './telling-host.ts';
 import type { WriterOptions } from './writer.ts';
 
@@ -12,6 +14,8 @@ export interface WorkflowMember<Options, Input> {
   readonly name: string;
   readonly workflow: Workflow<Options, Input>;
   readonly options: Options;
+  /** What has to be done before the workflow can be prepared. */
+  readonly first?: PlanStep;
   readonly run: WorkflowRun;
   /** A connection of its own each time. */
   readonly connect: () => Promise<Host>;
@@ -31,7 +35,7 @@ export interface MemberWriting extends Omit<WriterOptions, 'confirm'> {
 
 /** A host on which a workflow is to run. */
 export function workflowMember<Options, Input>(member: WorkflowMember<Options, Input>): FleetMember {
-  const { name, workflow, options, run, clock } = member;
+  const { name, clock } = member;
   return {
     name,
     open: async ({ reporter, signal }) => {
@@ -44,7 +48,7 @@ export function workflowMember<Options, Input>(member: WorkflowMember<Options, I
       try {
         own = (await member.clusterOf?.(host)) ?? null;
         const context = { host, cluster: own ?? member.cluster, clock, reporter, ...writingOf(member, reporter) };
-        const { apply, ...planned } = await planWorkflow(workflow, { ...context, signal }, options, run);
+        const { apply, ...planned } = await planMember(member, { ...context, signal });
         return {
           planned,
           apply: (until): Promise<HostPlan> => apply(until === undefined ? context : { ...context, signal: until }),
@@ -56,6 +60,14 @@ export function workflowMember<Options, Input>(member: WorkflowMember<Options, I
       }
     },
   };
+}
+
+function planMember<Options, Input>(
+  { workflow, options, run, first }: WorkflowMember<Options, Input>,
+  context: PhaseContext,
+): Promise<PlannedWorkflow> {
+  const then: PlanStep = (own) => planWorkflow(workflow, own, options, run);
+  return first === undefined ? then(context) : planAfter(context, { first, then, thenPhases: workflow.phases.map(({ name }) => name) });
 }
 
 function writingOf<Options, Input>(

@@ -9,7 +9,7 @@ export interface Checkpoint {
 
 /**
  * What has to be kept of a host before these changes are made.
- * @returns null when they can't be taken back by files and units: something is emptied, unmounted or removed for good
+ * @returns null when they can't be taken back by files and units: something is emptied, unmounted, installed or removed for good
  */
 export function checkpointOf(changes: readonly HostChange[]): Checkpoint | null {
   const paths: string[] = [];
@@ -29,6 +29,7 @@ export function checkpointOf(changes: readonly HostChange[]): Checkpoint | null 
       case 'enable-unit':
       case 'restart-unit':
       case 'stop-unit':
+      case 'start-unit':
         units.push(change.unit);
         break;
       case 'daemon-reload':
@@ -40,6 +41,13 @@ export function checkpointOf(changes: readonly HostChange[]): Checkpoint | null 
       case 'remove-directory':
       case 'unmount-below':
       case 'remove-pods':
+      case 'install-packages':
+      case 'hold-packages':
+      case 'download-file':
+      case 'extract-archive':
+      case 'load-module':
+      case 'set-sysctl':
+      case 'turn-off-swap':
         return null;
     }
   }

@@ -1,6 +1,7 @@
 import type { Step } from '../config/field-path.ts';
 import type { Arg, NodeRegistration, Taint } from '../config/model.ts';
 import { nodeRegistrationFindings } from '../config/validate-parts.ts';
+import type { HostPreparation } from '../install/model.ts';
 import { isNodeIp, NODE_IP_FORM } from '../kubelet/node-ip.ts';
 import { nodeLabelTroubles } from '../kubelet/node-labels.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
@@ -10,6 +11,7 @@ import { parseGoDuration } from '../text/go-duration.ts';
 import { parseIp } from '../text/ip.ts';
 import { type HostEntry, where } from './entries.ts';
 import type { Findings, Place } from './findings.ts';
+import { hostPreparation } from './host-preparation.ts';
 import { hostVariables } from './host-variables.ts';
 import type { Layer } from './layer.ts';
 import type { HostRole, ResolvedSsh } from './model.ts';
@@ -24,6 +26,7 @@ export interface HostSettings {
   readonly bastion: BastionText | null;
   readonly nodeRegistration: NodeRegistration;
   readonly declared: readonly FieldSetting[];
+  readonly preparation: HostPreparation;
   readonly scope: Scope;
   /** Where a member comes from. */
   readonly placeOf: (member: 'address' | 'nodeName' | 'nodeIP') => Place;
@@ -40,7 +43,11 @@ export interface BastionText {
  * Works out what a host's layers say: the last word on each member, with its templates filled in and its value judged.
  * @param layers lowest first: baseline, groups, the host's own
  */
-export function hostSettings(entry: HostEntry, layers: readonly Layer[], findings: Findings): HostSettings {
+export function hostSettings(
+  entry: HostEntry,
+  layers: readonly Layer[],
+  { findings, kubernetesVersion }: { readonly findings: Findings; readonly kubernetesVersion: string | null },
+): HostSettings {
   const reader = new SettingsReader(entry, layers, findings);
   const address = reader.address();
   const args = reader.extraArgs();
@@ -53,14 +60,20 @@ export function hostSettings(entry: HostEntry, layers: readonly Layer[], finding
   };
   reader.judge(registration, args);
   return {
-    role: reader.last('role')?.value ?? 'worker',
+    role: roleOf(reader.last('role')?.value ?? 'worker'),
     ssh: reader.ssh(address),
     bastion: reader.bastion(),
     nodeRegistration: registration,
     declared: reader.declared(),
+    preparation: hostPreparation(layers, { scope: reader.scope, findings, kubernetesVersion }),
     scope: reader.scope,
     placeOf: (member) => reader.placeOf(member),
   };
+}
+
+/** kubeadm's spelling is fine as well. */
+function roleOf(written: NonNullable<FleetLayer['role']>): HostSettings['role'] {
+  return written === 'controlPlane' ? 'control-plane' : written;
 }
 
 interface Said<T> {

@@ -1,4 +1,5 @@
 import { sourceToExactJson } from '../config/source.ts';
+import type { HostPreparation } from '../install/model.ts';
 import type { Json, JsonObject } from '../json.ts';
 import { formatTaint } from '../kubelet/flags-env.ts';
 import { mergeConfig } from '../kubelet/layers.ts';
@@ -60,10 +61,16 @@ export function hostDocument(host: ResolvedHost, withOrigins: boolean): JsonObje
       ...(node.ignorePreflightErrors === undefined ? {} : { ignorePreflightErrors: node.ignorePreflightErrors }),
     },
     ...Object.fromEntries(host.declared.map(({ path, value }) => [path.join('.'), value])),
+    ...preparationDocument(host.preparation),
     kubeletConfiguration: declaredConfiguration(host),
     variables: Object.fromEntries(variables),
     ...(withOrigins ? { origins: originsDocument(host) } : {}),
   };
+}
+
+/** What is declared of swap, kernel and installation. */
+function preparationDocument(preparation: HostPreparation): JsonObject {
+  return Object.fromEntries(Object.entries(preparation).filter(([, value]) => value !== null)) as JsonObject;
 }
 
 function shown(value: string | number | boolean): Json {

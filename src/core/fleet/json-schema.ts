@@ -12,6 +12,10 @@ const TEMPLATE = { type: 'string', pattern: '\\{\\{' } as const;
 const PARTS: Readonly<Record<string, JsonObject>> = {
   port: { anyOf: [{ type: 'integer', minimum: 1, maximum: 65_535 }, TEMPLATE] },
   variable: { type: ['string', 'number', 'boolean'] },
+  fingerprint: { type: 'string', pattern: '^\\s*(?:[0-9A-Fa-f]\\s*){40}(?:(?:[0-9A-Fa-f]\\s*){24})?$' },
+  mode: { type: 'string', pattern: '^0?[0-7]{3}$' },
+  swap: { enum: ['off', 'keep', false] },
+  sysctlValue: { type: ['string', 'number'] },
   hostKey: { type: 'string', pattern: '^\\s*\\S+\\s+[A-Za-z0-9+/]+=*' },
   kubeletConfiguration: { $ref: '#/definitions/KubeletConfiguration' },
 };

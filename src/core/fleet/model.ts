@@ -1,6 +1,7 @@
 import type { NodeRegistration } from '../config/model.ts';
 import type { SourceDocument } from '../config/source.ts';
 import type { Position, Problem } from '../errors.ts';
+import type { HostPreparation } from '../install/model.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
 import type { KnownHostsEntry } from '../ssh/known-hosts.ts';
 
@@ -55,6 +56,8 @@ export interface ResolvedHost {
   /** Lowest layer first. */
   readonly groups: readonly string[];
   readonly ssh: ResolvedSsh;
+  /** What comes before it can be a node. */
+  readonly preparation: HostPreparation;
   /** Name, CRI socket, taints, flags (`node-ip` and `node-labels` among them), checks to ignore: what JoinConfiguration and InitConfiguration take. */
   readonly nodeRegistration: NodeRegistration;
   /** `resolvConf` and `cgroupDriver`, with the place in the fleet file as their source. */

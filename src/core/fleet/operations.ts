@@ -31,8 +31,15 @@ function subjectOf(change: Change): string {
     const { kind, name } = 'ref' in change ? change.ref : { kind: change.object.kind, name: change.object.metadata.name };
     return `${change.kind} ${kind} ${name}`;
   }
-  const subject = 'path' in change ? change.path : 'unit' in change ? change.unit : '';
+  const subject = subjectOfHostChange(change);
   return `${change.kind} ${subject}`.trim();
+}
+
+/** What a change of a host is about: a path, a unit, packages. */
+export function subjectOfHostChange(change: Readonly<Record<string, unknown>>): string {
+  const { path, unit, packages, module, name } = change;
+  const subject = path ?? unit ?? (Array.isArray(packages) ? packages.join(' ') : (module ?? name));
+  return subject === undefined ? '' : String(subject);
 }
 
 /** Without what is said to people, and without secrets. */
@@ -47,6 +54,8 @@ function neutral({ because: _, ...change }: Change): unknown {
           : { ...change.before, content: sensitive ? maskSecrets(change.before.content) : change.before.content };
       return { ...change, content: change.content.toString(), before };
     }
+    case 'put-file':
+      return { ...change, content: change.content.sha256 };
     case 'create-object':
       return { ...change, object: maskObject(change.object) };
     case 'update-object':

@@ -80,7 +80,12 @@ function resolveHosts({ fleet, document, file }: LoadedFleet, imports: readonly 
   for (const entry of entries.values()) {
     const names = groupNames(entry.groups, { groups, importedGroups, findings });
     const layers = [...baseline, ...names.flatMap((name) => groups.get(name) ?? []), ...entry.layers];
-    prepared.set(entry.name, { entry, groups: names, layers, settings: hostSettings(entry, layers, findings) });
+    prepared.set(entry.name, {
+      entry,
+      groups: names,
+      layers,
+      settings: hostSettings(entry, layers, { findings, kubernetesVersion: fleet.kubernetesVersion ?? null }),
+    });
   }
   const way = bastionWays(prepared, findings);
   const overlays = overlayMakers();
@@ -114,7 +119,7 @@ function asHost(
   { jumps, direct }: Way,
   overlays: (layer: Layer) => OverlayMaker,
 ): ResolvedHost {
-  const { ssh, nodeRegistration, declared, scope } = settings;
+  const { ssh, nodeRegistration, declared, preparation, scope } = settings;
   return {
     name: entry.name,
     get position() {
@@ -125,6 +130,7 @@ function asHost(
     ssh: { ...ssh, jumps, direct },
     nodeRegistration,
     declared,
+    preparation,
     overlays: layers.flatMap((layer) => overlays(layer).for(scope) ?? []),
     variables: () => variableValues(entry, layers),
     origins: () => originsOf(layers),
@@ -262,7 +268,9 @@ function reached({ address, port = 22 }: { readonly address: string; readonly po
 }
 
 /** Members whose value is a mapping that layers add to. */
-const MERGED: ReadonlySet<keyof FleetLayer> = new Set(['ssh', 'labels', 'variables']);
+const MERGED: ReadonlySet<keyof FleetLayer> = new Set(['ssh', 'labels', 'variables', 'packages', 'sysctls']);
+
+const DOTTED: ReadonlySet<keyof FleetLayer> = new Set(['ssh', 'packages']);
 
 function originsOf(layers: readonly Layer[]): ReadonlyMap<string, FleetOrigin> {
   const origins = new Map<string, FleetOrigin>();
@@ -276,7 +284,8 @@ function originsOf(layers: readonly Layer[]): ReadonlyMap<string, FleetOrigin> {
       if (member === 'kubeletConfiguration') {
         if (layer.kubelet !== null) putFields(layer.kubelet, [], (path, steps) => put(path, ['kubeletConfiguration', ...steps]));
       } else if (MERGED.has(member))
-        for (const name of Object.keys(value as object)) put(member === 'ssh' ? `ssh.${name}` : `${member}[${name}]`, [member, name]);
+        for (const name of Object.keys(value as object))
+          put(DOTTED.has(member) ? `${member}.${name}` : `${member}[${name}]`, [member, name]);
       else put(member, [member]);
     }
   }

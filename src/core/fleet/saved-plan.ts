@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { NodeRegistration } from '../config/model.ts';
 import { parseSource, type SourceDocument, sourceToJson } from '../config/source.ts';
 import { AppError } from '../errors.ts';
+import { type HostPreparation, isUndeclared, NO_PREPARATION } from '../install/model.ts';
 import type { Json, JsonObject } from '../json.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
 import type { HostPlan } from '../plan/document.ts';
@@ -15,7 +16,7 @@ const API_VERSION = 'kubeletadm.dev/v1alpha1';
 const KIND = 'FleetPlan';
 
 /** A host with all that its node is made of, so that a saved plan needs no fleet file. */
-export type PlannedHost = Pick<ResolvedHost, 'name' | 'role' | 'groups' | 'ssh' | 'nodeRegistration' | 'declared'> & {
+export type PlannedHost = Pick<ResolvedHost, 'name' | 'role' | 'groups' | 'ssh' | 'nodeRegistration' | 'declared' | 'preparation'> & {
   readonly overlays: readonly { readonly document: SourceDocument }[];
 };
 
@@ -56,6 +57,8 @@ export interface SavedHost {
   readonly ssh: ResolvedSsh;
   readonly nodeRegistration: NodeRegistration;
   readonly declared: readonly FieldSetting[];
+  /** Absent: nothing is declared. */
+  readonly preparation?: HostPreparation;
   /** Keys of `overlays`. */
   readonly overlays: readonly string[];
   /** Key of `changes`; what is a host's own reads `<node>` and the like there. */
@@ -80,7 +83,7 @@ export function savePlan(context: PlanContext, hosts: readonly (readonly [Planne
     return made;
   };
   const saved = hosts.map(([host, { status, plan, problems }]): SavedHost => {
-    const { name, role, groups, ssh, nodeRegistration, declared } = host;
+    const { name, role, groups, ssh, nodeRegistration, declared, preparation } = host;
     const shared = status === 'pending' && plan !== null ? sharedChangesOf(plan) : null;
     const key = shared === null ? null : digestOf(shared);
     if (key !== null && !changes.has(key)) changes.set(key, JSON.parse(shared as string) as HostChanges);
@@ -92,6 +95,7 @@ export function savePlan(context: PlanContext, hosts: readonly (readonly [Planne
       ssh,
       nodeRegistration,
       declared,
+      ...(isUndeclared(preparation) ? {} : { preparation }),
       overlays: host.overlays.map(({ document }) => keyOfOverlay(document)),
       ...(key === null ? {} : { changes: key }),
       operations: plan === null ? null : operationsOf(plan),
@@ -123,6 +127,29 @@ const bastion = z.strictObject({
   port: optional(z.number()),
   identityFiles: texts,
   hostKeys,
+});
+const preparation = z.strictObject({
+  swap: orNull(z.literal('off')),
+  kernelModules: orNull(texts),
+  sysctls: orNull(z.record(text, text)),
+  install: orNull(
+    z.union([
+      z.strictObject({
+        kind: z.literal('packages'),
+        version: text,
+        runtime: orNull(text),
+        extra: texts,
+        repositories: z.array(
+          z.strictObject({ name: text, url: text, suite: text, components: texts, key: orNull(text), keyFingerprints: texts }),
+        ),
+      }),
+      z.strictObject({
+        kind: z.literal('binaries'),
+        files: z.array(z.strictObject({ name: text, source: text, sha256: text, mode: z.number(), path: text, isArchive: z.boolean() })),
+        units: texts,
+      }),
+    ]),
+  ),
 });
 const SCHEMA = z.strictObject({
   apiVersion: z.literal(API_VERSION),
@@ -177,6 +204,7 @@ const SCHEMA = z.strictObject({
         ignorePreflightErrors: optional(texts),
       }),
       declared: z.array(z.strictObject({ path: texts, value: json, source: text })),
+      preparation: optional(preparation),
       overlays: texts,
       changes: optional(text),
       operations: orNull(z.array(z.tuple([text, text]))),
@@ -227,6 +255,8 @@ export function hostsToApply({ hosts, overlays }: SavedPlan): readonly { readonl
     return { document };
   };
   return hosts.flatMap(({ status, operations, overlays: keys, ...host }) =>
-    status !== 'pending' || operations === null ? [] : [{ host: { ...host, overlays: keys.map(documentOf) }, operations }],
+    status !== 'pending' || operations === null
+      ? []
+      : [{ host: { preparation: NO_PREPARATION, ...host, overlays: keys.map(documentOf) }, operations }],
   );
 }

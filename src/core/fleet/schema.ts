@@ -94,14 +94,88 @@ const ssh = z.strictObject({
   connectTimeout: optional(duration.describe('How long to try to reach the host, e.g. 10s')),
 });
 
+const fingerprint = custom<string>(
+  'fingerprint',
+  (written) => {
+    const digits = typeof written === 'string' ? written.replace(/\s/g, '').toUpperCase() : '';
+    return /^(?:[0-9A-F]{40}|[0-9A-F]{64})$/.test(digits) ? digits : null;
+  },
+  () => ({
+    code: 'CONFIG_INVALID_VALUE',
+    message: 'this is not the fingerprint of a key',
+    mend: 'Write all 40 hexadecimal digits that gpg --show-keys FILE prints, in quotes',
+  }),
+);
+
+const mode = custom<number>(
+  'mode',
+  (written) => (typeof written === 'string' && /^0?[0-7]{3}$/.test(written) ? Number.parseInt(written, 8) : null),
+  (written) => ({ code: 'CONFIG_INVALID_VALUE', message: `${shown(written)} is not a mode`, mend: 'Write it in quotes: "0755"' }),
+);
+
+const sysctlValue = custom<string>(
+  'sysctlValue',
+  (written) => (typeof written === 'number' || (typeof written === 'string' && !/[\n\0]/.test(written)) ? String(written) : null),
+  (written) => ({ code: 'CONFIG_WRONG_TYPE', message: `expected a number or a text, found ${shown(written)}` }),
+);
+
+/** YAML has `off` for false. */
+const swap = custom<'off' | 'keep'>(
+  'swap',
+  (written) => (written === false || written === 'off' ? 'off' : written === 'keep' ? 'keep' : null),
+  (written) => ({ code: 'CONFIG_INVALID_VALUE', message: `${shown(written)} is neither off nor keep` }),
+);
+
+const repository = z.strictObject({
+  name: text.describe('Of its files on the hosts'),
+  url: text.describe('Where the package manager finds it'),
+  suite: optional(text.describe('With apt: the release (default: /, a flat repository)')),
+  components: optional(texts.describe('With apt: the components of the release')),
+  key: optional(text.describe('Public key: a path, or an https URL (default: where the build service has it)')),
+  keyFingerprints: optional(z.array(fingerprint).describe('Whole fingerprints of its keys; no other key is taken; needed')),
+});
+
+const packages = z.strictObject({
+  version: optional(text.describe('Of the kubelet: "1.36", "1.36.2" (default: kubernetesVersion)')),
+  runtime: optional(text.describe('Package of the container runtime (default: containerd); none: it is not installed')),
+  extra: optional(texts.describe('Other packages')),
+  repository: optional(text.describe('In place of https://pkgs.k8s.io/core:/stable:/vMINOR: where deb/ and rpm/ are')),
+  key: optional(text.describe('Its public key: a path, or an https URL (default: where the repository has it)')),
+  keyFingerprints: optional(z.array(fingerprint).describe('Whole fingerprints of its keys (default: the one of pkgs.k8s.io)')),
+  repositories: optional(z.array(repository).describe('Others, e.g. of the container runtime')),
+});
+
+const installedFile = z.strictObject({
+  name: text.describe('Of the file at its source'),
+  sha256: optional(text.describe('As sha256sum prints it; needed')),
+  source: optional(text.describe('Directory of this machine, or URL, in place of the one for all')),
+  path: optional(text.describe('Where it goes (default: /usr/bin/NAME)')),
+  mode: optional(mode.describe('Permissions (default: "0755")')),
+  extractTo: optional(text.describe('It is a tar archive, to be unpacked in this directory')),
+});
+
+const binaries = z.strictObject({
+  source: optional(text.describe('Directory of this machine (relative ones count from this file), or URL, that has the files')),
+  files: optional(z.array(installedFile)),
+  units: optional(texts.describe('Units that are enabled and started when the files are there')),
+});
+
 const arg = z.strictObject({ name: text, value: text.default('') });
 
 /** What a baseline, a group, a host or an import says of its hosts. */
 const layer = {
   variables: optional(z.record(z.string(), variable).describe('Variables for templates: {{ name }} in any text')),
   address: optional(text.describe('Name, address or ssh_config alias to connect to (default: the name of the host)')),
-  role: optional(z.enum(['worker', 'control-plane', 'bastion']).describe('A bastion is only gone through')),
+  role: optional(z.enum(['worker', 'control-plane', 'controlPlane', 'bastion']).describe('A bastion is only gone through')),
   ssh: optional(ssh),
+  install: optional(
+    z.enum(['packages', 'binaries', 'none']).describe('How container runtime and kubelet get onto the host (default: none)'),
+  ),
+  packages: optional(packages.describe('What install: packages installs, and from where; merged over the layer below')),
+  binaries: optional(binaries.describe('What install: binaries installs; replaces that of the layer below')),
+  kernelModules: optional(texts.describe('Kernel modules to be loaded, now and at each boot')),
+  sysctls: optional(z.record(z.string(), sysctlValue).describe('Kernel parameters, now and at each boot; merged over the layer below')),
+  swap: optional(swap.describe('off: no swap, now and after a boot')),
   nodeName: optional(text.describe('Name of the Node (default: the host name)')),
   nodeIP: optional(text.describe('IP address of the node, or a subnet it has one address in; of both families with a comma between')),
   criSocket: optional(text.describe('Socket of the container runtime (default: detected)')),

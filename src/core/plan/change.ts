@@ -1,3 +1,4 @@
+import type { PackageManager } from '../install/package-facts.ts';
 import type { JsonObject } from '../json.ts';
 import type { KubeObject, ObjectRef } from '../kubernetes/object.ts';
 import type { CertificateDescription, KubeconfigDescription } from '../pki/describe-certificate.ts';
@@ -51,6 +52,31 @@ export type HostChange =
   | { readonly kind: 'enable-unit'; readonly unit: string; readonly because: string }
   | { readonly kind: 'restart-unit'; readonly unit: string; readonly because: string }
   | { readonly kind: 'stop-unit'; readonly unit: string; readonly because: string }
+  /** Nothing is done where it runs. */
+  | { readonly kind: 'start-unit'; readonly unit: string; readonly because: string }
+  /** `packages` as the package manager takes them (`kubelet=1.36.*`); `repositories` are those that keep back what is named in them. */
+  | {
+      readonly kind: 'install-packages';
+      readonly manager: PackageManager;
+      readonly packages: readonly string[];
+      readonly repositories: readonly string[];
+      readonly because: string;
+    }
+  /** With apt. */
+  | { readonly kind: 'hold-packages'; readonly packages: readonly string[]; readonly because: string }
+  /** The host itself fetches it, and takes it when it has this SHA-256. */
+  | {
+      readonly kind: 'download-file';
+      readonly path: string;
+      readonly url: string;
+      readonly sha256: string;
+      readonly mode: number;
+      readonly because: string;
+    }
+  | { readonly kind: 'extract-archive'; readonly path: string; readonly to: string; readonly because: string }
+  | { readonly kind: 'load-module'; readonly module: string; readonly because: string }
+  | { readonly kind: 'set-sysctl'; readonly name: string; readonly value: string; readonly because: string }
+  | { readonly kind: 'turn-off-swap'; readonly because: string }
   /** Keeps what an earlier run changed and did not come to confirm. */
   | { readonly kind: 'confirm-commit'; readonly id: string; readonly because: string };
 

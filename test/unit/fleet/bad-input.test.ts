@@ -50,7 +50,7 @@ describe('a fleet file that is wrong', () => {
       'a role there is not',
       'hosts: [{name: n1, role: wroker}]\n',
       [
-        'fleet.yaml:3:26 hosts[0].role: "wroker" is not one of worker, control-plane and bastion. Did you mean worker? [CONFIG_INVALID_VALUE]',
+        'fleet.yaml:3:26 hosts[0].role: "wroker" is not one of worker, control-plane, controlPlane and bastion. Did you mean worker? [CONFIG_INVALID_VALUE]',
       ],
     ],
     [

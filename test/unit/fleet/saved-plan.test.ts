@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parseSource, type SourceDocument } from '../../../src/core/config/source.ts';
 import { differingOperations, operationsOf } from '../../../src/core/fleet/operations.ts';
 import { hostsToApply, type PlanContext, type PlannedHost, readPlan, savePlan } from '../../../src/core/fleet/saved-plan.ts';
+import { NO_PREPARATION } from '../../../src/core/install/model.ts';
 import type { Change } from '../../../src/core/plan/change.ts';
 import type { HostPlan } from '../../../src/core/plan/document.ts';
 import { canonicalJson } from '../../../src/core/text/canonical-json.ts';
@@ -20,7 +21,16 @@ const OVERLAY = parseSource('kind: KubeletConfiguration\nmaxPods: 60\nfeatureGat
 function host(name: string): PlannedHost {
   const ssh = { address: name, identityFiles: [], jumps: [], direct: false, become: 'auto', transport: 'builtin', hostKeys: [] } as const;
   const nodeRegistration = { kubeletExtraArgs: [{ name: 'v', value: '4' }] };
-  return { name, role: 'worker', groups: ['edge'], ssh, nodeRegistration, declared: [], overlays: [{ document: OVERLAY }] };
+  return {
+    name,
+    role: 'worker',
+    groups: ['edge'],
+    ssh,
+    nodeRegistration,
+    declared: [],
+    preparation: NO_PREPARATION,
+    overlays: [{ document: OVERLAY }],
+  };
 }
 
 type WriteFile = Extract<Change, { kind: 'write-file' }>;

@@ -1,0 +1,55 @@
+import { AppError } from '../core/errors.ts';
+import { isUrl } from '../core/install/model.ts';
+import type { LargeFile } from '../core/plan/large-file.ts';
+import type { Services } from '../ports/services.ts';
+import type { PrepareHostOptions } from '../workflows/prepare-host.ts';
+import { besideFleet } from './load-fleet.ts';
+
+const MAX_REDIRECTIONS = 5;
+/** A key file has a few KiB. */
+const MAX_KEY_BYTES = 1024 * 1024;
+
+/**
+ * What hosts of a fleet are given from here: keys of repositories, and programs. Each is read when the first host needs it, and once.
+ * @param directory of the fleet file: relative paths count from there
+ */
+export function installSources(services: Services, directory: string): Pick<PrepareHostOptions, 'readKey' | 'readFile'> {
+  const pathOf = (path: string): string => besideFleet(path, `${directory}/fleet`, services.homeDirectory);
+  return {
+    readKey: once((source) => (isUrl(source) ? fetchKey(services, source) : services.input.readText(pathOf(source)))),
+    readFile: once((path) => readProgram(services, pathOf(path))),
+  };
+}
+
+function once<T>(read: (source: string) => Promise<T>): (source: string) => Promise<T> {
+  const known = new Map<string, Promise<T>>();
+  return (source) => {
+    const reading = known.get(source) ?? read(source);
+    known.set(source, reading);
+    return reading;
+  };
+}
+
+async function readProgram(services: Services, path: string): Promise<LargeFile> {
+  return (await services.readProgram(path)) as LargeFile;
+}
+
+/** Redirections are followed: what comes is judged by its fingerprint, wherever it comes from. */
+async function fetchKey({ web, signal }: Services, source: string): Promise<string> {
+  const refuse = (why: string): AppError =>
+    new AppError({
+      code: 'INSTALL_KEY_UNREACHABLE',
+      message: `cannot fetch ${source}: ${why}`,
+      mend: 'Check the URL and the proxy, or save the key and write its path as packages.key',
+    });
+  let url = source;
+  for (let i = 0; i <= MAX_REDIRECTIONS; i++) {
+    const answer = await web.get({ url, trust: { kind: 'machine' }, maxBytes: MAX_KEY_BYTES, signal });
+    if (answer.kind === 'failed') throw refuse(answer.trouble.kind);
+    if (answer.status === 200) return answer.text;
+    if (answer.status < 300 || answer.status > 399 || answer.location === null) throw refuse(`the server answered ${answer.status}`);
+    url = new URL(answer.location, url).href;
+    if (!url.startsWith('https:')) throw refuse('it leads to where there is no TLS');
+  }
+  throw refuse('it leads from one place to the next');
+}

@@ -1,0 +1,142 @@
+import { defineFact, type Fact } from '../facts/fact.ts';
+import { fileFacts } from '../facts/file-facts.ts';
+import type { FileFact } from '../facts/question.ts';
+import type { HostChange, PhasePlan } from '../plan/change.ts';
+import { diffFile } from '../plan/diff-file.ts';
+
+export const MODULES_FILE = '/etc/modules-load.d/kubeletadm.conf';
+export const SYSCTLS_FILE = '/etc/sysctl.d/90-kubeletadm.conf';
+const FSTAB = '/etc/fstab';
+const SWAPS = '/proc/swaps';
+
+/** The name of a kernel module. */
+export const MODULE_NAME = /^[A-Za-z0-9][\w-]{0,63}$/;
+
+/** The name of a sysctl, with dots or, where a part has a dot in it, with slashes. */
+export const SYSCTL_NAME = /^[A-Za-z0-9_-]+(?:[./][A-Za-z0-9_:.@-]+)+$/;
+
+export interface ModuleFacts {
+  readonly file: FileFact | null;
+  /** Those that are in the kernel, loaded or built in. */
+  readonly loaded: ReadonlySet<string>;
+}
+
+/** What is known of these kernel modules on a host. */
+export function moduleFacts(modules: readonly string[]): Fact<ModuleFacts> {
+  const files = fileFacts([MODULES_FILE]);
+  return defineFact(
+    {
+      ...(files.questions as { [MODULES_FILE]: { kind: 'file'; path: string } }),
+      found: { kind: 'command', argv: ['sh', '-c', LOADED, 'sh', ...modules] },
+    },
+    (answers) => ({ file: answers[MODULES_FILE] ?? null, loaded: new Set(answers.found.stdout.split('\n').filter(Boolean)) }),
+  );
+}
+
+const LOADED = `built=$(tr - _ <"/lib/modules/$(uname -r)/modules.builtin" 2>/dev/null)
+for m; do n=$(echo "$m" | tr - _)
+  if [ -d "/sys/module/$n" ]; then echo "$m"; else case "$built" in */"$n".ko*) echo "$m";; esac; fi
+done; true`;
+
+/** The file that loads them at each boot, and those that are not loaded now. */
+export function planModules(modules: readonly string[], { file, loaded }: ModuleFacts): PhasePlan {
+  const changes: readonly HostChange[] = [
+    ...ownFile(file, MODULES_FILE, modules.map((name) => `${name}\n`).join('')),
+    ...modules.flatMap((module): HostChange[] =>
+      loaded.has(module) ? [] : [{ kind: 'load-module', module, because: 'it is not loaded' }],
+    ),
+  ];
+  return changes.length > 0 ? { changes } : { changes, noop: modules.length === 0 ? 'none is declared' : `${modules.join(', ')}: loaded` };
+}
+
+/** Written where something is declared; taken away where nothing is any more. */
+function ownFile(found: FileFact | null, path: string, content: string): readonly HostChange[] {
+  if (content !== '') {
+    const change = diffFile(found, { path, content, mode: 0o644, owner: 'root:root' });
+    return change === null ? [] : [change];
+  }
+  if (found === null) return [];
+  const before = { content: found.content ?? '', mode: found.mode, owner: found.owner };
+  return [{ kind: 'remove-file', path, before, because: 'nothing is declared any more' }];
+}
+
+export interface SysctlFacts {
+  readonly file: FileFact | null;
+  /** By name; null: the kernel has no such setting. */
+  readonly values: ReadonlyMap<string, string | null>;
+}
+
+/** What is known of these kernel parameters on a host. */
+export function sysctlFacts(names: readonly string[]): Fact<SysctlFacts> {
+  const files = fileFacts([SYSCTLS_FILE, ...names.map(sysctlPath)]);
+  return {
+    questions: files.questions,
+    parse: (answers) => {
+      const found = files.parse(answers as never);
+      return {
+        file: found.get(SYSCTLS_FILE) ?? null,
+        values: new Map(names.map((name) => [name, found.get(sysctlPath(name))?.content ?? null])),
+      };
+    },
+  };
+}
+
+/** Below /proc/sys. As sysctl(8) has it: what comes first, a dot or a slash, stands between the parts. */
+export function sysctlPath(name: string): string {
+  const parts = /^[^./]*\//.test(name) ? name : name.replace(/[./]/g, (sign) => (sign === '.' ? '/' : '.'));
+  return `/proc/sys/${parts}`;
+}
+
+/** The file that sets them at each boot, and those that have another value now. */
+export function planSysctls(declared: Readonly<Record<string, string>>, { file, values }: SysctlFacts): PhasePlan {
+  const entries = Object.entries(declared);
+  const changes: readonly HostChange[] = [
+    ...ownFile(file, SYSCTLS_FILE, entries.map(([name, value]) => `${name} = ${value}\n`).join('')),
+    ...entries.flatMap(([name, value]): HostChange[] => {
+      const now = values.get(name) ?? null;
+      if (now !== null && words(now) === words(value)) return [];
+      return [{ kind: 'set-sysctl', name, value, because: now === null ? 'it is not there yet' : `it is ${words(now)}` }];
+    }),
+  ];
+  return changes.length > 0 ? { changes } : { changes, noop: entries.length === 0 ? 'none is declared' : 'all have the values declared' };
+}
+
+/** The kernel puts tabs between numbers. */
+function words(value: string): string {
+  return value.trim().split(/\s+/).join(' ');
+}
+
+export interface SwapFacts {
+  readonly fstab: FileFact | null;
+  /** Devices and files that are swapped to now. */
+  readonly active: readonly string[];
+}
+
+export const swapFacts: Fact<SwapFacts> = {
+  questions: fileFacts([FSTAB, SWAPS]).questions,
+  parse: (answers) => {
+    const found = fileFacts([FSTAB, SWAPS]).parse(answers as never);
+    const lines = (found.get(SWAPS)?.content ?? '').split('\n').slice(1);
+    return { fstab: found.get(FSTAB) ?? null, active: lines.flatMap((line) => line.split(/\s+/)[0] || []) };
+  },
+};
+
+/** Swap off now, and at the next boot: its lines in /etc/fstab become comments. */
+export function planSwapOff({ fstab, active }: SwapFacts): PhasePlan {
+  const text = fstab?.content ?? '';
+  const content = text.replace(/^(?!\s*#)\s*\S+\s+\S+\s+swap(?:\s.*)?$/gm, '# $&');
+  const change =
+    fstab === null || content === text ? null : diffFile(fstab, { path: FSTAB, content, mode: fstab.mode, owner: fstab.owner });
+  const changes: readonly HostChange[] = [
+    ...(change === null ? [] : [change]),
+    ...(active.length === 0 ? [] : [{ kind: 'turn-off-swap', because: `${active.join(', ')}: swapped to` } as const]),
+  ];
+  const named = new Set(text.split('\n').flatMap((line) => (/^\s*#/.test(line) ? [] : (line.trim().split(/\s+/)[0] ?? []))));
+  // A UUID or a label in fstab may be any of them.
+  const others = [...named].some((name) => name.includes('=')) ? [] : active.filter((name) => !named.has(name));
+  const warnings = others.map((name) => ({
+    code: 'SWAP_COMES_BACK',
+    message: `swap on ${name} does not come from ${FSTAB}: look at systemctl list-units --type swap, or it is there again after a boot`,
+  }));
+  return { changes, ...(changes.length > 0 ? {} : { noop: 'there is no swap' }), ...(warnings.length === 0 ? {} : { warnings }) };
+}

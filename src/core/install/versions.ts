@@ -1,0 +1,25 @@
+/** How the version of a kubelet package may be written. */
+export const PACKAGE_VERSION = /^1\.[0-9]{2}(?:\.[0-9]+(?:-[A-Za-z0-9.+~]+)?)?$/;
+
+/** Whether what is installed is what is wanted: `1.36` is any of that minor, `1.36.2` any build of it. */
+export function isVersion(installed: string, wanted: string): boolean {
+  if (installed === wanted) return true;
+  return /^1\.[0-9]+$/.test(wanted) ? installed.startsWith(`${wanted}.`) : !wanted.includes('-') && installed.startsWith(`${wanted}-`);
+}
+
+/** `1.36` of `1.36.2-1.1`. */
+export function minorOf(version: string): string {
+  return version.split('.').slice(0, 2).join('.');
+}
+
+/** Whether the first is of a newer minor version. */
+export function isNewerMinor(a: string, b: string): boolean {
+  return Number(a.split('.')[1]) > Number(b.split('.')[1]);
+}
+
+/** The argument that makes apt or dnf install it. */
+export function packageArgument(manager: 'apt' | 'dnf' | 'yum', name: string, version: string | null): string {
+  if (version === null) return name;
+  const pattern = /^1\.[0-9]+$/.test(version) ? `${version}.*` : version.includes('-') ? version : `${version}-*`;
+  return manager === 'apt' ? `${name}=${pattern}` : `${name}-${pattern}`;
+}

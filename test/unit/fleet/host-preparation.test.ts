@@ -1,0 +1,236 @@
+import { describe, expect, it } from 'vitest';
+import { hostsToApply, readPlan, savePlan } from '../../../src/core/fleet/saved-plan.ts';
+import { KUBERNETES_KEY_FINGERPRINT, NO_PREPARATION } from '../../../src/core/install/model.ts';
+import { hostOf, resolve, resolved } from './support.ts';
+
+const SUM = 'ab'.repeat(32);
+
+describe('what comes before a host can be a node', () => {
+  it('is nothing where nothing is declared', () => {
+    expect(hostOf(resolved('hosts: [{name: n1}]\n'), 'n1').preparation).toEqual(NO_PREPARATION);
+  });
+
+  it('is laid layer over layer', () => {
+    const fleet = resolved(`kubernetesVersion: "1.36"
+baseline:
+  install: packages
+  swap: off
+  kernelModules: [overlay, br_netfilter]
+  sysctls: {net.ipv4.ip_forward: 1, vm.max_map_count: 262144}
+groups:
+  - name: old
+    packages: {version: v1.35.4, runtime: containerd.io}
+    sysctls: {vm.max_map_count: 65530}
+  - name: bare
+    install: none
+    swap: keep
+    kernelModules: []
+hosts:
+  - name: n1
+  - name: n2
+    groups: [old]
+    packages: {extra: [socat], repository: "https://mirror.example.com/{{ name }}/"}
+  - name: n3
+    groups: [bare]
+`);
+    const kubernetes = {
+      name: 'kubernetes',
+      url: 'https://pkgs.k8s.io/core:/stable:/v1.36/',
+      suite: '/',
+      components: [],
+      key: null,
+      keyFingerprints: [KUBERNETES_KEY_FINGERPRINT],
+    };
+    expect(hostOf(fleet, 'n1').preparation).toEqual({
+      swap: 'off',
+      kernelModules: ['overlay', 'br_netfilter'],
+      sysctls: { 'net.ipv4.ip_forward': '1', 'vm.max_map_count': '262144' },
+      install: { kind: 'packages', version: '1.36', runtime: 'containerd', extra: [], repositories: [kubernetes] },
+    });
+    expect(hostOf(fleet, 'n2').preparation).toMatchObject({
+      sysctls: { 'net.ipv4.ip_forward': '1', 'vm.max_map_count': '65530' },
+      install: {
+        version: '1.35.4',
+        runtime: 'containerd.io',
+        extra: ['socat'],
+        repositories: [{ url: 'https://mirror.example.com/n2/' }],
+      },
+    });
+    expect(hostOf(fleet, 'n3').preparation).toEqual({
+      swap: null,
+      kernelModules: [],
+      sysctls: { 'net.ipv4.ip_forward': '1', 'vm.max_map_count': '262144' },
+      install: null,
+    });
+    expect(hostOf(fleet, 'n2').origins().get('packages.version')).toMatchObject({ layer: 'group old', position: { line: 11 } });
+  });
+
+  it('may be files by their checksums', () => {
+    const fleet = resolved(`hosts:
+  - name: n1
+    install: binaries
+    binaries:
+      source: ./bin/
+      files:
+        - {name: kubelet, sha256: "${SUM.toUpperCase()}"}
+        - {name: crictl, source: "https://example.com/v1", sha256: "${SUM}", path: /opt/bin/crictl, mode: "750"}
+        - {name: containerd-2.1.0.tar.gz, sha256: "${SUM}", extractTo: /usr/local}
+      units: [containerd]
+`);
+    expect(hostOf(fleet, 'n1').preparation.install).toEqual({
+      kind: 'binaries',
+      files: [
+        { name: 'kubelet', source: './bin/kubelet', sha256: SUM, mode: 0o755, path: '/usr/bin/kubelet', isArchive: false },
+        { name: 'crictl', source: 'https://example.com/v1/crictl', sha256: SUM, mode: 0o750, path: '/opt/bin/crictl', isArchive: false },
+        {
+          name: 'containerd-2.1.0.tar.gz',
+          source: './bin/containerd-2.1.0.tar.gz',
+          sha256: SUM,
+          mode: 0o600,
+          path: '/usr/local',
+          isArchive: true,
+        },
+      ],
+      units: ['containerd'],
+    });
+  });
+
+  it('is kept in a saved plan', () => {
+    const host = hostOf(resolved('hosts: [{name: n1, install: packages, packages: {version: "1.36"}, sysctls: {a.b: x}}]\n'), 'n1');
+    const context = {
+      fleet: { file: 'f', directory: '/', name: null },
+      cluster: { kubeconfig: null, context: null, endpoint: null, caFile: null, caCertHashes: [], token: null },
+      server: 'https://x',
+      takeOver: false,
+      ignorePreflightErrors: [],
+    };
+    const plan = { name: 'n1', phases: [] };
+    const saved = savePlan(context, [[host, { status: 'pending', plan, problems: [] }]]);
+    const [task] = hostsToApply(readPlan(JSON.stringify(saved), 'plan.json'));
+    expect(task?.host.preparation).toEqual(host.preparation);
+  });
+
+  it('makes of controlPlane the role that it is', () => {
+    expect(resolved('hosts: [{name: a, role: controlPlane}, {name: b, role: control-plane}]\n').hosts.map(({ role }) => role)).toEqual([
+      'control-plane',
+      'control-plane',
+    ]);
+  });
+});
+
+describe('what is refused', () => {
+  const host = (body: string): string => `hosts: [{name: n1, ${body}}]\n`;
+  const packages = (body: string): string => host(`install: packages, packages: {version: "1.36", ${body}}`);
+  const files = (body: string): string => host(`install: binaries, binaries: {${body}}`);
+
+  it.each([
+    [
+      'no version',
+      host('install: packages'),
+      'install: install: packages needs the version of the kubelet. Write kubernetesVersion: "1.36" at the top of the file',
+    ],
+    [
+      'a strange version',
+      host('install: packages, packages: {version: latest}'),
+      'packages.version: "latest" is not the version of a kubelet package. Write "1.36" or "1.36.2"',
+    ],
+    ['another way', host('install: pakages'), 'install: "pakages" is not one of packages, binaries and none. Did you mean packages?'],
+    [
+      'a URL that is none',
+      packages('repository: pkgs.k8s.io'),
+      'packages.repository: "pkgs.k8s.io" is not the URL of a repository. Write https://HOST/PATH',
+    ],
+    [
+      'a URL with more in it',
+      packages('repository: "https://x/ [trusted=yes]"'),
+      'packages.repository: "https://x/ [trusted=yes]" is not the URL of a repository. Write https://HOST/PATH',
+    ],
+    [
+      'a password',
+      packages('repository: "https://me:secret@mirror/"'),
+      'packages.repository: a URL with a password does not belong in a fleet file. Let a mirror on the network of the hosts answer without one',
+    ],
+    [
+      'a key over http',
+      packages('repository: "http://mirror/"'),
+      'packages.repository: the key of a repository is not fetched over plain http. Save it, and write its path as key',
+    ],
+    [
+      'a short key id',
+      packages('keyFingerprints: [9A296436]'),
+      'packages.keyFingerprints[0]: this is not the fingerprint of a key. Write all 40 hexadecimal digits that gpg --show-keys FILE prints, in quotes',
+    ],
+    ['an option for a package', packages('runtime: "--reinstall"'), 'packages.runtime: "--reinstall" is not the name of a package'],
+    [
+      'a repository without pins',
+      packages('repositories: [{name: x, url: "https://x/", keyFingerprints: []}]'),
+      'packages.repositories[0].keyFingerprints: a repository needs its key pinned. Write the fingerprint that its makers publish',
+    ],
+    [
+      'a repository like ours',
+      packages('repositories: [{name: kubernetes, url: "https://x/", keyFingerprints: [DE15B14486CD377B9E876E1A234654DA9A296436]}]'),
+      'packages.repositories[0].name: "kubernetes" cannot be the name of a repository. Letters, digits and dashes; kubernetes is taken',
+    ],
+    [
+      'no files',
+      host('install: binaries'),
+      'install: install: binaries needs the files. Write them under binaries.files, each with name and sha256',
+    ],
+    [
+      'no source',
+      files(`files: [{name: kubelet, sha256: "${SUM}"}]`),
+      'binaries.files[0].name: there is no source for kubelet. Write binaries.source: a directory of this machine, or a URL',
+    ],
+    [
+      'no checksum',
+      files('source: x, files: [{name: kubelet}]'),
+      'binaries.files[0].name: kubelet needs its sha256. Take it from where the file is published, or run sha256sum on it',
+    ],
+    [
+      'half a checksum',
+      files('source: x, files: [{name: kubelet, sha256: "abc"}]'),
+      'binaries.files[0].sha256: this is not a SHA-256. Write the 64 hexadecimal digits that sha256sum prints, in quotes',
+    ],
+    [
+      'a path that climbs',
+      files(`source: x, files: [{name: kubelet, sha256: "${SUM}", path: /usr/../bin/x}]`),
+      'binaries.files[0].path: "/usr/../bin/x" is not a path on the host. Begin it with /',
+    ],
+    [
+      'a mode without quotes',
+      files(`source: x, files: [{name: kubelet, sha256: "${SUM}", mode: 755}]`),
+      'binaries.files[0].mode: 755 is not a mode. Write it in quotes: "0755"',
+    ],
+    [
+      'one path twice',
+      files(`source: x, files: [{name: a, path: /b, sha256: "${SUM}"}, {name: c, path: /b, sha256: "${SUM}"}]`),
+      'binaries.files[1].name: c comes twice: /b',
+    ],
+    [
+      'an archive that is none',
+      files(`source: x, files: [{name: a.zip, extractTo: /b, sha256: "${SUM}"}]`),
+      'binaries.files[0].extractTo: a.zip is not a tar archive. Its name ends in .tar, .tar.gz or .tar.xz',
+    ],
+    [
+      'a module that is none',
+      host('kernelModules: ["overlay; reboot"]'),
+      'kernelModules[0]: "overlay; reboot" is not the name of a kernel module',
+    ],
+    [
+      'a parameter that is none',
+      host('sysctls: {ip_forward: 1}'),
+      'sysctls.ip_forward: "ip_forward" is not the name of a kernel parameter. Write it as sysctl -a does: net.ipv4.ip_forward',
+    ],
+    [
+      'a parameter that is true',
+      host('sysctls: {net.ipv4.ip_forward: true}'),
+      'sysctls["net.ipv4.ip_forward"]: expected a number or a text, found true',
+    ],
+  ])('%s', (_, body, message) => {
+    const { problems } = resolve(body);
+    expect(problems.map((problem) => problem.replace(/^fleet\.yaml:3:[0-9]+ hosts\[0\]\./, '').replace(/\.? \[\w+\]$/, ''))).toEqual([
+      message,
+    ]);
+    expect(problems[0]).not.toContain('secret@');
+  });
+});
