@@ -26,6 +26,11 @@ const OPERATIONS: { readonly [K in HostChange['kind']]: (change: Extract<HostCha
     argv: ['sh', '-c', REMOVE_PODS, 'sh', criSocket],
     what: `removing the pods of ${criSocket}`,
   }),
+  'pull-image': ({ image, criSocket }) => ({
+    kind: 'run',
+    argv: ['crictl', '--runtime-endpoint', criSocket, '--timeout', '15m', 'pull', image],
+    what: `pulling ${image}`,
+  }),
   'daemon-reload': () => ({ kind: 'run', argv: ['systemctl', 'daemon-reload'] }),
   'enable-unit': ({ unit }) => ({ kind: 'run', argv: ['systemctl', 'enable', '--quiet', unit] }),
   'restart-unit': ({ unit }) => ({ kind: 'run', argv: ['systemctl', 'restart', unit] }),
@@ -60,6 +65,7 @@ const EXTRA_MS: Partial<Record<HostChange['kind'], number>> = {
   'download-file': 600_000,
   'extract-archive': 120_000,
   'turn-off-swap': 300_000,
+  'pull-image': 900_000,
 };
 
 /** The operation a change stands for. */
@@ -186,6 +192,8 @@ export function describeChange(change: HostChange): string {
       return `unmounted what was mounted below ${change.path}`;
     case 'remove-pods':
       return `removed the pods of ${change.criSocket}`;
+    case 'pull-image':
+      return `pulled ${change.image}`;
     case 'daemon-reload':
       return 'systemd read its units again';
     case 'enable-unit':

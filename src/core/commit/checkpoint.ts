@@ -36,6 +36,7 @@ export function checkpointOf(changes: readonly HostChange[]): Checkpoint | null 
         reload = true;
         break;
       case 'confirm-commit':
+      case 'pull-image':
         break;
       case 'empty-directory':
       case 'remove-directory':

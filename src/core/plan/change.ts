@@ -48,6 +48,8 @@ export type HostChange =
   | { readonly kind: 'remove-directory'; readonly path: string; readonly because: string }
   | { readonly kind: 'unmount-below'; readonly path: string; readonly flags: readonly string[]; readonly because: string }
   | { readonly kind: 'remove-pods'; readonly criSocket: string; readonly because: string }
+  /** The container runtime fetches an image; one that is there is fetched again. */
+  | { readonly kind: 'pull-image'; readonly image: string; readonly criSocket: string; readonly because: string }
   | { readonly kind: 'daemon-reload'; readonly because: string }
   | { readonly kind: 'enable-unit'; readonly unit: string; readonly because: string }
   | { readonly kind: 'restart-unit'; readonly unit: string; readonly because: string }

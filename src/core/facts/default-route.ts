@@ -1,0 +1,77 @@
+import { parseIfInet6 } from './addresses.ts';
+import { defineFact } from './fact.ts';
+
+/** The address a host is reached at by others, as far as its routes tell: that of the interface of the default route, for each family. */
+export interface DefaultRoute {
+  readonly ipv4?: string;
+  readonly ipv6?: string;
+}
+
+/**
+ * Asks the kernel's tables and `ip`; without either nothing is known.
+ * @see kubeadm 1.36 util/net: the first global address of the interface of the default route
+ */
+export const defaultRoute = defineFact(
+  {
+    route4: { kind: 'file', path: '/proc/net/route' },
+    route6: { kind: 'file', path: '/proc/net/ipv6_route' },
+    inet6: { kind: 'file', path: '/proc/net/if_inet6' },
+    addresses: { kind: 'command', argv: ['ip', '-o', '-4', 'address', 'show', 'scope', 'global'] },
+    source: { kind: 'command', argv: ['hostname', '-I'] },
+  },
+  ({ route4, route6, inet6, addresses, source }): DefaultRoute => {
+    const [device4, device6] = [defaultDevice4(route4?.content ?? ''), defaultDevice6(route6?.content ?? '')];
+    const ipv4 =
+      device4 === null
+        ? undefined
+        : addresses.exitCode === 0
+          ? firstAddressOf(addresses.stdout, device4)
+          : source.stdout.split(/\s+/).find((word) => /^\d+(?:\.\d+){3}$/.test(word));
+    const ipv6 = device6 === null ? undefined : parseIfInet6(linesOf(inet6?.content ?? '', device6))[0];
+    return { ...(ipv4 === undefined ? {} : { ipv4 }), ...(ipv6 === undefined ? {} : { ipv6 }) };
+  },
+);
+
+const UP_AND_GATEWAY = 3;
+
+/** The interface of the first route to 0.0.0.0/0 in /proc/net/route. */
+export function defaultDevice4(text: string): string | null {
+  for (const line of text.split('\n').slice(1)) {
+    const [device = '', destination, , flags = '0', , , , mask] = line.trim().split(/\s+/);
+    if (destination === '00000000' && mask === '00000000' && (Number.parseInt(flags, 16) & UP_AND_GATEWAY) === UP_AND_GATEWAY)
+      return device;
+  }
+  return null;
+}
+
+/** The interface of the first route to ::/0 in /proc/net/ipv6_route; that of the loopback is the kernel's way to say that there is none. */
+export function defaultDevice6(text: string): string | null {
+  for (const line of text.split('\n')) {
+    const [destination = '', prefix, , , , , , , flags = '0', device = ''] = line.trim().split(/\s+/);
+    if (
+      /^0{32}$/.test(destination) &&
+      prefix === '00' &&
+      device !== 'lo' &&
+      (Number.parseInt(flags, 16) & UP_AND_GATEWAY) === UP_AND_GATEWAY
+    )
+      return device;
+  }
+  return null;
+}
+
+/** The first address of an interface in the output of `ip -o -4 address`. */
+function firstAddressOf(text: string, device: string): string | undefined {
+  for (const line of text.split('\n')) {
+    const match = /^\d+:\s+(\S+)\s+inet\s+([0-9.]+)\//.exec(line);
+    if (match?.[1] === device) return match[2];
+  }
+  return undefined;
+}
+
+/** Lines of /proc/net/if_inet6 end with the interface. */
+function linesOf(text: string, device: string): string {
+  return text
+    .split('\n')
+    .filter((line) => line.trim().split(/\s+/).at(-1) === device)
+    .join('\n');
+}

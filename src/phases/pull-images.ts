@@ -1,0 +1,54 @@
+import type { PullPolicy } from '../core/config/model.ts';
+import { defineFact, type Fact } from '../core/facts/fact.ts';
+import { isJsonObject } from '../core/json.ts';
+import { observe } from '../engine/observe.ts';
+import { definePhase } from '../engine/phase.ts';
+
+export interface PullImagesInput {
+  readonly images: readonly string[];
+  readonly criSocket: string;
+  readonly policy: PullPolicy;
+}
+
+/** What the runtime has; null: it cannot be asked. */
+type Found = ReadonlySet<string> | null;
+
+/**
+ * Has the container runtime fetch what the control plane is made of, before anything is written: an image that cannot be had is found out here.
+ * kubeadm 1.36: preflight of init and join --control-plane, check ImagePull. It speaks to the runtime itself; here crictl does, and where there is none the
+ * kubelet fetches images when it starts the pods.
+ */
+export const pullImages = definePhase<PullImagesInput, Found>({
+  name: 'preflight/pull-images',
+  short: 'Pull the images of the control plane',
+  observe: ({ host, signal }, { criSocket }) => observe(host, runtimeImages(criSocket), signal),
+  plan: (found, { images, criSocket, policy }) => {
+    if (policy === 'Never') return { changes: [], noop: 'imagePullPolicy is Never' };
+    if (found === null) return { changes: [], noop: 'crictl cannot ask the container runtime: the kubelet pulls images as it starts pods' };
+    const missing = policy === 'Always' ? images : images.filter((image) => !found.has(image));
+    if (missing.length === 0) return { changes: [], noop: 'the images are there' };
+    const because = policy === 'Always' ? 'imagePullPolicy is Always' : 'it is missing';
+    return { changes: missing.map((image) => ({ kind: 'pull-image', image, criSocket, because }) as const) };
+  },
+});
+
+/** Without the socket crictl would wait for its time-out. */
+const LIST_IMAGES = '[ -S "${1#unix://}" ] && exec crictl --runtime-endpoint "$1" --timeout 10s images --output json';
+
+function runtimeImages(criSocket: string): Fact<Found> {
+  return defineFact({ images: { kind: 'command', argv: ['sh', '-c', LIST_IMAGES, 'sh', criSocket] } }, ({ images }) =>
+    images.exitCode === 0 ? parseImages(images.stdout) : null,
+  );
+}
+
+/** Names with tags and digests of `crictl images --output json`; null when it is none. */
+export function parseImages(text: string): Found {
+  try {
+    const answer: unknown = JSON.parse(text);
+    const images = isJsonObject(answer) && Array.isArray(answer.images) ? answer.images.filter(isJsonObject) : [];
+    const names = (value: unknown): readonly string[] => (Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []);
+    return new Set(images.flatMap(({ repoTags, repoDigests }) => [...names(repoTags), ...names(repoDigests)]));
+  } catch {
+    return null;
+  }
+}

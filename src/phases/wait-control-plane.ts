@@ -1,0 +1,126 @@
+import type { ComponentEndpoint } from '../core/control-plane/component-endpoints.ts';
+import { AppError } from '../core/errors.ts';
+import { combineFacts, defineFact, type Fact } from '../core/facts/fact.ts';
+import { initSystem } from '../core/facts/init-system.ts';
+import type { HttpFact } from '../core/facts/question.ts';
+import { printable } from '../core/text/printable.ts';
+import { observe } from '../engine/observe.ts';
+import { definePhase, type PhaseContext } from '../engine/phase.ts';
+
+export interface WaitControlPlaneInput {
+  readonly components: readonly ComponentEndpoint[];
+  readonly criSocket: string;
+  /** `timeouts.controlPlaneComponentHealthCheck`. */
+  readonly timeoutMs: number;
+}
+
+const NAME = 'wait-control-plane';
+const POLL_MS = 500;
+const PROGRESS_MS = 10_000;
+
+/**
+ * Waits until the components of the control plane say that they are well. Plans nothing.
+ * kubeadm 1.36: phase wait-control-plane of init and join; all components at once, every 500 ms, up to `timeouts.controlPlaneComponentHealthCheck`.
+ */
+export const waitControlPlane = definePhase<WaitControlPlaneInput, { readonly init: 'systemd' | 'openrc' | null }>({
+  name: NAME,
+  short: 'Wait for the control plane to start',
+  observe: ({ host, signal }) => observe(host, combineFacts({ init: initSystem }), signal),
+  plan: ({ init }) =>
+    init === 'systemd' ? { changes: [] } : { changes: [], deferred: 'the control plane starts when the host boots with these files' },
+  verify: (context, input) => waitForComponents(context, input),
+});
+
+/**
+ * @throws AppError CONTROL_PLANE_UNHEALTHY with what the component that failed said last
+ */
+async function waitForComponents(context: PhaseContext, input: WaitControlPlaneInput): Promise<void> {
+  const { clock, host, reporter, signal } = context;
+  const started = clock.now().getTime();
+  const well = new Set<string>();
+  for (let nextProgressMs = PROGRESS_MS; ; ) {
+    const left = input.components.filter(({ name }) => !well.has(name));
+    const answers = await observe(host, componentHealth(left), signal);
+    const waitedMs = clock.now().getTime() - started;
+    for (const { name } of left) {
+      if (!isWell(answers[name])) continue;
+      well.add(name);
+      const message = `${name} is well after ${Math.round(waitedMs / 1000)} s`;
+      reporter.report({ level: 'info', code: 'COMPONENT_HEALTHY', host: host.name, phase: NAME, message, verbosity: 1 });
+    }
+    const still = left.filter(({ name }) => !well.has(name));
+    if (still.length === 0) return;
+    if (waitedMs >= input.timeoutMs) throw await unhealthy(context, input, { still, answers, waitedMs });
+    if (waitedMs >= nextProgressMs) {
+      nextProgressMs += PROGRESS_MS;
+      const what = still.map(({ name }) => `${name}: ${describe(answers[name])}`).join('; ');
+      const message = `waiting for the control plane, ${Math.round(waitedMs / 1000)} s: ${what}`;
+      reporter.report({ level: 'info', code: 'WAITING', host: host.name, phase: NAME, message });
+    }
+    await clock.sleep(POLL_MS, signal);
+  }
+}
+
+type Answers = Readonly<Record<string, HttpFact | undefined>>;
+
+function componentHealth(components: readonly ComponentEndpoint[]): Fact<Answers> {
+  const facts = components.map(({ name, url }) => {
+    const fact = defineFact({ get: { kind: 'http', url, timeoutSeconds: 5 } }, ({ get }): HttpFact => get);
+    return [name, fact] as const;
+  });
+  return combineFacts(Object.fromEntries(facts));
+}
+
+/** An API server that wants to know who asks is up. */
+function isWell(answer: HttpFact | undefined): boolean {
+  return answer !== undefined && 'status' in answer && [200, 401, 403].includes(answer.status);
+}
+
+function describe(answer: HttpFact | undefined): string {
+  if (answer === undefined) return 'no answer';
+  return 'status' in answer ? `answers ${answer.status}` : printable(answer.error, 200);
+}
+
+interface Failure {
+  readonly still: readonly ComponentEndpoint[];
+  readonly answers: Answers;
+  readonly waitedMs: number;
+}
+
+async function unhealthy(
+  context: PhaseContext,
+  { criSocket }: WaitControlPlaneInput,
+  { still, answers, waitedMs }: Failure,
+): Promise<AppError> {
+  const logs = await lastWords(context, criSocket, still);
+  const problems = still.map(({ name, url }) => {
+    const log = logs.get(name);
+    const said = log === undefined ? '' : `. Its container said last: ${printable(log.trim().split('\n').at(-1) ?? '', 400)}`;
+    const message = `${NAME}: ${name} is not well after ${Math.round(waitedMs / 1000)}s: ${url}: ${describe(answers[name])}${said}`;
+    const mend = `See crictl --runtime-endpoint ${criSocket} ps -a, crictl logs and journalctl -u kubelet, then run the same command again`;
+    return { host: context.host.name, code: 'CONTROL_PLANE_UNHEALTHY', message, mend };
+  });
+  return new AppError(problems, { detail: [...logs].map(([name, text]) => `${name}:\n${text}`).join('\n') });
+}
+
+/** The last container of each component and the end of its log, where crictl can tell. */
+const LAST_LINES =
+  'c=$(crictl --runtime-endpoint "$1" --timeout 5s ps -a --name "^$2$" --last 1 -q) && [ -n "$c" ] && exec crictl --runtime-endpoint "$1" --timeout 5s logs --tail 20 "$c" 2>&1';
+
+async function lastWords(
+  { host, signal }: PhaseContext,
+  criSocket: string,
+  components: readonly ComponentEndpoint[],
+): Promise<ReadonlyMap<string, string>> {
+  const names = [...components.map(({ name }) => name), ...(components.some(({ name }) => name === 'kube-apiserver') ? ['etcd'] : [])];
+  const questions = Object.fromEntries(
+    names.map((name) => [name, { kind: 'command', argv: ['sh', '-c', LAST_LINES, 'sh', criSocket, name] } as const]),
+  );
+  const answers = await host.ask(questions, signal === undefined ? {} : { signal });
+  return new Map(
+    names.flatMap((name) => {
+      const { exitCode, stdout } = answers[name] as { readonly exitCode: number | null; readonly stdout: string };
+      return exitCode === 0 && stdout.trim() !== '' ? [[name, stdout] as const] : [];
+    }),
+  );
+}
