@@ -66,9 +66,13 @@ export function createServices(environment: Environment): Services {
     openHostKeys: (options) => ssh.hostKeys(options),
     readSshConfig: async (configFile) =>
       (await (await import('./adapters/ssh-config.ts')).loadSshConfig({ variables: env, configFile: resolve(configFile) })).files,
-    connectCluster: async ({ kubeconfig, file, context, from }) => {
+    connectCluster: async ({ kubeconfig, file, context, server, from }) => {
       const { kubeCluster } = await import('./adapters/cluster-kube.ts');
-      const named = { kubeconfig: { text: revealText(kubeconfig), file }, ...(context === undefined ? {} : { context }) };
+      const named = {
+        kubeconfig: { text: revealText(kubeconfig), file },
+        ...(context === undefined ? {} : { context }),
+        ...(server === undefined ? {} : { server }),
+      };
       return kubeCluster(from?.dial === undefined ? { ...named, env } : { ...named, dial: from.dial });
     },
     web: { get: async (request) => (await import('./adapters/kube/web.ts')).nodeWeb(env).get(request) },

@@ -1,21 +1,25 @@
 import { countMissingTokens } from '../core/config/defaults.ts';
 import { mergeInitFlags } from '../core/config/flags.ts';
 import type { ExitCode } from '../core/errors.ts';
-import { Secret } from '../core/text/secret.ts';
 import type { Services } from '../ports/services.ts';
 import { type InitOptions, initWorkflow } from '../workflows/init.ts';
+import { freshTokens, phaseSelection, placeholderTokens, printJoinCommands } from './init-tokens.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { durationMs, readNodeOptions } from './node-options.ts';
 import { openCluster } from './open-cluster.ts';
 import type { CommandOptions } from './program.ts';
-import { flagList, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
+import { flagText, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
-import { formatOf } from './show-document.ts';
 
-/** `init` and `init phase NAME...`. */
+/** `init` and `init phase NAME...`. Where an API server is given it takes that, else it makes a control plane. */
 export async function runInit(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
   const config = mergeInitFlags(
-    await loadConfigFile(services, options, ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration']),
+    await loadConfigFile(services, options, [
+      'InitConfiguration',
+      'ClusterConfiguration',
+      'KubeletConfiguration',
+      'KubeProxyConfiguration',
+    ]),
     kubeadmFlags(options),
   );
   const warnings = requireValid(config);
@@ -23,19 +27,37 @@ export async function runInit(services: Services, args: readonly string[], optio
   const node = await readNodeOptions(services, { config, kind: 'init', options, reporter });
   const { dryRun, staged } = node;
   const onlyPhase = args.length === 0 ? undefined : args.join('/');
-  const joinCommands = new Set<string>();
-  const opened = await openCluster(services, options, { dryRun, staged });
+  // These phases do not touch the host.
+  const skipPreflight = node.skipPreflight || (onlyPhase !== undefined && CLUSTER_PHASES.test(onlyPhase));
+  const isGiven = flagText(options, 'kubeconfig') !== undefined || (services.env.KUBECONFIG ?? '') !== '';
+  const makes = !isGiven || (onlyPhase !== undefined && !GIVEN_PHASES.test(onlyPhase));
+  const opened = isGiven ? await openCluster(services, options, { dryRun, staged }) : { cluster: null, apiServer: null, warnings: [] };
   try {
+    if (makes) {
+      const { runInitControlPlane } = await import('./init-control-plane.ts');
+      const given = opened.cluster;
+      const all = [...warnings, ...opened.warnings];
+      return await runInitControlPlane(services, {
+        config,
+        options,
+        node: { ...node, skipPreflight },
+        reporter,
+        warnings: all,
+        onlyPhase,
+        given,
+      });
+    }
     const init = config.init ?? {};
+    const joinCommands = new Set<string>();
+    const count = countMissingTokens(init);
     const workflowOptions: InitOptions = {
       ...node,
-      // These phases do not touch the host.
-      skipPreflight: node.skipPreflight || (onlyPhase !== undefined && CLUSTER_PHASES.test(onlyPhase)),
+      skipPreflight,
       cluster: config.cluster ?? {},
       kubelet: config.kubelet ?? null,
       bootstrapTokens: init.bootstrapTokens ?? [],
-      freshTokens: dryRun ? placeholderTokens(countMissingTokens(init)) : await freshTokens(services, countMissingTokens(init)),
-      makesTokens: willRun('bootstrap-token', [...flagList(options, 'skipPhases'), ...(init.skipPhases ?? [])], onlyPhase),
+      freshTokens: dryRun ? placeholderTokens(count) : await freshTokens(services, count),
+      makesTokens: phaseSelection(options, init.skipPhases ?? [], onlyPhase)('bootstrap-token'),
       withholdToken: options.skipTokenPrint === true,
       showJoinCommand: (command) => joinCommands.add(command.reveal()),
       apiServer: opened.apiServer,
@@ -61,28 +83,7 @@ export async function runInit(services: Services, args: readonly string[], optio
   }
 }
 
-const CLUSTER_PHASES = /^(?:bootstrap-token|upload-config|show-join-command)(?:\/|$)/;
+const CLUSTER_PHASES = /^(?:bootstrap-token|upload-config|upload-certs|mark-control-plane|addon|show-join-command)(?:\/|$)/;
 
-function willRun(phase: string, skipped: readonly string[], onlyPhase: string | undefined): boolean {
-  return !skipped.includes(phase) && (onlyPhase === undefined || onlyPhase === phase);
-}
-
-function freshTokens(services: Services, count: number): Promise<readonly Secret[]> {
-  return Promise.all(Array.from({ length: count }, () => services.newToken()));
-}
-
-/** A dry run makes no tokens, and prints the same plan each time. */
-function placeholderTokens(count: number): readonly Secret[] {
-  return Array.from(
-    { length: count },
-    (_, i) => new Secret(`${'dryrun'.slice(0, 6 - String(i || '').length)}${i || ''}.${'0'.repeat(16)}`),
-  );
-}
-
-/** On standard output, and only there. It would break a document. */
-function printJoinCommands(services: Services, commands: readonly string[], options: CommandOptions): void {
-  if (commands.length === 0) return;
-  if (formatOf(options) === 'text')
-    services.output.stdout(`\nJoin other nodes with:\n\n${commands.map((line) => `  ${line.trimEnd()}\n`).join('')}\n`);
-  else services.output.stderr('The command that joins nodes: kubeletadm token create --print-join-command\n');
-}
+/** Phases of a node at an API server that is given. */
+const GIVEN_PHASES = /^(?:preflight|bootstrap-token|kubelet-start|kubelet-wait-bootstrap|upload-config|show-join-command)(?:\/|$)/;

@@ -3,9 +3,9 @@ import type { Arg } from '../core/config/model.ts';
 import { parseSource, type SourceDocument } from '../core/config/source.ts';
 import { AppError, usageError } from '../core/errors.ts';
 import { loadCatalogue } from '../core/kubelet/catalogue.ts';
-import { isPatchFile, planPatches } from '../core/kubelet/patch-files.ts';
+import { isPatchFile, type PlannedPatch, planPatches } from '../core/kubelet/patch-files.ts';
 import type { FieldSetting } from '../core/kubelet/setting.ts';
-import { parseGoDuration } from '../core/text/go-duration.ts';
+import { goDurationMs, parseGoDuration } from '../core/text/go-duration.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
 import type { NodeOptions } from '../workflows/prepare-node.ts';
@@ -19,8 +19,14 @@ export interface NodeOptionsInput {
   readonly reporter: Reporter;
 }
 
+/** What is declared for a node, with the patches for what else runs there. */
+export interface ReadNodeOptions extends NodeOptions {
+  /** Of all targets but the kubelet's configuration. */
+  readonly staticPodPatches: readonly PlannedPatch[];
+}
+
 /** What init and join share: everything declared for the node, read from files and flags. */
-export async function readNodeOptions(services: Services, { config, kind, options, reporter }: NodeOptionsInput): Promise<NodeOptions> {
+export async function readNodeOptions(services: Services, { config, kind, options, reporter }: NodeOptionsInput): Promise<ReadNodeOptions> {
   const document = kind === 'init' ? config.init : config.join;
   const registration = document?.nodeRegistration ?? {};
   const overlayFile = flagText(options, 'overlay');
@@ -29,6 +35,7 @@ export async function readNodeOptions(services: Services, { config, kind, option
     ...(overlayFile === undefined ? [] : await readOverlay(services, overlayFile)),
   ];
   const directory = document?.patches?.directory;
+  const patches = directory === undefined ? [] : await readPatches(services, directory, reporter);
   const dryRun = options.dryRun === true || document?.dryRun === true;
   return {
     templates: await services.templates(),
@@ -37,7 +44,8 @@ export async function readNodeOptions(services: Services, { config, kind, option
     overlays,
     declared: declaredFields(options),
     settings: flagList(options, 'set'),
-    patches: directory === undefined ? [] : await readPatches(services, directory, reporter),
+    patches: patches.filter(isForKubelet),
+    staticPodPatches: patches.filter((patch) => !isForKubelet(patch)),
     ignorePreflightErrors: flagList(options, 'ignorePreflightErrors'),
     skipPreflight: [...flagList(options, 'skipPhases'), ...(document?.skipPhases ?? [])].includes('preflight'),
     dryRun,
@@ -48,8 +56,7 @@ export async function readNodeOptions(services: Services, { config, kind, option
 
 /** A duration of the configuration in milliseconds; the default where it is absent. */
 export function durationMs(text: string | undefined, defaultMs: number): number {
-  const nanoseconds = text === undefined ? null : parseGoDuration(text);
-  return nanoseconds === null ? defaultMs : Number(nanoseconds / 1_000_000n);
+  return text === undefined || parseGoDuration(text) === null ? defaultMs : goDurationMs(text);
 }
 
 /** The one document of `--overlay`. */
@@ -68,9 +75,8 @@ export async function readOverlay(services: Services, file: string): Promise<rea
   );
 }
 
-/** A file that is wrong is refused whatever its target is, as in kubeadm: one that is skipped would be missed only later. */
-/** The patches of a directory that are for the KubeletConfiguration. */
-export async function readPatches(services: Services, directory: string, reporter: Reporter): Promise<NodeOptions['patches']> {
+/** The patches of a directory. A file that is wrong is refused whatever its target is, as in kubeadm: one that is skipped would be missed only later. */
+export async function readPatches(services: Services, directory: string, reporter: Reporter): Promise<readonly PlannedPatch[]> {
   const files = await services.input.readTree(directory, isPatchFile);
   const { patches, ignored, problems } = planPatches(files.map(({ path, text }) => ({ path: `${directory}/${path}`, text })));
   const errors = problems.filter(({ severity }) => severity !== 'warning');
@@ -83,7 +89,12 @@ export async function readPatches(services: Services, directory: string, reporte
     });
   for (const { path, reason } of ignored)
     reporter.report({ level: 'warning', code: 'PATCH_IGNORED', message: `${path} is not used: ${reason}` });
-  return patches.filter(({ target }) => target === 'kubeletconfiguration');
+  return patches;
+}
+
+/** Whether a patch is for the KubeletConfiguration. */
+export function isForKubelet({ target }: PlannedPatch): boolean {
+  return target === 'kubeletconfiguration';
 }
 
 /** Fields of this node that have a flag of their own. */

@@ -5,7 +5,7 @@ import type { Services } from '../ports/services.ts';
 import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../workflows/upgrade-node.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { nodeCluster } from './node-cluster.ts';
-import { declaredFields, durationMs, readOverlay, readPatches } from './node-options.ts';
+import { declaredFields, durationMs, isForKubelet, readOverlay, readPatches } from './node-options.ts';
 import { openCluster } from './open-cluster.ts';
 import type { CommandOptions } from './program.ts';
 import { flagList, flagText, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
@@ -28,7 +28,7 @@ export async function runUpgradeNode(services: Services, args: readonly string[]
     overlays: overlay === undefined ? null : await readOverlay(services, overlay),
     declared: declaredFields(options),
     settings: settings.length === 0 ? null : settings,
-    patches: directory === undefined ? null : await readPatches(services, directory, reporter),
+    patches: directory === undefined ? null : (await readPatches(services, directory, reporter)).filter(isForKubelet),
     forget: options.forget === true,
     ignorePreflightErrors: node.ignorePreflightErrors ?? [],
     skipPreflight: skipPhases.includes('preflight'),

@@ -79,6 +79,8 @@ export interface ClusterTarget {
   /** Where the text came from, for messages and for the files it names. */
   readonly file: string;
   readonly context?: string;
+  /** In place of the address in the kubeconfig. */
+  readonly server?: string;
   /** Its connections are opened from this host, where they are not opened from here. */
   readonly from?: Host;
 }

@@ -2,14 +2,12 @@ import { applyClusterDefaults, type DefaultedCluster } from '../core/config/defa
 import { dnsIp } from '../core/config/dns-ip.ts';
 import { encodeClusterConfiguration } from '../core/config/encode.ts';
 import { parseKubernetesVersion } from '../core/config/kubernetes-version.ts';
-import { mergeClusterConfiguration } from '../core/config/merge-cluster.ts';
 import type { ClusterConfiguration } from '../core/config/model.ts';
 import type { SourceDocument } from '../core/config/source.ts';
-import { formatMinor, type Minor, NEWEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
-import { isGenerated, KUBELET_CONFIG_KEY, kubeletConfigMapName } from '../core/kubernetes/kubelet-config-map.ts';
+import { NEWEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
 import type { Warning } from '../core/plan/change.ts';
 import type { WantedFile } from '../core/plan/diff-file.ts';
-import { adviseClusterConfig, encodeClusterConfig, layerClusterConfig, type WrittenConfig } from '../core/render/cluster-config.ts';
+import { adviseClusterConfig, encodeClusterConfig, layerClusterConfig } from '../core/render/cluster-config.ts';
 import type { Secret, SensitiveText } from '../core/text/secret.ts';
 import { encodeYaml } from '../core/text/yaml-encode.ts';
 import type { PhaseContext } from '../engine/phase.ts';
@@ -23,10 +21,10 @@ import { type UploadKubeadmConfigInput, uploadConfigKubeadm } from '../phases/up
 import { type UploadKubeletConfigInput, uploadConfigKubelet } from '../phases/upload-config-kubelet.ts';
 import { bootstrapFiles, hasIdentity } from './bootstrap-files.ts';
 import { readClusterConfiguration } from './cluster-baseline.ts';
-import { readConfigMapDocument } from './cluster-documents.ts';
+import { controlPlaneVersion, editedClusterConfig, NO_SETTINGS, settingsOf } from './init-settings.ts';
 import { type InitTokenOptions, settleTokens } from './init-tokens.ts';
 import { nodeMemoryOf } from './node-memory-of.ts';
-import { designObservedNode, kubeletStartInput, type NodeOptions, type ObservedNode, observeNode, readWritten } from './prepare-node.ts';
+import { designObservedNode, kubeletStartInput, type NodeOptions, observeNode, readWritten } from './prepare-node.ts';
 import { selectPhase } from './select-phase.ts';
 
 export interface InitOptions extends NodeOptions, InitTokenOptions {
@@ -131,38 +129,6 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
     refusals,
     origins: design.origins,
   };
-}
-
-/** What the API server says counts; then what the user wrote; then the kubelet on the host. */
-async function controlPlaneVersion(
-  { cluster }: PhaseContext,
-  { kubernetesVersion }: ClusterConfiguration,
-  kubelet: ObservedNode['facts']['kubelet'],
-): Promise<{ version: string; warnings: readonly Warning[] }> {
-  const written = kubernetesVersion !== undefined && parseMinor(kubernetesVersion) !== null ? kubernetesVersion : null;
-  const ofKubelet = kubelet !== null && 'version' in kubelet ? kubelet.version : formatMinor(NEWEST_MINOR);
-  if (cluster === null) return { version: written ?? ofKubelet, warnings: [] };
-  const version = await cluster.version();
-  if (written === null || parseMinor(written) === parseMinor(version)) return { version, warnings: [] };
-  const message = `kubernetesVersion is ${written}, but the API server is ${version}: the server's version counts`;
-  return { version, warnings: [{ code: 'KUBERNETES_VERSION_DIFFERS', message }] };
-}
-
-/** Without a KubeletConfiguration from the user, one that somebody edited in the cluster is the baseline; a generated one is made anew. */
-async function editedClusterConfig({ cluster }: PhaseContext, { catalogue }: InitOptions, minor: Minor): Promise<WrittenConfig | null> {
-  if (cluster === null) return null;
-  const name = kubeletConfigMapName(minor);
-  const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name });
-  if (found === null || isGenerated(found)) return null;
-  return readWritten(readConfigMapDocument(found, KUBELET_CONFIG_KEY), Math.min(minor, NEWEST_MINOR), catalogue);
-}
-
-const NO_SETTINGS = { model: null, warnings: [] } as const satisfies Awaited<ReturnType<typeof readClusterConfiguration>>;
-
-/** What was declared over what the cluster says. Its version stays as it is there, unless one was declared: then the server's counts. */
-function settingsOf(found: ClusterConfiguration, declared: ClusterConfiguration, version: string): DefaultedCluster {
-  const kubernetesVersion = declared.kubernetesVersion === undefined ? (found.kubernetesVersion ?? version) : version;
-  return applyClusterDefaults({ ...mergeClusterConfiguration(found, declared), kubernetesVersion });
 }
 
 /** Where nodes reach the API server: all control planes together, where that was declared. */

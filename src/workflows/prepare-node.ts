@@ -209,7 +209,7 @@ function decode(document: SourceDocument, minor: Minor, catalogue: Catalogue): W
 }
 
 /** What a dry run can do without. */
-const ABSENT_IS_FINE = new Set(['IsPrivilegedUser', 'KubeletVersion', 'CRI']);
+const ABSENT_IS_FINE = new Set(['IsPrivilegedUser', 'KubeletVersion', 'CRI', 'ExternalEtcdClientCertificates']);
 
 async function preflight(
   context: PhaseContext,

@@ -20,7 +20,15 @@ async function exitOf(child: ChildProcess): Promise<number | null> {
   return ((await once(child, 'close')) as [number | null])[0];
 }
 
-const stage = (name: string): readonly string[] => ['init', '--node-name', 'node1', '--rootfs', join(directory, name)];
+const stage = (name: string): readonly string[] => [
+  'init',
+  'phase',
+  'kubelet-start',
+  '--node-name',
+  'node1',
+  '--rootfs',
+  join(directory, name),
+];
 
 describe('the process', () => {
   it.each([

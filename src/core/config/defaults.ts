@@ -143,7 +143,7 @@ export function applyInitDefaults(init: InitConfiguration, host: HostDefaults, f
     ...init,
     bootstrapTokens: applyTokenDefaults(init.bootstrapTokens ?? [], freshTokens),
     nodeRegistration: { ...node, taints: node.taints ?? [CONTROL_PLANE_TAINT] },
-    localAPIEndpoint: withEndpointDefaults(init.localAPIEndpoint ?? {}, host),
+    localAPIEndpoint: applyEndpointDefaults(init.localAPIEndpoint ?? {}, host),
     timeouts: { ...DEFAULT_TIMEOUTS, ...init.timeouts },
   };
 }
@@ -188,7 +188,7 @@ export function applyJoinDefaults(join: JoinConfiguration, host: HostDefaults): 
   const node = applyNodeDefaults(join.nodeRegistration ?? {}, host);
   const tlsBootstrapToken = discovery.tlsBootstrapToken ?? discovery.bootstrapToken?.token;
   const file = discovery.file && { ...discovery.file, ...pathOfFileUrl(discovery.file.kubeConfigPath) };
-  const controlPlane = written && { ...written, localAPIEndpoint: withEndpointDefaults(written.localAPIEndpoint ?? {}, host) };
+  const controlPlane = written && { ...written, localAPIEndpoint: applyEndpointDefaults(written.localAPIEndpoint ?? {}, host) };
   return {
     ...same,
     nodeRegistration: controlPlane ? { ...node, taints: node.taints ?? [CONTROL_PLANE_TAINT] } : node,
@@ -284,11 +284,21 @@ export function withScheme(socket: string): string {
   return socket.startsWith('unix:') ? socket : `unix://${socket}`;
 }
 
-function withEndpointDefaults(endpoint: ApiEndpoint, host: HostDefaults): Required<ApiEndpoint> {
+/**
+ * Where an API server listens and is advertised, with what is left open taken from the host.
+ * @throws AppError CONFIG_NO_ADDRESS when the host's facts do not decide it
+ */
+export function applyEndpointDefaults(
+  endpoint: ApiEndpoint,
+  host: Pick<HostDefaults, 'defaultRoute' | 'loopbackAddress'>,
+): Required<ApiEndpoint> {
   return { advertiseAddress: advertisedAddress(endpoint.advertiseAddress, host), bindPort: endpoint.bindPort || DEFAULT_BIND_PORT };
 }
 
-function advertisedAddress(written: string | undefined, { defaultRoute, loopbackAddress }: HostDefaults): string {
+function advertisedAddress(
+  written: string | undefined,
+  { defaultRoute, loopbackAddress }: Pick<HostDefaults, 'defaultRoute' | 'loopbackAddress'>,
+): string {
   const address = written === undefined ? null : parseIp(written);
   if (address && !isUnspecified(address) && !isLoopback(address)) return formatIp(address);
   const { ipv4, ipv6 } = defaultRoute;

@@ -94,3 +94,11 @@ function decimal(value: bigint, unit: bigint): string {
     .replace(/0+$/, '');
   return fraction === '' ? String(value / unit) : `${value / unit}.${fraction}`;
 }
+
+/**
+ * A duration in milliseconds, fractions cut off.
+ * @param text one that was found good
+ */
+export function goDurationMs(text: string): number {
+  return Number((parseGoDuration(text) ?? 0n) / 1_000_000n);
+}

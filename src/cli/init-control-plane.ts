@@ -1,0 +1,128 @@
+import { countMissingTokens } from '../core/config/defaults.ts';
+import type { LoadedConfig } from '../core/config/load.ts';
+import type { EnvVar } from '../core/config/model.ts';
+import { AppError, type ExitCode } from '../core/errors.ts';
+import { type DefaultRoute, defaultRoute } from '../core/facts/default-route.ts';
+import type { Warning } from '../core/plan/change.ts';
+import { observe } from '../engine/observe.ts';
+import type { Cluster } from '../ports/cluster.ts';
+import type { Reporter } from '../ports/reporter.ts';
+import type { HostTarget, Services } from '../ports/services.ts';
+import type { ApiAccess, ConnectControlPlane } from '../workflows/control-plane/api-access.ts';
+import { type InitControlPlaneOptions, initControlPlaneWorkflow } from '../workflows/init-control-plane.ts';
+import { freshTokens, phaseSelection, placeholderTokens, printJoinCommands } from './init-tokens.ts';
+import type { ReadNodeOptions } from './node-options.ts';
+import type { CommandOptions } from './program.ts';
+import { readHostTargets } from './read-options.ts';
+import { runOnHosts } from './run-on-hosts.ts';
+
+export interface InitControlPlaneRun {
+  readonly config: LoadedConfig;
+  readonly options: CommandOptions;
+  readonly node: ReadNodeOptions;
+  readonly reporter: Reporter;
+  readonly warnings: readonly Warning[];
+  readonly onlyPhase: string | undefined;
+  /** Of `--kubeconfig`, for a phase alone. */
+  readonly given: Cluster | null;
+}
+
+/** `init` and `init phase NAME...` where no API server is given: it makes one. */
+export async function runInitControlPlane(services: Services, run: InitControlPlaneRun): Promise<ExitCode> {
+  const { config, options, node, reporter, onlyPhase, given } = run;
+  const init = config.init ?? {};
+  const targets = await readHostTargets(services, options);
+  if (targets.length > 1) throw oneHost(targets);
+  const joinCommands = new Set<string>();
+  const accesses: ApiAccess[] = [];
+  const count = countMissingTokens(init);
+  const selects = phaseSelection(options, init.skipPhases ?? [], onlyPhase);
+  const workflowOptions: InitControlPlaneOptions = {
+    ...node,
+    cluster: config.cluster ?? {},
+    kubelet: config.kubelet ?? null,
+    kubeProxy: config.kubeProxy ?? null,
+    localAPIEndpoint: init.localAPIEndpoint ?? {},
+    timeouts: init.timeouts ?? {},
+    proxyEnvironment: isThisMachine(targets[0]) ? proxyEnvironment(services.env) : [],
+    issuer: await services.certificateIssuer(),
+    selects,
+    routeHere: node.staged ? await routeHere(services) : {},
+    connect: connectOver(services),
+    given,
+    releaseOf: (label, ci) => releaseOf(services, label, ci),
+    forceUpload: options.forceUpload === true,
+    bootstrapTokens: init.bootstrapTokens ?? [],
+    freshTokens: node.dryRun ? placeholderTokens(count) : await freshTokens(services, count),
+    makesTokens: selects('bootstrap-token'),
+    withholdToken: options.skipTokenPrint === true,
+    showJoinCommand: (command) => joinCommands.add(command.reveal()),
+    opened: (access) => accesses.push(access),
+  };
+  try {
+    const code = await runOnHosts(services, {
+      workflow: initControlPlaneWorkflow,
+      targets,
+      cluster: given,
+      workflowOptions,
+      options,
+      reporter,
+      warnings: run.warnings,
+      dryRun: node.dryRun,
+      skipPhases: init.skipPhases ?? [],
+      ...(onlyPhase === undefined ? {} : { onlyPhase }),
+    });
+    printJoinCommands(services, [...joinCommands], options);
+    return code;
+  } finally {
+    for (const access of accesses) await access.close();
+  }
+}
+
+/** Connects over the host's network where the host is reached over SSH, else from here. */
+export function connectOver(services: Services): ConnectControlPlane {
+  return ({ kubeconfig, file, server, host }) => services.connectCluster({ kubeconfig, file, server, from: host });
+}
+
+/** The routes of this machine. */
+async function routeHere(services: Services): Promise<DefaultRoute> {
+  const here = await services.connectHost({});
+  try {
+    return await observe(here, defaultRoute, services.signal);
+  } finally {
+    await here.close();
+  }
+}
+
+function isThisMachine(target: HostTarget | undefined): boolean {
+  return target?.address === undefined && target?.member === undefined && target?.rootDir === undefined;
+}
+
+/** Variables by which programs find their proxies, sorted by name; the pods of the control plane get them, as with kubeadm. */
+function proxyEnvironment(env: Services['env']): readonly EnvVar[] {
+  return Object.entries(env)
+    .flatMap(([name, value]) => (/_proxy$/i.test(name) && value ? [{ name, value }] : []))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+const RELEASES = 'https://dl.k8s.io';
+
+/** What a label stands for, as the release server of Kubernetes says; null where it does not answer. */
+async function releaseOf({ web, signal }: Services, label: string, ci: boolean): Promise<string | null> {
+  let url = `${RELEASES}/${ci ? 'ci' : 'release'}/${label}.txt`;
+  for (let hops = 0; hops < 3; hops++) {
+    const answer = await web.get({ url, trust: { kind: 'machine' }, timeoutMs: 10_000, maxBytes: 1024, signal });
+    if (answer.kind === 'failed') return null;
+    if (answer.status === 200) return answer.text.trim();
+    if (answer.location === null || !answer.location.startsWith('https://')) return null;
+    url = answer.location;
+  }
+  return null;
+}
+
+function oneHost(targets: readonly HostTarget[]): AppError {
+  const names = targets.map(({ address }) => address).join(', ');
+  const message = `init makes the first control plane of a cluster, and was given ${targets.length} hosts: ${names}`;
+  const mend = 'Run it with one --host; the others join: kubeletadm join --control-plane';
+  return new AppError({ code: 'USAGE', message, mend }, { exitCode: 2 });
+}

@@ -1,0 +1,37 @@
+import { Secret } from '../core/text/secret.ts';
+import type { Services } from '../ports/services.ts';
+import type { CommandOptions } from './program.ts';
+import { flagList } from './read-options.ts';
+import { formatOf } from './show-document.ts';
+
+/** Whether a phase of init is going to run: not left out, and the one asked for where one was. A parent stands for its children. */
+export function phaseSelection(
+  options: CommandOptions,
+  skippedByFile: readonly string[],
+  onlyPhase: string | undefined,
+): (phase: string) => boolean {
+  const skipped = [...flagList(options, 'skipPhases'), ...skippedByFile];
+  const isIn = (phase: string, name: string): boolean => phase === name || phase.startsWith(`${name}/`);
+  return (phase) => !skipped.some((name) => isIn(phase, name)) && (onlyPhase === undefined || isIn(phase, onlyPhase));
+}
+
+/** New tokens. */
+export function freshTokens(services: Services, count: number): Promise<readonly Secret[]> {
+  return Promise.all(Array.from({ length: count }, () => services.newToken()));
+}
+
+/** A dry run makes no tokens, and prints the same plan each time. */
+export function placeholderTokens(count: number): readonly Secret[] {
+  return Array.from(
+    { length: count },
+    (_, i) => new Secret(`${'dryrun'.slice(0, 6 - String(i || '').length)}${i || ''}.${'0'.repeat(16)}`),
+  );
+}
+
+/** On standard output, and only there. It would break a document. */
+export function printJoinCommands(services: Services, commands: readonly string[], options: CommandOptions): void {
+  if (commands.length === 0) return;
+  if (formatOf(options) === 'text')
+    services.output.stdout(`\nJoin other nodes with:\n\n${commands.map((line) => `  ${line.trimEnd()}\n`).join('')}\n`);
+  else services.output.stderr('The command that joins nodes: kubeletadm token create --print-join-command\n');
+}

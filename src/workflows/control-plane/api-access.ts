@@ -1,0 +1,64 @@
+import { isAppError } from '../../core/errors.ts';
+import { listeningPorts } from '../../core/facts/listening-ports.ts';
+import type { SensitiveText } from '../../core/text/secret.ts';
+import { observe } from '../../engine/observe.ts';
+import type { PhaseContext } from '../../engine/phase.ts';
+import type { Cluster } from '../../ports/cluster.ts';
+import type { Host } from '../../ports/host.ts';
+
+/** Connects to the API server of a control plane, over the network of its host. */
+export type ConnectControlPlane = (options: {
+  readonly kubeconfig: SensitiveText;
+  /** The file it is on the host, for messages. */
+  readonly file: string;
+  /** `https://ADDRESS:PORT` of this control plane, whatever the kubeconfig says. */
+  readonly server: string;
+  readonly host: Host;
+}) => Promise<Cluster>;
+
+export interface ApiAccessOptions {
+  readonly connect: ConnectControlPlane;
+  /** The local API endpoint. */
+  readonly server: string;
+  readonly port: number;
+  /** Text of a kubeconfig as it is or will be; null: there is none. */
+  readonly kubeconfig: () => { readonly file: string; readonly text: SensitiveText } | null;
+}
+
+/** The way to the API server of a control plane that may not be there yet. */
+export interface ApiAccess {
+  /** Null while nothing listens on its port or nobody can log in. Connected once. */
+  reach(context: PhaseContext): Promise<Cluster | null>;
+  close(): Promise<void>;
+}
+
+/**
+ * Makes the access. Where nothing listens on the host's port no connection is tried: over SSH that would take long to fail.
+ * @throws (reach) what `Cluster.version` throws besides CLUSTER_UNREACHABLE
+ */
+export function apiAccess({ connect, server, port, kubeconfig }: ApiAccessOptions): ApiAccess {
+  let connected: Cluster | null = null;
+  return {
+    reach: async (context) => {
+      if (connected !== null) return connected;
+      const found = kubeconfig();
+      if (found === null) return null;
+      const ports = await observe(context.host, listeningPorts, context.signal);
+      if (ports?.has(port) !== true) return null;
+      const cluster = await connect({ kubeconfig: found.text, file: found.file, server, host: context.host });
+      try {
+        await cluster.version();
+        connected = cluster;
+        return cluster;
+      } catch (error) {
+        await cluster.close();
+        if (isAppError(error, 'CLUSTER_UNREACHABLE')) return null;
+        throw error;
+      }
+    },
+    close: async () => {
+      await connected?.close();
+      connected = null;
+    },
+  };
+}

@@ -1,0 +1,176 @@
+import { applyEndpointDefaults, CONTROL_PLANE_TAINT, DEFAULT_TIMEOUTS, type DefaultedCluster } from '../../core/config/defaults.ts';
+import type { ApiEndpoint, EnvVar, Timeouts } from '../../core/config/model.ts';
+import type { SourceDocument } from '../../core/config/source.ts';
+import { type ComponentEndpoint, componentEndpoints } from '../../core/control-plane/component-endpoints.ts';
+import { controlPlaneImages } from '../../core/control-plane/images.ts';
+import { staticPodNames, staticPodOf } from '../../core/control-plane/manifests.ts';
+import { type ControlPlaneNode, type EtcdMember, hasLocalEtcd } from '../../core/control-plane/model.ts';
+import { KUBERNETES_DIR, type StaticPodName } from '../../core/control-plane/paths.ts';
+import { aboutHost, type Problem } from '../../core/errors.ts';
+import { type ControlPlaneHost, controlPlaneHost } from '../../core/facts/control-plane-host.ts';
+import type { DefaultRoute } from '../../core/facts/default-route.ts';
+import type { PlannedPatch } from '../../core/kubelet/patch-files.ts';
+import type { KubeconfigDefinition } from '../../core/pki/kubeconfig-list.ts';
+import type { Warning } from '../../core/plan/change.ts';
+import type { Finding } from '../../core/preflight/check.ts';
+import { controlPlaneFindings } from '../../core/preflight/control-plane-checks.ts';
+import { goDurationMs } from '../../core/text/go-duration.ts';
+import type { SensitiveText } from '../../core/text/secret.ts';
+import { observe } from '../../engine/observe.ts';
+import type { PhaseContext } from '../../engine/phase.ts';
+import type { PullImagesInput } from '../../phases/pull-images.ts';
+import { staticPodsInput } from '../../phases/static-pods.ts';
+import type { WaitControlPlaneInput } from '../../phases/wait-control-plane.ts';
+import type { WriteFilesInput } from '../../phases/write-files.ts';
+import type { CertificateIssuer } from '../../ports/certificate-issuer.ts';
+import type { NodeOptions, ObservedNode } from '../prepare-node.ts';
+import { type PreparedPki, preparePki } from '../prepare-pki.ts';
+
+/** What is declared for a control-plane node, by init and join alike. */
+export interface ControlPlaneOptions extends NodeOptions {
+  readonly localAPIEndpoint: ApiEndpoint;
+  readonly timeouts: Timeouts;
+  /** Of all targets but the kubelet's configuration. */
+  readonly staticPodPatches: readonly PlannedPatch[];
+  /** The KubeProxyConfiguration, when the user gave one. */
+  readonly kubeProxy: SourceDocument | null;
+  /** Variables whose names end in `_proxy` that the components are to have. */
+  readonly proxyEnvironment: readonly EnvVar[];
+  readonly issuer: CertificateIssuer;
+  /** Taken where files are staged into a directory, whose routes nobody knows: those of this machine. */
+  readonly routeHere: DefaultRoute;
+  /** Whether a phase is going to run. */
+  readonly selects: (phase: string) => boolean;
+}
+
+/** The host as a control plane, and where its API server listens. */
+export interface ObservedControlPlane {
+  readonly host: ControlPlaneHost;
+  readonly warnings: readonly Warning[];
+  readonly localAPIEndpoint: Required<ApiEndpoint>;
+}
+
+/** Phases that need no address of the API server. */
+const KUBELET_PHASES = /^(?:preflight|kubelet-start)(?:\/|$)/;
+
+/**
+ * Looks at a host that is to be a control plane.
+ * @param phases of the workflow, by name: with those of the kubelet alone an address may be undecided
+ * @throws AppError CONFIG_NO_ADDRESS
+ */
+export async function observeControlPlane(
+  context: PhaseContext,
+  options: ControlPlaneOptions,
+  { etcd, phases }: { readonly etcd: DefaultedCluster['etcd']; readonly phases: readonly string[] },
+): Promise<ObservedControlPlane> {
+  const { external, local } = etcd;
+  const files = [external?.caFile, external?.certFile, external?.keyFile].filter((path) => path !== undefined && path !== '');
+  const facts = controlPlaneHost(external === undefined ? (local?.dataDir ?? null) : null, files as readonly string[]);
+  const host = await observe(context.host, facts, context.signal);
+  const isNeeded = phases.some((phase) => options.selects(phase) && !KUBELET_PHASES.test(phase));
+  const known = options.staged ? options.routeHere : host.route;
+  const defaultRoute = isNeeded || known.ipv4 !== undefined ? known : { ...known, ipv4: '127.0.0.1' };
+  const localAPIEndpoint = aboutHost(context.host.name, () => applyEndpointDefaults(options.localAPIEndpoint, { defaultRoute }));
+  const isGuessed = isNeeded && options.staged && options.localAPIEndpoint.advertiseAddress === undefined;
+  const { advertiseAddress } = localAPIEndpoint;
+  const message = `the API server is to be advertised at ${advertiseAddress}, an address of this machine: no other was given (--apiserver-advertise-address)`;
+  return { host, localAPIEndpoint, warnings: isGuessed ? [{ code: 'AdvertiseAddress', message }] : [] };
+}
+
+export interface PrepareControlPlaneInput {
+  readonly node: ObservedNode;
+  readonly observed: ObservedControlPlane;
+  readonly cluster: DefaultedCluster;
+  readonly kubeconfigs: readonly KubeconfigDefinition[];
+  /** Whether the phase that makes it runs. */
+  readonly makes: { readonly certificate: (name: string) => boolean; readonly kubeconfig: (name: string) => boolean };
+  /** Files that will be there before, by path. */
+  readonly given?: ReadonlyMap<string, string | SensitiveText>;
+  readonly etcdMembers: readonly EtcdMember[] | null;
+}
+
+/** A control-plane node with everything decided. */
+export interface PreparedControlPlane {
+  readonly node: ControlPlaneNode;
+  readonly pki: PreparedPki;
+  /** Of each component. */
+  readonly manifests: Readonly<Record<StaticPodName, WriteFilesInput>>;
+  readonly pull: PullImagesInput;
+  readonly wait: WaitControlPlaneInput;
+  readonly timeouts: Required<Timeouts>;
+  readonly findings: readonly Finding[];
+  readonly refusals: readonly Problem[];
+  readonly warnings: readonly Warning[];
+}
+
+/**
+ * Decides everything that is to be on a control-plane node besides what any node has; changes nothing.
+ * @throws AppError: a patch that does not apply, what `preparePki` throws
+ */
+export async function prepareControlPlane(
+  context: PhaseContext,
+  options: ControlPlaneOptions,
+  { node: observedNode, observed, cluster, kubeconfigs, makes, given, etcdMembers }: PrepareControlPlaneInput,
+): Promise<PreparedControlPlane> {
+  const { registration, facts } = observedNode;
+  const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
+  const identity = { cluster, nodeName: registration.name, localAPIEndpoint: observed.localAPIEndpoint };
+  const pki = await preparePki(context, {
+    node: identity,
+    kubernetesDir: KUBERNETES_DIR,
+    kubeconfigs,
+    makes,
+    issuer: options.issuer,
+    mayChown: !options.staged,
+    ...(given === undefined ? {} : { given }),
+  });
+  const node: ControlPlaneNode = {
+    ...identity,
+    taints: registration.taints ?? [CONTROL_PLANE_TAINT],
+    imagePullPolicy: registration.imagePullPolicy,
+    timeouts,
+    patches: options.staticPodPatches,
+    caDirectories: observed.host.caDirectories,
+    etcdMembers,
+    externalCA: pki.externalCA,
+    proxyEnvironment: options.proxyEnvironment,
+    kubeProxy: options.kubeProxy,
+  };
+  const inputOf = (name: StaticPodName): WriteFilesInput => staticPodsInput(node, [name], { mayChown: !options.staged });
+  const manifests = {
+    etcd: inputOf('etcd'),
+    'kube-apiserver': inputOf('kube-apiserver'),
+    'kube-controller-manager': inputOf('kube-controller-manager'),
+    'kube-scheduler': inputOf('kube-scheduler'),
+  };
+  const dataDir = hasLocalEtcd(cluster) ? (cluster.etcd.local?.dataDir ?? null) : null;
+  return {
+    node,
+    pki,
+    manifests,
+    pull: { images: controlPlaneImages(cluster), criSocket: registration.criSocket, policy: registration.imagePullPolicy },
+    wait: {
+      components: endpointsOf(node),
+      criSocket: registration.criSocket,
+      timeoutMs: goDurationMs(timeouts.controlPlaneComponentHealthCheck),
+    },
+    timeouts,
+    findings: controlPlaneFindings({
+      host: observed.host,
+      ports: facts.ports,
+      addresses: facts.addresses,
+      advertiseAddress: observed.localAPIEndpoint.advertiseAddress,
+      bindPort: observed.localAPIEndpoint.bindPort,
+      etcdDataDir: dataDir,
+      manifests: staticPodNames(node).flatMap((name) => manifests[name].files),
+      etcdClientFiles: [...observed.host.files.keys()],
+      now: context.clock.now().getTime(),
+    }),
+    refusals: pki.problems,
+    warnings: [...observed.warnings, ...pki.warnings],
+  };
+}
+
+function endpointsOf(node: ControlPlaneNode): readonly ComponentEndpoint[] {
+  return componentEndpoints((name) => staticPodOf(node, name), node.localAPIEndpoint.advertiseAddress);
+}

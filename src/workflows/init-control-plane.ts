@@ -1,0 +1,265 @@
+import { corednsObjects } from '../core/addons/coredns.ts';
+import { kubeProxyObjects } from '../core/addons/kube-proxy.ts';
+import { applyClusterDefaults } from '../core/config/defaults.ts';
+import { dnsIp } from '../core/config/dns-ip.ts';
+import { encodeClusterConfiguration } from '../core/config/encode.ts';
+import { argValue, type ClusterConfiguration } from '../core/config/model.ts';
+import type { SourceDocument } from '../core/config/source.ts';
+import { controlPlaneServer, localServer } from '../core/control-plane/model.ts';
+import { ADMIN_CONF, type StaticPodName, SUPER_ADMIN_CONF } from '../core/control-plane/paths.ts';
+import { fileFacts } from '../core/facts/file-facts.ts';
+import { NEWEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
+import { pkiPath } from '../core/pki/certificate-list.ts';
+import { KUBECONFIGS } from '../core/pki/kubeconfig-list.ts';
+import { adviseClusterConfig, encodeClusterConfig, layerClusterConfig } from '../core/render/cluster-config.ts';
+import { goDurationMs } from '../core/text/go-duration.ts';
+import { revealText, Secret, SensitiveText } from '../core/text/secret.ts';
+import { encodeYaml } from '../core/text/yaml-encode.ts';
+import { observe } from '../engine/observe.ts';
+import type { Phase, PhaseContext } from '../engine/phase.ts';
+import type { Prepared, Workflow } from '../engine/run-workflow.ts';
+import { type AddonCorednsInput, type AddonKubeProxyInput, addonCoredns, addonKubeProxy } from '../phases/addons.ts';
+import { type BootstrapTokenInput, bootstrapToken } from '../phases/bootstrap-token.ts';
+import { bindClusterAdmins } from '../phases/cluster-admins.ts';
+import { type KubeletFinalizeInput, kubeletFinalize } from '../phases/kubelet-finalize.ts';
+import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
+import { type MarkControlPlaneInput, markControlPlane } from '../phases/mark-control-plane.ts';
+import { certsPhases, kubeconfigPhases, type PkiInput } from '../phases/pki.ts';
+import { type PullImagesInput, pullImages } from '../phases/pull-images.ts';
+import { type RememberNodeInput, rememberStartedNode } from '../phases/remember-node.ts';
+import { type ShowJoinCommandInput, showJoinCommand } from '../phases/show-join-command.ts';
+import { controlPlaneApiserver, controlPlaneControllerManager, controlPlaneScheduler, etcdLocal } from '../phases/static-pods.ts';
+import { type UploadKubeadmConfigInput, uploadConfigKubeadm } from '../phases/upload-config-kubeadm.ts';
+import { type UploadKubeletConfigInput, uploadConfigKubelet } from '../phases/upload-config-kubelet.ts';
+import { type WaitControlPlaneInput, waitControlPlane } from '../phases/wait-control-plane.ts';
+import type { WriteFilesInput } from '../phases/write-files.ts';
+import type { Cluster } from '../ports/cluster.ts';
+import { readClusterConfiguration } from './cluster-baseline.ts';
+import { type ApiAccess, apiAccess, type ConnectControlPlane } from './control-plane/api-access.ts';
+import { atApiServer, type MakesApiServer } from './control-plane/at-api-server.ts';
+import { type ControlPlaneOptions, observeControlPlane, prepareControlPlane } from './control-plane/prepare-control-plane.ts';
+import { type SettleClusterInput, settleCluster } from './control-plane/settle-cluster.ts';
+import { editedClusterConfig, NO_SETTINGS } from './init-settings.ts';
+import { type InitTokenOptions, settleTokens } from './init-tokens.ts';
+import { nodeMemoryOf } from './node-memory-of.ts';
+import { designObservedNode, kubeletStartInput, observeNode, readWritten } from './prepare-node.ts';
+import { selectPhase } from './select-phase.ts';
+
+export interface InitControlPlaneOptions extends ControlPlaneOptions, Omit<InitTokenOptions, 'apiServer'> {
+  readonly cluster: ClusterConfiguration;
+  /** The KubeletConfiguration for all nodes, when the user gave one. */
+  readonly kubelet: SourceDocument | null;
+  readonly connect: ConnectControlPlane;
+  /** Credentials that were given for single phases, in place of those on the host. */
+  readonly given: Cluster | null;
+  readonly releaseOf: SettleClusterInput['releaseOf'];
+  readonly forceUpload: boolean;
+  /** Tokens are not to be shown. */
+  readonly withholdToken: boolean;
+  /** Takes the commands that join nodes. */
+  readonly showJoinCommand: (command: SensitiveText) => void;
+  /** Hears of each way to an API server that is opened, so that it can be closed. */
+  readonly opened: (access: ApiAccess) => void;
+}
+
+export interface InitControlPlaneInput extends MakesApiServer {
+  readonly superApi: ApiAccess;
+  readonly pull: PullImagesInput;
+  readonly pki: PkiInput;
+  readonly manifests: Readonly<Record<StaticPodName, WriteFilesInput>>;
+  readonly kubeletStart: KubeletStartInput;
+  readonly remember: RememberNodeInput;
+  readonly wait: WaitControlPlaneInput;
+  readonly uploadKubeadm: UploadKubeadmConfigInput;
+  readonly upload: UploadKubeletConfigInput;
+  readonly mark: MarkControlPlaneInput;
+  readonly bootstrapToken: BootstrapTokenInput;
+  readonly finalize: KubeletFinalizeInput;
+  readonly coredns: AddonCorednsInput;
+  readonly kubeProxy: AddonKubeProxyInput;
+  readonly show: ShowJoinCommandInput;
+}
+
+type InitPhase = Phase<InitControlPlaneInput>;
+
+/** Makes a control plane on a bare host, with what a cluster begins with. kubeadm 1.36: init, in its order. */
+export const initControlPlaneWorkflow: Workflow<InitControlPlaneOptions, InitControlPlaneInput> = {
+  name: 'init',
+  phases: [
+    selectPhase(pullImages, (input) => input.pull),
+    ...[...certsPhases, ...kubeconfigPhases].map((phase): InitPhase => selectPhase(phase, (input) => input.pki)),
+    selectPhase(etcdLocal, (input) => input.manifests.etcd),
+    selectPhase(controlPlaneApiserver, (input) => input.manifests['kube-apiserver']),
+    selectPhase(controlPlaneControllerManager, (input) => input.manifests['kube-controller-manager']),
+    selectPhase(controlPlaneScheduler, (input) => input.manifests['kube-scheduler']),
+    selectPhase(kubeletStart, (input) => input.kubeletStart),
+    selectPhase(rememberStartedNode, (input) => input.remember),
+    selectPhase(waitControlPlane, (input) => input.wait),
+    atApiServer(
+      bindClusterAdmins,
+      () => null,
+      ({ superApi }) => superApi,
+    ),
+    atApiServer(uploadConfigKubeadm, (input) => input.uploadKubeadm),
+    atApiServer(uploadConfigKubelet, (input) => input.upload),
+    atApiServer(markControlPlane, (input) => input.mark),
+    atApiServer(bootstrapToken, (input) => input.bootstrapToken),
+    selectPhase(kubeletFinalize, (input) => input.finalize),
+    atApiServer(addonCoredns, (input) => input.coredns),
+    atApiServer(addonKubeProxy, (input) => input.kubeProxy),
+    atApiServer(showJoinCommand, (input) => input.show),
+  ],
+  prepare: prepareInitControlPlane,
+};
+
+const PHASES = (): readonly string[] => initControlPlaneWorkflow.phases.map(({ name }) => name);
+
+async function prepareInitControlPlane(context: PhaseContext, options: InitControlPlaneOptions): Promise<Prepared<InitControlPlaneInput>> {
+  const node = await observeNode(context, options);
+  const { etcd } = applyClusterDefaults(options.cluster);
+  const observed = await observeControlPlane(context, options, { etcd, phases: PHASES() });
+  const { localAPIEndpoint } = observed;
+  const ways = await waysToApiServer(context, options, localAPIEndpoint);
+  const running = options.given ?? (await ways.superApi.reach(context)) ?? (await ways.api.reach(context));
+  const there = { ...context, cluster: running };
+  const found = running === null ? NO_SETTINGS : await readClusterConfiguration(running);
+  const settled = await settleCluster({
+    found: found.model ?? {},
+    declared: options.cluster,
+    bindPort: localAPIEndpoint.bindPort,
+    kubelet: node.facts.kubelet,
+    releaseOf: options.releaseOf,
+    skips: (phase) => !options.selects(phase) && options.selects('addon'),
+  });
+  const { cluster } = settled;
+  const prepared = await prepareControlPlane(context, options, {
+    node,
+    observed,
+    cluster,
+    kubeconfigs: KUBECONFIGS,
+    makes: { certificate: (name) => options.selects(`certs/${name}`), kubeconfig: (name) => options.selects(`kubeconfig/${name}`) },
+    etcdMembers: null,
+  });
+  ways.use(prepared.pki.textAt);
+  const minor = Math.min(parseMinor(cluster.kubernetesVersion) ?? NEWEST_MINOR, NEWEST_MINOR);
+  const defaults = {
+    clusterDNS: dnsIp(cluster.networking.serviceSubnet),
+    dnsDomain: cluster.networking.dnsDomain,
+    certificatesDir: cluster.certificatesDir,
+  };
+  const written = options.kubelet === null ? null : readWritten(options.kubelet, minor, options.catalogue);
+  const baseline = written ?? (await editedClusterConfig(there, options, minor));
+  const layered = layerClusterConfig(defaults, baseline);
+  const { design, warnings, refusals } = await designObservedNode(context, options, {
+    node,
+    cluster: layered,
+    clusterIsDeclared: written !== null,
+    controlPlaneMinor: minor,
+    registerWithTaints: [],
+    serviceSubnets: cluster.networking.serviceSubnet,
+    featureGates: cluster.featureGates ?? {},
+    findings: prepared.findings,
+  });
+  const caPem = prepared.pki.textAt(pkiPath(cluster.certificatesDir, 'ca', 'crt'));
+  const apiServer = caPem === null ? null : { server: controlPlaneServer(prepared.node), caPem: revealText(caPem) };
+  const tokens = await settleTokens(there, { ...options, apiServer });
+  const start = kubeletStartInput(design, options);
+  const assumeEmptyCluster = options.dryRun;
+  const proxy = cluster.proxy.disabled === true ? { objects: null, warnings: [] } : kubeProxyObjects(prepared.node);
+  return {
+    input: {
+      api: ways.api,
+      superApi: ways.superApi,
+      assumeEmptyCluster,
+      staged: options.staged,
+      pull: prepared.pull,
+      pki: prepared.pki,
+      manifests: prepared.manifests,
+      kubeletStart: { ...start, directories: [...start.directories, { path: '/etc/kubernetes', mode: 0o755 }] },
+      remember: { memory: nodeMemoryOf(node, options), mayChown: start.mayChown },
+      wait: prepared.wait,
+      uploadKubeadm: {
+        clusterConfiguration: encodeClusterConfiguration(cluster),
+        understood: found.model && encodeClusterConfiguration(applyClusterDefaults(found.model)),
+        assumeEmptyCluster,
+      },
+      upload: {
+        controlPlaneMinor: minor,
+        yaml: encodeYaml(encodeClusterConfig(layered, minor, options.catalogue)),
+        generated: baseline === null,
+        forceUpload: options.forceUpload,
+        assumeEmptyCluster,
+      },
+      bootstrapToken: {
+        tokens: tokens.wanted,
+        apiServer,
+        replaceAddress: options.forceUpload || cluster.controlPlaneEndpoint !== undefined,
+        assumeEmptyCluster,
+        now: context.clock.now(),
+      },
+      mark: {
+        nodeName: node.registration.name,
+        taints: prepared.node.taints,
+        timeoutMs: goDurationMs(prepared.timeouts.kubernetesAPICall),
+        assumeEmptyCluster,
+      },
+      coredns: {
+        objects: cluster.dns.disabled === true ? null : corednsObjects(prepared.node),
+        forceUpload: options.forceUpload,
+        assumeEmptyCluster,
+      },
+      kubeProxy: { ...proxy, forceUpload: options.forceUpload, assumeEmptyCluster },
+      finalize: {
+        certDir: argValue(node.registration.kubeletExtraArgs, 'cert-dir') ?? '/var/lib/kubelet/pki',
+        health: start.health,
+      },
+      show: { tokens: tokens.joining, apiServer, withhold: options.withholdToken, show: options.showJoinCommand },
+    },
+    warnings: [...found.warnings, ...settled.warnings, ...adviseClusterConfig(layered, defaults), ...warnings, ...prepared.warnings],
+    refusals: [...refusals, ...prepared.refusals],
+    origins: design.origins,
+  };
+}
+
+interface WaysToApiServer {
+  /** As an administrator. */
+  readonly api: ApiAccess;
+  /** As one who needs no RBAC. */
+  readonly superApi: ApiAccess;
+  /** From now on kubeconfigs are those that are there once all is done. */
+  use(textAt: (path: string) => SensitiveText | null): void;
+}
+
+/** With credentials that were given there is one way; else one by each of the kubeconfigs of the host. */
+async function waysToApiServer(
+  context: PhaseContext,
+  { connect, given, opened }: InitControlPlaneOptions,
+  endpoint: Parameters<typeof localServer>[0],
+): Promise<WaysToApiServer> {
+  if (given !== null) {
+    const access: ApiAccess = { reach: async () => given, close: async () => undefined };
+    return { api: access, superApi: access, use: () => undefined };
+  }
+  const files = await observe(context.host, fileFacts([ADMIN_CONF, SUPER_ADMIN_CONF]), context.signal);
+  let textAt = (path: string): SensitiveText | null => {
+    const text = files.get(path)?.content;
+    return text === undefined ? null : new SensitiveText([new Secret(text)]);
+  };
+  const way = (...paths: readonly string[]): ApiAccess => {
+    const kubeconfig = () => {
+      const path = paths.find((each) => textAt(each) !== null);
+      const text = path === undefined ? null : textAt(path);
+      return path === undefined || text === null ? null : { file: `${context.host.name}:${path}`, text };
+    };
+    const access = apiAccess({ connect, server: localServer(endpoint), port: endpoint.bindPort, kubeconfig });
+    opened(access);
+    return access;
+  };
+  return {
+    api: way(ADMIN_CONF),
+    superApi: way(SUPER_ADMIN_CONF, ADMIN_CONF),
+    use: (next) => {
+      textAt = next;
+    },
+  };
+}
