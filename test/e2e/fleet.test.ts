@@ -1,4 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,6 +9,7 @@ import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
 import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import type { Cluster } from '../../src/ports/cluster.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
+import { type PackageRepository, startRepository, type TestPackage, whyNoRepository } from '../support/package-repository.ts';
 import { registerNodes } from '../support/registered-nodes.ts';
 import { requirement } from '../support/requirement.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
@@ -113,10 +116,188 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a fleet of six real 
     expect(HOSTS.filter((host) => kubeletStart(host) !== starts.get(host))).toEqual(['node4', 'node5']);
   });
 
+  describe.skipIf(requirement('packages for lab hosts', whyNoRepository()))('hosts with nothing on them', () => {
+    let repository: PackageRepository;
+    const bare = join(directory, 'bare.yaml');
+    const program = join(directory, 'bin/crictl');
+
+    beforeAll(async () => {
+      repository = await startRepository(packagesOf('1.36.2'));
+      lab.expose(repository.port);
+      mkdirSync(join(directory, 'bin'));
+      writeFileSync(program, '#!/bin/sh\necho crictl of a test\n');
+      for (const host of BARE) {
+        lab.reset(host);
+        lab.run(host, NOTHING_INSTALLED);
+      }
+      // A reset host has lost what was exposed to it.
+      lab.expose(repository.port);
+      writeFileSync(bare, bareFleet(repository, createHash('sha256').update(readFileSync(program)).digest('hex')));
+    }, 300_000);
+    afterAll(() => repository?.close());
+
+    const onBare = (...args: readonly string[]): Promise<CliResult> =>
+      runCommand([...args, '-f', bare, '--ssh-config', lab.sshConfig], { env: { XDG_STATE_HOME: directory } });
+
+    it('are shown what is installed, and that the rest comes after it', async () => {
+      const { code, stdout, stderr } = await onBare('plan', '--limit', 'node1');
+      expect(code, stderr).toBe(0);
+      expect(stdout.split('\n').filter((line) => /^ {2}[-+~] /.test(line))).toEqual([
+        '  + [kernel-modules] write-file /etc/modules-load.d/kubeletadm.conf (0644 root:root): it is missing',
+        '  + [sysctls] write-file /etc/sysctl.d/90-kubeletadm.conf (0644 root:root): it is missing',
+        expect.stringMatching(/^ {2}~ \[sysctls\] set-sysctl vm\.max_map_count: it is [0-9]+$/),
+        '  + [install-packages] write-file /etc/apt/keyrings/kubernetes-apt-keyring.asc (0644 root:root): it is missing',
+        '  + [install-packages] write-file /etc/apt/sources.list.d/kubernetes.list (0644 root:root): it is missing',
+        '  ~ [install-packages] install-packages kubelet=1.36.* cri-tools lab-runtime: kubelet, cri-tools, lab-runtime are not installed',
+        '  ~ [install-packages] hold-packages kubelet: an upgrade of the system must not take it to another version',
+        '  ~ [install-packages] enable-unit lab-runtime: it is to run after a boot',
+        '  ~ [install-packages] start-unit lab-runtime: it is not running',
+        ...['kubelet-start', 'kubelet-start/remember', 'kubelet-wait-bootstrap', 'kubelet-wait-bootstrap/node', 'mark-node'].map(
+          (phase) => `  ~ [${phase}] later: kernel-modules, sysctls, install-packages come first`,
+        ),
+      ]);
+      expect(lab.run('node1', 'ls /etc/apt/keyrings; command -v kubelet || true')).toBe('');
+    });
+
+    it('get container runtime and kubelet, and join', async () => {
+      const { code, stdout, stderr } = await onBare('apply');
+      expect(code, stderr).toBe(0);
+      expect(stdout).toBe('2 hosts: 2 changed.\n');
+      for (const host of BARE)
+        expect(lab.run(host, 'systemctl is-active kubelet; cat /proc/sys/vm/max_map_count /etc/modules-load.d/kubeletadm.conf')).toBe(
+          'active\n262144\noverlay\n',
+        );
+      expect(
+        lab.run('node1', "dpkg-query -W -f '${Version}\\n' kubelet lab-runtime; apt-mark showhold; systemctl is-enabled lab-runtime"),
+      ).toBe('1.36.2-1.1\n1.0\nkubelet\nenabled\n');
+      expect(lab.run('node2', 'crictl; stat -c %a /usr/bin/kubelet /opt/lab/bin/crictl; readlink /opt/lab/current')).toBe(
+        'crictl of a test\n755\n750\nbin\n',
+      );
+    });
+
+    it('have nothing to do then, and are asked for no file again', async () => {
+      const before = repository.asked.length;
+      expect(await onBare('plan', '--exit-code')).toMatchObject({ code: 0, stdout: '2 hosts: 2 as they should be.\n' });
+      expect(repository.asked.length).toBe(before);
+    });
+
+    it('get the version that is declared, and the kubelet is restarted with it', async () => {
+      repository.publish(packagesOf('1.36.2', '1.36.3'));
+      writeFileSync(bare, readFileSync(bare, 'utf8').replace('version: "1.36"', 'version: "1.36.3"'));
+      const start = kubeletStart('node1');
+      const { code, stdout, stderr } = await onBare('apply');
+      expect(code, stderr).toBe(0);
+      expect(stdout).toBe('2 hosts: 1 changed, 1 as they should be.\n');
+      expect(lab.run('node1', "dpkg-query -W -f '${Version}' kubelet; apt-mark showhold")).toBe('1.36.3-1.1kubelet\n');
+      expect(kubeletStart('node1')).not.toBe(start);
+    });
+
+    it('take no package that the pinned key did not sign', async () => {
+      const foreign = await startRepository(packagesOf('1.36.4'));
+      try {
+        writeFileSync(
+          bare,
+          readFileSync(bare, 'utf8').replace('version: "1.36.3"', 'version: "1.36.4"').replace(repository.key, foreign.key),
+        );
+        lab.run('node1', 'rm /etc/apt/keyrings/kubernetes-apt-keyring.asc');
+        expect(await onBare('apply', '--limit', 'node1')).toMatchObject({
+          code: 3,
+          stderr: expect.stringContaining(
+            `node1: ${foreign.key}: it holds the key ${foreign.fingerprint}, and ${repository.fingerprint} is expected. Nothing was installed.`,
+          ),
+        });
+        // The right key, and a repository that somebody else has signed.
+        writeFileSync(bare, readFileSync(bare, 'utf8').replace(foreign.key, repository.key));
+        cpSync(foreign.directory, repository.directory, { recursive: true });
+        const refused = await onBare('apply', '--limit', 'node1');
+        expect(refused.code).toBe(1);
+        expect(refused.stderr).toMatch(/node1: installing kubelet=1\.36\.4-\* failed: .*\[HOST_OPERATION_FAILED\]/);
+        expect(lab.run('node1', "dpkg-query -W -f '${Version}' kubelet")).toBe('1.36.3-1.1');
+      } finally {
+        await foreign.close();
+      }
+    });
+  });
+
   function kubeletStart(host: string): string {
     return lab.run(host, 'systemctl show kubelet -p ExecMainStartTimestampMonotonic --value');
   }
 });
+
+const BARE = ['node1', 'node2'];
+
+/** The lab puts a kubelet and the socket of a runtime there. Of repositories only ours can be reached. */
+const NOTHING_INSTALLED = `systemctl disable -q --now kubelet; rm -rf /usr/bin/kubelet /usr/lib/systemd/system/kubelet.service /var/run/containerd
+rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/*; systemctl daemon-reload`;
+
+const STAND_IN = readFileSync(fileURLToPath(new URL('../lab/stand-in-kubelet.py', import.meta.url)));
+
+/** A runtime that has a socket. */
+const RUNTIME_UNIT = `[Service]
+RuntimeDirectory=containerd
+ExecStart=/usr/bin/python3 -c 'import socket, signal; socket.socket(socket.AF_UNIX).bind("/run/containerd/containerd.sock"); signal.pause()'
+[Install]
+WantedBy=multi-user.target
+`;
+const KUBELET_UNIT = '[Service]\nExecStart=/usr/bin/kubelet\nRestart=always\nRestartSec=1\n[Install]\nWantedBy=multi-user.target\n';
+
+function packagesOf(...kubelets: readonly string[]): readonly TestPackage[] {
+  return [
+    { name: 'cri-tools', version: '1.36.0-1.1', files: { '/usr/bin/crictl': '#!/bin/sh\n' } },
+    { name: 'lab-runtime', version: '1.0', files: { '/usr/lib/systemd/system/lab-runtime.service': RUNTIME_UNIT } },
+    ...kubelets.map(
+      (version): TestPackage => ({
+        name: 'kubelet',
+        version: `${version}-1.1`,
+        files: { '/usr/bin/kubelet': STAND_IN, '/usr/lib/systemd/system/kubelet.service': KUBELET_UNIT },
+      }),
+    ),
+  ];
+}
+
+/** node1 gets packages; node2 a program from here, one over the network, and archives. */
+function bareFleet(repository: PackageRepository, crictl: string): string {
+  const url = `http://127.0.0.1:${repository.port}`;
+  const archive = join(repository.directory, 'lab.tar.gz');
+  const tree = mkdtempSync(join(tmpdir(), 'kubeletadm-e2e-'));
+  mkdirSync(join(tree, 'bin'));
+  mkdirSync(join(tree, 'units'));
+  symlinkSync('bin', join(tree, 'current'));
+  writeFileSync(join(tree, 'units/lab-runtime.service'), RUNTIME_UNIT);
+  execFileSync('tar', ['-C', tree, '-czf', archive, 'bin', 'current', 'units']);
+  rmSync(tree, { recursive: true });
+  writeFileSync(join(repository.directory, 'kubelet'), STAND_IN);
+  writeFileSync(join(repository.directory, 'lab-runtime.service'), RUNTIME_UNIT);
+  const sum = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex');
+  return `apiVersion: kubeletadm.dev/v1alpha1
+kind: Fleet
+kubernetesVersion: "1.36"
+cluster: {kubeconfig: admin.conf}
+baseline:
+  swap: off
+  kernelModules: [overlay]
+  sysctls: {vm.max_map_count: 262144}
+  packages:
+    version: "1.36"
+    runtime: lab-runtime
+    repository: ${url}
+    key: ${repository.key}
+    keyFingerprints: [${repository.fingerprint}]
+hosts:
+  - {name: node1, install: packages}
+  - name: node2
+    install: binaries
+    binaries:
+      source: ${url}
+      files:
+        - {name: kubelet, sha256: "${sum(STAND_IN)}"}
+        - {name: lab-runtime.service, sha256: "${sum(RUNTIME_UNIT)}", path: /etc/systemd/system/lab-runtime.service, mode: "0644"}
+        - {name: lab.tar.gz, sha256: "${sum(readFileSync(archive))}", extractTo: /opt/lab}
+        - {name: crictl, source: bin, sha256: "${crictl}", path: /opt/lab/bin/crictl, mode: "0750"}
+        - {name: crictl, source: bin, sha256: "${crictl}", path: /usr/bin/crictl}
+      units: [lab-runtime]
+`;
+}
 
 function golden(host: string): string {
   return fileURLToPath(new URL(`./golden/fleet/${host}.txt`, import.meta.url));
