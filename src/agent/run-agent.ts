@@ -5,6 +5,7 @@ import { type AgentEffect, type AgentEvent, dueAt, next } from '../core/dynamic/
 import { differingFields, GROUP_LABEL, type PreparedPayload, preparePayload } from '../core/dynamic/agent/prepare-payload.ts';
 import { type AgentState, neededHashes, newAgentState, wantedPayload } from '../core/dynamic/agent/state.ts';
 import { sameOnDisk } from '../core/dynamic/agent/state-file.ts';
+import { conditionOf } from '../core/dynamic/agent/status.ts';
 import {
   CONFIG_SOURCE_ANNOTATION,
   type ConfigSource,
@@ -70,6 +71,8 @@ type Message =
 const RESYNC_MS = 900_000;
 /** After what could not be prepared or stored. */
 const AGAIN_MS = 10_000;
+/** After two tries at configz that failed: it may be for good. */
+const CONFIGZ_AGAIN_MS = 5_000;
 
 /**
  * Runs an agent until its signal is aborted: follows the Node and what it is assigned, and has the kubelet run it. Whatever is decided is decided by `next`;
@@ -97,6 +100,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   let node: KubeObject | null = null;
   let switchedAt = now();
   let expected: { readonly hash: string; readonly fields: JsonObject } | null = null;
+  let configzTrouble: { readonly why: string; readonly againAt: number } | null = null;
   let proven: { readonly pid: number; readonly differing: readonly string[] } | null = null;
   let following: { readonly source: ConfigSource; readonly stop: AbortController } | null = null;
   let configMap: { readonly object: KubeObject; readonly source: ConfigSource } | null = null;
@@ -111,8 +115,8 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     state = step.state;
     if (!sameOnDisk(before, state) || event.kind === 'booted') await save();
     for (const effect of step.effects) await carryOut(effect);
-    const isSeenHealthy = before.watch.wasHealthy !== state.watch.wasHealthy;
-    if (!sameOnDisk(before, state) || before.sync !== state.sync || before.switching !== state.switching || isSeenHealthy) {
+    const isToldOtherwise = JSON.stringify(conditionOf(before)) !== JSON.stringify(conditionOf(state));
+    if (!sameOnDisk(before, state) || before.sync !== state.sync || before.switching !== state.switching || isToldOtherwise) {
       status.stateIs(state);
       options.onState?.(state);
     }
@@ -148,6 +152,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
       const before = await look().catch(() => null);
       switchedAt = now();
       proven = null;
+      configzTrouble = null;
       const { restarts, wasRestarted } = await switchKubelet(host, store, to);
       if (wasRestarted)
         report(
@@ -175,13 +180,23 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     });
     const { pid, ...rest } = seen;
     const isOurs = wanted !== null && seen.runs === wanted && seen.healthz?.ok !== false;
-    return { ...rest, differing: isOurs && pid !== null ? await differing(wanted, pid, config) : null, ...nodeWord() };
+    const found = isOurs && pid !== null ? await differing(wanted, pid, config) : null;
+    const word = nodeWord();
+    return { ...rest, differing: found, ...word, unknown: unknownOf(found, word) };
+  };
+
+  const unknownOf = (found: readonly string[] | null, { ready }: Pick<Observation, 'ready'>): readonly string[] => {
+    if (node === null) return ['the API server does not answer'];
+    return [
+      ...(found === null && configzTrouble !== null ? [configzTrouble.why] : []),
+      ...(ready === null ? ['the Node has not said whether it is Ready since the kubelet was restarted'] : []),
+    ];
   };
 
   /** The configuration that runs does not change while its process lives: configz is asked until it answers, and not again. */
   const differing = async (hash: string, pid: number, config: JsonObject): Promise<readonly string[] | null> => {
     if (proven?.pid === pid) return proven.differing;
-    if (node === null) return null;
+    if (node === null || (configzTrouble !== null && now() < configzTrouble.againAt)) return null;
     try {
       const { apiVersion: _version, kind: _kind, ...fields } = config;
       const minor = minorOf(node);
@@ -192,9 +207,12 @@ export async function runAgent(options: AgentOptions): Promise<void> {
         catalogue: options.catalogue,
       });
       proven = { pid, differing: found };
+      configzTrouble = null;
       return found;
     } catch (error) {
       report('debug', 'CONFIGZ_NOT_TOLD', messageOf(error));
+      const again = configzTrouble === null ? 0 : CONFIGZ_AGAIN_MS;
+      configzTrouble = { why: `configz can't be read: ${messageOf(error)}`, againAt: now() + again };
       return null;
     }
   };

@@ -1,3 +1,4 @@
+import { CONFIG_EVENT_REASON, type ConfigHistoryEntry } from '../core/dynamic/config-event.ts';
 import { describeIdentity, describeSource, formatConfigSource, formatConfigStatus, formatIdentity } from '../core/dynamic/config-source.ts';
 import type { Backend } from '../core/dynamic/node-config.ts';
 import { type ExitCode, usageError } from '../core/errors.ts';
@@ -5,32 +6,47 @@ import { formatAge } from '../core/text/age.ts';
 import { renderTable } from '../core/text/table.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Services } from '../ports/services.ts';
-import { type JudgedNode, judgeNodes, readConfigEvents, readNodes } from '../workflows/dynamic/read-nodes.ts';
+import { type JudgedNode, judgeNodes, readConfigHistory, readNodes } from '../workflows/dynamic/read-nodes.ts';
+import { watchNodes } from '../workflows/dynamic/watch-nodes.ts';
 import { clusterOnUse } from './cluster-on-use.ts';
 import type { CommandOptions } from './program.ts';
-import { flagText } from './read-options.ts';
+import { flagText, verbosityOf } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
 /** `dynamic status [NODE...] [--watch]`. */
 export async function runDynamicStatus(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
   return withCluster(services, options, async (cluster) => {
     const backend = flagText(options, 'backend') as Backend | undefined;
-    let shown = '';
-    for (;;) {
-      const now = services.clock.now();
-      const nodes = await judgeNodes(cluster, args, { now, backend });
-      const text = render(nodes, options, now);
-      // Ages move by themselves: they are no change.
-      const state = JSON.stringify(nodes.map(nodeDocument));
-      if (state !== shown) services.output.stdout(text);
-      shown = state;
-      if (options.watch !== true) return 0;
-      await services.clock.sleep(WATCH_MS, services.signal);
+    const { clock, signal, output } = services;
+    if (options.watch !== true) {
+      const now = clock.now();
+      output.stdout(render(await judgeNodes(cluster, args, { now, backend }), options, now));
+      return 0;
     }
+    // A name that is none is said at once.
+    await readNodes(cluster, args);
+    const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
+    let shown = '';
+    await watchNodes(args, {
+      cluster,
+      clock,
+      signal,
+      backend,
+      random: () => services.random(),
+      onNodes: (nodes) => {
+        // Ages move by themselves: they are no change.
+        const state = JSON.stringify(nodes.map(nodeDocument));
+        if (state !== shown) output.stdout(render(nodes, options, clock.now()));
+        shown = state;
+      },
+      onTrouble: (error) => {
+        const message = error instanceof Error ? error.message : String(error);
+        reporter.report({ level: 'warning', code: 'NOT_FOLLOWED', message: `${message}: trying again` });
+      },
+    });
+    throw signal.reason;
   });
 }
-
-const WATCH_MS = 2_000;
 
 /** `dynamic history NODE`: oldest first. */
 export async function runDynamicHistory(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
@@ -38,23 +54,29 @@ export async function runDynamicHistory(services: Services, args: readonly strin
   if (node === undefined || more.length > 0) throw usageError('the history of one node is shown at a time', 'Name it');
   return withCluster(services, options, async (cluster) => {
     await readNodes(cluster, [node]);
-    const events = (await readConfigEvents(cluster, node)).get(node) ?? [];
+    const events = await readConfigHistory(cluster, node);
     const format = formatOf(options);
-    const items = events.map(({ at, identity, message }) => ({
+    const items = events.map(({ at, reason, identity, message }) => ({
       at: at.toISOString(),
+      reason,
       source: identity === null ? null : formatIdentity(identity),
       message,
     }));
-    const rows = events.map(({ at, identity }) => [
-      at.toISOString().replace('.000', ''),
-      identity === null ? 'local configuration' : describeIdentity(identity),
-    ]);
+    const rows = events.map((event) => [event.at.toISOString().replace('.000', ''), happened(event)]);
     const table =
-      rows.length === 0 ? ['No change is remembered: API servers keep Events for an hour.'] : renderTable([['AT', 'CHANGED TO'], ...rows]);
+      rows.length === 0
+        ? ['No change is remembered: API servers keep Events for an hour.']
+        : renderTable([['AT', 'WHAT HAPPENED'], ...rows]);
     const document = { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'NodeConfigHistory', node, items };
     services.output.stdout(format === 'text' ? `${table.join('\n')}\n` : renderDocument(document, format));
     return 0;
   });
+}
+
+/** An agent tells more than the change, in words. */
+function happened({ reason, identity, message }: ConfigHistoryEntry): string {
+  if (reason !== CONFIG_EVENT_REASON) return `${reason.replace('KubeletConfig', '').toLowerCase()}: ${message}`;
+  return `changed to ${identity === null ? 'the local configuration' : describeIdentity(identity)}`;
 }
 
 /** A node's dynamic configuration for machines. */

@@ -294,7 +294,7 @@ describe('dynamic reset, status, history, gc', () => {
         .trimEnd()
         .split('\n')
         .map((line) => line.replace(/^\S+ +/, '').replace(/@\d+$/, '')),
-    ).toEqual(['CHANGED TO', source, other, 'local configuration']);
+    ).toEqual(['WHAT HAPPENED', `changed to ${source}`, `changed to ${other}`, 'changed to the local configuration']);
   });
 
   it('says of a text that is left over that it means nothing', async () => {

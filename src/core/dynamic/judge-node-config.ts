@@ -1,3 +1,4 @@
+import { NOT_PROVEN } from './agent/status.ts';
 import type { ConfigEvent } from './config-event.ts';
 import { describeIdentity, describeSource, sameIdentity, sameSource } from './config-source.ts';
 import { findConfigError } from './error-texts.ts';
@@ -24,7 +25,9 @@ const LOOP_MS = 60_000;
 
 /** Says what became of a node's assignment. @param event the last word of its kubelet, where it is known */
 export function judgeNodeConfig(config: NodeConfig, event: ConfigEvent | null, now: Date): ConfigVerdict {
-  const since = event?.at ?? null;
+  const since = event?.at ?? config.word?.since ?? null;
+  /** The agent tells the real cause, upstream's texts a kind of it. */
+  const told = (otherwise: string | null): string | null => config.word?.message ?? otherwise;
   const verdict = (state: ConfigState, why: string | null = null, mend: string | null = null): ConfigVerdict => ({
     state,
     since,
@@ -46,15 +49,17 @@ export function judgeNodeConfig(config: NodeConfig, event: ConfigEvent | null, n
     return verdict('local', left);
   }
   // An error that is not one of the kubelet's is the agent's word of what it ran.
-  if (known !== null && !known.fellBack) return verdict('not-synced', known.cause, known.mend);
+  if (known !== null && !known.fellBack) return verdict('not-synced', told(known.cause), known.mend);
   if (!sameSource(assigned, source.source)) return verdict('waiting', notReady);
-  if (error !== null || !sameIdentity(assigned, active)) return verdict('fell-back', known?.cause ?? error, known?.mend ?? SEE_LOG);
+  if (error !== null || !sameIdentity(assigned, active))
+    return verdict('fell-back', told(known?.cause ?? error), config.word === null ? (known?.mend ?? SEE_LOG) : AGENT_MEND);
   if (sameIdentity(assigned, lastKnownGood)) return verdict('good', notReady);
   return config.isTrialHealthy
-    ? verdict('trial', notReady)
+    ? verdict('trial', notReady ?? (config.word?.message.includes(NOT_PROVEN) ? config.word.message : null))
     : verdict('waiting', notReady ?? 'the kubelet runs it, and was not seen healthy with it yet');
 }
 
+const AGENT_MEND = 'Assign another, or reset the node; a new word in the annotation kubeletadm.dev/config-retry tries it once more';
 const SEE_LOG = 'Look into the log of the kubelet: journalctl -u kubelet';
 
 /** It said that it restarts for something it has not reported since, and was not heard of as Ready since either. */
@@ -78,9 +83,9 @@ const LOOPING_MEND = 'Assign what is right or reset the node, then get it back w
 
 function whyOff({ backend, kubeletVersion, source }: NodeConfig): readonly [string, string] {
   const assigned = source.source === null ? '' : describeSource(source.source);
-  if (backend === 'agent') return [`no agent has reported: nobody reads ${assigned}`, 'Start the agent on the node'];
+  if (backend === 'agent') return [`no agent has reported: nobody reads ${assigned}`, 'Run dynamic enable with its host'];
   return [
     `its kubelet ${kubeletVersion} has never reported a configuration: nobody reads ${assigned}`,
-    'Give it --dynamic-config-dir and, from 1.22 on, --feature-gates=DynamicKubeletConfig=true; the API server needs the gate too',
+    'Run dynamic enable with its host, which gives it the flags and looks at the API server',
   ];
 }

@@ -30,6 +30,8 @@ export interface NodeConfig {
   readonly status: ConfigStatus | null;
   /** The agent has seen the kubelet healthy with what is in trial. True of native ones: they report when they are up. */
   readonly isTrialHealthy: boolean;
+  /** What the agent says in its condition; null: native, or it says nothing. */
+  readonly word: { readonly reason: string; readonly message: string; readonly since: Date | null } | null;
   readonly isReady: boolean;
   /** What its conditions say against it. */
   readonly troubles: readonly string[];
@@ -57,10 +59,18 @@ export function readNodeConfig(node: KubeObject, chosen?: Backend): NodeConfig {
     source: backend === 'native' ? parseConfigSource(spec.configSource) : parseSourceAnnotation(annotations[CONFIG_SOURCE_ANNOTATION]),
     status: backend === 'native' ? parseConfigStatus(status.config) : parseStatusAnnotation(reported),
     isTrialHealthy: backend === 'native' || conditionOf(node, CONFIG_CONDITION)?.reason === TRIAL_REASON,
+    word: backend === 'agent' ? wordOf(node) : null,
     isReady: isNodeReady(node),
     troubles: nodeTroubles(node),
     heartbeat: Number.isNaN(heartbeat.getTime()) ? null : heartbeat,
   };
+}
+
+function wordOf(node: KubeObject): NodeConfig['word'] {
+  const condition = conditionOf(node, CONFIG_CONDITION);
+  if (condition === null) return null;
+  const since = new Date(condition.lastTransitionTime ?? Number.NaN);
+  return { reason: condition.reason ?? '', message: condition.message ?? '', since: Number.isNaN(since.getTime()) ? null : since };
 }
 
 interface NodeSpec {

@@ -7,6 +7,7 @@ export interface NodeCondition {
   readonly reason?: string;
   readonly message?: string;
   readonly lastHeartbeatTime?: string;
+  readonly lastTransitionTime?: string;
 }
 
 /** Whether the Node's condition Ready is True. */

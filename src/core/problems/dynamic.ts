@@ -17,10 +17,10 @@ export function notEnabled(node: string, backend: Backend, kubeletVersion: strin
   const kubelet = kubeletVersion === '' ? 'its kubelet' : `its kubelet ${kubeletVersion}`;
   const [message, mend] =
     backend === 'agent'
-      ? [`no agent has reported from this node`, 'Start the agent there first']
+      ? [`no agent has reported from this node`, 'Install it with dynamic enable and the host']
       : [
           `${kubelet} has never reported a configuration: it runs without --dynamic-config-dir, or the API server drops the field`,
-          'Give the kubelet --dynamic-config-dir and, from 1.22 on, the feature gate DynamicKubeletConfig as a flag; --force assigns all the same',
+          'Run dynamic enable with its host, which gives the kubelet --dynamic-config-dir and, from 1.22 on, the gate; --force assigns all the same',
         ];
   return { host: node, code: 'DYNAMIC_NOT_ENABLED', message, mend };
 }

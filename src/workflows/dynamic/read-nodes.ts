@@ -1,4 +1,10 @@
-import { CONFIG_EVENT_REASON, type ConfigEvent, readConfigEvent } from '../../core/dynamic/config-event.ts';
+import {
+  CONFIG_EVENT_REASON,
+  type ConfigEvent,
+  type ConfigHistoryEntry,
+  readConfigEvent,
+  readHistoryEntry,
+} from '../../core/dynamic/config-event.ts';
 import { type ConfigVerdict, judgeNodeConfig } from '../../core/dynamic/judge-node-config.ts';
 import { type Backend, type NodeConfig, readNodeConfig } from '../../core/dynamic/node-config.ts';
 import { AppError, isAppError } from '../../core/errors.ts';
@@ -46,20 +52,33 @@ async function findNodes(cluster: Cluster, names: readonly string[]): Promise<re
 /** What kubelets have said of changes, oldest first, by node. None where Events may not be read: API servers keep them for an hour. */
 export async function readConfigEvents(cluster: Cluster, node?: string): Promise<ReadonlyMap<string, readonly ConfigEvent[]>> {
   const about = node === undefined ? '' : `,involvedObject.name=${node}`;
-  const found = new Map<string, ConfigEvent[]>();
   try {
     const options = { fieldSelector: `involvedObject.kind=Node,reason=${CONFIG_EVENT_REASON}${about}` };
     const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Event', namespace: 'default' }, options);
-    for (const item of items) {
-      const event = readConfigEvent(item);
-      const { name = '' } = (item.involvedObject ?? {}) as { readonly name?: string };
-      if (event !== null) found.set(name, [...(found.get(name) ?? []), event]);
-    }
+    return eventsByNode(items);
   } catch (error) {
     if (!isAppError(error, 'CLUSTER_FORBIDDEN')) throw error;
+    return new Map();
+  }
+}
+
+/** What kubelets have said of changes, oldest first, by node. */
+export function eventsByNode(items: readonly KubeObject[]): ReadonlyMap<string, readonly ConfigEvent[]> {
+  const found = new Map<string, ConfigEvent[]>();
+  for (const item of items) {
+    const event = readConfigEvent(item);
+    const { name = '' } = (item.involvedObject ?? {}) as { readonly name?: string };
+    if (event !== null) found.set(name, [...(found.get(name) ?? []), event]);
   }
   for (const events of found.values()) events.sort((a, b) => a.at.getTime() - b.at.getTime());
   return found;
+}
+
+/** What became of a node's configuration, oldest first, as far as the API server remembers. */
+export async function readConfigHistory(cluster: Cluster, node: string): Promise<readonly ConfigHistoryEntry[]> {
+  const fieldSelector = `involvedObject.kind=Node,involvedObject.name=${node}`;
+  const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Event', namespace: 'default' }, { fieldSelector });
+  return items.flatMap((item) => readHistoryEntry(item) ?? []).sort((a, b) => a.at.getTime() - b.at.getTime());
 }
 
 /** Nodes with what became of their assignments. */

@@ -22,6 +22,8 @@ export interface Observation {
   readonly pressures: readonly string[];
   /** Why the kubelet ended, by its journal; null: not looked for. */
   readonly cause: string | null;
+  /** What could not be found out though it should be, and why: clauses. */
+  readonly unknown?: readonly string[];
 }
 
 /** What is remembered from one look at a kubelet to the next. Times are added up from look to look, so that a clock that jumps does not count. */
@@ -38,9 +40,26 @@ export interface Watch {
   readonly before: { readonly ready: boolean; readonly pressures: readonly string[] } | null;
   /** When the kubelet ended by itself, newest last. */
   readonly crashes: readonly number[];
+  /** For how long nothing was wrong, and not all could be seen that has to be. */
+  readonly unprovenMs: number;
+  /** What could not be seen, where that lasts; null: all is seen, or it is too early to say. */
+  readonly unproven: string | null;
 }
 
-export const NEW_WATCH: Watch = { restarts: null, lastAt: null, healthyMs: 0, wasHealthy: false, signs: {}, before: null, crashes: [] };
+export const NEW_WATCH: Watch = {
+  restarts: null,
+  lastAt: null,
+  healthyMs: 0,
+  wasHealthy: false,
+  signs: {},
+  before: null,
+  crashes: [],
+  unprovenMs: 0,
+  unproven: null,
+};
+
+/** A kubelet needs a while after its start until all can be seen. */
+const UNPROVEN_MS = 30_000;
 
 export interface Timing {
   /** How long a payload has to be healthy until it is the last known good. */
@@ -89,15 +108,19 @@ export function lookAtTrial(watch: Watch, hash: string, seen: Observation, now: 
   const signs: Partial<Record<Sign, number>> = {};
   for (const { sign } of found) signs[sign] = watch.signs[sign] === undefined ? 0 : watch.signs[sign] + stepMs;
   const failure = found.find(({ sign }) => (signs[sign] ?? 0) >= timing.patienceMs[sign]) ?? null;
-  const isProven = found.length === 0 && isUp(seen) && seen.differing !== null && seen.ready !== null;
+  const isWell = found.length === 0 && isUp(seen);
+  const isProven = isWell && seen.differing !== null && seen.ready !== null;
+  const unprovenMs = isWell && !isProven ? watch.unprovenMs + stepMs : 0;
   return {
     watch: {
       ...watch,
       restarts: seen.unit?.restarts ?? watch.restarts,
       lastAt: now,
       healthyMs: found.length > 0 ? 0 : watch.healthyMs + (isProven && watch.wasHealthy ? stepMs : 0),
-      wasHealthy: watch.wasHealthy || (found.length === 0 && isUp(seen) && seen.runs === hash),
+      wasHealthy: watch.wasHealthy || (isWell && seen.runs === hash),
       signs,
+      unprovenMs,
+      unproven: unprovenMs < UNPROVEN_MS ? null : (seen.unknown ?? []).join('; ') || 'not all can be seen',
     },
     failure,
   };

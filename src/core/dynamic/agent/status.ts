@@ -9,6 +9,9 @@ export const CONFIG_CONDITION = 'KubeletConfigOk';
 export const STARTING_REASON = 'Starting';
 export const TRIAL_REASON = 'Trial';
 
+/** Stands in the message of a trial that can't come to its end. */
+export const NOT_PROVEN = 'whose time does not count while not all can be seen';
+
 /** A condition without its times. */
 export interface ConfigCondition {
   readonly status: 'True' | 'False' | 'Unknown';
@@ -38,7 +41,11 @@ export function conditionOf(state: AgentState): ConfigCondition {
       // Until the first look that found nothing against it: what waits for a healthy trial must not take the start of one for it.
       if (state.switching !== null || !state.watch.wasHealthy)
         return { status: 'Unknown', reason: STARTING_REASON, message: `starting: ${changesText(state.assigned.changes)}` };
-      return { status: 'True', reason: TRIAL_REASON, message: `in trial: ${changesText(state.assigned.changes)}` };
+      return {
+        status: 'True',
+        reason: TRIAL_REASON,
+        message: `${trialText(state.watch.unproven)}: ${changesText(state.assigned.changes)}`,
+      };
     case 'good':
       return { status: 'True', reason: 'Good', message: `proven: ${changesText(state.assigned.changes)}` };
     case 'rejected':
@@ -48,6 +55,11 @@ export function conditionOf(state: AgentState): ConfigCondition {
       return { status: 'False', reason, message: `${state.fault.cause}; runs ${runs}` };
     }
   }
+}
+
+/** A trial that nothing speaks against, and that does not get on. */
+function trialText(unproven: string | null): string {
+  return unproven === null ? 'in trial' : `in trial, ${NOT_PROVEN} (${unproven})`;
 }
 
 function troubleOf({ sync, switching }: AgentState): SyncTrouble | null {

@@ -1,0 +1,40 @@
+import { expect, it } from 'vitest';
+import { DEFAULT_TIMING, lookAtTrial, NEW_WATCH, type Observation, type Watch } from '../../../../src/core/dynamic/agent/health.ts';
+import { newAgentState } from '../../../../src/core/dynamic/agent/state.ts';
+import { conditionOf } from '../../../../src/core/dynamic/agent/status.ts';
+
+const HASH = 'a'.repeat(64);
+const WELL: Observation = {
+  unit: { activeState: 'active', subState: 'running', restarts: 0 },
+  runs: HASH,
+  healthz: { ok: true },
+  differing: [],
+  ready: { is: true, why: '' },
+  pressures: [],
+  cause: null,
+};
+const UNSEEN: Observation = { ...WELL, differing: null, unknown: ["configz can't be read: forbidden"] };
+const identity = { namespace: 'n', name: 'a', uid: 'u', resourceVersion: '1', kubeletConfigKey: 'kubelet' };
+
+/** A look a second. */
+function looks(watch: Watch, seen: Observation, seconds: number): Watch {
+  let after = watch;
+  const from = watch.lastAt ?? 0;
+  for (let i = 1; i <= seconds; i++) after = lookAtTrial(after, HASH, seen, from + i * 1000, DEFAULT_TIMING).watch;
+  return after;
+}
+const messageOf = (watch: Watch): string =>
+  conditionOf({ ...newAgentState(0), phase: 'trial', assigned: { identity, hash: HASH, changes: ['maxPods: 1 to 2'] }, watch }).message;
+
+it('says of a trial that does not get on what can not be seen, and no more once it is', () => {
+  const early = looks(NEW_WATCH, UNSEEN, 20);
+  expect(messageOf(early)).toBe('in trial: maxPods: 1 to 2');
+  const late = looks(early, UNSEEN, 700);
+  expect(late).toMatchObject({ healthyMs: 0, signs: {} });
+  expect(messageOf(late)).toBe(
+    "in trial, whose time does not count while not all can be seen (configz can't be read: forbidden): maxPods: 1 to 2",
+  );
+  const seen = looks(late, WELL, 5);
+  expect(seen.healthyMs).toBe(5000);
+  expect(messageOf(seen)).toBe('in trial: maxPods: 1 to 2');
+});
