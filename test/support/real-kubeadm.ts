@@ -1,0 +1,62 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import type { InitInput } from './kubeadm-inputs.ts';
+import type { RecordedAction } from './kubeadm-recordings.ts';
+
+/** What `kubeadm init --dry-run` makes of an input, as in the recordings. */
+export interface DryRun {
+  readonly exitCode: number;
+  /** Of static pods, by the name of the file. */
+  readonly manifests: Readonly<Record<string, string>>;
+  readonly apiActions: readonly RecordedAction[];
+  readonly log: string;
+}
+
+/** Writes an input to a directory. */
+export function writeInput(directory: string, { documents, patches }: InitInput): string {
+  const folder = join(directory, 'patches');
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  for (const [name, text] of Object.entries(patches)) writeFileSync(join(folder, name), text);
+  const config = join(directory, 'input.yaml');
+  writeFileSync(config, documents.map((document) => JSON.stringify(document, null, 1).replaceAll('@PATCHES@', folder)).join('\n---\n'));
+  return config;
+}
+
+/** Runs the real kubeadm. */
+export function kubeadmDryRun(kubeadm: string, config: string): DryRun {
+  const output = mkdtempSync(join(tmpdir(), 'kubeletadm-kubeadm-'));
+  try {
+    const { status, stdout, stderr } = spawnSync(kubeadm, ['init', '--config', config, '--dry-run', '--ignore-preflight-errors=all'], {
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH, KUBEADM_INIT_DRYRUN_DIR: output },
+    });
+    const files = readdirSync(output).filter((name) => /^(?:etcd|kube-.*)\.yaml$/.test(name));
+    const manifests = Object.fromEntries(files.map((name) => [name, readFileSync(join(output, name), 'utf8')]));
+    return { exitCode: status ?? 1, manifests, apiActions: readActions(stdout), log: stderr + stdout };
+  } finally {
+    rmSync(output, { recursive: true, force: true });
+  }
+}
+
+/** `v1.36.2` */
+export function kubeadmVersion(kubeadm: string): string {
+  return execFileSync(kubeadm, ['version', '-o', 'short'], { encoding: 'utf8' }).trim();
+}
+
+/** The objects that are sent, in order: each is shown below its action. */
+function readActions(text: string): readonly RecordedAction[] {
+  const lines = text.split('\n');
+  return lines.flatMap((line, i): RecordedAction[] => {
+    const [, action, resource] = /^\[dryrun\] Would perform action (CREATE|PATCH|UPDATE) on resource "(\w+)"/.exec(line) ?? [];
+    if (action === undefined || resource === undefined) return [];
+    const next = lines.slice(i + 1);
+    const from = next.findIndex((each) => each.startsWith('[dryrun] Attached object:')) + 1;
+    const length = next.slice(from).findIndex((each) => /^(?:\[|Your Kubernetes)/.test(each));
+    const object = next.slice(from, length === -1 ? undefined : from + length);
+    return [{ action: action as RecordedAction['action'], resource, object: parse(object.join('\n')) }];
+  });
+}
