@@ -23,7 +23,7 @@ function whyNot(): string | null {
   return version.startsWith('v1.36.') ? null : `kubeadm is ${version}, not 1.36`;
 }
 
-const RUNS = Number(process.env.KUBELETADM_RUNS ?? 25);
+const RUNS = Number(process.env.KUBELETADM_RUNS ?? 20);
 const ADDON = /^(?:system:)?coredns$|^kube-dns$|^kube-proxy$|^kubeadm:node-proxier$/;
 
 describe.skipIf(requirement('what the real kubeadm makes of made-up configurations', whyNot()))('any configuration', () => {

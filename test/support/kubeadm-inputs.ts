@@ -114,7 +114,7 @@ const networking = fc.oneof(
 const clusterConfiguration = partial({
   kubernetesVersion: fc.constantFrom('v1.36.2', '1.36.0', 'v1.35.4', 'v1.36.2-rc.1', 'v1.36.1+build.5'),
   clusterName: maybe(fc.constantFrom('lab', 'kubernetes')),
-  controlPlaneEndpoint: maybe(fc.constantFrom('api.lab.example:6443', 'API.lab.example', '[fd00::1]:7443', '10.0.0.5')),
+  controlPlaneEndpoint: maybe(fc.constantFrom('api.lab.example:6443', 'api.lab.example', '[fd00::1]:7443', '10.0.0.5')),
   certificatesDir: maybe(fc.constantFrom('/srv/pki', '/etc/kubernetes/pki/', '/etc/kubernetes/pki')),
   imageRepository: maybe(fc.constantFrom('registry.example.org/k8s', 'registry.k8s.io', 'localhost:5000')),
   networking: maybe(networking, 3),
@@ -163,7 +163,7 @@ const kubeProxy = partial({
 
 const initConfiguration = partial({
   bootstrapTokens: fc.constant([{ token: 'abcdef.0123456789abcdef', ttl: '0s' }]),
-  localAPIEndpoint: partial({ advertiseAddress: fc.constant('192.168.56.10'), bindPort: maybe(fc.constantFrom(7443, 6443)) }),
+  localAPIEndpoint: partial({ advertiseAddress: fc.constantFrom('192.168.56.10', '192.168.56.10', 'fd00:56::10'), bindPort: maybe(fc.constantFrom(7443, 6443)) }),
   nodeRegistration: fc.record({ name: fc.constantFrom('cp-1', 'CP-2.example.org'), criSocket: fc.constant('unix:///run/x.sock') }),
   timeouts: maybe(partial({ controlPlaneComponentHealthCheck: fc.constantFrom('4m', '41s', '10m0.5s', '0s') })),
 });
@@ -179,7 +179,7 @@ const podPatches = {
     'null',
   ),
   merge: fc.constantFrom(
-    'metadata: {annotations: null, labels: {x: y}}',
+    'metadata: {annotations: null, labels: {x: z}}',
     'spec: {priority: 5, nodeSelector: {a: b}, containers: []}',
     'status: {}',
     'spec: {enableServiceLinks: false, restartPolicy: "", hostAliases: [{ip: 10.0.0.1}]}',
@@ -197,7 +197,7 @@ const deploymentPatches = {
     'spec: {replicas: 3, template: {spec: {tolerations: [{operator: Exists}], containers: [{name: coredns, resources: {limits: {memory: 1Gi}}}]}}}',
     'spec: {replicas: 0, paused: false, strategy: {$retainKeys: [type], type: Recreate}}',
   ),
-  merge: fc.constantFrom('spec: {strategy: {rollingUpdate: {maxSurge: 25%}}, minReadySeconds: 5}', 'metadata: {labels: {x: y}}'),
+  merge: fc.constantFrom('spec: {strategy: {rollingUpdate: {maxSurge: 25%}}, minReadySeconds: 5}', 'metadata: {labels: {x: z}}'),
   json: fc.constantFrom(
     '[{op: add, path: /spec/template/spec/topologySpreadConstraints, value: [{maxSkew: 1, topologyKey: z, whenUnsatisfiable: DoNotSchedule}]}]',
   ),
