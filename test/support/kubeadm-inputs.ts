@@ -163,7 +163,10 @@ const kubeProxy = partial({
 
 const initConfiguration = partial({
   bootstrapTokens: fc.constant([{ token: 'abcdef.0123456789abcdef', ttl: '0s' }]),
-  localAPIEndpoint: partial({ advertiseAddress: fc.constantFrom('192.168.56.10', '192.168.56.10', 'fd00:56::10'), bindPort: maybe(fc.constantFrom(7443, 6443)) }),
+  localAPIEndpoint: partial({
+    advertiseAddress: fc.constantFrom('192.168.56.10', '192.168.56.10', 'fd00:56::10'),
+    bindPort: maybe(fc.constantFrom(7443, 6443)),
+  }),
   nodeRegistration: fc.record({ name: fc.constantFrom('cp-1', 'CP-2.example.org'), criSocket: fc.constant('unix:///run/x.sock') }),
   timeouts: maybe(partial({ controlPlaneComponentHealthCheck: fc.constantFrom('4m', '41s', '10m0.5s', '0s') })),
 });

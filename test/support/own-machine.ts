@@ -1,0 +1,99 @@
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { Duplex } from 'node:stream';
+import type { Dial } from '../../src/ports/transport.ts';
+
+/** A root tree with a network and processes of its own: paths and ports that are fixed clash with nothing on this machine. */
+export interface OwnMachine {
+  /** Starts a program of `programs` by its name. */
+  start(argv: readonly string[]): OwnProcess;
+  /** Connects to an address of its network. */
+  readonly dial: Dial;
+  /** Ends all that runs there. */
+  close(): Promise<void>;
+}
+
+export interface OwnProcess {
+  /** The last it said. */
+  output(): string;
+  alive(): boolean;
+}
+
+/** Why there can't be one; null when there can. */
+export function whyNoOwnMachine(): string | null {
+  if (process.platform !== 'linux') return 'namespaces need Linux';
+  if (process.getuid?.() !== 0) return 'namespaces need root';
+  if (spawnSync('ip', ['-V']).status !== 0) return 'there is no ip (iproute2)';
+  return spawnSync('unshare', ['--mount', '--net', '--pid', '--fork', 'true']).status === 0 ? null : 'namespaces may not be made here';
+}
+
+/** $1: the root tree; $2: an address; further: programs, which come to be in /run/programs. */
+const SETUP = `set -e
+root=$1 address=$2; shift 2
+mount --make-rprivate /
+ip link set lo up; ip address add "$address/32" dev lo
+for d in bin sbin lib lib64; do
+  if [ -L /$d ]; then ln -sfn "$(readlink /$d)" "$root/$d"; elif [ -d /$d ]; then mkdir -p "$root/$d"; mount --rbind /$d "$root/$d"; fi
+done
+mkdir -p "$root/usr" "$root/proc" "$root/dev" "$root/tmp" "$root/run/programs"
+mount --rbind /usr "$root/usr"; mount --rbind /dev "$root/dev"; mount -t proc proc "$root/proc"
+for p in "$@"; do : > "$root/run/programs/\${p##*/}"; mount --bind "$p" "$root/run/programs/\${p##*/}"; done
+echo ready
+exec sleep infinity
+`;
+
+/** Carries bytes between standard streams and an address. */
+const PIPE = `const s = require('node:net').connect(Number(process.argv[2]), process.argv[1]);
+process.stdin.pipe(s); s.pipe(process.stdout); s.on('error', () => process.exit(1)); s.on('close', () => process.exit(0));`;
+
+/**
+ * @param root a directory that becomes the root of the programs; system directories of this machine are seen in it
+ * @param address one that the machine has, besides its loopback addresses
+ */
+export async function startOwnMachine(root: string, address: string, programs: readonly string[]): Promise<OwnMachine> {
+  mkdirSync(join(root, 'etc'), { recursive: true });
+  writeFileSync(join(root, 'etc/hosts'), '127.0.0.1 localhost\n');
+  const namespaces = ['--mount', '--net', '--pid', '--fork', '--kill-child'];
+  const holder = spawn('unshare', [...namespaces, 'sh', '-c', SETUP, 'sh', root, address, ...programs], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const said = keepOutput(holder);
+  await Promise.race([once(holder.stdout as NodeJS.EventEmitter, 'data'), once(holder, 'exit')]);
+  if (!said().includes('ready')) throw new Error(`the machine does not start: ${said()}`);
+  const pid = readFileSync(`/proc/${holder.pid}/task/${holder.pid}/children`, 'utf8').trim();
+  const known = new Set(programs.map((program) => basename(program)));
+  return {
+    start: ([name = '', ...args]) => {
+      if (!known.has(name)) throw new Error(`there is no ${name}`);
+      const inside = ['--target', pid, '--mount', '--net', '--pid', 'chroot', root, 'env', '-i', 'PATH=/run/programs', name, ...args];
+      const child = spawn('nsenter', inside, { stdio: ['ignore', 'pipe', 'pipe'] });
+      return { output: keepOutput(child), alive: () => child.exitCode === null && child.signalCode === null };
+    },
+    dial: async ({ host, port }) => {
+      const inside = ['--target', pid, '--net', process.execPath, '-e', PIPE, host, String(port)];
+      const child = spawn('nsenter', inside, { stdio: ['pipe', 'pipe', 'ignore'] });
+      child.stdin.on('error', () => undefined);
+      const stream = Duplex.from({ writable: child.stdin, readable: child.stdout });
+      // Whoever uses it hears of it too.
+      stream.on('error', () => undefined);
+      return stream;
+    },
+    close: async () => {
+      const gone = once(holder, 'exit');
+      execFileSync('kill', ['-KILL', pid]);
+      await gone;
+    },
+  };
+}
+
+function keepOutput(child: ChildProcess): () => string {
+  let output = '';
+  const keep = (chunk: Buffer): void => {
+    output = (output + chunk.toString('utf8')).slice(-4000);
+  };
+  child.stdout?.on('data', keep);
+  child.stderr?.on('data', keep);
+  return () => output;
+}
