@@ -1,11 +1,14 @@
 import { type CertificateVerdict, judgeCertificates } from '../core/certificates/judge-certificates.ts';
+import { judgeControlPlane } from '../core/certificates/judge-control-plane.ts';
 import { AppError, type ExitCode, type Problem, usageError } from '../core/errors.ts';
 import { nodeCertificates } from '../core/facts/node-certificates.ts';
+import { RENEWABLE_NAMES } from '../core/pki/renewable.ts';
 import { formatAge } from '../core/text/age.ts';
 import { parseGoDuration } from '../core/text/go-duration.ts';
 import { renderTable } from '../core/text/table.ts';
 import { observe } from '../engine/observe.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
+import { lookAtCertificates } from '../workflows/look-at-certificates.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText, readHostTargets } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';
@@ -41,7 +44,13 @@ async function checkHost(services: Services, target: HostTarget, withinMs: numbe
   const host = await services.connectHost(target);
   try {
     const found = await observe(host, nodeCertificates, services.signal);
-    return { name: host.name, certificates: judgeCertificates(found, { withinMs, now: services.clock.now() }), trouble: found.trouble };
+    const controlPlane = await lookAtCertificates(
+      { host, cluster: null, signal: services.signal },
+      { cluster: null, certificatesDir: null },
+    );
+    const options = { withinMs, now: found.now ?? services.clock.now() };
+    const certificates = [...judgeCertificates(found, options), ...judgeControlPlane(controlPlane, options)];
+    return { name: host.name, certificates, trouble: found.trouble };
   } finally {
     await host.close();
   }
@@ -100,7 +109,7 @@ function problemsOf({ name, certificates, trouble }: HostReport): readonly Probl
     one.state !== 'error'
       ? []
       : one.notes.map((note): Problem => {
-          const mend = one.role === 'client' ? `certs renew-kubelet --host ${name} gets another` : undefined;
+          const mend = mendOf(one.role, name);
           return {
             host,
             code: 'CERTIFICATE_BAD',
@@ -110,4 +119,9 @@ function problemsOf({ name, certificates, trouble }: HostReport): readonly Probl
         }),
   );
   return trouble === null ? bad : [...bad, { host, code: 'CERTIFICATE_BAD', message: trouble }];
+}
+
+function mendOf(role: string, host: string): string | undefined {
+  if (role === 'client') return `certs renew-kubelet --host ${host} gets another`;
+  return RENEWABLE_NAMES.includes(role) ? `certs renew ${role} --host ${host} gets another` : undefined;
 }

@@ -38,7 +38,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'certs',
-    description: "Kubelets' certificates: look at them, renew them",
+    description: 'Certificates of kubelets and control planes: look at them, renew them',
     load: async () => (await import('./certs-command.ts')).defineCerts,
   },
   {

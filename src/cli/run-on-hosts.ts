@@ -19,7 +19,7 @@ export interface HostsRun<Options, Input> {
   readonly targets: readonly HostTarget[];
   readonly cluster: Cluster | null;
   /** In place of `cluster` where each host has its own way to the API server; closed when the host is done. */
-  readonly clusterOf?: (host: Host) => Promise<Cluster>;
+  readonly clusterOf?: (host: Host) => Promise<Cluster | null>;
   readonly workflowOptions: Options;
   readonly options: CommandOptions;
   readonly reporter: Reporter;

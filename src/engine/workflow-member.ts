@@ -21,7 +21,7 @@ export interface WorkflowMember<Options, Input> {
   readonly connect: () => Promise<Host>;
   readonly cluster: Cluster | null;
   /** In place of `cluster` where the host has its own way to the API server; closed when the host is done. */
-  readonly clusterOf?: (host: Host) => Promise<Cluster>;
+  readonly clusterOf?: (host: Host) => Promise<Cluster | null>;
   readonly clock: Clock;
   /** Null: files are staged, or nothing is to be changed. */
   readonly writing?: MemberWriting | null;

@@ -5,7 +5,8 @@ export type CertificateState = 'ok' | 'warning' | 'error';
 
 /** A certificate of a host and what is to be said of it. */
 export interface CertificateVerdict {
-  readonly role: FoundCertificate['role'];
+  /** `client`, `serving` and `ca` are the kubelet's; others are named as `certs renew` names them. */
+  readonly role: string;
   readonly path: string;
   readonly subject: string | null;
   readonly issuer: string | null;
@@ -64,7 +65,8 @@ function unreadable({ role, path, pem }: FoundCertificate): CertificateVerdict {
   return { role, path, ...nothing, state: 'error', notes: [note] };
 }
 
-function timeTroubles(notBefore: Date, notAfter: Date, now: Date, withinMs: number): readonly string[] {
+/** What is wrong with the times of a certificate, as clauses. */
+export function timeTroubles(notBefore: Date, notAfter: Date, now: Date, withinMs: number): readonly string[] {
   if (notAfter < now) return [`it expired on ${notAfter.toISOString()}`];
   if (notBefore > now) return [`it is valid only from ${notBefore.toISOString()}: is the clock of the host right?`];
   return notAfter.getTime() - now.getTime() < withinMs ? [`it expires on ${notAfter.toISOString()}`] : [];

@@ -11,6 +11,8 @@ export interface WantedFile {
   /** Never replaced when something is there (kubeadm's way with the CA certificate). */
   readonly onlyIfAbsent?: boolean;
   readonly summary?: FileSummary;
+  /** Why its content is another than what is there, as a clause. */
+  readonly whyOther?: string;
 }
 
 type WriteFile = Extract<HostChange, { kind: 'write-file' }>;
@@ -28,15 +30,19 @@ export function diffFile(found: FileFact | null, wanted: WantedFile, options: { 
   if (wanted.onlyIfAbsent === true) return null;
   const mode = (found.mode & ~wanted.mode) === 0 ? found.mode : wanted.mode;
   const owner = options.mayChown === false ? found.owner : wanted.owner;
-  const because = reasonsToWrite(found, { content: revealText(wanted.content), mode, owner });
+  const because = reasonsToWrite(found, { content: revealText(wanted.content), mode, owner }, wanted.whyOther);
   if (because === null) return null;
   const before: FileBefore = { content: found.content ?? '', mode: found.mode, owner: found.owner };
   return { ...base, mode, owner, action: 'update', before, because };
 }
 
-function reasonsToWrite(found: FileFact, wanted: { content: string; mode: number; owner: string }): string | null {
+function reasonsToWrite(
+  found: FileFact,
+  wanted: { content: string; mode: number; owner: string },
+  whyOther = 'its content differs',
+): string | null {
   const reasons = [
-    found.content === wanted.content ? null : 'its content differs',
+    found.content === wanted.content ? null : whyOther,
     found.mode === wanted.mode ? null : `its mode is ${formatMode(found.mode)}`,
     found.owner === wanted.owner ? null : `its owner is ${found.owner}`,
   ].filter((reason) => reason !== null);

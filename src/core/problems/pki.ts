@@ -61,6 +61,13 @@ export function pkiForeign(crt: string, key: string, issuer: string, ca: string)
   };
 }
 
+/** A certificate whose purposes are others than those that are made here. */
+export function pkiUsagesUnknown(crt: string, usages: readonly string[]): Problem {
+  const what = usages.length === 0 ? 'says nothing of what it is for' : `is also for ${usages.join(', ')}`;
+  const message = `${crt} ${what}: one like it cannot be made here`;
+  return { code: 'PKI_USAGES_UNKNOWN', message, mend: 'Renew it where it was made' };
+}
+
 /** A certificate that lacks names by which its server is called. */
 export function pkiNamesMissing(crt: string, key: string, names: readonly string[]): Problem {
   return {

@@ -1,0 +1,76 @@
+import { AppError, type ExitCode, type Problem } from '../core/errors.ts';
+import { type ExpirationInfo, expirationDocument, expirationInfo, expirationTables } from '../core/pki/expiration-info.ts';
+import { pkiUnreadable } from '../core/problems/pki.ts';
+import type { HostTarget, Services } from '../ports/services.ts';
+import { lookAtCertificates } from '../workflows/look-at-certificates.ts';
+import { type OpenedPkiSettings, openPkiSettings } from './pki-settings.ts';
+import type { CommandOptions } from './program.ts';
+import { readHostTargets, verbosityOf } from './read-options.ts';
+import { formatOf, renderDocument } from './show-document.ts';
+
+interface HostExpiration {
+  readonly name: string;
+  readonly info: ExpirationInfo;
+}
+
+/** `certs check-expiration`: for one host as kubeadm prints it, for several one after the other. */
+export async function runCertsCheckExpiration(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
+  const opened = await openPkiSettings(services, options, reporter);
+  for (const { code, message } of opened.warnings) reporter.report({ level: 'warning', code, message });
+  const reports: HostExpiration[] = [];
+  const failures: Problem[] = [];
+  try {
+    for (const target of await readHostTargets(services, options)) {
+      try {
+        reports.push(await checkHost(services, target, opened));
+      } catch (error) {
+        if (!(error instanceof AppError)) throw error;
+        failures.push(...error.problems);
+      }
+    }
+  } finally {
+    await opened.cluster?.close();
+  }
+  const format = formatOf(options);
+  if (reports.length > 0) services.output.stdout(format === 'text' ? renderText(reports) : renderDocument(documentOf(reports), format));
+  if (failures.length > 0) throw new AppError(failures);
+  return 0;
+}
+
+async function checkHost(
+  services: Services,
+  target: HostTarget,
+  { settings, cluster, clusterOf }: OpenedPkiSettings,
+): Promise<HostExpiration> {
+  const host = await services.connectHost(target);
+  try {
+    const own = cluster ?? (await clusterOf(host));
+    try {
+      const there = await lookAtCertificates({ host, cluster: own, signal: services.signal }, settings);
+      const damaged = [...there.certificates, ...there.authorities].filter(({ certificate }) => certificate === 'unreadable');
+      if (damaged.length > 0) throw new AppError(damaged.map(({ crt }) => ({ ...pkiUnreadable(crt, 'certificate'), host: host.name })));
+      return { name: host.name, info: expirationInfo(there, services.clock.now()) };
+    } finally {
+      if (cluster === null) await own?.close();
+    }
+  } finally {
+    await host.close();
+  }
+}
+
+function renderText(reports: readonly HostExpiration[]): string {
+  const [only, another] = reports;
+  if (only !== undefined && another === undefined) return expirationTables(only.info);
+  return reports.map(({ name, info }) => `host ${name}\n${expirationTables(info)}`).join('\n');
+}
+
+function documentOf(reports: readonly HostExpiration[]): object {
+  const [only, another] = reports;
+  if (only !== undefined && another === undefined) return expirationDocument(only.info);
+  return {
+    apiVersion: 'kubeletadm.dev/v1alpha1',
+    kind: 'CertificateExpirationList',
+    hosts: reports.map(({ name, info }) => ({ name, ...expirationDocument(info) })),
+  };
+}

@@ -1,0 +1,51 @@
+import { isAppError } from '../core/errors.ts';
+import type { Warning } from '../core/plan/change.ts';
+import type { Cluster } from '../ports/cluster.ts';
+import type { Host } from '../ports/host.ts';
+import type { Reporter } from '../ports/reporter.ts';
+import type { Services } from '../ports/services.ts';
+import type { PkiSettings } from '../workflows/look-at-certificates.ts';
+import { loadConfigFile, requireValid } from './load-config-file.ts';
+import { nodeCluster } from './node-cluster.ts';
+import { openCluster } from './open-cluster.ts';
+import type { CommandOptions } from './program.ts';
+import { flagText } from './read-options.ts';
+
+export interface OpenedPkiSettings {
+  readonly settings: PkiSettings;
+  readonly warnings: readonly Warning[];
+  /** An administrator's, for all hosts; null: each host has its own way. */
+  readonly cluster: Cluster | null;
+  /** Null: the cluster is not asked. */
+  readonly clusterOf: (host: Host) => Promise<Cluster | null>;
+}
+
+/**
+ * Where the certificates of control planes are and how they are made: `--config`, else what the cluster says, asked with `--kubeconfig` or as the node itself. A node
+ * that cannot ask is no reason to stop: perhaps that is because of its certificates.
+ */
+export async function openPkiSettings(services: Services, options: CommandOptions, reporter: Reporter): Promise<OpenedPkiSettings> {
+  const config = await loadConfigFile(services, options, ['InitConfiguration', 'ClusterConfiguration']);
+  const warnings = requireValid(config);
+  const certificatesDir = flagText(options, 'certDir') ?? null;
+  const declared = flagText(options, 'config') === undefined ? null : (config.cluster ?? {});
+  const isNamed = declared === null && flagText(options, 'kubeconfig') !== undefined;
+  const opened = isNamed ? await openCluster(services, options, { dryRun: false, staged: false }) : null;
+  return {
+    settings: { cluster: declared, certificatesDir },
+    warnings,
+    cluster: opened?.cluster ?? null,
+    clusterOf: async (host) => (declared !== null || opened !== null ? null : asNode(services, host, reporter)),
+  };
+}
+
+async function asNode(services: Services, host: Host, reporter: Reporter): Promise<Cluster | null> {
+  try {
+    return await nodeCluster(services, host);
+  } catch (error) {
+    if (!isAppError(error, 'NODE_NO_CREDENTIALS')) throw error;
+    const message = `the cluster cannot be asked as this node, so kubeadm's defaults count (--config says otherwise): ${error.problems[0]?.message}`;
+    reporter.report({ level: 'warning', code: 'CLUSTER_CONFIG_UNKNOWN', host: host.name, message });
+    return null;
+  }
+}

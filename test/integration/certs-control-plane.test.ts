@@ -1,0 +1,85 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readCertificate } from '../../src/core/x509/read-certificate.ts';
+import { startLab } from '../../src/lab/lab.ts';
+import type { Lab } from '../../src/ports/services.ts';
+import { makePki, pkiContext, pkiNode, pkiOptions } from '../support/control-plane-pki.ts';
+import { fakeClock } from '../support/fake-clock.ts';
+import { fakeHost } from '../support/fake-host.ts';
+import { runCommand } from '../support/run-cli.ts';
+
+const CONFIG =
+  'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.2\nencryptionAlgorithm: ECDSA-P384\n';
+
+describe('certificates of a control plane, over SSH', { timeout: 60_000 }, () => {
+  let directory: string;
+  let lab: Lab;
+  const at = (path: string): string => join(lab.hosts[0]?.rootDir ?? '', path);
+  const onHost = (...args: string[]) => runCommand(['certs', ...args, '--host', 'node1', '--ssh-config', lab.sshConfig]);
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'ka-certs-cp-'));
+    lab = await startLab({ directory, hosts: 1 });
+    writeFileSync(join(directory, 'cluster.yaml'), CONFIG);
+    const host = fakeHost();
+    await makePki(pkiContext(host, fakeClock(new Date())), pkiOptions(pkiNode({ certificateValidityPeriod: '24h0m0s' })));
+    for (const [path, text] of Object.entries(host.texts())) {
+      if (!path.startsWith('/etc/kubernetes')) continue;
+      mkdirSync(dirname(at(path)), { recursive: true });
+      writeFileSync(at(path), text, { mode: path.endsWith('.crt') ? 0o644 : 0o600 });
+    }
+  });
+  afterAll(async () => {
+    await lab?.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  it('are listed with their ends', async () => {
+    const { code, stdout, stderr } = await onHost('check-expiration', '--config', join(directory, 'cluster.yaml'));
+    expect(code, stderr).toBe(0);
+    expect(stdout).toMatch(
+      /^CERTIFICATE +EXPIRES +RESIDUAL TIME +CERTIFICATE AUTHORITY +EXTERNALLY MANAGED\nadmin\.conf +\S+ \d\d, \d{4} \d\d:\d\d UTC +23h +ca +no/,
+    );
+    const { stdout: json } = await onHost('check-expiration', '--config', join(directory, 'cluster.yaml'), '-o', 'json');
+    expect(JSON.parse(json).certificates).toHaveLength(11);
+  });
+
+  it('are renewed, when they end soon, with the settings of the cluster; keys are shown nowhere', async () => {
+    const before = readCertificate(readFileSync(at('/etc/kubernetes/pki/apiserver.crt'), 'utf8'));
+    const args = ['renew', 'all', '--expires-within', '720h', '--config', join(directory, 'cluster.yaml')];
+    expect((await onHost(...args, '--dry-run', '--exit-code')).code).toBe(6);
+    const { code, stdout, stderr } = await onHost(...args, '-o', 'json');
+    expect(code, stderr).toBe(0);
+    expect(`${stdout}${stderr}`).not.toMatch(/PRIVATE KEY|client-key-data/);
+    const after = readCertificate(readFileSync(at('/etc/kubernetes/pki/apiserver.crt'), 'utf8'));
+    expect(after?.publicKey.bits).toBe(384);
+    expect(after?.dnsNames).toEqual(before?.dnsNames);
+    expect((after?.notAfter.getTime() ?? 0) - Date.now()).toBeGreaterThan(364 * 86_400_000);
+    const again = await onHost(...args);
+    expect(again.code).toBe(0);
+    expect(again.stdout).toBe('Nothing to do.\n');
+  });
+
+  it('are judged with those of the kubelet', async () => {
+    writeFileSync(at('/etc/kubernetes/pki/apiserver.key'), readFileSync(at('/etc/kubernetes/pki/etcd/server.key')));
+    const { code, stdout, stderr } = await onHost('check');
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/\nnode1 +etcd-peer +CN=cp-1 +CN=etcd-ca +\S+Z +364d +ok\n/);
+    expect(stderr).toMatch(/apiserver certificate in \/etc\/kubernetes\/pki\/apiserver\.crt: the private key with it is another one/);
+    expect(stderr).toMatch(/certs renew apiserver --host node1 gets another/);
+  });
+
+  it('have names that are known', async () => {
+    const { code, stderr } = await onHost('renew', 'ca');
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/a control plane has no certificate ca that could be renewed\. There are all, admin\.conf, /);
+  });
+
+  it('are uploaded with a key that is another each time', async () => {
+    const [one, another] = [await runCommand(['certs', 'certificate-key']), await runCommand(['certs', 'certificate-key'])];
+    expect(one.stdout).toMatch(/^[0-9a-f]{64}\n$/);
+    expect(another.stdout).not.toBe(one.stdout);
+  });
+});
