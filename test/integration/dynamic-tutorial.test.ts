@@ -1,0 +1,90 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const at = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+/** `npm test` makes the bundle first; without one the sources run, which takes longer. */
+const WORDS = existsSync(at('dist/kubeletadm.mjs'))
+  ? [at('dist/kubeletadm.mjs')]
+  : ['--import', at('node_modules/tsx/dist/loader.mjs'), at('src/bin.ts')];
+const PROGRAM = `#!/bin/sh\nexec '${process.execPath}' ${WORDS.map((word) => `'${word}'`).join(' ')} "$@"\n`;
+
+/** The blocks of the page, in order: commands, and where the page shows it, what they print. */
+function blocksOf(page: string): readonly { readonly commands: string; readonly printed: string | null }[] {
+  const fences = [...page.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, kind, text = '']) => ({ kind, text }));
+  return fences.flatMap(({ kind, text }, i) => {
+    const next = fences[i + 1];
+    return kind === 'sh' ? [{ commands: text, printed: next?.kind === 'text' ? next.text : null }] : [];
+  });
+}
+
+/** What differs from run to run is left out: times, versions, the width of columns, and what may be too quick to be seen. */
+function lasting(text: string): readonly string[] {
+  return text
+    .trimEnd()
+    .split('\n')
+    .filter((line) => !/^node\d waiting/.test(line))
+    .map((line) =>
+      line
+        .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+        .replace(/@\d+/g, '@VERSION')
+        .replace(/\b\d+s\b/g, 'AGE')
+        .replace(/\s+/g, ' ')
+        .trimEnd(),
+    );
+}
+
+describe('docs/dynamic-tutorial.md', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'dynamic-tutorial-'));
+  const env = { ...process.env, HOME: directory, PATH: `${directory}${delimiter}${process.env.PATH ?? ''}`, KUBECONFIG: '' };
+  const [lab, ...blocks] = blocksOf(readFileSync(at('docs/dynamic-tutorial.md'), 'utf8'));
+  let labProcess: ChildProcess;
+
+  beforeAll(async () => {
+    writeFileSync(join(directory, 'kubeletadm'), PROGRAM);
+    chmodSync(join(directory, 'kubeletadm'), 0o755);
+    expect(lab?.commands).toMatch(/^kubeletadm lab /);
+    labProcess = spawn('sh', ['-c', `exec ${lab?.commands ?? ''}`], { cwd: directory, env, stdio: ['ignore', 'pipe', 'inherit'] });
+    await new Promise<void>((resolve, reject) => {
+      let said = '';
+      labProcess.stdout?.on('data', (chunk: Buffer) => {
+        said += chunk.toString('utf8');
+        if (said.includes('Ctrl-C ends it.')) resolve();
+      });
+      labProcess.on('exit', (code) => reject(new Error(`the lab ended with ${code}: ${said}`)));
+    });
+  }, 60_000);
+  afterAll(async () => {
+    labProcess.removeAllListeners('exit');
+    const ended = new Promise((resolve) => labProcess.once('exit', resolve));
+    if (labProcess.exitCode === null && labProcess.kill('SIGINT')) await ended;
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  it('has commands that print what it says, in their order', async () => {
+    const script = blocks.map(({ commands }, i) => `echo '=== ${i}'\n${commands}`).join('');
+    const { code, output } = await run(script);
+    const parts = output.split(/^=== \d+\n/m).slice(1);
+    expect([code, parts.length], output).toEqual([0, blocks.length]);
+    const shown = blocks.flatMap(({ printed }, i) => (printed === null ? [] : [{ block: i, lines: lasting(printed) }]));
+    const printed = shown.map(({ block }) => ({ block, lines: lasting(parts[block] ?? '') }));
+    expect(printed).toEqual(shown);
+    expect(blocks.filter((block) => block.printed === null).length).toBeLessThan(3);
+  }, 120_000);
+
+  function run(script: string): Promise<{ readonly code: number | null; readonly output: string }> {
+    return new Promise((resolve) => {
+      const child = spawn('bash', ['-eu', '-o', 'pipefail', '-c', `exec 2>&1\n${script}`], {
+        cwd: directory,
+        env,
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      let output = '';
+      child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString('utf8')));
+      child.on('close', (code) => resolve({ code, output }));
+    });
+  }
+});
