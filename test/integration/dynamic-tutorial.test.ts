@@ -12,12 +12,22 @@ const WORDS = existsSync(at('dist/kubeletadm.mjs'))
   : ['--import', at('node_modules/tsx/dist/loader.mjs'), at('src/bin.ts')];
 const PROGRAM = `#!/bin/sh\nexec '${process.execPath}' ${WORDS.map((word) => `'${word}'`).join(' ')} "$@"\n`;
 
-/** The blocks of the page, in order: commands, and where the page shows it, what they print. */
+const PAGE = at('docs/dynamic-tutorial.md');
+/** Commands, and where the page shows it, what they print. */
+const BLOCK = /^```sh\n([\s\S]*?)^```\n(?:\n```text\n([\s\S]*?)^```\n)?/gm;
+
+/** The blocks of the page, in order. */
 function blocksOf(page: string): readonly { readonly commands: string; readonly printed: string | null }[] {
-  const fences = [...page.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, kind, text = '']) => ({ kind, text }));
-  return fences.flatMap(({ kind, text }, i) => {
-    const next = fences[i + 1];
-    return kind === 'sh' ? [{ commands: text, printed: next?.kind === 'text' ? next.text : null }] : [];
+  return [...page.matchAll(BLOCK)].map(([, commands = '', printed]) => ({ commands, printed: printed ?? null }));
+}
+
+/** The page with what its commands print now; the first block is the lab. `UPDATE_DOCS=1` writes it. */
+function pageWith(page: string, parts: readonly string[]): string {
+  let block = -2;
+  return page.replace(BLOCK, (whole, commands: string) => {
+    block++;
+    const printed = (parts[block] ?? '').trimEnd();
+    return block < 0 ? whole : `\`\`\`sh\n${commands}\`\`\`\n${printed === '' ? '' : `\n\`\`\`text\n${printed}\n\`\`\`\n`}`;
   });
 }
 
@@ -40,7 +50,7 @@ function lasting(text: string): readonly string[] {
 describe('docs/dynamic-tutorial.md', () => {
   const directory = mkdtempSync(join(tmpdir(), 'dynamic-tutorial-'));
   const env = { ...process.env, HOME: directory, PATH: `${directory}${delimiter}${process.env.PATH ?? ''}`, KUBECONFIG: '' };
-  const [lab, ...blocks] = blocksOf(readFileSync(at('docs/dynamic-tutorial.md'), 'utf8'));
+  const [lab, ...blocks] = blocksOf(readFileSync(PAGE, 'utf8'));
   let labProcess: ChildProcess;
 
   beforeAll(async () => {
@@ -69,6 +79,7 @@ describe('docs/dynamic-tutorial.md', () => {
     const { code, output } = await run(script);
     const parts = output.split(/^=== \d+\n/m).slice(1);
     expect([code, parts.length], output).toEqual([0, blocks.length]);
+    if (process.env.UPDATE_DOCS) writeFileSync(PAGE, pageWith(readFileSync(PAGE, 'utf8'), parts));
     const shown = blocks.flatMap(({ printed }, i) => (printed === null ? [] : [{ block: i, lines: lasting(printed) }]));
     const printed = shown.map(({ block }) => ({ block, lines: lasting(parts[block] ?? '') }));
     expect(printed).toEqual(shown);
