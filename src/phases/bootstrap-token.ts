@@ -24,7 +24,8 @@ export interface BootstrapTokenInput {
   readonly now: Date;
 }
 
-const RBAC = [...bootstrapRbac(), ...clusterInfoRbac()];
+const JOINING = bootstrapRbac();
+const RBAC = [...JOINING, ...clusterInfoRbac()];
 
 interface Found {
   readonly tokens: readonly (KubeObject | null)[];
@@ -55,10 +56,12 @@ export const bootstrapToken = definePhase<BootstrapTokenInput, Found | null>({
   plan: (found, { tokens, apiServer, replaceAddress, now }) => {
     if (found === null) return { changes: [], deferred: 'needs the API server, and none was given (--kubeconfig)' };
     const info = apiServer === null ? null : diffClusterInfo(found.clusterInfo, clusterInfoMap(apiServer), replaceAddress);
+    const rbac = RBAC.map((object, i) => diffRbac(found.rbac[i] ?? null, object));
     const changes = [
       ...tokens.map(({ secret, exactEnd }, i) => diffToken(found.tokens[i] ?? null, secret, { exactEnd, now })),
-      ...RBAC.flatMap((object, i) => diffRbac(found.rbac[i] ?? null, object)),
+      ...rbac.slice(0, JOINING.length).flat(),
       info?.change ?? null,
+      ...rbac.slice(JOINING.length).flat(),
     ].filter((change) => change !== null);
     const deferred = apiServer === null ? { deferred: 'cluster-info needs the address and the CA of the API server (--kubeconfig)' } : {};
     const noop =
