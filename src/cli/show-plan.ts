@@ -3,14 +3,13 @@ import { subjectOfHostChange } from '../core/fleet/operations.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { PlanDocument } from '../core/plan/document.ts';
 import { planIsEmpty } from '../core/plan/document.ts';
+import { renderDocument } from './show-document.ts';
 
 export type PlanFormat = 'text' | 'json' | 'yaml';
 
 /** The plan as it is printed on stdout. */
 export function renderPlan(plan: PlanDocument, format: PlanFormat, colour: boolean): string {
-  if (format === 'json') return `${JSON.stringify(plan, null, 2)}\n`;
-  if (format === 'yaml') return stringify(plan, { lineWidth: 0 });
-  return renderText(plan, colour);
+  return format === 'text' ? renderText(plan, colour) : renderDocument(plan, format);
 }
 
 function renderText(plan: PlanDocument, colour: boolean): string {
