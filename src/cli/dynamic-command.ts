@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { defineDynamicEnable } from './dynamic-enable-command.ts';
 import { addClusterOptions, addSshOptions, collect, collectList, outputOption } from './options.ts';
 import type { On } from './program.ts';
+import { addLockOption } from './writing-options.ts';
 
 /** `dynamic ...`: the configuration of kubelets from ConfigMaps. */
 export function defineDynamic(dynamic: Command, on: On): void {
@@ -66,18 +67,36 @@ function defineReads(dynamic: Command, on: On): void {
     dynamic.command('history').description('Say what a node changed to and when, as far as the API server remembers').argument('<node>'),
   ).addOption(outputOption(['text', 'json', 'yaml']));
   on(history, async () => (await import('./dynamic-status.ts')).runDynamicHistory);
-  const gc = addClusterOptions(dynamic.command('gc').description('Delete ConfigMaps that dynamic push made and no node uses any more'))
+  const gc = addLockOption(
+    addSshOptions(
+      addClusterOptions(
+        dynamic
+          .command('gc')
+          .description('Delete ConfigMaps that dynamic push made and no node uses any more; with --host checkpoints on hosts'),
+      ),
+    ),
+  )
+    .option(
+      '--host <[user@]address[:port]>',
+      'remove checkpoints that nobody needs on this host over SSH, in place of ConfigMaps (repeatable)',
+      collect,
+    )
+    .option('--dynamic-config-dir <dir>', 'with --host: where a kubelet up to 1.23 keeps them (default: what it is started with)')
     .option('-n, --namespace <namespace>', 'namespace of the ConfigMaps', 'kube-system')
     .option('--older-than <duration>', 'leave younger ones alone', '1h');
   on(plan(gc), async () => (await import('./dynamic-gc.ts')).runDynamicGc);
 }
 
 function defineInspect(dynamic: Command, on: On): void {
-  const inspect = addSshOptions(
-    dynamic
-      .command('inspect')
-      .description('Read what a kubelet up to 1.23 keeps on its host: identities, payloads, which is in use, what is broken')
-      .argument('<host>', '[user@]address[:port] over SSH; localhost is this machine'),
+  const inspect = addLockOption(
+    addSshOptions(
+      dynamic
+        .command('inspect')
+        .description(
+          'Read what an agent, or a kubelet up to 1.23, keeps on its host: identities, payloads, which is in use, what is broken',
+        )
+        .argument('<host>', '[user@]address[:port] over SSH; localhost is this machine'),
+    ),
   )
     .option('--dynamic-config-dir <dir>', 'where it is (default: what the kubelet is started with)')
     .option('--kubeconfig <file>', 'with --repair: make sure first that the Node is not assigned the same any more')

@@ -1,19 +1,23 @@
 import { type ExitCode, usageError } from '../core/errors.ts';
+import { loadCatalogue } from '../core/kubelet/catalogue.ts';
 import { parseGoDuration } from '../core/text/go-duration.ts';
 import { applyClusterChange } from '../engine/apply.ts';
 import type { Services } from '../ports/services.ts';
+import { collectWorkflow } from '../workflows/dynamic/collect-checkpoints.ts';
 import { planGarbage } from '../workflows/dynamic/collect-garbage.ts';
 import { clusterOnUse } from './cluster-on-use.ts';
 import { plansOf, showClusterPlan } from './dynamic-plan.ts';
 import type { CommandOptions } from './program.ts';
-import { flagText } from './read-options.ts';
+import { flagList, flagText, readHostTargets, verbosityOf } from './read-options.ts';
+import { runOnHosts } from './run-on-hosts.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
-/** `dynamic gc`: deletes ConfigMaps that no node uses. */
+/** `dynamic gc`: deletes ConfigMaps that no node uses; with `--host` checkpoints that nobody needs, on those hosts. */
 export async function runDynamicGc(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
   const age = flagText(options, 'olderThan') ?? '1h';
   const nanoseconds = parseGoDuration(age);
   if (nanoseconds === null || nanoseconds < 0n) throw usageError(`--older-than ${age}: no duration`, 'Write it like 24h');
+  if (flagList(options, 'host').length > 0) return collectOnHosts(services, options, Number(nanoseconds / 1_000_000_000n));
   const cluster = clusterOnUse(services, options);
   try {
     const api = await cluster.open();
@@ -34,4 +38,18 @@ export async function runDynamicGc(services: Services, _args: readonly string[],
   } finally {
     await cluster.close();
   }
+}
+
+async function collectOnHosts(services: Services, options: CommandOptions, olderThanSeconds: number): Promise<ExitCode> {
+  return runOnHosts(services, {
+    workflow: collectWorkflow,
+    targets: await readHostTargets(services, options),
+    cluster: null,
+    workflowOptions: { catalogue: await loadCatalogue(), directory: flagText(options, 'dynamicConfigDir') ?? null, olderThanSeconds },
+    options,
+    reporter: services.reporter({ verbosity: verbosityOf(options), format: 'text' }),
+    warnings: [],
+    dryRun: options.dryRun === true,
+    skipPhases: [],
+  });
 }

@@ -73,9 +73,17 @@ export async function runDynamicHistory(services: Services, args: readonly strin
   });
 }
 
+const WORDS: Readonly<Record<string, string>> = {
+  KubeletConfigGood: 'good',
+  KubeletConfigRejected: 'rejected',
+  KubeletConfigFallenBack: 'fell back',
+  KubeletConfigUnavailable: 'not to be had',
+};
+
 /** An agent tells more than the change, in words. */
 function happened({ reason, identity, message }: ConfigHistoryEntry): string {
-  if (reason !== CONFIG_EVENT_REASON) return `${reason.replace('KubeletConfig', '').toLowerCase()}: ${message}`;
+  const word = WORDS[reason];
+  if (word !== undefined || reason !== CONFIG_EVENT_REASON) return `${word ?? reason}: ${message}`;
   return `changed to ${identity === null ? 'the local configuration' : describeIdentity(identity)}`;
 }
 

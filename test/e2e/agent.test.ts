@@ -79,8 +79,15 @@ RestartSec=2
   }
 
   const dynamic = async (command: string, ...words: readonly string[]): Promise<CliResult> => {
-    const access = ['enable', 'disable', 'inspect'].includes(command) ? ['--ssh-config', lab.sshConfig] : [];
+    const onHost = ['enable', 'disable', 'inspect'].includes(command);
+    const access = onHost ? ['--ssh-config', lab.sshConfig] : [];
     return runCommand(['dynamic', command, 'node1', ...access, '--kubeconfig', join(directory, 'admin.conf'), ...words]);
+  };
+  /** What a user sees; kept for the documentation. */
+  const show = async (what: string): Promise<string> => {
+    const { stdout } = await dynamic('status');
+    process.stderr.write(`--- ${what}\n${stdout}`);
+    return stdout;
   };
   const enable = (...words: readonly string[]): Promise<CliResult> =>
     dynamic('enable', '--program', fileURLToPath(BUNDLE), '--trial', '5s', '--allow', 'unsafe', '--spread', '0s', ...words);
@@ -142,6 +149,7 @@ RestartSec=2
 
   it('tells that the local configuration runs', async () => {
     await until('Local');
+    expect(await show('enabled')).toMatch(/^node1 +agent +local /m);
     expect(lab.run('node1', 'curl -fs http://127.0.0.1:10246/healthz')).toBe('ok\n');
     expect(lab.run('node1', 'curl -fs http://127.0.0.1:10246/metrics')).toContain('kubelet_node_config_error 0');
   }, 120_000);
@@ -151,9 +159,11 @@ RestartSec=2
     await push('a', `${OVERLAY}maxPods: 50\n`);
     await assign('a');
     await until('Trial');
+    expect(await show('assigned')).toMatch(/^node1 +agent +trial .* kube-system\/a\/kubelet +kube-system\/a\/kubelet@\d+ +local$/m);
     expect(runningConfig()).toMatch(/^maxPods: 50$/m);
     expect(runningConfig()).toMatch(/10\.96\.0\.10/);
     await until('Good');
+    expect(await show('ten minutes later')).toMatch(/^node1 +agent +good /m);
     expect(starts()).toBe(before + 1);
   }, 120_000);
 
@@ -162,6 +172,9 @@ RestartSec=2
     await assign('b');
     expect(await until('FallenBack')).toBeLessThan(20_000);
     expect((await condition()).message).toContain('/no/cert');
+    expect(await show('assigned what the kubelet dies of')).toMatch(
+      /node1 +agent +fell-back [\s\S]*\nnode1: .*\/no\/cert.*; runs the last known good/,
+    );
     expect(runningConfig()).toMatch(/^maxPods: 50$/m);
     expect((await status()).error).toContain('failed to run config: ');
   }, 180_000);
@@ -172,7 +185,23 @@ RestartSec=2
     lab.powerCycle('node1');
     await expect.poll(() => runningConfig(), { timeout: 60_000 }).toMatch(/^maxPods: 50$/m);
     await until('Good');
+    await show('after the plug was pulled');
   }, 180_000);
+
+  it('goes on while the plug of the API server is pulled, also when it is started then', async () => {
+    const health = (path: string): string =>
+      lab.run('node1', `curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:10246${path} || true`);
+    const before = starts();
+    await api.restart({
+      whileDown: async () => {
+        lab.run('node1', 'systemctl kill -s KILL kubeletadm-agent');
+        await expect.poll(() => `${health('/healthz')} ${health('/readyz')}`, { timeout: 30_000 }).toBe('200 503');
+        expect(runningConfig()).toMatch(/^maxPods: 50$/m);
+      },
+    });
+    await expect.poll(() => health('/readyz'), { timeout: 60_000 }).toBe('200');
+    expect(starts()).toBe(before);
+  }, 120_000);
 
   it('survives SIGKILL, and goes back to local when nothing is assigned', async () => {
     lab.run('node1', 'systemctl kill -s KILL kubeletadm-agent');
@@ -181,6 +210,40 @@ RestartSec=2
     expect(runningConfig()).toMatch(/^maxPods: 110$/m);
     expect(await status()).toEqual({});
   }, 120_000);
+
+  it('is looked into over SSH, and gets a kubelet back that can not be started while the agent is down', async () => {
+    await assign('a');
+    await until('Good');
+    expect(await dynamic('inspect')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(
+        /state: good, for [\s\S]* kube-system\/a\/kubelet@\d+ +kubelet\.yaml +\S+ +whole +assigned, active, last known good/,
+      ),
+    });
+    lab.run(
+      'node1',
+      'systemctl stop kubeletadm-agent; d=$(sed -n s,KUBELET_CONFIG_ARGS=--config=,,p /var/lib/kubelet/kubeletadm-agent/active.env); rm $d; systemctl restart kubelet || true',
+    );
+    const broken = await dynamic('inspect');
+    process.stderr.write(broken.stdout);
+    expect(broken).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/damaged +assigned[\s\S]*\[CHECKPOINT_DAMAGED\]\n[\s\S]*\[AGENT_DOWN\]/),
+    });
+    const repaired = await dynamic('inspect', '--repair');
+    expect(repaired).toMatchObject({ code: 0, stderr: expect.stringContaining('the kubelet is back') });
+    await until('Good');
+    expect(runningConfig()).toMatch(/^maxPods: 50$/m);
+    expect(await dynamic('inspect', '--repair')).toMatchObject({ code: 0, stdout: 'Nothing to do.\n' });
+    await assign(null);
+    await until('Local');
+    await show('reset');
+    const access = ['--ssh-config', lab.sshConfig, '--host', 'node1', '--older-than', '0s'];
+    const collected = await runCommand(['dynamic', 'gc', ...access]);
+    expect(collected).toMatchObject({ code: 0, stderr: expect.stringContaining('removed /var/lib/kubelet/kubeletadm-agent/checkpoints/') });
+    expect(lab.run('node1', 'ls /var/lib/kubelet/kubeletadm-agent/checkpoints')).toBe('');
+    process.stderr.write((await dynamic('history')).stdout);
+  }, 240_000);
 
   it('is small', () => {
     const rss = Number(

@@ -69,7 +69,7 @@ export function reportStore(reading: StoreReading): StoreReport {
 export function planStoreRepair(reading: StoreReading, report: StoreReport): readonly HostChange[] {
   if (!report.isLooping && report.starts !== 'nothing') return [];
   const paths = nativeStorePaths(reading.directory);
-  const good = wayBack(reading, report);
+  const good = storeWayBack(reading, report);
   const because =
     good === null ? 'the kubelet is to start with its local configuration' : `the kubelet is to start with ${describeIdentity(good)}`;
   const writes = (['assigned', 'lastKnownGood'] as const).flatMap((name): readonly HostChange[] => {
@@ -90,8 +90,21 @@ export function planStoreRepair(reading: StoreReading, report: StoreReport): rea
   ];
 }
 
-/** Null: the local configuration. */
-function wayBack(reading: StoreReading, { assigned, lastKnownGood }: StoreReport): ConfigIdentity | null {
+/**
+ * The checkpoints of a store that no file below `meta` names; the newest is left, the kubelet may be about to name it. None where one of those files can't be
+ * read: it may name any of them.
+ */
+export function unusedCheckpoints({ checkpoints }: StoreReading, { assigned, lastKnownGood }: StoreReport): StoreReading['checkpoints'] {
+  const metas = [assigned, lastKnownGood];
+  if (metas.some(({ kind }) => kind === 'corrupt')) return [];
+  const newest = checkpoints.reduce((most, { resourceVersion }) => Math.max(most, Number(resourceVersion)), 0);
+  const isNamed = (uid: string, version: string): boolean =>
+    metas.some((meta) => meta.kind === 'source' && meta.identity.uid === uid && meta.identity.resourceVersion === version);
+  return checkpoints.filter(({ uid, resourceVersion }) => !isNamed(uid, resourceVersion) && Number(resourceVersion) < newest);
+}
+
+/** What a kubelet is told by a repair; null: the local configuration. */
+export function storeWayBack(reading: StoreReading, { assigned, lastKnownGood }: StoreReport): ConfigIdentity | null {
   if (lastKnownGood.kind !== 'source' || reading.payloads.lastKnownGood === null || reading.payloads.lastKnownGood.length > 0) return null;
   const same = assigned.kind === 'source' && sameIdentity(assigned.identity, lastKnownGood.identity);
   return same ? null : lastKnownGood.identity;

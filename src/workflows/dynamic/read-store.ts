@@ -25,6 +25,8 @@ export interface ReadStore {
   readonly reading: StoreReading;
   readonly kubeletVersion: string;
   readonly nodeName: string | null;
+  /** `--config`; null: it is started without. */
+  readonly configFile: string | null;
 }
 
 /**
@@ -67,7 +69,7 @@ export async function readStore(
     recentFailures,
     failure: recentFailures === 0 && unit?.activeState !== 'failed' ? null : explainKubeletFailure(unit, journal),
   };
-  return { reading, kubeletVersion: version, nodeName: flag('hostname-override') ?? hostname };
+  return { reading, kubeletVersion: version, nodeName: flag('hostname-override') ?? hostname, configFile: flag('config') ?? null };
 }
 
 function notEnabled(host: string, version: string, minor: Minor): AppError {

@@ -1,0 +1,101 @@
+import { type AgentReading, reportAgent, usesOf } from '../core/dynamic/agent/agent-report.ts';
+import { statusOf } from '../core/dynamic/agent/status.ts';
+import { type ConfigIdentity, describeIdentity, formatConfigStatus } from '../core/dynamic/config-source.ts';
+import { formatProblem, type Problem } from '../core/errors.ts';
+import type { UnitState } from '../core/facts/unit.ts';
+import { formatAge } from '../core/text/age.ts';
+import { renderTable } from '../core/text/table.ts';
+import type { ReadAgent } from '../workflows/dynamic/read-agent.ts';
+import { type DocumentFormat, renderDocument } from './show-document.ts';
+
+/** What was found on a host, ready to be printed. */
+export interface Inspected {
+  readonly shown: string;
+  readonly findings: readonly Problem[];
+}
+
+/** What an agent keeps on its host, in text or as a document. */
+export function inspectedAgent(host: string, found: ReadAgent, format: DocumentFormat): Inspected {
+  const findings = reportAgent(found.reading);
+  return { shown: format === 'text' ? render(host, found, findings) : renderDocument(document(host, found, findings), format), findings };
+}
+
+/** A finding in a line. */
+export function findingLine(finding: Problem): string {
+  return `${finding.severity === 'warning' ? 'warning: ' : ''}${formatProblem(finding)}`;
+}
+
+/** A finding for machines. */
+export function findingDocument({ code, message, mend, severity }: Problem): object {
+  return { code, severity: severity ?? 'error', message, ...(mend ? { mend } : {}) };
+}
+
+function render(host: string, { reading, kubeletVersion }: ReadAgent, findings: readonly Problem[]): string {
+  const { state, pointer, runs, token, now } = reading;
+  const ago = (seconds: number): string => formatAge(Math.max(0, now - seconds) * 1000);
+  const lines = [
+    `${host}: kubelet ${kubeletVersion}, agent in ${reading.directory}`,
+    `kubelet: ${unitText(reading.kubelet)}; agent: ${unitText(reading.agent)}`,
+    `state: ${state === null ? 'none' : `${state.phase}, for ${ago(state.since / 1000)}${faultText(state)}`}`,
+    `assigned: ${identityText(state === null || state.phase === 'local' ? null : state.assigned.identity, 'nothing')}`,
+    `last known good: ${identityText(state?.lastKnownGood?.identity ?? null, 'local configuration')}`,
+    `starts with: ${pointer === null ? 'local configuration' : short(pointer)}`,
+    `runs: ${runs === null ? 'nothing' : runs === 'local' ? 'local configuration' : short(runs)}`,
+    `token: ${token === null ? 'none' : `${token.subject}, good until ${new Date(token.expiresAt).toISOString().replace('.000', '')}`}`,
+  ];
+  const rows = reading.checkpoints
+    .toSorted((a, b) => b.writtenAt - a.writtenAt)
+    .map(({ hash, source, files, isWhole, writtenAt }) => [
+      short(hash),
+      source ?? '-',
+      files.join(',') || '-',
+      ago(writtenAt),
+      isWhole ? 'whole' : 'damaged',
+      usesOf(reading, hash).join(', ') || '-',
+    ]);
+  const rejected = (state?.rejected ?? []).map(({ hash, fault, at }) => `rejected: ${short(hash)}, ${ago(at / 1000)} ago: ${fault.cause}`);
+  const table = rows.length === 0 ? [] : renderTable([['CHECKPOINT', 'FROM', 'FILES', 'AGE', 'CONTENT', 'USED AS'], ...rows]);
+  return `${[...lines, ...table, ...rejected, ...findings.map(findingLine)].join('\n')}\n`;
+}
+
+function document(host: string, { reading, kubeletVersion, nodeName }: ReadAgent, findings: readonly Problem[]): object {
+  const { state, token } = reading;
+  return {
+    apiVersion: 'kubeletadm.dev/v1alpha1',
+    kind: 'AgentConfigStore',
+    host,
+    node: nodeName,
+    kubeletVersion,
+    directory: reading.directory,
+    units: { kubelet: unitDocument(reading.kubelet), agent: unitDocument(reading.agent) },
+    state:
+      state === null ? null : { phase: state.phase, since: new Date(state.since).toISOString(), ...formatConfigStatus(statusOf(state)) },
+    startsWith: reading.pointer ?? 'local',
+    runs: reading.runs,
+    tokenExpires: token === null ? null : new Date(token.expiresAt).toISOString(),
+    checkpoints: reading.checkpoints.map((one) => ({ ...one, usedAs: usesOf(reading, one.hash) })),
+    rejected: (state?.rejected ?? []).map(({ hash, fault, at }) => ({ hash, at: new Date(at).toISOString(), cause: fault.cause })),
+    damaged: reading.damaged,
+    findings: findings.map(findingDocument),
+  };
+}
+
+function unitText(unit: UnitState | null): string {
+  return unit === null ? 'not told' : `${unit.activeState} (${unit.subState}), ${unit.restarts} restarts`;
+}
+
+function unitDocument(unit: UnitState | null): object | null {
+  return unit === null ? null : { activeState: unit.activeState, subState: unit.subState, restarts: unit.restarts };
+}
+
+function faultText(state: NonNullable<AgentReading['state']>): string {
+  return 'fault' in state ? `: ${state.fault.cause}` : '';
+}
+
+function identityText(identity: ConfigIdentity | null, otherwise: string): string {
+  return identity === null ? otherwise : describeIdentity(identity);
+}
+
+function short(hash: string): string {
+  return hash.slice(0, 12);
+}

@@ -1,0 +1,46 @@
+import { unneededCheckpoints } from '../../core/dynamic/agent/agent-report.ts';
+import { checkpointDirectory } from '../../core/dynamic/agent/layout.ts';
+import { reportStore, unusedCheckpoints } from '../../core/dynamic/native-report.ts';
+import { nativeStorePaths } from '../../core/dynamic/native-store.ts';
+import type { Catalogue } from '../../core/kubelet/catalogue.ts';
+import type { HostChange } from '../../core/plan/change.ts';
+import { definePhase } from '../../engine/phase.ts';
+import type { Workflow } from '../../engine/run-workflow.ts';
+import { hasAgent, readAgent } from './read-agent.ts';
+import { readStore } from './read-store.ts';
+
+export interface CollectOptions {
+  readonly catalogue: Catalogue;
+  /** Of a kubelet up to 1.23; null: an agent, or what the kubelet is started with. */
+  readonly directory: string | null;
+  /** Younger ones are left alone: one that is just made is used by nobody yet. */
+  readonly olderThanSeconds: number;
+}
+
+/** Removes the checkpoints of a host that nobody needs: a kubelet up to 1.23 never does, an agent keeps a few. */
+const collect = definePhase<CollectOptions, readonly HostChange[]>({
+  name: 'dynamic-gc',
+  short: 'Remove checkpoints that nobody needs any more',
+  observe: async ({ host, signal }, { catalogue, directory, olderThanSeconds }) => {
+    const because = 'nobody needs it any more';
+    if (directory === null && (await hasAgent(host, signal))) {
+      const { reading } = await readAgent(host, catalogue, signal);
+      const hashes = unneededCheckpoints(reading, olderThanSeconds);
+      return hashes.map((hash) => ({ kind: 'remove-directory', path: checkpointDirectory(reading.directory, hash), because }) as const);
+    }
+    const { reading } = await readStore(host, { catalogue, directory, ...(signal === undefined ? {} : { signal }) });
+    const { checkpoints } = nativeStorePaths(reading.directory);
+    const unused = unusedCheckpoints(reading, reportStore(reading));
+    return unused.map(
+      ({ uid, resourceVersion }) => ({ kind: 'remove-directory', path: `${checkpoints}/${uid}/${resourceVersion}`, because }) as const,
+    );
+  },
+  plan: (changes) => (changes.length === 0 ? { changes, noop: 'every checkpoint is needed, or is young' } : { changes }),
+});
+
+/** `dynamic gc --host`. */
+export const collectWorkflow: Workflow<CollectOptions, CollectOptions> = {
+  name: 'dynamic gc',
+  phases: [collect],
+  prepare: async (_, options) => ({ input: options, warnings: [], refusals: [] }),
+};

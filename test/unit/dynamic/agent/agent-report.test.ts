@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type AgentReading,
+  planAgentRepair,
+  reportAgent,
+  unneededCheckpoints,
+  usesOf,
+} from '../../../../src/core/dynamic/agent/agent-report.ts';
+import { type AgentState, newAgentState } from '../../../../src/core/dynamic/agent/state.ts';
+import { parseUnitState, type UnitState } from '../../../../src/core/facts/unit.ts';
+
+const unit = (activeState: string, subState = 'running'): UnitState => {
+  const read = parseUnitState(`LoadState=loaded\nActiveState=${activeState}\nSubState=${subState}\nUnitFileState=enabled\n`);
+  if (read === null) throw new Error('no unit');
+  return read;
+};
+const hash = (letter: string): string => letter.repeat(64);
+const payload = (letter: string) => ({
+  identity: { namespace: 'n', name: letter, uid: 'u', resourceVersion: '1', kubeletConfigKey: 'kubelet' },
+  hash: hash(letter),
+  changes: [],
+});
+const GOOD: AgentState = { ...newAgentState(0), phase: 'good', assigned: payload('a'), active: payload('a'), lastKnownGood: payload('a') };
+const NOW = 2_000_000_000;
+const checkpoint = (letter: string, isWhole = true, age = 7200) => ({
+  hash: hash(letter),
+  source: `n/${letter}/kubelet@1`,
+  files: ['kubelet.yaml'],
+  isWhole,
+  writtenAt: NOW - age,
+});
+const WELL: AgentReading = {
+  directory: '/d',
+  now: NOW,
+  state: GOOD,
+  damaged: [],
+  checkpoints: [checkpoint('a'), checkpoint('b')],
+  pointer: hash('a'),
+  hasPointerFile: true,
+  hasDropIn: true,
+  agent: unit('active'),
+  kubelet: unit('active'),
+  healthz: { status: 200, body: 'ok' },
+  runs: hash('a'),
+  token: { subject: 's', accountUid: 'u', issuedAt: 0, expiresAt: (NOW + 1000) * 1000 },
+};
+const codes = (reading: Partial<AgentReading>): readonly string[] => reportAgent({ ...WELL, ...reading }).map(({ code }) => code);
+const repair = (reading: Partial<AgentReading>): readonly string[] =>
+  planAgentRepair({ ...WELL, ...reading }).map(
+    (change) => `${change.kind} ${'path' in change ? change.path : 'unit' in change ? change.unit : ''}`,
+  );
+
+describe('a host with an agent', () => {
+  it.each<[string, Partial<AgentReading>, readonly string[], readonly string[]]>([
+    ['is well', {}, [], []],
+    ['is well without an assignment', { state: newAgentState(0), pointer: null, hasPointerFile: false, runs: 'local' }, [], []],
+    [
+      'has a kubelet that does not stay up',
+      { kubelet: unit('activating', 'auto-restart'), runs: null },
+      ['KUBELET_UNHEALTHY'],
+      ['remove-file /d/active.env', 'restart-unit kubelet'],
+    ],
+    [
+      'has a kubelet that is not healthy',
+      { healthz: { status: 500, body: '' } },
+      ['KUBELET_UNHEALTHY'],
+      ['remove-file /d/active.env', 'restart-unit kubelet'],
+    ],
+    [
+      'has a kubelet that is not healthy by its own configuration',
+      { state: newAgentState(0), pointer: null, hasPointerFile: false, runs: 'local', healthz: { error: 'refused' } },
+      ['KUBELET_UNHEALTHY'],
+      ['restart-unit kubelet'],
+    ],
+    ['lost what it runs', { checkpoints: [] }, ['CHECKPOINT_DAMAGED'], ['remove-file /d/active.env', 'restart-unit kubelet']],
+    [
+      'has a torn checkpoint',
+      { checkpoints: [checkpoint('a', false)] },
+      ['CHECKPOINT_DAMAGED'],
+      ['remove-file /d/active.env', 'restart-unit kubelet'],
+    ],
+    [
+      'has a pointer to nothing',
+      { pointer: null, runs: 'local' },
+      ['AGENT_POINTER_DAMAGED'],
+      ['remove-file /d/active.env', 'restart-unit kubelet'],
+    ],
+    ['has no agent that runs', { agent: unit('failed') }, ['AGENT_DOWN'], ['restart-unit kubeletadm-agent']],
+    ['lost the drop-in', { hasDropIn: false }, ['AGENT_DROP_IN_MISSING'], []],
+    ['lost one copy of the state', { damaged: ['/d/state-0.json'] }, ['AGENT_STATE_DAMAGED'], []],
+    ['lost both', { state: null, damaged: ['/d/state-0.json', '/d/state-1.json'] }, ['AGENT_STATE_DAMAGED'], []],
+    ['runs something else', { runs: 'local' }, ['AGENT_NOT_IN_FORCE'], []],
+    ['has no token', { token: null }, ['AGENT_TOKEN_MISSING'], []],
+    ['has an old token', { token: { subject: 's', accountUid: 'u', issuedAt: 0, expiresAt: 1 } }, ['AGENT_TOKEN_EXPIRED'], []],
+  ])('%s', (_, reading, found, mended) => {
+    expect(codes(reading)).toEqual(found);
+    expect(repair(reading)).toEqual(mended);
+  });
+
+  it('says what checkpoints are for, and which nobody needs', () => {
+    expect(usesOf(WELL, hash('a'))).toEqual(['assigned', 'active', 'last known good']);
+    expect(usesOf(WELL, hash('b'))).toEqual([]);
+    expect(unneededCheckpoints(WELL, 3600)).toEqual([hash('b')]);
+    expect(unneededCheckpoints(WELL, 9000)).toEqual([]);
+    expect(unneededCheckpoints({ ...WELL, runs: hash('b') }, 3600)).toEqual([]);
+    // What is needed is not known.
+    expect(unneededCheckpoints({ ...WELL, state: null }, 0)).toEqual([]);
+  });
+});
