@@ -83,24 +83,46 @@ const large = parts.filter(isLarge).map(({ name, code }) => ({ name, text: compr
 const small = parts.filter((part) => !isLarge(part));
 // Large parts stand in a comment at the end, which costs a start least; they are read from the file when they are asked for.
 const index = large.map(({ name, text }, i) => [name, [large.slice(0, i).reduce((sum, other) => sum + other.text.length, 0), text.length]]);
-const program = `#!/usr/bin/env node
-import{createRequire}from'node:module';
-const node=createRequire(import.meta.url),__url=import.meta.url,loaded=new Map,large=new Map(${JSON.stringify(index)}),parts={
-${small.map(({ name, code }) => `${JSON.stringify(name)}:function(module,exports,require,__dirname,__filename){${code}\n}`).join(',\n')}};
-let comment='';
+const table = JSON.stringify(index);
+const functions = small
+  .map(({ name, code }) => `${JSON.stringify(name)}:function(module,exports,require,__dirname,__filename){${code}\n}`)
+  .join(',\n');
+const texts = large.map(({ text }) => text).join('');
+/** What asks for a part: by `node` for Node's own modules, by `packed` for a piece of the texts. */
+const loader = `const loaded=new Map,large=new Map(${table}),parts={
+${functions}};
 function unpack(key){
-if(comment===''){const file=node('node:fs').readFileSync(import.meta.filename,'latin1');comment=file.slice(file.lastIndexOf('/'+'*')+2)}
-const[at,length]=large.get(key),code=node('node:zlib').brotliDecompressSync(Buffer.from(comment.slice(at,at+length),'base64')).toString();
+const[at,length]=large.get(key),code=node('node:zlib').brotliDecompressSync(Buffer.from(packed(at,at+length),'base64')).toString();
 return node('node:vm').compileFunction(code,['module','exports','require','__dirname','__filename','__url'],{filename:'kubeletadm/'+key})}
 function require(name){
 const key=name.replace(/^\\.\\//,''),known=loaded.get(key);if(known)return known.exports;
 const run=large.has(key)?unpack(key):Object.hasOwn(parts,key)?parts[key]:null;
 if(run===null)return node(name);
 const module={exports:{}};loaded.set(key,module);
-run(module,module.exports,require,import.meta.dirname,import.meta.filename,__url);return module.exports}
+run(module,module.exports,require,dirname,filename,__url);return module.exports}
 require('entry.js');
-/*${large.map(({ text }) => text).join('')}*/
 `;
+const program = `#!/usr/bin/env node
+import{createRequire}from'node:module';
+const node=createRequire(import.meta.url),__url=import.meta.url,dirname=import.meta.dirname,filename=import.meta.filename;
+let comment='';
+function packed(from,to){
+if(comment===''){const file=node('node:fs').readFileSync(filename,'latin1');comment=file.slice(file.lastIndexOf('/'+'*')+2)}
+return comment.slice(from,to)}
+${loader}/*${texts}*/
+`;
+if (process.argv.includes('--sea')) {
+  // The same for an executable: a CommonJS script that asks Node for its parts, which are an asset beside it.
+  const script = `(node=>{
+const filename=process.execPath,dirname=node('node:path').dirname(filename),__url=node('node:url').pathToFileURL(filename).href;
+let texts='';
+function packed(from,to){texts||=node('node:sea').getAsset('parts','latin1');return texts.slice(from,to)}
+${loader}})(require);
+`;
+  await mkdir(join(root, 'dist/sea'), { recursive: true });
+  await writeFile(join(root, 'dist/sea/main.cjs'), script);
+  await writeFile(join(root, 'dist/sea/parts'), texts);
+}
 await mkdir(join(root, 'dist'), { recursive: true });
 await writeFile(out, program);
 await chmod(out, 0o755);

@@ -1,0 +1,39 @@
+// Makes dist/kubeletadm-linux-ARCH: one executable with Node.js in it, for hosts that have none.
+//
+//   npm run build:sea                          with the Node.js that runs this
+//   npm run build:sea -- --node FILE           with another of the same version, e.g. for another kind of machine
+//
+// @see https://nodejs.org/docs/latest-v20.x/api/single-executable-applications.html
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { addNote, machineOf } from './elf-note.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const at = process.argv.indexOf('--node');
+const node = at < 0 ? process.execPath : process.argv[at + 1];
+const work = join(root, 'dist/sea');
+rmSync(work, { recursive: true, force: true });
+mkdirSync(work, { recursive: true });
+execFileSync(process.execPath, [join(root, 'scripts/build.mjs'), '--sea'], { stdio: 'inherit' });
+
+const blob = join(work, 'blob');
+const config = { main: join(work, 'main.cjs'), output: blob, disableExperimentalSEAWarning: true, assets: { parts: join(work, 'parts') } };
+writeFileSync(join(work, 'config.json'), JSON.stringify(config));
+execFileSync(process.execPath, ['--experimental-sea-config', join(work, 'config.json')], { stdio: ['ignore', 'ignore', 'inherit'] });
+
+const program = readFileSync(node);
+const machine = machineOf(program);
+if (machine === null) throw new Error(`${node} is no executable for Linux of 64 bits`);
+const fuse = Buffer.from('NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2:0');
+const fuseAt = program.indexOf(fuse);
+if (fuseAt < 0 || program.indexOf(fuse, fuseAt + 1) >= 0)
+  throw new Error(`${node} takes no program: it was built without that, or has one`);
+program.write(':1', fuseAt + fuse.length - 2, 'latin1');
+const out = join(root, `dist/kubeletadm-linux-${machine}`);
+const made = addNote(program, 'NODE_SEA_BLOB', readFileSync(blob));
+writeFileSync(out, made);
+chmodSync(out, 0o755);
+rmSync(work, { recursive: true, force: true });
+console.log(`${out.slice(root.length)} ${(made.length / 1e6).toFixed(1)} MB`);
