@@ -1,61 +1,12 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
-import { isJsonObject, type Json, type JsonObject } from '../../src/core/json.ts';
-import type { KubeObject } from '../../src/core/kubernetes/object.ts';
 import type { PlanDocument } from '../../src/core/plan/document.ts';
-import { renderTable } from '../../src/core/text/table.ts';
+import { compareInit, comparisonTable } from '../support/compare-init.ts';
 import { DEBIAN_CA_DIRECTORIES } from '../support/control-plane-node.ts';
-import { type InitExpectation, initRecordings } from '../support/kubeadm-recordings.ts';
+import { initRecordings } from '../support/kubeadm-recordings.ts';
 import { runCommand } from '../support/run-cli.ts';
-
-/** Files that we write and kubeadm does not, and why. */
-const FILES_OF_OURS = [
-  { path: /^\/etc\/systemd\/system\/kubelet\.service/, reason: 'there is no kubelet package on the host, which brings them' },
-  { path: /^\/var\/lib\/kubelet\/kubeletadm-node\.yaml$/, reason: 'remembers what was declared for this node alone' },
-  { path: /^\/etc\/kubernetes\/pki\/.*(?:\.key|sa\.pub)$/, reason: 'the recordings list certificates, not keys' },
-] as const;
-
-/** Objects that we make and a dry run of kubeadm does not show, and why. */
-const OBJECTS_OF_OURS = [
-  { name: 'ClusterRoleBinding kubeadm:cluster-admins', reason: 'kubeadm makes it when it first logs in, which a dry run does not' },
-] as const;
-
-/** Values that are not those of the recording, and why. Each takes what was recorded to what we write. */
-const WANTED_DIFFERENCES: readonly {
-  readonly what: RegExp;
-  readonly when?: (input: string) => boolean;
-  readonly ours: (theirs: Json) => Json;
-  readonly reason: string;
-}[] = [
-  {
-    what: /config\.yaml$|^ConfigMap kube-system\/kubelet-config$/,
-    when: (input) => /^rotateCertificates: false$/m.test(input),
-    ours: (theirs) => replaceKey(theirs, 'rotateCertificates', false),
-    reason: 'kubeadm turns the false of the user silently into true; it is kept, with a warning',
-  },
-  {
-    what: /^Secret kube-system\/bootstrap-token-/,
-    ours: (theirs) => {
-      const { data, ...object } = theirs as JsonObject;
-      return { ...object, data: Object.fromEntries(Object.keys(data as JsonObject).map((key) => [key, '[secret]'])) };
-    },
-    reason: 'tokens are shown nowhere',
-  },
-  {
-    what: /^ConfigMap kube-public\/cluster-info$/,
-    ours: (theirs) => replaceKey(theirs, 'certificate-authority-data', '@CA@'),
-    reason: 'every run makes another authority',
-  },
-  {
-    what: /^Node \/cp-1$/,
-    ours: () => ({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'cp-1' } }),
-    reason: 'kubeadm shows the Node it found and not the patch, which other tests look at',
-  },
-];
 
 const temporary = mkdtempSync(join(tmpdir(), 'kubeletadm-golden-'));
 afterAll(() => rmSync(temporary, { recursive: true, force: true }));
@@ -63,26 +14,13 @@ afterAll(() => rmSync(temporary, { recursive: true, force: true }));
 describe('init of a bare host writes what kubeadm 1.36.2 writes', () => {
   it.each(initRecordings())('$name', { timeout: 60_000 }, async ({ name, input, expected }) => {
     const plan = await dryRun(name, input);
-    const rows: string[][] = [];
-    const compare = (what: string, ours: unknown, theirs: Json) => {
-      const differences = WANTED_DIFFERENCES.filter((each) => each.what.test(what) && (each.when?.(input) ?? true));
-      const wanted = differences.reduce((value, each) => each.ours(value), theirs);
-      const reasons = differences.map(({ reason }) => reason).join('; ');
-      rows.push([what, isDeepStrictEqual(plain(ours), plain(wanted)) ? 'equal' : 'DIFFERS', reasons]);
-      expect.soft(ours, what).toEqual(wanted);
-    };
-
-    compareFiles(plan, expected, compare);
-    compareCertificates(plan, expected, compare);
-    compareObjects(plan, expected, compare);
-
-    console.log(`${name}\n${renderTable([['WHAT', 'KUBEADM 1.36.2', 'WANTED DIFFERENCE'], ...rows]).join('\n')}`);
-    expect(rows.filter(([, result]) => result !== 'equal')).toEqual([]);
+    const comparisons = compareInit(plan, expected, input);
+    console.log(`${name}\n${comparisonTable(comparisons)}`);
+    for (const { what, ours, wanted } of comparisons) expect.soft(ours, what).toEqual(wanted);
+    expect(comparisons.length).toBeGreaterThan(5);
     if (/^rotateCertificates: false$/m.test(input)) expect(plan.warnings.map(({ field }) => field)).toContain('rotateCertificates');
   });
 });
-
-type Compare = (what: string, ours: unknown, theirs: Json) => void;
 
 /** On a host like that of the recordings: Debian, without kubelet and runtime. */
 async function dryRun(name: string, input: string): Promise<PlanDocument> {
@@ -93,107 +31,4 @@ async function dryRun(name: string, input: string): Promise<PlanDocument> {
   const { code, stdout, stderr } = await runCommand(['init', '--config', config, '--rootfs', root, '--dry-run', '-o', 'json']);
   expect(code, stderr).toBe(0);
   return JSON.parse(stdout) as PlanDocument;
-}
-
-function changesOf(plan: PlanDocument): ReadonlyMap<string, JsonObject> {
-  const writes = (plan.hosts[0]?.changes ?? []).filter(({ kind }) => kind === 'write-file');
-  return new Map(writes.map((change) => [String(change.path), change]));
-}
-
-function compareFiles(plan: PlanDocument, { files = {}, kubeletFiles }: InitExpectation, compare: Compare): void {
-  const changes = changesOf(plan);
-  const kubelet = Object.entries(kubeletFiles).map(([name, text]) => [`/var/lib/kubelet/${name}`, text] as const);
-  const recorded = new Map([...Object.entries(files), ...kubelet]);
-  for (const [path, text] of recorded) compare(path, read(String(changes.get(path)?.content)), read(text));
-  if (Object.keys(files).length === 0) return;
-  const more = [...changes].filter(([path, { content }]) => content !== undefined && !recorded.has(path)).map(([path]) => path);
-  const unexpected = more.filter((path) => !FILES_OF_OURS.some((each) => each.path.test(path)));
-  expect(unexpected, 'files that kubeadm does not write').toEqual([]);
-}
-
-function compareCertificates(plan: PlanDocument, { pki, kubeconfigs }: InitExpectation, compare: Compare): void {
-  const described = [...changesOf(plan)].filter(([, { certificate }]) => certificate !== undefined);
-  const [certificates, configs] = [
-    described.filter(([path]) => path.endsWith('.crt')),
-    described.filter(([path]) => path.endsWith('.conf')),
-  ];
-  if (pki !== undefined) {
-    const ours = new Map(certificates.map(([path, change]) => [path.replace('/etc/kubernetes/pki/', ''), withDays(change.certificate)]));
-    for (const [name, theirs] of Object.entries(pki)) compare(`pki/${name}`, ours.get(name), theirs as JsonObject);
-    expect([...ours.keys()].sort()).toEqual(Object.keys(pki).sort());
-  }
-  if (kubeconfigs !== undefined) {
-    const ours = new Map(
-      configs.map(([path, { kubeconfig, certificate }]) => [
-        path.replace('/etc/kubernetes/', ''),
-        { ...(kubeconfig as JsonObject), clientCertificate: withDays(certificate) },
-      ]),
-    );
-    for (const [name, theirs] of Object.entries(kubeconfigs)) compare(name, ours.get(name), theirs as JsonObject);
-    expect([...ours.keys()].sort()).toEqual(Object.keys(kubeconfigs).sort());
-  }
-}
-
-function compareObjects(plan: PlanDocument, { objects, apiActions }: InitExpectation, compare: Compare): void {
-  const changes = plan.cluster.changes.map(({ action, object }) => ({
-    action: String(action).toUpperCase(),
-    object: object as KubeObject,
-  }));
-  const recorded = apiActions ?? objects?.map((object) => ({ action: 'CREATE', object })) ?? [];
-  const theirs = recorded.flatMap(({ action, object }) => (object === undefined ? [] : [{ action, object }]));
-  for (const { action, object } of theirs) {
-    const ours = changes.find((each) => each.action === action && nameOf(each.object) === nameOf(object));
-    compare(nameOf(object), action === 'PATCH' ? unpatched(ours?.object) : comparable(ours?.object), comparable(object));
-  }
-  if (apiActions === undefined) return;
-  const more = OBJECTS_OF_OURS.map(({ name }) => name.replace(' ', ' /'));
-  const sequence = changes.map(({ object }) => nameOf(object)).filter((each) => !more.some((ours) => ours === each));
-  // The last of a recording may have been cut off.
-  expect(sequence.slice(0, theirs.length), 'the order of objects').toEqual(theirs.map(({ object }) => nameOf(object)));
-  expect(sequence.length).toBe(recorded.length);
-}
-
-function nameOf({ kind, metadata }: KubeObject): string {
-  return `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
-}
-
-/** The object with the YAML inside it read. A hash is over the text: it is equal when the text is. */
-function comparable(object: KubeObject | undefined): Json {
-  if (object?.kind !== 'ConfigMap') return (object ?? null) as Json;
-  const texts = Object.entries(object.data as Readonly<Record<string, string>>);
-  return replaceKey(
-    { ...object, data: Object.fromEntries(texts.map(([key, text]) => [key, read(text)])) },
-    'certificate-authority-data',
-    '@CA@',
-  );
-}
-
-function unpatched(object: KubeObject | undefined): Json {
-  return object === undefined ? null : { apiVersion: object.apiVersion, kind: object.kind, metadata: { name: object.metadata.name } };
-}
-
-function read(text: string): Json {
-  try {
-    return parse(text) as Json;
-  } catch {
-    return text;
-  }
-}
-
-function plain(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value ?? null));
-}
-
-/** A copy in which every member of that name has another value. */
-function replaceKey(value: Json, key: string, by: Json): Json {
-  if (Array.isArray(value)) return value.map((item: Json) => replaceKey(item, key, by));
-  if (!isJsonObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, name === key ? by : replaceKey(member, key, by)]));
-}
-
-/** The recordings count days in place of times. */
-function withDays(certificate: Json | undefined): Json {
-  if (!isJsonObject(certificate)) return null;
-  const { notBefore, notAfter, ...rest } = certificate;
-  return { ...rest, validDays: Math.floor((Date.parse(String(notAfter)) - Date.parse(String(notBefore))) / 86_400_000) };
 }

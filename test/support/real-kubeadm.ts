@@ -3,15 +3,14 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import { describeCertificate } from '../../src/core/pki/describe-certificate.ts';
 import type { InitInput } from './kubeadm-inputs.ts';
-import type { RecordedAction } from './kubeadm-recordings.ts';
+import type { InitExpectation, RecordedAction } from './kubeadm-recordings.ts';
 
 /** What `kubeadm init --dry-run` makes of an input, as in the recordings. */
 export interface DryRun {
   readonly exitCode: number;
-  /** Of static pods, by the name of the file. */
-  readonly manifests: Readonly<Record<string, string>>;
-  readonly apiActions: readonly RecordedAction[];
+  readonly expected: InitExpectation;
   readonly log: string;
 }
 
@@ -34,9 +33,8 @@ export function kubeadmDryRun(kubeadm: string, config: string): DryRun {
       encoding: 'utf8',
       env: { PATH: process.env.PATH, KUBEADM_INIT_DRYRUN_DIR: output },
     });
-    const files = readdirSync(output).filter((name) => /^(?:etcd|kube-.*)\.yaml$/.test(name));
-    const manifests = Object.fromEntries(files.map((name) => [name, readFileSync(join(output, name), 'utf8')]));
-    return { exitCode: status ?? 1, manifests, apiActions: readActions(stdout), log: stderr + stdout };
+    const expected = status === 0 ? { ...readFiles(output), apiActions: readActions(stdout) } : { kubeletFiles: {} };
+    return { exitCode: status ?? 1, expected, log: stderr + stdout };
   } finally {
     rmSync(output, { recursive: true, force: true });
   }
@@ -45,6 +43,41 @@ export function kubeadmDryRun(kubeadm: string, config: string): DryRun {
 /** `v1.36.2` */
 export function kubeadmVersion(kubeadm: string): string {
   return execFileSync(kubeadm, ['version', '-o', 'short'], { encoding: 'utf8' }).trim();
+}
+
+const KUBELET_FILES = ['config.yaml', 'instance-config.yaml', 'kubeadm-flags.env'];
+
+/** The files of a dry run lie all in one directory. */
+function readFiles(output: string): InitExpectation {
+  const read = (name: string): string => readFileSync(join(output, name), 'utf8');
+  const names = readdirSync(output, { recursive: true, encoding: 'utf8' });
+  const manifests = names.filter((name) => /^(?:etcd|kube-.*)\.yaml$/.test(name));
+  return {
+    files: Object.fromEntries(manifests.map((name) => [`/etc/kubernetes/manifests/${name}`, read(name)])),
+    kubeletFiles: Object.fromEntries(KUBELET_FILES.map((name) => [name, read(name)])),
+    pki: Object.fromEntries(names.filter((name) => name.endsWith('.crt')).map((name) => [name, describe(read(name))])),
+    kubeconfigs: Object.fromEntries(names.filter((name) => name.endsWith('.conf')).map((name) => [name, describeKubeconfig(read(name))])),
+  };
+}
+
+function describe(pem: string): object {
+  const { notBefore, notAfter, ...rest } = describeCertificate(pem);
+  return { ...rest, validDays: Math.floor((Date.parse(notAfter) - Date.parse(notBefore)) / 86_400_000) };
+}
+
+function describeKubeconfig(text: string): object {
+  const { clusters, users, ...config } = parse(text);
+  const [
+    [
+      {
+        name: cluster,
+        cluster: { server },
+      },
+    ],
+    [{ name: user, user: login }],
+  ] = [clusters, users];
+  const certificate = Buffer.from(login['client-certificate-data'], 'base64').toString('utf8');
+  return { server, cluster, user, currentContext: config['current-context'], clientCertificate: describe(certificate) };
 }
 
 /** The objects that are sent, in order: each is shown below its action. */

@@ -1,0 +1,191 @@
+import { isDeepStrictEqual } from 'node:util';
+import { parse } from 'yaml';
+import { isJsonObject, type Json, type JsonObject } from '../../src/core/json.ts';
+import type { KubeObject } from '../../src/core/kubernetes/object.ts';
+import type { PlanDocument } from '../../src/core/plan/document.ts';
+import { renderTable } from '../../src/core/text/table.ts';
+import type { InitExpectation } from './kubeadm-recordings.ts';
+
+/** Files that we write and kubeadm does not, and why. */
+const FILES_OF_OURS = [
+  { path: /^\/etc\/systemd\/system\/kubelet\.service/, reason: 'there is no kubelet package on the host, which brings them' },
+  { path: /^\/var\/lib\/kubelet\/kubeletadm-node\.yaml$/, reason: 'remembers what was declared for this node alone' },
+  { path: /\/(?:[^/]*\.key|sa\.pub)$/, reason: 'the recordings list certificates, not keys' },
+] as const;
+
+/** Objects that we make and a dry run of kubeadm does not show, and why. */
+const OBJECTS_OF_OURS = [
+  { name: 'ClusterRoleBinding kubeadm:cluster-admins', reason: 'kubeadm makes it when it first logs in, which a dry run does not' },
+] as const;
+
+/** Values that are not those of the recording, and why. Each takes what was recorded to what we write. */
+const WANTED_DIFFERENCES: readonly {
+  readonly what: RegExp;
+  readonly when?: (input: string) => boolean;
+  readonly ours: (theirs: Json) => Json;
+  readonly reason: string;
+}[] = [
+  {
+    what: /config\.yaml$|^ConfigMap kube-system\/kubelet-config$/,
+    when: (input) => /^rotateCertificates: false$/m.test(input),
+    ours: (theirs) => replaceKey(theirs, 'rotateCertificates', false),
+    reason: 'kubeadm turns the false of the user silently into true; it is kept, with a warning',
+  },
+  {
+    what: /^Secret kube-system\/bootstrap-token-/,
+    ours: (theirs) => {
+      const { data, ...object } = theirs as JsonObject;
+      return { ...object, data: Object.fromEntries(Object.keys(data as JsonObject).map((key) => [key, '[secret]'])) };
+    },
+    reason: 'tokens are shown nowhere',
+  },
+  {
+    what: /^ConfigMap kube-public\/cluster-info$/,
+    ours: (theirs) => replaceKey(theirs, 'certificate-authority-data', '@CA@'),
+    reason: 'every run makes another authority',
+  },
+  {
+    what: /^Node \//,
+    ours: (theirs) => unpatched(theirs as KubeObject),
+    reason: 'kubeadm shows the Node it found and not the patch, which other tests look at',
+  },
+];
+
+/** One thing that both write. */
+export interface Comparison {
+  readonly what: string;
+  readonly ours: unknown;
+  /** With the wanted differences in it. */
+  readonly wanted: unknown;
+  readonly equal: boolean;
+  /** Why ours is another one; empty where it is not. */
+  readonly reason: string;
+}
+
+/** Compares what `init --dry-run` plans with what kubeadm wrote for the same input: all that the recording has, and that there is nothing else. */
+export function compareInit(plan: PlanDocument, expected: InitExpectation, input: string): readonly Comparison[] {
+  const comparisons: Comparison[] = [];
+  const compare: Compare = (what, ours, theirs) => {
+    const differences = WANTED_DIFFERENCES.filter((each) => each.what.test(what) && (each.when?.(input) ?? true));
+    const wanted = differences.reduce((value, each) => each.ours(value), theirs);
+    const reason = differences.map((each) => each.reason).join('; ');
+    comparisons.push({ what, ours, wanted, equal: isDeepStrictEqual(plain(ours), plain(wanted)), reason });
+  };
+  compareFiles(plan, expected, compare);
+  compareCertificates(plan, expected, compare);
+  compareObjects(plan, expected, compare);
+  return comparisons;
+}
+
+/** The comparisons as a table. */
+export function comparisonTable(comparisons: readonly Comparison[]): string {
+  const rows = comparisons.map(({ what, equal, reason }) => [what, equal ? 'equal' : 'DIFFERS', reason]);
+  return renderTable([['WHAT', 'KUBEADM 1.36.2', 'WANTED DIFFERENCE'], ...rows]).join('\n');
+}
+
+type Compare = (what: string, ours: unknown, theirs: Json) => void;
+
+function changesOf(plan: PlanDocument): ReadonlyMap<string, JsonObject> {
+  const writes = (plan.hosts[0]?.changes ?? []).filter(({ kind }) => kind === 'write-file');
+  return new Map(writes.map((change) => [String(change.path), change]));
+}
+
+function compareFiles(plan: PlanDocument, { files = {}, kubeletFiles }: InitExpectation, compare: Compare): void {
+  const changes = changesOf(plan);
+  const kubelet = Object.entries(kubeletFiles).map(([name, text]) => [`/var/lib/kubelet/${name}`, text] as const);
+  const recorded = new Map([...Object.entries(files), ...kubelet]);
+  for (const [path, text] of recorded) compare(path, read(String(changes.get(path)?.content)), read(text));
+  if (Object.keys(files).length === 0) return;
+  const more = [...changes].filter(([path, { content }]) => content !== undefined && !recorded.has(path)).map(([path]) => path);
+  const unexpected = more.filter((path) => !FILES_OF_OURS.some((each) => each.path.test(path)));
+  compare('files that kubeadm does not write', unexpected, []);
+}
+
+function compareCertificates(plan: PlanDocument, { pki, kubeconfigs }: InitExpectation, compare: Compare): void {
+  const described = [...changesOf(plan)].filter(([, { certificate }]) => certificate !== undefined);
+  const [certificates, configs] = [
+    described.filter(([path]) => path.endsWith('.crt')),
+    described.filter(([path]) => path.endsWith('.conf')),
+  ];
+  if (pki !== undefined) {
+    const directory = certificates.find(([, { phase }]) => phase === 'certs/ca')?.[0].replace(/ca\.crt$/, '') ?? '';
+    const ours = new Map(certificates.map(([path, change]) => [path.slice(directory.length), withDays(change.certificate)]));
+    for (const [name, theirs] of Object.entries(pki)) compare(`pki/${name}`, ours.get(name), theirs as JsonObject);
+    compare('names of certificates', [...ours.keys()].sort(), Object.keys(pki).sort());
+  }
+  if (kubeconfigs !== undefined) {
+    const ours = new Map(
+      configs.map(([path, { kubeconfig, certificate }]) => [
+        path.replace('/etc/kubernetes/', ''),
+        { ...(kubeconfig as JsonObject), clientCertificate: withDays(certificate) },
+      ]),
+    );
+    for (const [name, theirs] of Object.entries(kubeconfigs)) compare(name, ours.get(name), theirs as JsonObject);
+    compare('names of kubeconfigs', [...ours.keys()].sort(), Object.keys(kubeconfigs).sort());
+  }
+}
+
+function compareObjects(plan: PlanDocument, { objects, apiActions }: InitExpectation, compare: Compare): void {
+  const changes = plan.cluster.changes.map(({ action, object }) => ({
+    action: String(action).toUpperCase(),
+    object: object as KubeObject,
+  }));
+  const recorded = apiActions ?? objects?.map((object) => ({ action: 'CREATE', object })) ?? [];
+  const theirs = recorded.flatMap(({ action, object }) => (object === undefined ? [] : [{ action, object }]));
+  for (const { action, object } of theirs) {
+    const ours = changes.find((each) => each.action === action && nameOf(each.object) === nameOf(object));
+    compare(nameOf(object), action === 'PATCH' ? unpatched(ours?.object) : comparable(ours?.object), comparable(object));
+  }
+  if (apiActions === undefined) return;
+  const more = OBJECTS_OF_OURS.map(({ name }) => name.replace(' ', ' /'));
+  const sequence = changes.map(({ object }) => nameOf(object)).filter((each) => !more.some((ours) => ours === each));
+  // The last of a recording may have been cut off.
+  const names = theirs.map(({ object }) => nameOf(object));
+  compare('order of objects', sequence.slice(0, theirs.length), names);
+  compare('number of objects', sequence.length, recorded.length);
+}
+
+function nameOf({ kind, metadata }: KubeObject): string {
+  return `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+}
+
+/** The object with the YAML inside it read. A hash is over the text: it is equal when the text is. */
+function comparable(object: KubeObject | undefined): Json {
+  if (object?.kind !== 'ConfigMap') return (object ?? null) as Json;
+  const texts = Object.entries(object.data as Readonly<Record<string, string>>);
+  return replaceKey(
+    { ...object, data: Object.fromEntries(texts.map(([key, text]) => [key, read(text)])) },
+    'certificate-authority-data',
+    '@CA@',
+  );
+}
+
+function unpatched(object: KubeObject | undefined): Json {
+  return object === undefined ? null : { apiVersion: object.apiVersion, kind: object.kind, metadata: { name: object.metadata.name } };
+}
+
+function read(text: string): Json {
+  try {
+    return parse(text) as Json;
+  } catch {
+    return text;
+  }
+}
+
+function plain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value ?? null));
+}
+
+/** A copy in which every member of that name has another value. */
+function replaceKey(value: Json, key: string, by: Json): Json {
+  if (Array.isArray(value)) return value.map((item: Json) => replaceKey(item, key, by));
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, name === key ? by : replaceKey(member, key, by)]));
+}
+
+/** The recordings count days in place of times. */
+function withDays(certificate: Json | undefined): Json {
+  if (!isJsonObject(certificate)) return null;
+  const { notBefore, notAfter, ...rest } = certificate;
+  return { ...rest, validDays: Math.floor((Date.parse(String(notAfter)) - Date.parse(String(notBefore))) / 86_400_000) };
+}
