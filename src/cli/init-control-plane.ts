@@ -4,6 +4,7 @@ import type { EnvVar } from '../core/config/model.ts';
 import { AppError, type ExitCode } from '../core/errors.ts';
 import { type DefaultRoute, defaultRoute } from '../core/facts/default-route.ts';
 import type { Warning } from '../core/plan/change.ts';
+import { Secret } from '../core/text/secret.ts';
 import { observe } from '../engine/observe.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Reporter } from '../ports/reporter.ts';
@@ -15,6 +16,7 @@ import type { ReadNodeOptions } from './node-options.ts';
 import type { CommandOptions } from './program.ts';
 import { readHostTargets } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
+import { formatOf } from './show-document.ts';
 
 export interface InitControlPlaneRun {
   readonly config: LoadedConfig;
@@ -33,7 +35,8 @@ export async function runInitControlPlane(services: Services, run: InitControlPl
   const init = config.init ?? {};
   const targets = await readHostTargets(services, options);
   if (targets.length > 1) throw oneHost(targets);
-  const joinCommands = new Set<string>();
+  const joinCommands = new Map<string, 'worker' | 'control-plane'>();
+  let certificateKey: Secret | null = null;
   const accesses: ApiAccess[] = [];
   const count = countMissingTokens(init);
   const selects = phaseSelection(options, init.skipPhases ?? [], onlyPhase);
@@ -56,7 +59,14 @@ export async function runInitControlPlane(services: Services, run: InitControlPl
     freshTokens: node.dryRun ? placeholderTokens(count) : await freshTokens(services, count),
     makesTokens: selects('bootstrap-token'),
     withholdToken: options.skipTokenPrint === true,
-    showJoinCommand: (command) => joinCommands.add(command.reveal()),
+    showJoinCommand: (command, joins) => joinCommands.set(command.reveal(), joins),
+    uploadCerts: options.uploadCerts === true,
+    certificateKey: init.certificateKey ?? null,
+    certsToken: node.dryRun ? new Secret(`dryrun.${'1'.repeat(16)}`) : await services.newToken(),
+    showCertificateKey: (key) => {
+      certificateKey = key;
+    },
+    withholdCertificateKey: options.skipCertificateKeyPrint === true,
     opened: (access) => accesses.push(access),
   };
   try {
@@ -72,11 +82,18 @@ export async function runInitControlPlane(services: Services, run: InitControlPl
       skipPhases: init.skipPhases ?? [],
       ...(onlyPhase === undefined ? {} : { onlyPhase }),
     });
-    printJoinCommands(services, [...joinCommands], options);
+    printJoinCommands(services, joinCommands, options);
+    if (joinCommands.size === 0) printCertificateKey(services, options, certificateKey);
     return code;
   } finally {
     for (const access of accesses) await access.close();
   }
+}
+
+/** Of the phase upload-certs alone: with a join command the key is in that. */
+function printCertificateKey({ output }: Services, options: CommandOptions, key: Secret | null): void {
+  if (key === null || options.skipCertificateKeyPrint === true || formatOf(options) !== 'text') return;
+  output.stdout(`\nThe certificate key, for join --control-plane:\n\n  ${key.reveal()}\n\n`);
 }
 
 /** Connects over the host's network where the host is reached over SSH, else from here. */

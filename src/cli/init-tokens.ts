@@ -28,10 +28,20 @@ export function placeholderTokens(count: number): readonly Secret[] {
   );
 }
 
-/** On standard output, and only there. It would break a document. */
-export function printJoinCommands(services: Services, commands: readonly string[], options: CommandOptions): void {
-  if (commands.length === 0) return;
-  if (formatOf(options) === 'text')
-    services.output.stdout(`\nJoin other nodes with:\n\n${commands.map((line) => `  ${line.trimEnd()}\n`).join('')}\n`);
-  else services.output.stderr('The command that joins nodes: kubeletadm token create --print-join-command\n');
+/** By the command, whom it joins. */
+export type JoinCommands = ReadonlyMap<string, 'worker' | 'control-plane'>;
+
+/** On standard output, and only there. They would break a document. */
+export function printJoinCommands(services: Services, commands: JoinCommands, options: CommandOptions): void {
+  if (commands.size === 0) return;
+  if (formatOf(options) !== 'text') {
+    services.output.stderr('The command that joins nodes: kubeletadm token create --print-join-command\n');
+    return;
+  }
+  const lines = (kind: 'worker' | 'control-plane'): readonly string[] =>
+    [...commands].flatMap(([command, joins]) => (joins === kind ? [`  ${command.trimEnd()}\n`] : []));
+  const [workers, controlPlanes] = [lines('worker'), lines('control-plane')];
+  if (controlPlanes.length > 0) services.output.stdout(`\nJoin other control planes with:\n\n${controlPlanes.join('')}`);
+  const others = controlPlanes.length > 0 ? 'workers' : 'other nodes';
+  if (workers.length > 0) services.output.stdout(`\nJoin ${others} with:\n\n${workers.join('')}\n`);
 }

@@ -48,7 +48,7 @@ export async function runInit(services: Services, args: readonly string[], optio
       });
     }
     const init = config.init ?? {};
-    const joinCommands = new Set<string>();
+    const joinCommands = new Map<string, 'worker' | 'control-plane'>();
     const count = countMissingTokens(init);
     const workflowOptions: InitOptions = {
       ...node,
@@ -59,7 +59,7 @@ export async function runInit(services: Services, args: readonly string[], optio
       freshTokens: dryRun ? placeholderTokens(count) : await freshTokens(services, count),
       makesTokens: phaseSelection(options, init.skipPhases ?? [], onlyPhase)('bootstrap-token'),
       withholdToken: options.skipTokenPrint === true,
-      showJoinCommand: (command) => joinCommands.add(command.reveal()),
+      showJoinCommand: (command, joins) => joinCommands.set(command.reveal(), joins),
       apiServer: opened.apiServer,
       forceUpload: options.forceUpload === true,
       tlsBootstrapMs: durationMs(init.timeouts?.tlsBootstrap, 300_000),
@@ -76,7 +76,7 @@ export async function runInit(services: Services, args: readonly string[], optio
       skipPhases: init.skipPhases ?? [],
       ...(onlyPhase === undefined ? {} : { onlyPhase }),
     });
-    printJoinCommands(services, [...joinCommands], options);
+    printJoinCommands(services, joinCommands, options);
     return code;
   } finally {
     await opened.cluster?.close();

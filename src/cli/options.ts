@@ -118,5 +118,8 @@ export function addInitOptions(command: Command): Command {
     .option('--apiserver-advertise-address <address>', 'address the API server tells others')
     .option('--apiserver-bind-port <port>', 'port of the API server')
     .option('--apiserver-cert-extra-sans <names>', 'more names for the certificate of the API server', collectList)
+    .option('--upload-certs', 'upload the certificates that control planes share, for two hours (Secret kubeadm-certs)')
+    .option('--certificate-key <key>', 'to encrypt them with: 64 hexadecimal digits (default: a new one)')
+    .option('--skip-certificate-key-print', 'leave the key out of the join command that is printed')
     .option('--force-upload', 'replace a kubelet-config that was edited by hand, and the address in cluster-info');
 }

@@ -2,7 +2,7 @@ import { AppError } from '../core/errors.ts';
 import { CLUSTER_INFO, CLUSTER_INFO_KUBECONFIG, dataOf, SIGNATURE_PREFIX } from '../core/kubernetes/cluster-info.ts';
 import type { Secret, SensitiveText } from '../core/text/secret.ts';
 import { partsOfToken } from '../core/token/bootstrap-token.ts';
-import { joinCommand } from '../core/token/join-command.ts';
+import { type JoinsAsControlPlane, joinCommand } from '../core/token/join-command.ts';
 import { isSignedBy } from '../core/token/jws.ts';
 import { definePhase, type PhaseContext } from '../engine/phase.ts';
 import type { Cluster } from '../ports/cluster.ts';
@@ -13,8 +13,10 @@ export interface ShowJoinCommandInput {
   readonly apiServer: { readonly server: string; readonly caPem: string } | null;
   /** The token itself is not to be shown. */
   readonly withhold: boolean;
-  /** Takes the command: it belongs on standard output, and nowhere else. */
-  readonly show: (command: SensitiveText) => void;
+  /** Control planes can join as well: how. Null: they cannot, or nobody asks. */
+  readonly controlPlane?: (() => JoinsAsControlPlane) | null;
+  /** Takes a command: it belongs on standard output, and nowhere else. */
+  readonly show: (command: SensitiveText, joins: 'worker' | 'control-plane') => void;
 }
 
 const NAME = 'show-join-command';
@@ -32,7 +34,7 @@ export const showJoinCommand = definePhase<ShowJoinCommandInput, null>({
   short: 'Show the command that joins nodes',
   observe: async () => null,
   plan: () => ({ changes: [] }),
-  verify: async (context, { tokens, apiServer, withhold, show }) => {
+  verify: async (context, { tokens, apiServer, withhold, controlPlane, show }) => {
     if (context.cluster === null) return;
     if (apiServer === null)
       return warn(context, 'KUBECONFIG_NO_CA', 'the kubeconfig has no certificate authority: no join command can be made');
@@ -41,7 +43,11 @@ export const showJoinCommand = definePhase<ShowJoinCommandInput, null>({
       throw new AppError({ code: 'NO_TOKEN', message: 'there is no bootstrap token that nodes could join by', mend });
     }
     await waitForSignatures(context, context.cluster, tokens);
-    for (const token of tokens) show(joinCommand(apiServer, withhold ? null : token));
+    for (const token of tokens) {
+      const shown = withhold ? null : token;
+      if (controlPlane) show(joinCommand(apiServer, shown, controlPlane()), 'control-plane');
+      show(joinCommand(apiServer, shown), 'worker');
+    }
   },
 });
 

@@ -29,6 +29,7 @@ import { type PullImagesInput, pullImages } from '../phases/pull-images.ts';
 import { type RememberNodeInput, rememberStartedNode } from '../phases/remember-node.ts';
 import { type ShowJoinCommandInput, showJoinCommand } from '../phases/show-join-command.ts';
 import { controlPlaneApiserver, controlPlaneControllerManager, controlPlaneScheduler, etcdLocal } from '../phases/static-pods.ts';
+import { type UploadCertsInput, uploadCerts } from '../phases/upload-certs.ts';
 import { type UploadKubeadmConfigInput, uploadConfigKubeadm } from '../phases/upload-config-kubeadm.ts';
 import { type UploadKubeletConfigInput, uploadConfigKubelet } from '../phases/upload-config-kubelet.ts';
 import { type WaitControlPlaneInput, waitControlPlane } from '../phases/wait-control-plane.ts';
@@ -44,6 +45,7 @@ import { type InitTokenOptions, settleTokens } from './init-tokens.ts';
 import { nodeMemoryOf } from './node-memory-of.ts';
 import { designObservedNode, kubeletStartInput, observeNode, readWritten } from './prepare-node.ts';
 import { selectPhase } from './select-phase.ts';
+import { prepareUpload } from './shared-certs.ts';
 
 export interface InitControlPlaneOptions extends ControlPlaneOptions, Omit<InitTokenOptions, 'apiServer'> {
   readonly cluster: ClusterConfiguration;
@@ -57,7 +59,17 @@ export interface InitControlPlaneOptions extends ControlPlaneOptions, Omit<InitT
   /** Tokens are not to be shown. */
   readonly withholdToken: boolean;
   /** Takes the commands that join nodes. */
-  readonly showJoinCommand: (command: SensitiveText) => void;
+  readonly showJoinCommand: ShowJoinCommandInput['show'];
+  /** The certificates that all control planes share are to be uploaded. */
+  readonly uploadCerts: boolean;
+  /** To encrypt them with; null: one is made. */
+  readonly certificateKey: Secret | null;
+  /** The token whose end is the end of the upload. */
+  readonly certsToken: Secret;
+  /** Takes the key once certificates are there that it opens. */
+  readonly showCertificateKey: (key: Secret) => void;
+  /** The key is not to be shown with the join command. */
+  readonly withholdCertificateKey: boolean;
   /** Hears of each way to an API server that is opened, so that it can be closed. */
   readonly opened: (access: ApiAccess) => void;
 }
@@ -72,6 +84,8 @@ export interface InitControlPlaneInput extends MakesApiServer {
   readonly wait: WaitControlPlaneInput;
   readonly uploadKubeadm: UploadKubeadmConfigInput;
   readonly upload: UploadKubeletConfigInput;
+  /** Null: it was not asked for. */
+  readonly uploadCerts: UploadCertsInput | null;
   readonly mark: MarkControlPlaneInput;
   readonly bootstrapToken: BootstrapTokenInput;
   readonly finalize: KubeletFinalizeInput;
@@ -102,6 +116,7 @@ export const initControlPlaneWorkflow: Workflow<InitControlPlaneOptions, InitCon
     ),
     atApiServer(uploadConfigKubeadm, (input) => input.uploadKubeadm),
     atApiServer(uploadConfigKubelet, (input) => input.upload),
+    atApiServer(uploadCerts, (input) => input.uploadCerts),
     atApiServer(markControlPlane, (input) => input.mark),
     atApiServer(bootstrapToken, (input) => input.bootstrapToken),
     selectPhase(kubeletFinalize, (input) => input.finalize),
@@ -164,6 +179,18 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
   const apiServer = caPem === null ? null : { server: controlPlaneServer(prepared.node), caPem: revealText(caPem) };
   const tokens = await settleTokens(there, { ...options, apiServer });
   const start = kubeletStartInput(design, options);
+  const shared = options.uploadCerts
+    ? await prepareUpload(there, {
+        cluster,
+        pki: prepared.pki,
+        issuer: options.issuer,
+        certificateKey: options.certificateKey,
+        freshToken: options.certsToken,
+        now: context.clock.now(),
+        assumeEmptyCluster: options.dryRun,
+        show: options.showCertificateKey,
+      })
+    : null;
   const assumeEmptyCluster = options.dryRun;
   const proxy = cluster.proxy.disabled === true ? { objects: null, warnings: [] } : kubeProxyObjects(prepared.node);
   return {
@@ -197,6 +224,7 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
         assumeEmptyCluster,
         now: context.clock.now(),
       },
+      uploadCerts: shared?.input ?? null,
       mark: {
         nodeName: node.registration.name,
         taints: prepared.node.taints,
@@ -213,10 +241,19 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
         certDir: argValue(node.registration.kubeletExtraArgs, 'cert-dir') ?? '/var/lib/kubelet/pki',
         health: start.health,
       },
-      show: { tokens: tokens.joining, apiServer, withhold: options.withholdToken, show: options.showJoinCommand },
+      show: {
+        tokens: tokens.joining,
+        apiServer,
+        withhold: options.withholdToken,
+        controlPlane:
+          cluster.controlPlaneEndpoint === undefined
+            ? null
+            : () => ({ certificateKey: options.withholdCertificateKey ? null : (shared?.input.key ?? null) }),
+        show: options.showJoinCommand,
+      },
     },
     warnings: [...found.warnings, ...settled.warnings, ...adviseClusterConfig(layered, defaults), ...warnings, ...prepared.warnings],
-    refusals: [...refusals, ...prepared.refusals],
+    refusals: [...refusals, ...prepared.refusals, ...(shared?.problems ?? [])],
     origins: design.origins,
   };
 }

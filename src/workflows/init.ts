@@ -8,7 +8,7 @@ import { NEWEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
 import type { Warning } from '../core/plan/change.ts';
 import type { WantedFile } from '../core/plan/diff-file.ts';
 import { adviseClusterConfig, encodeClusterConfig, layerClusterConfig } from '../core/render/cluster-config.ts';
-import type { Secret, SensitiveText } from '../core/text/secret.ts';
+import type { Secret } from '../core/text/secret.ts';
 import { encodeYaml } from '../core/text/yaml-encode.ts';
 import type { PhaseContext } from '../engine/phase.ts';
 import type { Prepared, Workflow } from '../engine/run-workflow.ts';
@@ -38,7 +38,7 @@ export interface InitOptions extends NodeOptions, InitTokenOptions {
   /** Tokens are not to be shown. */
   readonly withholdToken: boolean;
   /** Takes the commands that join nodes. */
-  readonly showJoinCommand: (command: SensitiveText) => void;
+  readonly showJoinCommand: ShowJoinCommandInput['show'];
 }
 
 export interface InitInput {

@@ -12,16 +12,32 @@ const REMEMBER: PhaseHelp = {
 };
 const WAIT_BOOTSTRAP: PhaseHelp = { name: 'kubelet-wait-bootstrap', short: 'Wait for the kubelet to bootstrap itself' };
 
-/** The phases of init, in order. */
+const PULL_IMAGES: PhaseHelp = { name: 'preflight/pull-images', short: 'Pull the images of the control plane' };
+const WAIT_CONTROL_PLANE: PhaseHelp = { name: 'wait-control-plane', short: 'Wait for the control plane to start' };
+
+/** The phases of init, in order. At an API server that is given those of the control plane are left out. */
 export const INIT_PHASES: readonly PhaseHelp[] = [
   PREFLIGHT,
-  { name: 'bootstrap-token', short: 'Make bootstrap tokens, cluster-info and the RBAC that lets nodes join' },
+  PULL_IMAGES,
+  { name: 'certs', short: 'Make certificates: ca, apiserver, apiserver-kubelet-client, front-proxy-ca, front-proxy-client,' },
+  { name: '', short: 'etcd-ca, etcd-server, etcd-peer, etcd-healthcheck-client, apiserver-etcd-client, sa' },
+  { name: 'kubeconfig', short: 'Make kubeconfigs: admin, super-admin, kubelet, controller-manager, scheduler' },
+  { name: 'etcd/local', short: 'Write the static Pod manifest of the local etcd member' },
+  { name: 'control-plane', short: 'Write the static Pod manifests: apiserver, controller-manager, scheduler' },
   KUBELET_START,
   REMEMBER,
-  WAIT_BOOTSTRAP,
+  { ...WAIT_BOOTSTRAP, short: `${WAIT_BOOTSTRAP.short} (at an API server that is given)` },
+  WAIT_CONTROL_PLANE,
+  { name: 'wait-control-plane/cluster-admins', short: 'Make an administrator of who has admin.conf' },
   { name: 'upload-config/kubeadm', short: 'Upload the cluster configuration to a ConfigMap' },
   { name: 'upload-config/kubelet', short: 'Upload the kubelet configuration to a ConfigMap' },
-  { name: 'show-join-command', short: 'Show the command that joins nodes' },
+  { name: 'upload-certs', short: 'Upload certificates to kubeadm-certs (with --upload-certs)' },
+  { name: 'mark-control-plane', short: 'Give the Node the labels and taints of a control plane' },
+  { name: 'bootstrap-token', short: 'Make bootstrap tokens, cluster-info and the RBAC that lets nodes join' },
+  { name: 'kubelet-finalize', short: 'Enable kubelet client certificate rotation: enable-client-cert-rotation' },
+  { name: 'addon/coredns', short: 'Deploy CoreDNS' },
+  { name: 'addon/kube-proxy', short: 'Deploy kube-proxy' },
+  { name: 'show-join-command', short: 'Show the commands that join nodes' },
 ];
 
 /** The phases of join, in order. */
