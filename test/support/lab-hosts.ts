@@ -20,6 +20,10 @@ export interface LabHosts {
   powerCycle(host: string): void;
   /** Puts a file there, readable and executable by all. */
   put(host: string, path: string, content: string | Buffer): void;
+  /** Gives containerd of a host an image. */
+  importImage(host: string, archive: Buffer): void;
+  /** Its address on the network of the hosts. */
+  address(host: string): string;
   /** Takes a host off its network, or puts it back. */
   network(host: string, state: 'up' | 'down'): void;
   /** A port of this machine's loopback address is on theirs as well: an API server here has one address everywhere. */
@@ -41,9 +45,10 @@ export function whyNoLabHosts(): string | null {
 /**
  * Boots hosts with a kubelet installed the way a package would, nothing configured. Takes seconds; the first time on a machine a minute.
  * @param kubelet a real one, which gets containerd and a pod network of its own; default: the stand-in
+ * @param kind hosts of another kind than others that this checkout may have
  */
-export function startLabHosts(count: number, kubelet: string | null = null): LabHosts {
-  const own = ownLab(kubelet === null ? '' : 'real');
+export function startLabHosts(count: number, kubelet: string | null = null, kind = kubelet === null ? '' : 'real'): LabHosts {
+  const own = ownLab(kind);
   const directory = kubelet === null ? (process.env.LAB_DIR ?? own.LAB_DIR) : own.LAB_DIR;
   const hostsSh = (...args: string[]): string =>
     execFileSync(HOSTS_SH, args, {
@@ -86,6 +91,8 @@ export function startLabHosts(count: number, kubelet: string | null = null): Lab
       if (kubelet === null) run(host, `mkdir -p /var/run/containerd${STAND_IN_RUNTIME}`);
     },
     put,
+    importImage: (host, archive) => void run(host, 'ctr -n k8s.io images import - >/dev/null', archive),
+    address: (host) => run(host, "ip -o -4 address show dev eth0 | sed -E 's/.* inet ([0-9.]+).*/\\1/'").trim(),
     network: (host, state) => {
       const space = `${process.env.LAB_NAME ?? own.LAB_NAME}-${host}`;
       execFileSync('ip', ['-n', space, 'link', 'set', 'eth0', state]);

@@ -1,0 +1,56 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+
+export interface ImageInput {
+  /** All names it is to have. */
+  readonly names: readonly string[];
+  /** Programs of this machine; each is put where PATH leads to, with the libraries it needs. */
+  readonly programs: readonly string[];
+  readonly entrypoint?: readonly string[];
+}
+
+/** A container image of programs of this machine, as `ctr images import` takes it. */
+export function imageArchive({ names, programs, entrypoint = [] }: ImageInput): Buffer {
+  const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-image-'));
+  try {
+    const root = join(directory, 'root');
+    for (const path of ['usr/local/bin', 'etc', 'tmp', 'lib64']) mkdirSync(join(root, path), { recursive: true });
+    for (const program of programs) {
+      cpSync(program, join(root, 'usr/local/bin', basename(program)), { dereference: true });
+      for (const library of librariesOf(program)) {
+        mkdirSync(dirname(join(root, library)), { recursive: true });
+        cpSync(library, join(root, library), { dereference: true });
+      }
+    }
+    symlinkSync('usr/local/bin', join(root, 'bin'));
+    execFileSync('tar', ['--owner=0', '--group=0', '-C', root, '-cf', join(directory, 'layer.tar'), '.']);
+    rmSync(root, { recursive: true });
+    const diffId = `sha256:${createHash('sha256')
+      .update(readFileSync(join(directory, 'layer.tar')))
+      .digest('hex')}`;
+    const config = {
+      architecture: { x64: 'amd64' }[process.arch as string] ?? process.arch,
+      os: 'linux',
+      config: { Entrypoint: entrypoint, Env: ['PATH=/usr/local/bin'] },
+      rootfs: { type: 'layers', diff_ids: [diffId] },
+    };
+    writeFileSync(join(directory, 'config.json'), JSON.stringify(config));
+    writeFileSync(join(directory, 'manifest.json'), JSON.stringify([{ Config: 'config.json', RepoTags: names, Layers: ['layer.tar'] }]));
+    return execFileSync('tar', ['-C', directory, '-cf', '-', 'manifest.json', 'config.json', 'layer.tar'], { maxBuffer: 1024 ** 3 });
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+function librariesOf(program: string): readonly string[] {
+  try {
+    const said = execFileSync('ldd', [program], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+    return [...said.matchAll(/(\/\S+) \(0x/g)].map(([, path]) => path as string);
+  } catch {
+    // It needs none.
+    return [];
+  }
+}
