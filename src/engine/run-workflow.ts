@@ -137,8 +137,10 @@ async function tidyUp<Input>(phases: readonly Phase<Input>[], { signal: _, ...co
   }
 }
 
+/** Directories that several phases need are made by the first of them. */
 function samePlan(a: PhasePlan, b: PhasePlan): boolean {
-  return JSON.stringify(a.changes) === JSON.stringify(b.changes);
+  const shown = ({ changes }: PhasePlan): string => JSON.stringify(changes.filter(({ kind }) => kind !== 'make-directory'));
+  return shown(a) === shown(b);
 }
 
 async function applyPhase<Input>(phase: Phase<Input>, observed: ObservedPhase, context: PhaseContext, guard: CommitGuard): Promise<void> {

@@ -1,13 +1,24 @@
-import { isAppError } from '../core/errors.ts';
+import { AppError, isAppError } from '../core/errors.ts';
 import { bootstrapRbac } from '../core/kubernetes/bootstrap-rbac.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { refOf } from '../core/kubernetes/object-ref.ts';
 import { diffRbac } from '../core/kubernetes/rbac-diff.ts';
-import { definePhase } from '../engine/phase.ts';
+import { mayDo } from '../engine/may-do.ts';
+import { definePhase, type PhaseContext } from '../engine/phase.ts';
+import type { Cluster } from '../ports/cluster.ts';
 
 const BINDING = bootstrapRbac().find(({ metadata }) => metadata.name === 'kubeadm:cluster-admins') as KubeObject;
 
-/** `there`: as far as who asks may know. */
+export interface ClusterAdminsInput {
+  /** The API server with admin.conf. */
+  readonly reachAsAdmin: (context: PhaseContext) => Promise<Cluster | null>;
+  /** How long it may take to know the binding. */
+  readonly timeoutMs: number;
+}
+
+const NAME = 'wait-control-plane/cluster-admins';
+const POLL_MS = 500;
+
 type Found = { readonly binding: KubeObject | null } | 'waiting';
 
 /**
@@ -15,8 +26,8 @@ type Found = { readonly binding: KubeObject | null } | 'waiting';
  * kubeadm 1.36 does it in wait-control-plane, when admin.conf is first used.
  * The phase's cluster is the one of super-admin.conf.
  */
-export const bindClusterAdmins = definePhase<null, Found>({
-  name: 'wait-control-plane/cluster-admins',
+export const bindClusterAdmins = definePhase<ClusterAdminsInput, Found>({
+  name: NAME,
   short: 'Make an administrator of who has admin.conf',
   observe: async ({ cluster }) => {
     if (cluster === null) return 'waiting';
@@ -33,4 +44,35 @@ export const bindClusterAdmins = definePhase<null, Found>({
     const changes = diffRbac(found.binding, BINDING);
     return changes.length > 0 ? { changes } : { changes, noop: 'ClusterRoleBinding kubeadm:cluster-admins is there' };
   },
+  verify: async (context, input, found) => {
+    if (found !== 'waiting') await waitUntilAdministrator(context, input);
+  },
 });
+
+/** An API server that has just started makes its own roles meanwhile, and hears of new bindings a moment later. */
+async function waitUntilAdministrator(context: PhaseContext, { reachAsAdmin, timeoutMs }: ClusterAdminsInput): Promise<void> {
+  const { clock, signal } = context;
+  const started = clock.now().getTime();
+  for (;;) {
+    const cluster = await reachAsAdmin(context);
+    if (cluster !== null && (await isAdministrator(cluster))) return;
+    if (clock.now().getTime() - started >= timeoutMs) throw notAdministrator(context.host.name, timeoutMs);
+    await clock.sleep(POLL_MS, signal);
+  }
+}
+
+async function isAdministrator(cluster: Cluster): Promise<boolean> {
+  try {
+    return await mayDo(cluster, { verb: '*', group: '*', resource: '*' });
+  } catch (error) {
+    if (isAppError(error, 'CLUSTER_FORBIDDEN')) return false;
+    throw error;
+  }
+}
+
+function notAdministrator(host: string, timeoutMs: number): AppError {
+  const message = `${NAME}: the API server does not know admin.conf for an administrator's after ${Math.round(timeoutMs / 1000)}s`;
+  const mend =
+    'Look at ClusterRoleBinding kubeadm:cluster-admins and at the subject of the certificate in admin.conf, then run the same command again';
+  return new AppError({ host, code: 'ADMIN_NOT_BOUND', message, mend });
+}

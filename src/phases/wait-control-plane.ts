@@ -43,7 +43,7 @@ async function waitForComponents(context: PhaseContext, input: WaitControlPlaneI
     const answers = await observe(host, componentHealth(left), signal);
     const waitedMs = clock.now().getTime() - started;
     for (const { name } of left) {
-      if (!isWell(answers[name])) continue;
+      if (!isWell(answers[name], waitedMs)) continue;
       well.add(name);
       const message = `${name} is well after ${Math.round(waitedMs / 1000)} s`;
       reporter.report({ level: 'info', code: 'COMPONENT_HEALTHY', host: host.name, phase: NAME, message, verbosity: 1 });
@@ -71,9 +71,13 @@ function componentHealth(components: readonly ComponentEndpoint[]): Fact<Answers
   return combineFacts(Object.fromEntries(facts));
 }
 
+/** It forbids until its own roles are there; and for good where somebody took them from those who show no credentials. */
+const FORBIDS_MS = 20_000;
+
 /** An API server that wants to know who asks is up. */
-function isWell(answer: HttpFact | undefined): boolean {
-  return answer !== undefined && 'status' in answer && [200, 401, 403].includes(answer.status);
+function isWell(answer: HttpFact | undefined, waitedMs: number): boolean {
+  if (answer === undefined || 'error' in answer) return false;
+  return answer.status === 200 || answer.status === 401 || (answer.status === 403 && waitedMs >= FORBIDS_MS);
 }
 
 function describe(answer: HttpFact | undefined): string {

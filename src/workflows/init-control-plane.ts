@@ -20,7 +20,7 @@ import type { Phase, PhaseContext } from '../engine/phase.ts';
 import type { Prepared, Workflow } from '../engine/run-workflow.ts';
 import { type AddonCorednsInput, type AddonKubeProxyInput, addonCoredns, addonKubeProxy } from '../phases/addons.ts';
 import { type BootstrapTokenInput, bootstrapToken } from '../phases/bootstrap-token.ts';
-import { bindClusterAdmins } from '../phases/cluster-admins.ts';
+import { bindClusterAdmins, type ClusterAdminsInput } from '../phases/cluster-admins.ts';
 import { type KubeletFinalizeInput, kubeletFinalize } from '../phases/kubelet-finalize.ts';
 import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
 import { type MarkControlPlaneInput, markControlPlane } from '../phases/mark-control-plane.ts';
@@ -76,6 +76,7 @@ export interface InitControlPlaneOptions extends ControlPlaneOptions, Omit<InitT
 
 export interface InitControlPlaneInput extends MakesApiServer {
   readonly superApi: ApiAccess;
+  readonly admins: ClusterAdminsInput;
   readonly pull: PullImagesInput;
   readonly pki: PkiInput;
   readonly manifests: Readonly<Record<StaticPodName, WriteFilesInput>>;
@@ -111,7 +112,7 @@ export const initControlPlaneWorkflow: Workflow<InitControlPlaneOptions, InitCon
     selectPhase(waitControlPlane, (input) => input.wait),
     atApiServer(
       bindClusterAdmins,
-      () => null,
+      (input) => input.admins,
       ({ superApi }) => superApi,
     ),
     atApiServer(uploadConfigKubeadm, (input) => input.uploadKubeadm),
@@ -199,6 +200,7 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
       superApi: ways.superApi,
       assumeEmptyCluster,
       staged: options.staged,
+      admins: { reachAsAdmin: (own) => ways.api.reach(own), timeoutMs: goDurationMs(prepared.timeouts.kubernetesAPICall) },
       pull: prepared.pull,
       pki: prepared.pki,
       manifests: prepared.manifests,

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -31,7 +31,7 @@ describe.skipIf(requirement('a control plane made on a bare host', missing))('a 
     const images: readonly ImageInput[] = [
       { names: [`${REPOSITORY}/kube-apiserver:v1.36.2`], programs: [binaries.apiserver] },
       { names: [`${REPOSITORY}/kube-controller-manager:v1.36.2`], programs: [binaries.controllerManager ?? ''] },
-      { names: [`${REPOSITORY}/etcd:3.6.8-0`], programs: [binaries.etcd] },
+      etcdImage(binaries.etcd),
       ...(hasScheduler ? [{ names: [`${REPOSITORY}/kube-scheduler:v1.36.2`], programs: [scheduler] }] : []),
       {
         names: ['registry.k8s.io/pause:3.6', 'registry.k8s.io/pause:3.8', `${REPOSITORY}/pause:3.10.2`],
@@ -64,6 +64,18 @@ describe.skipIf(requirement('a control plane made on a bare host', missing))('a 
 });
 
 const REPOSITORY = 'registry.k8s.io';
+
+/** A distribution's etcd may be older than the one kubeadm deploys: flags that it does not know are left out. */
+function etcdImage(etcd: string): ImageInput {
+  const older = join(mkdtempSync(join(tmpdir(), 'kubeletadm-etcd-')), 'etcd-of-the-machine');
+  copyFileSync(etcd, older);
+  const script = `#!/bin/busybox sh
+h=$(etcd-of-the-machine --help 2>&1)
+for a in "$@"; do shift; n=\${a%%=*}; case $h in *"$n"*) set -- "$@" "$a";; esac; done
+exec etcd-of-the-machine "$@"
+`;
+  return { names: [`${REPOSITORY}/etcd:3.6.8-0`], programs: [older, '/bin/busybox'], scripts: { etcd: script } };
+}
 
 const config = (endpoint: string): string => `apiVersion: kubeadm.k8s.io/v1beta4
 kind: ClusterConfiguration

@@ -9,11 +9,13 @@ export interface ImageInput {
   readonly names: readonly string[];
   /** Programs of this machine; each is put where PATH leads to, with the libraries it needs. */
   readonly programs: readonly string[];
+  /** Programs of our own, by name: shell scripts. */
+  readonly scripts?: Readonly<Record<string, string>>;
   readonly entrypoint?: readonly string[];
 }
 
 /** A container image of programs of this machine, as `ctr images import` takes it. */
-export function imageArchive({ names, programs, entrypoint = [] }: ImageInput): Buffer {
+export function imageArchive({ names, programs, scripts = {}, entrypoint = [] }: ImageInput): Buffer {
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-image-'));
   try {
     const root = join(directory, 'root');
@@ -25,6 +27,7 @@ export function imageArchive({ names, programs, entrypoint = [] }: ImageInput): 
         cpSync(library, join(root, library), { dereference: true });
       }
     }
+    for (const [name, text] of Object.entries(scripts)) writeFileSync(join(root, 'usr/local/bin', name), text, { mode: 0o755 });
     symlinkSync('usr/local/bin', join(root, 'bin'));
     execFileSync('tar', ['--owner=0', '--group=0', '-C', root, '-cf', join(directory, 'layer.tar'), '.']);
     rmSync(root, { recursive: true });

@@ -34,7 +34,7 @@ export interface ApiAccess {
 
 /**
  * Makes the access. Where nothing listens on the host's port no connection is tried: over SSH that would take long to fail.
- * @throws (reach) what `Cluster.version` throws besides CLUSTER_UNREACHABLE
+ * @throws (reach) what `Cluster.version` throws besides CLUSTER_UNREACHABLE and CLUSTER_FORBIDDEN
  */
 export function apiAccess({ connect, server, port, kubeconfig }: ApiAccessOptions): ApiAccess {
   let connected: Cluster | null = null;
@@ -48,13 +48,16 @@ export function apiAccess({ connect, server, port, kubeconfig }: ApiAccessOption
       const cluster = await connect({ kubeconfig: found.text, file: found.file, server, host: context.host });
       try {
         await cluster.version();
-        connected = cluster;
-        return cluster;
       } catch (error) {
-        await cluster.close();
-        if (isAppError(error, 'CLUSTER_UNREACHABLE')) return null;
-        throw error;
+        // Whoever has no role yet may not even ask that.
+        if (!isAppError(error, 'CLUSTER_FORBIDDEN')) {
+          await cluster.close();
+          if (isAppError(error, 'CLUSTER_UNREACHABLE')) return null;
+          throw error;
+        }
       }
+      connected = cluster;
+      return cluster;
     },
     close: async () => {
       await connected?.close();
