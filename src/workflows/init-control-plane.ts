@@ -155,6 +155,7 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
     kubeconfigs: KUBECONFIGS,
     makes: { certificate: (name) => options.selects(`certs/${name}`), kubeconfig: (name) => options.selects(`kubeconfig/${name}`) },
     etcdMembers: null,
+    manifestPhase: (name) => `control-plane/${name.slice('kube-'.length)}`,
   });
   ways.use(prepared.pki.textAt);
   const minor = Math.min(parseMinor(cluster.kubernetesVersion) ?? NEWEST_MINOR, NEWEST_MINOR);

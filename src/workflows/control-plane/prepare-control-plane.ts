@@ -5,7 +5,7 @@ import { type ComponentEndpoint, componentEndpoints } from '../../core/control-p
 import { controlPlaneImages } from '../../core/control-plane/images.ts';
 import { staticPodNames, staticPodOf } from '../../core/control-plane/manifests.ts';
 import { type ControlPlaneNode, type EtcdMember, hasLocalEtcd } from '../../core/control-plane/model.ts';
-import { KUBERNETES_DIR, type StaticPodName } from '../../core/control-plane/paths.ts';
+import { KUBERNETES_DIR, manifestPath, type StaticPodName } from '../../core/control-plane/paths.ts';
 import { aboutHost, type Problem } from '../../core/errors.ts';
 import { type ControlPlaneHost, controlPlaneHost } from '../../core/facts/control-plane-host.ts';
 import type { DefaultRoute } from '../../core/facts/default-route.ts';
@@ -87,6 +87,8 @@ export interface PrepareControlPlaneInput {
   /** Files that will be there before, by path. */
   readonly given?: ReadonlyMap<string, string | SensitiveText>;
   readonly etcdMembers: readonly EtcdMember[] | null;
+  /** The phase that writes the manifest of a component. */
+  readonly manifestPhase: (name: ComponentEndpoint['name']) => string;
 }
 
 /** A control-plane node with everything decided. */
@@ -110,7 +112,7 @@ export interface PreparedControlPlane {
 export async function prepareControlPlane(
   context: PhaseContext,
   options: ControlPlaneOptions,
-  { node: observedNode, observed, cluster, kubeconfigs, makes, given, etcdMembers }: PrepareControlPlaneInput,
+  { node: observedNode, observed, cluster, kubeconfigs, makes, given, etcdMembers, manifestPhase }: PrepareControlPlaneInput,
 ): Promise<PreparedControlPlane> {
   const { registration, facts } = observedNode;
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
@@ -150,7 +152,10 @@ export async function prepareControlPlane(
     manifests,
     pull: { images: controlPlaneImages(cluster), criSocket: registration.criSocket, policy: registration.imagePullPolicy },
     wait: {
-      components: endpointsOf(node),
+      // What nobody starts is not waited for.
+      components: endpointsOf(node).filter(
+        ({ name }) => options.selects(manifestPhase(name)) || (observed.host.manifests.get(manifestPath(name)) ?? null) !== null,
+      ),
       criSocket: registration.criSocket,
       timeoutMs: goDurationMs(timeouts.controlPlaneComponentHealthCheck),
     },
