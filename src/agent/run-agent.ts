@@ -83,6 +83,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   const store = checkpointStore(host, directory);
   const status = statusReporter({ cluster, nodeName, clock, random });
   const inbox = createInbox<Message>(clock, signal);
+  const configzPath = `/api/v1/nodes/${encodeURIComponent(nodeName)}/proxy/configz`;
   const now = (): number => clock.now().getTime();
   const report = (level: 'info' | 'warning' | 'debug', code: string, message: string): void =>
     options.reporter.report({ level, code, message, host: nodeName });
@@ -100,7 +101,9 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   let node: KubeObject | null = null;
   let switchedAt = now();
   let expected: { readonly hash: string; readonly fields: JsonObject } | null = null;
-  let configzTrouble: { readonly why: string; readonly againAt: number } | null = null;
+  let configzTrouble: { readonly why: string; readonly againAt: number; readonly isAnswer: boolean } | null = null;
+  /** The API server got through to the kubelet right before it was switched. */
+  let wasReachable = false;
   let proven: { readonly pid: number; readonly differing: readonly string[] } | null = null;
   let following: { readonly source: ConfigSource; readonly stop: AbortController } | null = null;
   let configMap: { readonly object: KubeObject; readonly source: ConfigSource } | null = null;
@@ -150,6 +153,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   const switchTo = async ({ id, to }: Extract<AgentEffect, { readonly kind: 'switch' }>): Promise<void> => {
     try {
       const before = await look().catch(() => null);
+      wasReachable = to !== null && node !== null && (await readsConfigz());
       switchedAt = now();
       proven = null;
       configzTrouble = null;
@@ -182,8 +186,15 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     const isOurs = wanted !== null && seen.runs === wanted && seen.healthz?.ok !== false;
     const found = isOurs && pid !== null ? await differing(wanted, pid, config) : null;
     const word = nodeWord();
-    return { ...rest, differing: found, ...word, unknown: unknownOf(found, word) };
+    const lockedOut = wasReachable && found === null && configzTrouble?.isAnswer === true ? configzTrouble.why : null;
+    return { ...rest, differing: found, ...word, lockedOut, unknown: unknownOf(found, word) };
   };
+
+  const readsConfigz = async (): Promise<boolean> =>
+    cluster.getRaw(configzPath).then(
+      () => true,
+      () => false,
+    );
 
   const unknownOf = (found: readonly string[] | null, { ready }: Pick<Observation, 'ready'>): readonly string[] => {
     if (node === null) return ['the API server does not answer'];
@@ -200,7 +211,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     try {
       const { apiVersion: _version, kind: _kind, ...fields } = config;
       const minor = minorOf(node);
-      const answer = await cluster.getRaw(`/api/v1/nodes/${encodeURIComponent(nodeName)}/proxy/configz`);
+      const answer = await cluster.getRaw(configzPath);
       const wanted = expected?.hash === hash ? expected.fields : fields;
       const found = differingFields(readConfigz(answer, nodeName, { minor, catalogue: options.catalogue }), wanted, {
         minor,
@@ -212,7 +223,11 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     } catch (error) {
       report('debug', 'CONFIGZ_NOT_TOLD', messageOf(error));
       const again = configzTrouble === null ? 0 : CONFIGZ_AGAIN_MS;
-      configzTrouble = { why: `configz can't be read: ${messageOf(error)}`, againAt: now() + again };
+      configzTrouble = {
+        why: `configz can't be read: ${messageOf(error)}`,
+        againAt: now() + again,
+        isAnswer: !isAppError(error, 'CLUSTER_UNREACHABLE'),
+      };
       return null;
     }
   };

@@ -7,6 +7,7 @@ import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../../src
 import type { JsonObject } from '../../../src/core/json.ts';
 import { type LiveChange, loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
 import type { KubeObject } from '../../../src/core/kubernetes/object.ts';
+import { clusterUnreachable } from '../../../src/core/problems/cluster.ts';
 import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../support/fake-cluster.ts';
 import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
@@ -27,6 +28,10 @@ export interface Behaviour {
   readonly notReady?: boolean;
   readonly pressure?: string;
   readonly configz?: JsonObject;
+  /** The API server does not get through to it. */
+  readonly lockedOut?: boolean;
+  /** It does not get through to the API server: nothing is heard of it, and after 40 s its Node is Unknown. */
+  readonly silent?: boolean;
 }
 
 /** A node with systemd, a kubelet and an API server in memory, and an agent that can be killed. */
@@ -40,6 +45,8 @@ export interface World {
   /** maxPods of what the kubelet runs. */
   runs(): number | null;
   starts(): number;
+  /** systemd starts a kubelet again that ended by itself. */
+  restartKubelet(): void;
   /** When it was started, in milliseconds of the clock. */
   readonly startTimes: number[];
   push(
@@ -51,6 +58,8 @@ export interface World {
   remove(name: string): Promise<void>;
   assign(name: string | null, key?: string): Promise<void>;
   annotate(annotations: Readonly<Record<string, string | null>>): Promise<void>;
+  /** The API server can't be reached by the agent, or can again. */
+  away(isAway: boolean): void;
   start(): void;
   stop(): Promise<void>;
   /** Turns of the event loop until something is true. */
@@ -148,7 +157,15 @@ export function newWorld({ timing = {}, allow = 'unsafe', spreadMs = 0 }: WorldO
     unit.journal += `${says ?? 'E0101 kubelet died'}\nkubelet.service: Failed with result 'exit-code'.\n`;
   }
   function heartbeat(): void {
-    const { notReady, pressure } = behaviour();
+    const { notReady, pressure, silent = false } = behaviour();
+    const process = pid;
+    if (silent) {
+      clock.at(clock.elapsedMs + 40_000, () => {
+        const unknown = { type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown', message: 'Kubelet stopped posting node status.' };
+        if (pid === process) tell([unknown]);
+      });
+      return;
+    }
     const time = clock.now().toISOString().replace(/\.\d+/, '');
     const conditions = [
       {
@@ -164,13 +181,31 @@ export function newWorld({ timing = {}, allow = 'unsafe', spreadMs = 0 }: WorldO
         lastHeartbeatTime: time,
       })),
     ];
+    tell(conditions);
+  }
+  function tell(conditions: readonly JsonObject[]): void {
     void cluster
       .patch({ apiVersion: 'v1', kind: 'Node', name: NODE }, 'strategic', { status: { conditions } }, { subresource: 'status' })
       .catch(() => undefined);
   }
-  cluster.proxyNode(NODE, (asked) =>
-    asked === '/configz' && !isCrashed ? { status: 200, body: { kubeletconfig: { maxPods: maxPods(), ...behaviour().configz } } } : null,
-  );
+  cluster.proxyNode(NODE, (asked) => {
+    if (isCrashed || behaviour().lockedOut === true) return 'down';
+    return asked === '/configz' ? { status: 200, body: { kubeletconfig: { maxPods: maxPods(), ...behaviour().configz } } } : null;
+  });
+  let isAway = false;
+  /** The API server as the agent gets to it. */
+  const reached = new Proxy(cluster, {
+    get: (target, name) => {
+      const member: unknown = Reflect.get(target, name);
+      if (typeof member !== 'function') return member;
+      return (...args: readonly unknown[]): unknown => {
+        const unreachable = (): Error => clusterUnreachable(cluster.server, 'connection refused', 'Wait');
+        if (isAway && name === 'watch') throw unreachable();
+        if (isAway) return Promise.reject(unreachable());
+        return Reflect.apply(member, target, args);
+      };
+    },
+  });
   heartbeat();
 
   let running: { readonly stop: AbortController; readonly done: Promise<void> } | null = null;
@@ -184,6 +219,7 @@ export function newWorld({ timing = {}, allow = 'unsafe', spreadMs = 0 }: WorldO
     state: null,
     runs: () => (isCrashed ? null : maxPods()),
     starts: () => unit.starts,
+    restartKubelet: beginProcess,
     startTimes,
     push: async (name, text, { immutable = false, data = {} } = {}) => {
       await cluster.create({
@@ -208,11 +244,15 @@ export function newWorld({ timing = {}, allow = 'unsafe', spreadMs = 0 }: WorldO
     annotate: async (annotations) => {
       await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: NODE }, 'merge', { metadata: { annotations } });
     },
+    away: (now) => {
+      isAway = now;
+      if (now) cluster.endWatches();
+    },
     start: () => {
       const stop = new AbortController();
       const done = runAgent({
         nodeName: NODE,
-        cluster,
+        cluster: reached,
         host,
         clock,
         reporter: { report: () => undefined },

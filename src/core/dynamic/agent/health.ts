@@ -1,5 +1,5 @@
 /** What shows that a kubelet does not do with its configuration. */
-export type Sign = 'crash' | 'wrong-payload' | 'start' | 'healthz' | 'configz' | 'not-ready' | 'pressure';
+export type Sign = 'crash' | 'wrong-payload' | 'start' | 'healthz' | 'configz' | 'locked-out' | 'not-ready' | 'pressure';
 
 /** A kubelet as it is now. What could not be found out is null. */
 export interface Observation {
@@ -22,6 +22,8 @@ export interface Observation {
   readonly pressures: readonly string[];
   /** Why the kubelet ended, by its journal; null: not looked for. */
   readonly cause: string | null;
+  /** The API server answers and can't get through to this kubelet, though it could to the one before the switch: why; null: that is not so. */
+  readonly lockedOut?: string | null;
   /** What could not be found out though it should be, and why: clauses. */
   readonly unknown?: readonly string[];
 }
@@ -79,7 +81,16 @@ export interface Timing {
 /** Upstream's trial is ten minutes. No sign may last longer than a minute. */
 export const DEFAULT_TIMING: Timing = {
   trialMs: 600_000,
-  patienceMs: { crash: 0, 'wrong-payload': 10_000, start: 45_000, healthz: 5_000, configz: 0, 'not-ready': 30_000, pressure: 20_000 },
+  patienceMs: {
+    crash: 0,
+    'wrong-payload': 10_000,
+    start: 45_000,
+    healthz: 5_000,
+    configz: 0,
+    'locked-out': 30_000,
+    'not-ready': 30_000,
+    pressure: 20_000,
+  },
   lookMs: 1_000,
   superviseMs: 30_000,
   crashLoop: { times: 3, withinMs: 600_000 },
@@ -167,6 +178,8 @@ function signsOf(watch: Watch, hash: string, seen: Observation): readonly Failur
     );
   } else if (!isUp(seen) && !hasCrashed(watch, unit))
     signs.push({ sign: 'start', cause: `the kubelet does not start: ${describeUnit(unit)}` });
+  if (typeof seen.lockedOut === 'string' && isUp(seen))
+    signs.push({ sign: 'locked-out', cause: `the API server does not get through to the kubelet any more: ${seen.lockedOut}` });
   if (ready !== null && !ready.is && watch.before?.ready !== false)
     signs.push({ sign: 'not-ready', cause: `the Node is not Ready: ${ready.why}` });
   const added = pressures.filter((name) => watch.before?.pressures.includes(name) !== true);
