@@ -3,7 +3,7 @@ import { addClusterOptions, addSshOptions, collect, outputOption } from './optio
 import type { On } from './program.ts';
 import { addLockOption } from './writing-options.ts';
 
-/** `certs check`, `certs check-expiration`, `certs renew`, `certs certificate-key`, `certs renew-kubelet`. */
+/** `certs check`, `certs check-expiration`, `certs renew`, `certs generate-csr`, `certs certificate-key`, `certs renew-kubelet`. */
 export function defineCerts(certs: Command, on: On): void {
   const host = (command: Command): Command =>
     addSshOptions(
@@ -40,6 +40,19 @@ export function defineCerts(certs: Command, on: On): void {
     'after',
     () => `\n${CONTROL_PLANE_EXAMPLES}`,
   );
+  const request = addLockOption(
+    host(certs.command('generate-csr').description('Make keys and requests for certificates, for an authority that is elsewhere')),
+  )
+    .option('--config <file>', "InitConfiguration and ClusterConfiguration documents; '-' is standard input")
+    .option('--cert-dir <dir>', 'where keys and requests are put (default: as configured, else /etc/kubernetes/pki)')
+    .option('--kubeconfig-dir <dir>', 'where kubeconfigs and their requests are put (default: /etc/kubernetes)')
+    .option('--dry-run', 'print the plan and change nothing')
+    .addOption(outputOption(['text', 'json', 'yaml']))
+    .option('--exit-code', 'with --dry-run: exit with 6 when changes are pending');
+  on(request, async () => (await import('./certs-generate-csr.ts')).runCertsGenerateCsr).addHelpText(
+    'after',
+    () => `\n${REQUEST_EXAMPLES}`,
+  );
   const key = certs.command('certificate-key').description('Make a key that uploaded certificates of a control plane are encrypted with');
   on(key, async () => (await import('./certs-certificate-key.ts')).runCertificateKey);
   const renew = addLockOption(
@@ -59,6 +72,13 @@ export function defineCerts(certs: Command, on: On): void {
     .option('--exit-code', 'with --dry-run: exit with 6 when changes are pending');
   on(renew, async () => (await import('./certs-renew.ts')).runCertsRenew).addHelpText('after', () => `\n${RENEW_EXAMPLES}`);
 }
+
+const REQUEST_EXAMPLES = `Have each NAME.csr signed, put the certificates beside the keys as NAME.crt and into the kubeconfigs as client-certificate-data, with the authority's
+certificate as ca.crt and certificate-authority-data. Keys that are there are kept.
+
+Examples:
+  kubeletadm certs generate-csr --config init.yaml --host cp1
+  kubeletadm certs generate-csr --cert-dir ./pki --kubeconfig-dir .`;
 
 const CONTROL_PLANE_EXAMPLES = `Each gets another key and the names it has. What uses it goes on with the old one until it is started again. Authorities are not renewed.
 

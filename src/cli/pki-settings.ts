@@ -1,3 +1,4 @@
+import { mergeInitFlags } from '../core/config/flags.ts';
 import { isAppError } from '../core/errors.ts';
 import type { Warning } from '../core/plan/change.ts';
 import type { Cluster } from '../ports/cluster.ts';
@@ -5,6 +6,7 @@ import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
 import type { PkiSettings } from '../workflows/look-at-certificates.ts';
+import { hostDirectory } from './host-directory.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { nodeCluster } from './node-cluster.ts';
 import { openCluster } from './open-cluster.ts';
@@ -25,9 +27,9 @@ export interface OpenedPkiSettings {
  * that cannot ask is no reason to stop: perhaps that is because of its certificates.
  */
 export async function openPkiSettings(services: Services, options: CommandOptions, reporter: Reporter): Promise<OpenedPkiSettings> {
-  const config = await loadConfigFile(services, options, ['InitConfiguration', 'ClusterConfiguration']);
+  const config = mergeInitFlags(await loadConfigFile(services, options, ['InitConfiguration', 'ClusterConfiguration']), {});
   const warnings = requireValid(config);
-  const certificatesDir = flagText(options, 'certDir') ?? null;
+  const certificatesDir = hostDirectory(options, 'certDir', '--cert-dir') ?? null;
   const declared = flagText(options, 'config') === undefined ? null : (config.cluster ?? {});
   const isNamed = declared === null && flagText(options, 'kubeconfig') !== undefined;
   const opened = isNamed ? await openCluster(services, options, { dryRun: false, staged: false }) : null;

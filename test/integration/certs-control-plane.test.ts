@@ -1,6 +1,6 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readCertificate } from '../../src/core/x509/read-certificate.ts';
 import { startLab } from '../../src/lab/lab.ts';
@@ -10,8 +10,16 @@ import { fakeClock } from '../support/fake-clock.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { runCommand } from '../support/run-cli.ts';
 
-const CONFIG =
-  'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.2\nencryptionAlgorithm: ECDSA-P384\n';
+const CONFIG = `apiVersion: kubeadm.k8s.io/v1beta4
+kind: InitConfiguration
+localAPIEndpoint:
+  advertiseAddress: 192.168.56.10
+---
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+kubernetesVersion: v1.36.2
+encryptionAlgorithm: ECDSA-P384
+`;
 
 describe('certificates of a control plane, over SSH', { timeout: 60_000 }, () => {
   let directory: string;
@@ -50,9 +58,13 @@ describe('certificates of a control plane, over SSH', { timeout: 60_000 }, () =>
     const before = readCertificate(readFileSync(at('/etc/kubernetes/pki/apiserver.crt'), 'utf8'));
     const args = ['renew', 'all', '--expires-within', '720h', '--config', join(directory, 'cluster.yaml')];
     expect((await onHost(...args, '--dry-run', '--exit-code')).code).toBe(6);
-    const { code, stdout, stderr } = await onHost(...args, '-o', 'json');
+    const { code, stdout, stderr } = await onHost(...args, '-o', 'json', '-v', '5');
     expect(code, stderr).toBe(0);
     expect(`${stdout}${stderr}`).not.toMatch(/PRIVATE KEY|client-key-data/);
+    for (const path of ['pki/ca.key', 'pki/apiserver.key', 'pki/etcd/ca.key']) {
+      const line = readFileSync(at(`/etc/kubernetes/${path}`), 'utf8').split('\n')[1] as string;
+      expect(`${stdout}${stderr}`).not.toContain(line);
+    }
     const after = readCertificate(readFileSync(at('/etc/kubernetes/pki/apiserver.crt'), 'utf8'));
     expect(after?.publicKey.bits).toBe(384);
     expect(after?.dnsNames).toEqual(before?.dnsNames);
@@ -75,6 +87,17 @@ describe('certificates of a control plane, over SSH', { timeout: 60_000 }, () =>
     const { code, stderr } = await onHost('renew', 'ca');
     expect(code).toBe(2);
     expect(stderr).toMatch(/a control plane has no certificate ca that could be renewed\. There are all, admin\.conf, /);
+  });
+
+  it('are asked for in directories that are given relative to where the command is run', async () => {
+    const here = relative(process.cwd(), directory);
+    const where = ['--cert-dir', join(here, 'csr/pki'), '--kubeconfig-dir', join(here, 'csr')];
+    const { code, stderr } = await runCommand(['certs', 'generate-csr', '--config', join(directory, 'cluster.yaml'), ...where]);
+    expect(code, stderr).toBe(0);
+    expect(readdirSync(join(directory, 'csr/pki')).toSorted()).toContain('apiserver.csr');
+    const remote = await onHost('generate-csr', '--config', join(directory, 'cluster.yaml'), '--cert-dir', 'pki');
+    expect(remote.code).toBe(2);
+    expect(remote.stderr).toMatch(/--cert-dir pki: on other hosts it must be an absolute path/);
   });
 
   it('are uploaded with a key that is another each time', async () => {

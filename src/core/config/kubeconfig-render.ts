@@ -37,6 +37,18 @@ export function clientCertificateKubeconfig(
   });
 }
 
+/** A kubeconfig that has a key, and whose certificate and authority are still to be put in. */
+export function keyKubeconfig(
+  options: Pick<KubeconfigServer, 'clusterName' | 'server'> & { readonly user: string; readonly keyPem: Secret },
+): SensitiveText {
+  return withUser({ ...options, caPem: '' }, options.user, { 'client-key-data': new Secret(base64(options.keyPem.reveal())) });
+}
+
+/** A client key as a kubeconfig has it, as PEM; null when it has none. */
+export function clientKeyOf(data: Secret | undefined): Secret | null {
+  return data === undefined ? null : new Secret(Buffer.from(data.reveal(), 'base64').toString('utf8'));
+}
+
 /**
  * A kubeconfig whose client certificate and key stay in files, e.g. the kubelet's rotating `kubelet-client-current.pem`.
  * @see kubeadm 1.36 kubelet-finalize enable-client-cert-rotation
@@ -74,7 +86,7 @@ function withUser(
     clusters: [
       {
         cluster: {
-          'certificate-authority-data': base64(caPem),
+          ...(caPem === '' ? {} : { 'certificate-authority-data': base64(caPem) }),
           ...(proxyUrl === undefined ? {} : { 'proxy-url': proxyUrl }),
           server,
           ...(tlsServerName === undefined ? {} : { 'tls-server-name': tlsServerName }),
