@@ -1,4 +1,4 @@
-import { AppError } from '../core/errors.ts';
+import { AppError, isAppError } from '../core/errors.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { Cluster } from '../ports/cluster.ts';
 
@@ -39,6 +39,19 @@ export async function mayDoAsFarAsKnown(cluster: Cluster, asked: AskedPermission
     return await mayDo(cluster, asked);
   } catch (error) {
     if (error instanceof AppError && /^CLUSTER_(FORBIDDEN|NOT_FOUND|ERROR)$/.test(error.code)) return true;
+    throw error;
+  }
+}
+
+/**
+ * Whether the credentials may do everything. Who has no role yet may not even ask.
+ * @throws what `Cluster` throws besides CLUSTER_FORBIDDEN
+ */
+export async function isAdministrator(cluster: Cluster): Promise<boolean> {
+  try {
+    return await mayDo(cluster, { verb: '*', group: '*', resource: '*' });
+  } catch (error) {
+    if (isAppError(error, 'CLUSTER_FORBIDDEN')) return false;
     throw error;
   }
 }

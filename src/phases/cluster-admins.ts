@@ -3,7 +3,7 @@ import { bootstrapRbac } from '../core/kubernetes/bootstrap-rbac.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { refOf } from '../core/kubernetes/object-ref.ts';
 import { diffRbac } from '../core/kubernetes/rbac-diff.ts';
-import { mayDo } from '../engine/may-do.ts';
+import { isAdministrator } from '../engine/may-do.ts';
 import { definePhase, type PhaseContext } from '../engine/phase.ts';
 import type { Cluster } from '../ports/cluster.ts';
 
@@ -58,15 +58,6 @@ async function waitUntilAdministrator(context: PhaseContext, { reachAsAdmin, tim
     if (cluster !== null && (await isAdministrator(cluster))) return;
     if (clock.now().getTime() - started >= timeoutMs) throw notAdministrator(context.host.name, timeoutMs);
     await clock.sleep(POLL_MS, signal);
-  }
-}
-
-async function isAdministrator(cluster: Cluster): Promise<boolean> {
-  try {
-    return await mayDo(cluster, { verb: '*', group: '*', resource: '*' });
-  } catch (error) {
-    if (isAppError(error, 'CLUSTER_FORBIDDEN')) return false;
-    throw error;
   }
 }
 

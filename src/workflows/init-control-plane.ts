@@ -36,7 +36,7 @@ import { type WaitControlPlaneInput, waitControlPlane } from '../phases/wait-con
 import type { WriteFilesInput } from '../phases/write-files.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import { readClusterConfiguration } from './cluster-baseline.ts';
-import { type ApiAccess, apiAccess, type ConnectControlPlane } from './control-plane/api-access.ts';
+import { type ApiAccess, apiAccess, type ConnectControlPlane, onceAdministrator } from './control-plane/api-access.ts';
 import { atApiServer, type MakesApiServer } from './control-plane/at-api-server.ts';
 import { type ControlPlaneOptions, observeControlPlane, prepareControlPlane } from './control-plane/prepare-control-plane.ts';
 import { type SettleClusterInput, settleCluster } from './control-plane/settle-cluster.ts';
@@ -201,7 +201,7 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
       superApi: ways.superApi,
       assumeEmptyCluster,
       staged: options.staged,
-      admins: { reachAsAdmin: (own) => ways.api.reach(own), timeoutMs: goDurationMs(prepared.timeouts.kubernetesAPICall) },
+      admins: { reachAsAdmin: ways.reachAsAdmin, timeoutMs: goDurationMs(prepared.timeouts.kubernetesAPICall) },
       pull: prepared.pull,
       pki: prepared.pki,
       manifests: prepared.manifests,
@@ -266,6 +266,8 @@ interface WaysToApiServer {
   readonly api: ApiAccess;
   /** As one who needs no RBAC. */
   readonly superApi: ApiAccess;
+  /** By admin.conf, whether the API server knows it for an administrator's or not. */
+  readonly reachAsAdmin: ApiAccess['reach'];
   /** From now on kubeconfigs are those that are there once all is done. */
   use(textAt: (path: string) => SensitiveText | null): void;
 }
@@ -278,7 +280,7 @@ async function waysToApiServer(
 ): Promise<WaysToApiServer> {
   if (given !== null) {
     const access: ApiAccess = { reach: async () => given, close: async () => undefined };
-    return { api: access, superApi: access, use: () => undefined };
+    return { api: access, superApi: access, reachAsAdmin: access.reach, use: () => undefined };
   }
   const files = await observe(context.host, fileFacts([ADMIN_CONF, SUPER_ADMIN_CONF]), context.signal);
   let textAt = (path: string): SensitiveText | null => {
@@ -295,9 +297,11 @@ async function waysToApiServer(
     opened(access);
     return access;
   };
+  const [admin, superApi] = [way(ADMIN_CONF), way(SUPER_ADMIN_CONF, ADMIN_CONF)];
   return {
-    api: way(ADMIN_CONF),
-    superApi: way(SUPER_ADMIN_CONF, ADMIN_CONF),
+    api: onceAdministrator(admin, superApi),
+    superApi,
+    reachAsAdmin: admin.reach,
     use: (next) => {
       textAt = next;
     },

@@ -1,6 +1,7 @@
 import { isAppError } from '../../core/errors.ts';
 import { listeningPorts } from '../../core/facts/listening-ports.ts';
 import type { SensitiveText } from '../../core/text/secret.ts';
+import { isAdministrator } from '../../engine/may-do.ts';
 import { observe } from '../../engine/observe.ts';
 import type { PhaseContext } from '../../engine/phase.ts';
 import type { Cluster } from '../../ports/cluster.ts';
@@ -62,6 +63,24 @@ export function apiAccess({ connect, server, port, kubeconfig }: ApiAccessOption
     close: async () => {
       await connected?.close();
       connected = null;
+    },
+  };
+}
+
+/**
+ * The way of an administrator, and another one until the API server knows him for one: a run that was broken off before that can be planned.
+ * @param admin may log in, and may do nothing yet
+ */
+export function onceAdministrator(admin: ApiAccess, meanwhile: ApiAccess): ApiAccess {
+  let known = false;
+  return {
+    reach: async (context) => {
+      const cluster = await admin.reach(context);
+      known ||= cluster !== null && (await isAdministrator(cluster));
+      return known ? cluster : meanwhile.reach(context);
+    },
+    close: async () => {
+      await Promise.all([admin.close(), meanwhile.close()]);
     },
   };
 }
