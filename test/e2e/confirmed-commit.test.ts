@@ -7,6 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
 import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import type { Cluster } from '../../src/ports/cluster.ts';
+import { bundle } from '../support/bundle.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { registerNodes } from '../support/registered-nodes.ts';
 import { requirement } from '../support/requirement.ts';
@@ -14,7 +15,6 @@ import { type CliResult, runCommand } from '../support/run-cli.ts';
 import { untilTrue } from '../support/until-true.ts';
 
 const TOKEN = 'abcdef.0123456789abcdef';
-const TSX = fileURLToPath(new URL('../../node_modules/tsx/dist/cli.mjs', import.meta.url));
 const BIN = fileURLToPath(new URL('../../src/bin.ts', import.meta.url));
 const WINDOW_SECONDS = 25;
 
@@ -25,9 +25,11 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
   let endNodes: (() => Promise<void>) | undefined;
   const running = new Set<ChildProcess>();
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-e2e-'));
+  let program = '';
 
   beforeAll(async () => {
     api = await startApiServer({ controllers: ['bootstrap-signer'] });
+    program = await bundle(BIN, directory);
     writeFileSync(join(directory, 'admin.conf'), api.adminKubeconfig());
     lab = startLabHosts(1);
     lab.reset('node1');
@@ -67,7 +69,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
   async function startChange(maxPods: number, more = ''): Promise<{ kill(): void; ended: Promise<number | null>; said: () => string }> {
     await stopHeartbeats('2026-01-01T00:00:00Z');
     const argv = argvOf(`maxPods: ${maxPods}\n${more}`);
-    const child = spawn(process.execPath, [TSX, BIN, ...argv, '--confirm-timeout', `${WINDOW_SECONDS}s`], { detached: true });
+    const child = spawn(process.execPath, [program, ...argv, '--confirm-timeout', `${WINDOW_SECONDS}s`], { detached: true });
     running.add(child);
     let said = '';
     child.stderr.on('data', (chunk: Buffer) => {

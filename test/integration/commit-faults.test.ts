@@ -72,8 +72,10 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
     let points = 0;
     /** Every point in the shell most hosts have; in the others, which differ in nothing but the shell, one of several. */
     const stride = shell.name === 'dash' ? 1 : 6;
+    /** A shell that is killed leaves what it had done: that is looked at in copies, and now and then a shell is killed indeed. */
+    const killStride = stride === 1 ? 24 : 48;
 
-    const newHost = (from?: FaultyHost): FaultyHost => {
+    const newHost = (from?: { readonly root: string }): FaultyHost => {
       const place = join(top, `host-${++count}`);
       mkdirSync(place);
       if (from !== undefined) cpSync(from.root, join(place, 'root'), { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
@@ -154,45 +156,147 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
       }
     });
 
+    interface Fate {
+      readonly state: 'old' | 'new' | 'mixed';
+      /** For a message that helps. */
+      readonly told: string;
+      /** What is still armed; null: nothing is. */
+      readonly armed: { readonly units: string; readonly nextRun: readonly [string, boolean] } | null;
+    }
+    const fates = new Map<string, Fate>();
+
+    /** `time`: its timer, if that runs, comes to its end; `again`: systemd starts the service of the timer once more; `boot`: it is started anew. */
+    type Event = 'time' | 'again' | 'boot';
+
+    /** What comes of a host: the same for the same disk, timer and kubelet, so that it is tried once. */
+    const fateOf = async ({ root, timer, kubelet, make }: Place, event: Event): Promise<Fate> => {
+      const key = JSON.stringify([event, event === 'boot' ? null : [timer, kubelet], everythingIn(root)]);
+      const known = fates.get(key);
+      if (known !== undefined) return known;
+      const host = make();
+      const fate = await goOn(host, event);
+      drop(host);
+      fates.set(key, fate);
+      return fate;
+    };
+    const goOn = async (host: FaultyHost, event: Event): Promise<Fate> => {
+      if (event === 'boot') await boot(host);
+      else if (event === 'again' || host.timerRuns()) await script(host, 'timer');
+      const fate = { state: stateOf(host), told: told(host, event) };
+      if (event !== 'boot' || !isArmed(host)) return { ...fate, armed: null };
+      const units = readdirSync(join(host.root, 'etc/systemd/system')).join();
+      await program(host, CHANGE);
+      await program(host, CONFIRM);
+      return { ...fate, armed: { units, nextRun: [stateOf(host), isArmed(host)] } };
+    };
+
+    /** A host as it was left: its disk, whether its timer runs, what its kubelet was started with, and how to make one of it. */
+    interface Place {
+      readonly root: string;
+      readonly timer: boolean;
+      readonly kubelet: string | null;
+      readonly make: () => FaultyHost;
+    }
+    const placeOf = (host: FaultyHost): Place => ({
+      root: host.root,
+      timer: host.timerRuns(),
+      kubelet: host.kubeletHas(),
+      make: () => copyOf(host),
+    });
+    const snapshotAt = (snapshot: string): Place => {
+      const kubelet = `${snapshot}.state/kubelet`;
+      return {
+        root: snapshot,
+        timer: existsSync(`${snapshot}.state/timer`),
+        kubelet: existsSync(kubelet) ? readFileSync(kubelet, 'utf8') : null,
+        make: () => {
+          const copy = newHost({ root: snapshot });
+          copy.restore(snapshot);
+          return copy;
+        },
+      };
+    };
+
+    /** Hands over the host as it is left when its shell is killed before each call of a run. */
+    const killIn = async (
+      make: () => Promise<FaultyHost>,
+      run: (host: FaultyHost, options: { before?: number; snapshots?: string }) => Promise<boolean>,
+      judge: (killed: Place, what: string) => Promise<void>,
+    ): Promise<void> => {
+      const snapshots = join(top, `snapshots-${++count}`);
+      mkdirSync(snapshots);
+      const host = await make();
+      expect(await run(host, { snapshots })).toBe(true);
+      const calls = host.calls();
+      drop(host);
+      for (let n = 1; n <= calls.length; n += stride) {
+        points++;
+        const what = `killed before call ${n}, ${calls[n - 1]}`;
+        await judge(snapshotAt(join(snapshots, String(n))), what);
+        if ((n - 1) % killStride !== 0) continue;
+        const killed = await make();
+        expect(await run(killed, { before: n })).toBe(false);
+        await judge(placeOf(killed), `${what}, indeed`);
+        drop(killed);
+      }
+      rmSync(snapshots, { recursive: true });
+    };
+    const copyOf = (host: FaultyHost): FaultyHost => {
+      const copy = newHost(host);
+      for (const name of ['timer', 'kubelet']) {
+        const from = join(dirname(host.root), 'state', name);
+        if (existsSync(from)) cpSync(from, join(dirname(copy.root), 'state', name));
+      }
+      return copy;
+    };
+
     it('is wholly old or wholly new wherever its shell is killed, and old again by itself unless confirmed', {
       timeout: 900_000,
     }, async () => {
-      for (const [what, operations, first] of [
-        ['change', CHANGE, []],
-        ['confirm', CONFIRM, CHANGE],
-      ] as const) {
-        for (let n = 1, done = false; !done; n += stride) {
-          const host = newHost();
-          if (first.length > 0) await program(host, first);
-          done = await program(host, operations, { before: n });
-          if (done) break;
-          points++;
-          const call = `${what} killed before call ${n}, ${host.calls().at(-1)}`;
-          const wasArmed = existsSync(join(host.root, 'etc/systemd/system/kubelet.service.wants/kubeletadm-revert-boot.service'));
-          const wasConfirmed = what === 'confirm' && !existsSync(join(host.root, 'var/lib/kubeletadm/commit'));
-          const rebooted = newHost(host);
-          if (host.timerRuns()) await script(host, 'timer');
-          expect(stateOf(host), told(host, call)).toBe(wasConfirmed ? 'new' : 'old');
-          await boot(rebooted);
-          expect(stateOf(rebooted), told(rebooted, `${call}, then a boot`)).toBe(wasConfirmed ? 'new' : 'old');
-          if (isArmed(rebooted)) {
-            // Killed before there was anything to be cleaned up by: parts that nothing calls. The next run clears them away.
-            expect(wasArmed, `${call}, then a boot: ${readdirSync(join(rebooted.root, 'etc/systemd/system')).join()}`).toBe(false);
-            await program(rebooted, CHANGE);
-            await program(rebooted, CONFIRM);
-            expect([stateOf(rebooted), isArmed(rebooted)], call).toEqual(['new', false]);
-          }
-          drop(host);
-          drop(rebooted);
-        }
-      }
+      const applied = newHost();
+      await program(applied, CHANGE);
+      for (const [what, operations, from] of [
+        ['change', CHANGE, null],
+        ['confirm', CONFIRM, applied],
+      ] as const)
+        await killIn(
+          async () => (from === null ? newHost() : copyOf(from)),
+          (host, options) => program(host, operations, options),
+          async (killed, point) => {
+            const call = `${what} ${point}`;
+            const wasArmed = existsSync(join(killed.root, 'etc/systemd/system/kubelet.service.wants/kubeletadm-revert-boot.service'));
+            const wanted = what === 'confirm' && !existsSync(join(killed.root, 'var/lib/kubeletadm/commit')) ? 'new' : 'old';
+            const later = await fateOf(killed, 'time');
+            expect(later.state, `${call}: ${later.told}`).toBe(wanted);
+            const booted = await fateOf(killed, 'boot');
+            expect(booted.state, `${call}: ${booted.told}`).toBe(wanted);
+            if (booted.armed !== null) {
+              // Killed before there was anything to be cleaned up by: parts that nothing calls. The next run clears them away.
+              expect(wasArmed, `${call}, then a boot: ${booted.armed.units}`).toBe(false);
+              expect(booted.armed.nextRun, call).toEqual(['new', false]);
+            }
+          },
+        );
+      drop(applied);
     });
+
+    /** What comes of the host with each model of what its disk then holds. */
+    const cutAt = async (disk: FlushedDisk, copy: string): Promise<readonly Fate[]> => {
+      const found: Fate[] = [];
+      for (const model of DISK_MODELS) {
+        const root = join(top, `cut-${++count}`);
+        disk.afterPowerCut(copy, model, root);
+        found.push(await fateOf({ root, timer: false, kubelet: null, make: () => newHost({ root }) }, 'boot'));
+        rmSync(root, { recursive: true });
+      }
+      return found;
+    };
 
     /** Cuts the power before each call of a run, with each model of what the disk then holds, boots, and hands over what is there. */
     const cutPowerIn = async (
       host: FaultyHost,
       run: (snapshots: string) => Promise<boolean>,
-      judge: (cut: FaultyHost, at: { readonly copy: string; readonly done: readonly string[]; readonly what: string }) => void,
+      judge: (cut: Fate, at: { readonly copy: string; readonly done: readonly string[]; readonly what: string }) => void,
     ): Promise<void> => {
       const snapshots = join(top, `snapshots-${++count}`);
       mkdirSync(snapshots);
@@ -200,20 +304,21 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
       const disk = new FlushedDisk();
       disk.flushAll(join(snapshots, '1'));
       const calls = host.calls();
+      let before: { readonly list: string; readonly fates: readonly Fate[] } | null = null;
       for (const [i, call] of calls.entries()) {
         const copy = join(snapshots, String(i + 1));
-        for (const model of i % stride === 0 ? DISK_MODELS : []) {
+        const list = readFileSync(`${copy}.list`, 'utf8');
+        // A call that only reads leaves a disk that was looked at.
+        const cut: readonly Fate[] = i % stride !== 0 ? [] : before?.list === list ? before.fates : await cutAt(disk, copy);
+        if (cut.length > 0) before = { list, fates: cut };
+        for (const [m, fate] of cut.entries()) {
           points++;
-          const place = join(top, `cut-${++count}`);
-          mkdirSync(place);
-          disk.afterPowerCut(copy, model, join(place, 'root'));
-          const cut = faultyHost(join(place, 'root'), join(place, 'state'), KUBELET_FILES);
-          await boot(cut);
-          judge(cut, { copy, done: calls.slice(0, i), what: `before call ${i + 1}, ${call}, disk: ${model}` });
-          drop(cut);
+          judge(fate, { copy, done: calls.slice(0, i), what: `before call ${i + 1}, ${call}, disk: ${DISK_MODELS[m]}` });
         }
         const [name, ...words] = call.split(' ');
-        if (name === 'sync') disk.sync(copy, host.root, words);
+        if (name !== 'sync') continue;
+        disk.sync(copy, host.root, words);
+        before = null;
       }
       rmSync(snapshots, { recursive: true });
     };
@@ -233,7 +338,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
           const isSure = renamed >= 0 && done.indexOf(`sync -- ${own}`, renamed) > renamed;
           const expected = renamed < 0 ? ['old'] : isSure ? ['new'] : ['old', 'new'];
           seen.kept ||= isSure;
-          expect(expected, told(cut, `${what}, ${copy}`)).toContain(stateOf(cut));
+          expect(expected, `${what}, ${copy}: ${cut.told}`).toContain(cut.state);
         },
       );
       expect([seen.kept, stateOf(host)]).toEqual([true, 'new']);
@@ -247,7 +352,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
       await cutPowerIn(
         host,
         (snapshots) => host.run(command, [path, 'timer'], { snapshots }),
-        (cut, { what }) => expect(stateOf(cut), told(cut, what)).toBe('old'),
+        (cut, { what }) => expect(cut.state, `${what}: ${cut.told}`).toBe('old'),
       );
       drop(host);
     });
@@ -255,25 +360,22 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
     it('goes on going back wherever that is killed or cut off', { timeout: 900_000 }, async () => {
       const applied = newHost();
       await program(applied, CHANGE);
-      for (const how of ['timer', 'boot'] as const) {
-        for (let n = 1, done = false; !done; n += stride) {
-          const host = newHost(applied);
-          host.startKubelet();
-          done = how === 'timer' ? await script(host, 'timer', n) : await boot(host, n);
-          if (done) break;
-          points++;
-          const call = `${how} killed before call ${n}, ${host.calls().at(-1)}`;
-          const again = newHost(host);
-          if (how === 'timer') {
-            await script(host, 'timer');
-            expect(stateOf(host), told(host, call)).toBe('old');
-          }
-          await boot(again);
-          expect(stateOf(again), told(again, `${call}, then a boot`)).toBe('old');
-          drop(host);
-          drop(again);
-        }
-      }
+      for (const how of ['timer', 'boot'] as const)
+        await killIn(
+          async () => {
+            const host = copyOf(applied);
+            if (how === 'boot') host.powerOff();
+            if (how === 'boot') forgetBoot(host.root);
+            return host;
+          },
+          (host, options) => host.run(command, [join(host.root, 'var/lib/kubeletadm/revert'), how], options),
+          async (killed, point) => {
+            for (const event of how === 'timer' ? (['again', 'boot'] as const) : (['boot'] as const)) {
+              const fate = await fateOf(killed, event);
+              expect(fate.state, `${how} ${point}: ${fate.told}`).toBe('old');
+            }
+          },
+        );
       drop(applied);
     });
 

@@ -3,14 +3,21 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startLab } from '../../src/lab/lab.ts';
 import type { Lab } from '../../src/ports/services.ts';
+import { bundle } from '../support/bundle.ts';
 import { runCommand } from '../support/run-cli.ts';
 import { readTree } from '../support/tree.ts';
 
 const CRASH_CLI = fileURLToPath(new URL('../support/crash-cli.ts', import.meta.url));
-const TSX = fileURLToPath(new URL('../../node_modules/tsx/dist/cli.mjs', import.meta.url));
+let directoryOfProgram = '';
+let program = '';
+beforeAll(async () => {
+  directoryOfProgram = mkdtempSync(join(tmpdir(), 'ka-crash-cli-'));
+  program = await bundle(CRASH_CLI, directoryOfProgram);
+});
+afterAll(() => rmSync(directoryOfProgram, { recursive: true, force: true }));
 
 const open = new Map<Lab, string>();
 async function close(lab: Lab): Promise<void> {
@@ -71,10 +78,8 @@ const resetArgv = (lab: Lab): string[] => [
 /** Starts the command in a process of its own that dies after change n. */
 function crash(n: number, argv: readonly string[]): Promise<{ killed: boolean; output: string }> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [TSX, CRASH_CLI, String(n), ...argv], { timeout: 60_000 }, (error, stdout, stderr) => {
-      const signal = (error as (Error & { signal?: string; code?: number }) | null)?.signal;
-      // tsx passes the signal of its child on as an exit code.
-      resolve({ killed: signal === 'SIGKILL' || (error as { code?: number } | null)?.code === 137, output: stdout + stderr });
+    execFile(process.execPath, [program, String(n), ...argv], { timeout: 60_000 }, (error, stdout, stderr) => {
+      resolve({ killed: error?.signal === 'SIGKILL', output: stdout + stderr });
     });
   });
 }

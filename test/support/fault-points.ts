@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findProgram } from './shells.ts';
 
@@ -21,6 +21,8 @@ export interface FaultyHost {
   /** What the kubelet was started with; null: it does not run. */
   kubeletHas(): string | null;
   startKubelet(): void;
+  /** Brings timer and kubelet to what they were when a snapshot was made: `DIRECTORY/N`. */
+  restore(snapshot: string): void;
   /** What a reboot takes. */
   powerOff(): void;
 }
@@ -28,7 +30,7 @@ export interface FaultyHost {
 export interface FaultOptions {
   readonly before?: number;
   readonly stdin?: string;
-  /** Called before each call; the shell waits. A directory gets a copy of the host and a list of it with inodes. */
+  /** A directory that gets, before each call, a copy of the host's root, a list of it with inodes, and what `restore` takes; all by the number of the call. */
   readonly snapshots?: string;
 }
 
@@ -43,6 +45,7 @@ read at <"${state}/at"; if [ $n = "$at" ]; then kill -KILL 0; fi
 if [ -s "${state}/snapshots" ]; then
   read s <"${state}/snapshots"; ${real('cp')} -a "${root}" "$s/$n"
   ( cd "${root}" && ${real('find')} . -printf '%i %y %m %T@ %p\\n' ) >"$s/$n.list"
+  ${real('mkdir')} "$s/$n.state"; for f in timer kubelet; do if [ -e "${state}/$f" ]; then ${real('cp')} "${state}/$f" "$s/$n.state"; fi; done
 fi
 `;
   const write = (name: string, text: string): void => {
@@ -82,6 +85,7 @@ esac
     timerRuns: () => existsSync(join(state, 'timer')),
     kubeletHas: () => (existsSync(join(state, 'kubelet')) ? readFileSync(join(state, 'kubelet'), 'utf8') : null),
     startKubelet: () => void execFileSync('/bin/sh', ['-c', started]),
+    restore: (snapshot) => cpSync(`${snapshot}.state`, state, { recursive: true }),
     powerOff: () => {
       for (const name of ['timer', 'kubelet']) rmSync(join(state, name), { force: true });
       for (const name of existsSync(join(root, 'run')) ? readdirSync(join(root, 'run')) : [])
