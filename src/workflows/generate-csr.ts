@@ -77,7 +77,11 @@ async function prepare(context: PhaseContext, options: GenerateCsrOptions): Prom
     KUBECONFIGS.map((definition, i) => kubeconfigFiles(work, kubeconfigPaths[i] as ConfPaths, definition)),
   );
   const input = (files: readonly (readonly WantedFile[])[]): WriteFilesInput => ({ files: files.flat(), directories: [], mayChown: true });
-  return { input: { certificates: input(certificates), kubeconfigs: input(kubeconfigs) }, warnings: [], refusals: work.problems };
+  return {
+    input: { certificates: input(certificates), kubeconfigs: input(kubeconfigs) },
+    warnings: [],
+    refusals: work.problems.map((problem) => ({ host: context.host.name, ...problem })),
+  };
 }
 
 async function settleNode({ host, signal }: PhaseContext, { init, cluster }: GenerateCsrOptions): Promise<PkiConfiguration> {

@@ -60,7 +60,7 @@ export async function preparePki(context: PhaseContext, options: PkiOptions): Pr
     },
     externalCA: judged.externalCA,
     externalFrontProxyCA: judged.externalFrontProxyCA,
-    problems: judged.problems,
+    problems: judged.problems.map((problem) => ({ host: context.host.name, ...problem })),
     warnings: judged.warnings,
   };
 }

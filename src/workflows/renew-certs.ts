@@ -70,7 +70,11 @@ async function prepareRenewal(
     }),
   );
   const changed = renewed.filter(([, { files }]) => files.length > 0).map(([name]) => name);
-  return { input: new Map(renewed), warnings: [...warnings, ...restartWarnings(changed)], refusals: problems };
+  return {
+    input: new Map(renewed),
+    warnings: [...warnings, ...restartWarnings(changed)],
+    refusals: problems.map((problem) => ({ host: context.host.name, ...problem })),
+  };
 }
 
 function reasonToSkip({ certificate, isExternal, authorityBase }: FoundRenewable, withinMs: number | null, now: Date): string | null {

@@ -53,7 +53,7 @@ export async function prepareUpload(
       keyIsNew: certificateKey === null,
       ...{ token, now, assumeEmptyCluster, show },
     },
-    problems: pki.externalCA || pki.externalFrontProxyCA ? [pkiUploadExternal()] : [],
+    problems: pki.externalCA || pki.externalFrontProxyCA ? [{ host: context.host.name, ...pkiUploadExternal() }] : [],
   };
 }
 
@@ -104,7 +104,7 @@ export async function downloadCerts(context: PhaseContext, options: DownloadOpti
   return {
     input: { ...nothing, files },
     files: new Map(read.map(({ path, text }) => [path, text])),
-    problems: [...problems, ...damaged],
+    problems: [...problems, ...damaged].map((problem) => ({ host: context.host.name, ...problem })),
   };
 }
 

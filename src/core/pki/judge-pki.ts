@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import type { Problem } from '../errors.ts';
 import type { Warning } from '../plan/change.ts';
 import {
+  pkiAuthorityLost,
   pkiAuthorityMissing,
   pkiExpired,
   pkiExternalIncomplete,
@@ -73,7 +74,7 @@ export interface JudgedPki {
  * @throws AppError CONFIG_INVALID_SUBNET as `specOf`
  */
 export function judgePki(wanted: PkiWanted, found: FoundText): JudgedPki {
-  const notes: Notes = { problems: [], warnings: [] };
+  const notes: Notes = { problems: [], warnings: [], orphans: [] };
   const authorities = new Map<AuthorityName, JudgedCertificate>();
   const certificates = certificatesOf(wanted.node.cluster).map((definition) => {
     const by = definition.authority === null ? null : (authorities.get(definition.authority) ?? null);
@@ -84,14 +85,25 @@ export function judgePki(wanted: PkiWanted, found: FoundText): JudgedPki {
   const ca = authorities.get('ca') as JudgedCertificate;
   if (wanted.joins === true) notes.problems.push(...missingShared(wanted, found));
   const external = (name: AuthorityName): boolean => isExternal(authorities.get(name), found);
+  const serviceAccount = judgeServiceAccount(wanted, found, external('ca'), notes);
+  const kubeconfigs = judgeKubeconfigs(wanted, found, ca, notes);
   return {
-    certificates,
-    serviceAccount: judgeServiceAccount(wanted, found, external('ca'), notes),
-    kubeconfigs: judgeKubeconfigs(wanted, found, ca, notes),
+    ...{ certificates, serviceAccount, kubeconfigs },
     externalCA: external('ca'),
     externalFrontProxyCA: external('front-proxy-ca'),
-    ...notes,
+    problems: [...lostAuthorities(notes), ...notes.problems],
+    warnings: notes.warnings,
   };
+}
+
+function lostAuthorities({ orphans }: Notes): readonly Problem[] {
+  const authorities = [...new Set(orphans.map(({ authority }) => authority))];
+  return authorities.map((lost) =>
+    pkiAuthorityLost(
+      lost,
+      orphans.filter(({ authority }) => authority === lost).map(({ path }) => path),
+    ),
+  );
 }
 
 /** All paths `judgePki` asks for. */
@@ -128,6 +140,8 @@ function missingShared({ node }: PkiWanted, found: FoundText): readonly Problem[
 interface Notes {
   readonly problems: Problem[];
   readonly warnings: Warning[];
+  /** What is there of an authority that is not. */
+  readonly orphans: { readonly path: string; readonly authority: string }[];
 }
 
 interface OneCertificate {
@@ -185,7 +199,11 @@ function judgeThere(one: OneCertificate, there: There): void {
   if (by === null) return;
   const [authority] = by.chain;
   // An authority that is still to be made did not sign what is there.
-  if (authority === undefined ? isMade(by) : !leadsTo(certificate, between, authority)) {
+  if (by.action === 'leave' && wanted.joins !== true && wanted.makes.certificate(definition.name)) {
+    notes.problems.push(pkiAuthorityMissing(crt, by.crt, `certs/${by.definition.name}`));
+  }
+  if (isMade(by)) notes.orphans.push({ path: crt, authority: by.crt });
+  else if (authority !== undefined && !leadsTo(certificate, between, authority)) {
     notes.problems.push(pkiForeign(crt, key, formatName(certificate.issuer), by.crt));
   }
   const missing = missingNames(certificate, definition.names(wanted.node));
@@ -257,7 +275,8 @@ function judgeKubeconfigs(wanted: PkiWanted, found: FoundText, ca: JudgedCertifi
     const text = found(path);
     const base = { definition, path };
     if (text !== null) {
-      if (ca.chain.length === 0 && !isMade(ca)) return { ...base, action: 'keep' };
+      if (isMade(ca)) notes.orphans.push({ path, authority: ca.crt });
+      if (ca.chain.length === 0) return { ...base, action: 'keep' };
       const expected = { server: serverOf(definition, wanted.node), user: definition.user(wanted.node) };
       const verdict = judgeKubeconfig({ ...base, text, expected, authorities: ca.chain, caPath: ca.crt, now: wanted.now, found });
       notes.problems.push(...verdict.problems);

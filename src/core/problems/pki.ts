@@ -86,6 +86,15 @@ export function pkiExternalIncomplete(path: string, caKey: string): Problem {
   };
 }
 
+/** What was signed by an authority is there, and the authority is not. */
+export function pkiAuthorityLost(ca: string, orphans: readonly string[]): Problem {
+  return {
+    code: 'PKI_AUTHORITY_LOST',
+    message: `${ca} is missing, and there is what it is the authority of: ${orphans.join(', ')}`,
+    mend: 'Put it there, or run reset to begin anew',
+  };
+}
+
 /** A certificate or kubeconfig that is to be made, and whose authority is neither there nor to be made. */
 export function pkiAuthorityMissing(path: string, ca: string, phase: string): Problem {
   return {

@@ -282,6 +282,13 @@ describe('what is there and not good is refused in one line', () => {
       ],
     ],
     [
+      'an authority that is gone',
+      () => ({ [`${PKI}/ca.crt`]: null }),
+      [
+        `${PKI}/ca.crt is missing, and there is what it is the authority of: ${PKI}/apiserver.crt, ${PKI}/apiserver-kubelet-client.crt, /etc/kubernetes/admin.conf, /etc/kubernetes/super-admin.conf, /etc/kubernetes/kubelet.conf, /etc/kubernetes/controller-manager.conf, /etc/kubernetes/scheduler.conf. Put it there, or run reset to begin anew. [PKI_AUTHORITY_LOST]`,
+      ],
+    ],
+    [
       'an authority without its key, and one of its certificates missing',
       () => ({ [`${PKI}/ca.key`]: null, [`${PKI}/apiserver.crt`]: null, [`${PKI}/apiserver.key`]: null }),
       [
@@ -292,7 +299,7 @@ describe('what is there and not good is refused in one line', () => {
     const host = fakeHost({ files: files(change(await other)) });
     const { problems } = await preparePki(pkiContext(host), pkiOptions(pkiNode()));
     const { formatProblem } = await import('../../../src/core/errors.ts');
-    expect(problems.map(formatProblem).slice(0, says.length)).toEqual(says);
+    expect(problems.map(formatProblem).slice(0, says.length)).toEqual(says.map((line) => `node1: ${line}`));
     expect(host.performed).toEqual([]);
   });
 
@@ -310,6 +317,7 @@ describe('what is there and not good is refused in one line', () => {
       (await preparePki(pkiContext(fakeHost({ files: made }), fakeClock(new Date(at))), pkiOptions(pkiNode()))).problems;
     const early = await problemsAt('2020-01-01T00:00:00Z');
     expect(early[0]).toEqual({
+      host: 'node1',
       code: 'PKI_NOT_YET_VALID',
       message: `${PKI}/ca.crt begins on 2029-12-31T23:55:00Z, and here it is 2020-01-01T00:00:00Z`,
       mend: 'Set the clock right',
@@ -346,6 +354,11 @@ describe('what is there and not good is refused in one line', () => {
       `/etc/kubernetes/admin.conf needs the authority ${PKI}/ca.crt, which is missing. Run the phase certs/ca first`,
     ]);
     expect(certificates.get('apiserver')?.files).toEqual([]);
+    const there = fakeHost({ files: without(`${PKI}/ca.crt`, '/etc/kubernetes/admin.conf') });
+    expect((await preparePki(pkiContext(there), pkiOptions(pkiNode(), { makes }))).problems.map(({ code }) => code)).toEqual([
+      'PKI_AUTHORITY_MISSING',
+      'PKI_AUTHORITY_MISSING',
+    ]);
   });
 });
 
