@@ -8,6 +8,12 @@ import type { WorkflowResult } from './run-workflow.ts';
 /** A host to be worked on. */
 export interface FleetMember {
   readonly name: string;
+  /** Which come first: a member is begun when all of the stages before its own have ended. Default: 0. */
+  readonly stage?: number;
+  /** It is changed while no other is. */
+  readonly isAlone?: boolean;
+  /** The stages after it make no sense without it: where it fails they are left out. */
+  readonly isNeeded?: boolean;
   /** Connects, looks and plans; changes nothing. */
   open(ports: MemberPorts): Promise<OpenMember>;
 }
@@ -61,7 +67,7 @@ export interface FleetRules extends RolloutRules {
   readonly parallel: number;
   /** Connections that are open at a time, those of hosts that wait for their turn among them. */
   readonly maxOpen: number;
-  /** Only look and plan. */
+  /** Only look and plan; nobody waits for the stages before. */
   readonly dryRun: boolean;
   /** Hosts without pending changes are run through as well: each phase proves that all is well. */
   readonly proveUnchanged?: boolean;
@@ -118,7 +124,14 @@ class FleetRun {
   readonly #looking = new Set<string>();
   readonly #changing = new Set<string>();
   readonly #waiting: Waiting[] = [];
+  /** Indexes of the members, stage by stage. */
+  readonly #order: readonly number[];
+  readonly #alone: ReadonlySet<string>;
+  /** Members that have not ended, by stage. */
+  readonly #left = new Map<number, number>();
   #next = 0;
+  /** Of the member that was needed and failed. */
+  #missing: string | null = null;
   #failed = 0;
   #broken = 0;
   /** Of those that were run through, hosts that needed nothing: they count as canaries too. */
@@ -130,6 +143,19 @@ class FleetRun {
     this.#members = members;
     this.#rules = rules;
     this.#ports = ports;
+    this.#alone = new Set(members.flatMap(({ name, isAlone }) => (isAlone === true ? [name] : [])));
+    this.#order = [...members.keys()].sort((a, b) => this.#stageOf(a) - this.#stageOf(b) || a - b);
+    for (const index of members.keys()) this.#left.set(this.#stageOf(index), (this.#left.get(this.#stageOf(index)) ?? 0) + 1);
+  }
+
+  #stageOf(index: number): number {
+    return this.#rules.dryRun ? 0 : (this.#members[index]?.stage ?? 0);
+  }
+
+  /** All of the stages before have ended. */
+  #isOpen(stage: number): boolean {
+    for (const [other, left] of this.#left) if (other < stage && left > 0) return false;
+    return true;
   }
 
   async run(): Promise<FleetResult> {
@@ -153,7 +179,7 @@ class FleetRun {
   }
 
   #whyStop(): string | null {
-    return whyStop(this.#rules, this.#state());
+    return this.#missing === null ? whyStop(this.#rules, this.#state()) : `the others need ${this.#missing}, which is not as it should be`;
   }
 
   #state() {
@@ -169,10 +195,15 @@ class FleetRun {
     if (this.#ports.signal.aborted || this.#bug !== null || this.#whyStop() !== null) return;
     const { parallel, maxOpen } = this.#rules;
     // Changes first: who waits for his turn holds a connection.
-    for (let more = mayBegin(this.#rules, this.#state()); more > 0 && this.#waiting.length > 0 && this.#busy() < parallel; more--)
-      this.#start(this.#changing, this.#takeWaiting(), (waiting) => this.#change(waiting));
-    while (this.#next < this.#members.length && this.#busy() < parallel && this.#busy() + this.#waiting.length < maxOpen) {
-      const index = this.#next++;
+    for (let more = mayBegin(this.#rules, this.#state()); more > 0 && this.#waiting.length > 0 && this.#busy() < parallel; more--) {
+      const waiting = this.#takeWaiting();
+      if (waiting === null) break;
+      this.#start(this.#changing, waiting, (one) => this.#change(one));
+    }
+    while (this.#next < this.#order.length && this.#busy() < parallel && this.#busy() + this.#waiting.length < maxOpen) {
+      const index = this.#order[this.#next] as number;
+      if (!this.#isOpen(this.#stageOf(index))) break;
+      this.#next++;
       this.#start(this.#looking, { index, member: this.#members[index] as FleetMember }, (one) => this.#look(one));
     }
   }
@@ -181,9 +212,10 @@ class FleetRun {
     return this.#looking.size + this.#changing.size;
   }
 
-  /** The first in the order of the members. */
-  #takeWaiting(): Waiting {
+  /** The first in the order of the members; null where it has to wait for others, or others for one that is changed alone. */
+  #takeWaiting(): Waiting | null {
     const first = this.#waiting.reduce((best, one) => (one.index < best.index ? one : best));
+    if (this.#changing.size > 0 && (first.member.isAlone === true || [...this.#changing].some((name) => this.#alone.has(name)))) return null;
     this.#waiting.splice(this.#waiting.indexOf(first), 1);
     return first;
   }
@@ -243,6 +275,10 @@ class FleetRun {
   async #end(index: number, outcome: Omit<HostOutcome, 'host'>): Promise<void> {
     const whole = { host: (this.#members[index] as FleetMember).name, ...outcome };
     this.#outcomes[index] = whole;
+    const stage = this.#stageOf(index);
+    this.#left.set(stage, (this.#left.get(stage) ?? 1) - 1);
+    const isWell = whole.status === 'changed' || whole.status === 'unchanged' || whole.status === 'pending';
+    if (!isWell && this.#members[index]?.isNeeded === true) this.#missing ??= whole.host;
     this.#ended[whole.status] = (this.#ended[whole.status] ?? 0) + 1;
     if (whole.status === 'refused' || whole.status === 'failed' || whole.status === 'reverted') this.#failed++;
     await this.#ports.ended?.(whole);

@@ -18,6 +18,9 @@ interface Behaviour {
   /** Turns of the event loop. */
   readonly planTakes?: number;
   readonly applyTakes?: number;
+  readonly stage?: number;
+  readonly isAlone?: boolean;
+  readonly isNeeded?: boolean;
 }
 
 async function turns(count: number): Promise<void> {
@@ -34,8 +37,9 @@ function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<F
   const log: string[] = [];
   const interruption = new AbortController();
   const now = { open: 0, most: 0, changing: 0, mostChanging: 0 };
-  const member = ([name, { changes = true, plan, apply, planTakes = 1, applyTakes = 1 }]: [string, Behaviour]): FleetMember => ({
+  const member = ([name, { changes = true, plan, apply, planTakes = 1, applyTakes = 1, ...place }]: [string, Behaviour]): FleetMember => ({
     name,
+    ...place,
     open: async ({ signal }) => {
       log.push(`look ${name}`);
       await turns(planTakes);
@@ -173,5 +177,48 @@ describe('a run over a fleet', () => {
     const { run, ended } = world({ a: { plan: bug, planTakes: 5 }, b: { applyTakes: 20 }, c: { planTakes: 30 } });
     await expect(run()).rejects.toBe(bug);
     expect(ended.map(({ host, status }) => [host, status])).toContainEqual(['b', 'changed']);
+  });
+});
+
+describe('stages', () => {
+  const FIRST = { stage: 0, isNeeded: true, planTakes: 3, applyTakes: 3 };
+
+  it('begin when all of the stages before have ended, in whatever order the hosts are', async () => {
+    const { statuses, log } = world({ w1: { stage: 2 }, w2: { stage: 2 }, cp2: { stage: 1 }, cp1: FIRST });
+    expect(await statuses()).toEqual({ w1: 'changed', w2: 'changed', cp2: 'changed', cp1: 'changed' });
+    const at = (line: string): number => log.indexOf(line);
+    expect(at('look cp2')).toBeGreaterThan(at('change cp1'));
+    expect(Math.min(at('look w1'), at('look w2'))).toBeGreaterThan(at('change cp2'));
+  });
+
+  it('are not waited for in a plan', async () => {
+    const { statuses, log } = world({ w1: { stage: 2 }, cp1: { ...FIRST, planTakes: 30 } }, { dryRun: true });
+    expect(await statuses()).toEqual({ w1: 'pending', cp1: 'pending' });
+    expect(log).toEqual(['look w1', 'look cp1']);
+  });
+
+  it.each([
+    ['refused', { plan: NO }],
+    ['unreachable', { plan: GONE }],
+    ['failed', { apply: FAILED }],
+    ['reverted', { apply: BACK }],
+  ])('are left out when the host they need is %s', async (status, behaviour) => {
+    const { run, log } = world({ cp1: { ...FIRST, ...behaviour }, cp2: { stage: 1 }, w1: { stage: 2 } });
+    const { outcomes, stopped } = await run();
+    expect(outcomes.map((outcome) => outcome.status)).toEqual([status, 'stopped', 'stopped']);
+    expect(stopped).toBe('the others need cp1, which is not as it should be');
+    expect(log.filter((line) => !line.endsWith(' cp1'))).toEqual([]);
+  });
+
+  it('go on when a host that nobody needs fails', async () => {
+    const { statuses } = world({ cp1: FIRST, cp2: { stage: 1, plan: GONE }, cp3: { stage: 1, apply: FAILED }, w1: { stage: 2 } });
+    expect(await statuses()).toEqual({ cp1: 'changed', cp2: 'unreachable', cp3: 'failed', w1: 'changed' });
+  });
+
+  it('have hosts that are changed one at a time', async () => {
+    const alone = { stage: 1, isAlone: true, applyTakes: 5 };
+    const { statuses, now } = world({ a: alone, b: alone, c: alone, d: { stage: 1, applyTakes: 5 } });
+    expect(await statuses()).toEqual({ a: 'changed', b: 'changed', c: 'changed', d: 'changed' });
+    expect(now.mostChanging).toBe(1);
   });
 });
