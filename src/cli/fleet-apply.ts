@@ -3,10 +3,11 @@ import { hostsToRetry } from '../core/fleet/journal.ts';
 import { type FleetResult, type FleetRules, runFleet } from '../engine/fleet.ts';
 import type { RunJournal, RunJournals } from '../ports/run-journals.ts';
 import type { Services } from '../ports/services.ts';
-import { type FleetAccess, openFleetCluster } from './fleet-cluster.ts';
-import { type FleetTask, fleetMembers } from './fleet-members.ts';
+import type { FleetAccess } from './fleet-cluster.ts';
+import type { FleetTask } from './fleet-members.ts';
 import { countByStatus, exitOf, summaryLine } from './fleet-report.ts';
 import { readRules } from './fleet-rules.ts';
+import { openFleetRun } from './fleet-run.ts';
 import { type FleetTasks, readTasks } from './fleet-tasks.ts';
 import { watchFleet } from './fleet-watch.ts';
 import type { CommandOptions } from './program.ts';
@@ -42,22 +43,22 @@ async function applyTasks(
   work: FleetTasks,
   { journal, rules }: { readonly journal: RunJournal; readonly rules: FleetRules },
 ): Promise<FleetResult> {
-  const { tasks, cluster, file, directory, options } = work;
+  const { options } = work;
   const watch = watchFleet(services, options, { journal, events: true });
   const { reporter } = watch;
-  const access = await openFleetCluster(services, options, { cluster, file, dryRun: false, reporter });
+  const run = await openFleetRun(services, options, { ...work, dryRun: false, reporter });
   try {
-    requireSameServer(work, access);
-    const members = await fleetMembers(services, options, { tasks, directory, access, dryRun: false });
-    const result = await runFleet(members, rules, watch.ports);
+    if (run.access !== null) requireSameServer(work, run.access);
+    const result = await runFleet(run.members, rules, watch.ports);
     watch.close();
+    await run.settle(result);
     const message = summaryLine(result.outcomes);
     if (watch.asEvents) reporter.report({ level: 'info', code: 'RUN_ENDED', message, data: { ...countByStatus(result.outcomes) } });
     else services.output.stdout(`${message}\n`);
     return result;
   } finally {
     watch.close();
-    await access.close();
+    await run.close();
   }
 }
 

@@ -6,13 +6,14 @@ import { Secret } from '../core/text/secret.ts';
 import { partsOfToken } from '../core/token/bootstrap-token.ts';
 import { tokenSecret } from '../core/token/token-secret.ts';
 import type { Cluster } from '../ports/cluster.ts';
+import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
 import type { ApiServerTarget } from '../workflows/bootstrap-files.ts';
 import { createTokens, deleteTokens } from '../workflows/bootstrap-tokens.ts';
 import { discover } from './discover.ts';
 import { besideFleet } from './load-fleet.ts';
-import { openCluster } from './open-cluster.ts';
+import { type ApiServerAddress, type OpenedCluster, openCluster } from './open-cluster.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
 
@@ -33,6 +34,8 @@ export interface FleetAccessInput {
   readonly file: string;
   readonly dryRun: boolean;
   readonly reporter: Reporter;
+  /** A control plane of the cluster: where the API server is not reached from here, it is from there. */
+  readonly through?: () => Promise<Host>;
 }
 
 /**
@@ -46,10 +49,14 @@ export async function openFleetCluster(services: Services, options: CommandOptio
   const kubeconfig = flagText(options, 'kubeconfig') ?? (cluster.kubeconfig === null ? undefined : path(cluster.kubeconfig));
   if (kubeconfig === undefined && cluster.endpoint !== null && token !== null) return byToken(services, input, token);
   const context = flagText(options, 'context') ?? cluster.context ?? undefined;
-  const { cluster: admin, apiServer } = await openCluster(
+  const {
+    cluster: admin,
+    apiServer,
+    from,
+  } = await openNear(
     services,
     { ...options, ...(kubeconfig === undefined ? {} : { kubeconfig }), ...(context === undefined ? {} : { context }) },
-    { dryRun: false, staged: false },
+    input.through,
   );
   if (admin === null) throw new Error('a real run has a cluster');
   const caPem = cluster.caFile === null ? apiServer?.caPem : await services.input.readText(path(cluster.caFile));
@@ -63,8 +70,32 @@ export async function openFleetCluster(services: Services, options: CommandOptio
     close: async () => {
       await made.remove();
       await admin.close();
+      await from?.close();
     },
   };
+}
+
+/** Long enough for a network, short enough for whoever waits. */
+const PROBE_MS = 5_000;
+
+/** Connects from here, or from a control plane where nobody answers here. */
+async function openNear(
+  services: Services,
+  options: CommandOptions,
+  through: (() => Promise<Host>) | undefined,
+): Promise<OpenedCluster & { readonly from?: Host }> {
+  const run = { dryRun: false, staged: false };
+  const near = await openCluster(services, options, run);
+  if (through === undefined || near.apiServer === null || (await answersHere(services, near.apiServer))) return near;
+  await near.cluster?.close();
+  const from = await through();
+  return { ...(await openCluster(services, options, { ...run, from })), from };
+}
+
+async function answersHere({ web, signal }: Services, { server, caPem }: ApiServerAddress): Promise<boolean> {
+  const url = `${server.replace(/\/+$/, '')}/version`;
+  const answer = await web.get({ url, trust: { kind: 'authorities', pem: caPem }, timeoutMs: PROBE_MS, signal });
+  return answer.kind === 'answer' || !['refused', 'no-route', 'timed-out', 'dns'].includes(answer.trouble.kind);
 }
 
 async function byToken(services: Services, { cluster, file, reporter }: FleetAccessInput, token: Secret): Promise<FleetAccess> {

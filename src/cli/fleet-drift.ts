@@ -10,6 +10,7 @@ import { openFleetCluster } from './fleet-cluster.ts';
 import { fleetMembers } from './fleet-members.ts';
 import { exitOf, namesText, planLines } from './fleet-report.ts';
 import { readRules } from './fleet-rules.ts';
+import { wayThrough } from './fleet-run.ts';
 import { watchFleet } from './fleet-watch.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
 import type { CommandOptions } from './program.ts';
@@ -30,7 +31,9 @@ export async function runFleetDrift(services: Services, _args: readonly string[]
   const hosts = selectHosts(fleet.hosts, { limit: flagList(options, 'limit'), groups: flagList(options, 'group') });
   const rules = readRules(options, { total: hosts.length, dryRun: true });
   const { reporter } = watch;
-  const access = await openFleetCluster(services, options, { cluster: fleet.cluster, file: fleet.file, dryRun: true, reporter });
+  const { cluster, file, hosts: all } = fleet;
+  const through = await wayThrough(services, options, { hosts: all, directory: directoryOf(file) });
+  const access = await openFleetCluster(services, options, { cluster, file, dryRun: true, reporter, ...through });
   try {
     const tasks = hosts.map((host) => ({ host }));
     const members = await fleetMembers(services, options, { tasks, directory: directoryOf(fleet.file), access, dryRun: true });

@@ -1,21 +1,23 @@
 import { DEFAULT_CA_CERT_PATH } from '../core/config/defaults.ts';
+import { manifestPath } from '../core/control-plane/paths.ts';
 import { AppError } from '../core/errors.ts';
 import type { Question } from '../core/facts/question.ts';
 import { differingOperations, type Operations, operationsOf } from '../core/fleet/operations.ts';
 import type { PlannedHost } from '../core/fleet/saved-plan.ts';
-import { isUndeclared } from '../core/install/model.ts';
+import { type HostPreparation, isUndeclared } from '../core/install/model.ts';
 import { loadCatalogue } from '../core/kubelet/catalogue.ts';
 import type { FleetMember } from '../engine/fleet.ts';
 import type { PhaseContext } from '../engine/phase.ts';
-import { planStale, planWorkflow } from '../engine/run-workflow.ts';
+import { type PlannedWorkflow, planStale, planWorkflow, type WorkflowRun } from '../engine/run-workflow.ts';
 import { workflowMember } from '../engine/workflow-member.ts';
 import type { Host } from '../ports/host.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
 import { readClusterBaseline } from '../workflows/cluster-baseline.ts';
 import { type JoinOptions, joinWorkflow } from '../workflows/join.ts';
 import { prepareHostWorkflow } from '../workflows/prepare-host.ts';
+import { upgradeNodeWorkflow } from '../workflows/upgrade-node.ts';
 import type { FleetAccess } from './fleet-cluster.ts';
-import { installSources } from './install-sources.ts';
+import { type InstallSources, installSources } from './install-sources.ts';
 import type { CommandOptions } from './program.ts';
 import { flagList, readSshOptions } from './read-options.ts';
 import { readWriting } from './writing-options.ts';
@@ -32,7 +34,7 @@ export interface FleetMembersInput {
   readonly directory: string;
   readonly access: FleetAccess;
   readonly dryRun: boolean;
-  /** In place of a plain connection: who wants to know more of a host. Control planes are then looked at, too. */
+  /** In place of a plain connection: who wants to know more of a host. */
   readonly connect?: (target: HostTarget, host: PlannedHost, questions: readonly Question[]) => Promise<Host>;
 }
 
@@ -73,25 +75,38 @@ export async function fleetMembers(services: Services, options: CommandOptions, 
     const own = { ...shared, nodeRegistration, declared, overlays: overlays.map(({ document }) => document) };
     const connect = async (): Promise<Host> =>
       input.connect?.(target, host, joinWorkflow.questions?.(own) ?? []) ?? services.connectHost(target);
-    if (role === 'control-plane') return controlPlane(name, input.connect === undefined ? null : connect);
     const run = { dryRun, skipPhases: [], exact: operations !== undefined };
-    const prepareHost = { ...sources, preparation };
-    const member = workflowMember({
+    const common = {
       name,
-      workflow: joinWorkflow,
-      options: own,
-      ...(isUndeclared(preparation)
-        ? {}
-        : { first: (context: PhaseContext) => planWorkflow(prepareHostWorkflow(preparation), context, prepareHost, run) }),
+      ...prepareFirst(preparation, sources, run),
       run,
       connect,
       cluster: access.cluster,
       clock: services.clock,
       writing: dryRun ? null : await writing(target),
-    });
+    };
+    const join = workflowMember({ ...common, workflow: joinWorkflow, options: own });
+    const present = workflowMember({ ...common, workflow: upgradeNodeWorkflow, options: { ...own, forget: false } });
+    const member = role === 'control-plane' ? controlPlaneMember({ name, connect, present }) : { ...join, stage: WORKERS };
     return operations === undefined ? member : exactly(member, operations);
   };
   return Promise.all(tasks.map(memberOf));
+}
+
+/** Stages of a run: the control plane that makes the cluster, the others, the workers. */
+export const FIRST_CONTROL_PLANE = 0;
+export const OTHER_CONTROL_PLANES = 1;
+export const WORKERS = 2;
+
+/** What is declared of the host itself comes before everything else. */
+export function prepareFirst(
+  preparation: HostPreparation,
+  sources: InstallSources,
+  run: WorkflowRun,
+): { readonly first?: (context: PhaseContext) => Promise<PlannedWorkflow> } {
+  if (isUndeclared(preparation)) return {};
+  const workflow = prepareHostWorkflow(preparation);
+  return { first: (context) => planWorkflow(workflow, context, { ...sources, preparation }, run) };
 }
 
 /** A host that is refused when anything else than this would be done on it. Where nothing is left to do, all is well. */
@@ -120,19 +135,38 @@ export async function fleetTargets(
   return ({ name, ssh: own }) => ({ member: { name, ssh: own, directory }, ssh });
 }
 
-/** Nothing is done on a control plane; it may be looked at. */
-function controlPlane(name: string, connect: (() => Promise<Host>) | null): FleetMember {
+interface ControlPlaneParts {
+  readonly name: string;
+  readonly connect: () => Promise<Host>;
+  /** Where it is a control plane already: its kubelet gets what the file and the cluster say. */
+  readonly present: FleetMember;
+}
+
+/** A control plane of a cluster that is there: one after the other, before the workers. Its own components are not touched. */
+function controlPlaneMember({ name, connect, present }: ControlPlaneParts): FleetMember {
   return {
     name,
-    open: async () => {
-      await (await connect?.())?.close();
+    stage: OTHER_CONTROL_PLANES,
+    isAlone: true,
+    open: async (ports) => {
+      if (await isControlPlane(connect)) return present.open(ports);
       throw noControlPlane(name);
     },
   };
 }
 
+async function isControlPlane(connect: () => Promise<Host>): Promise<boolean> {
+  const host = await connect();
+  try {
+    const { manifest } = await host.ask({ manifest: { kind: 'file', path: manifestPath('kube-apiserver'), content: false } });
+    return manifest !== null;
+  } finally {
+    await host.close();
+  }
+}
+
 function noControlPlane(host: string): AppError {
-  const message = 'control planes are not set up from a fleet file yet';
-  const mend = 'Set it up with kubeadm, and leave it out with --limit';
+  const message = 'it is no control plane yet, and further ones cannot be set up from a fleet file yet';
+  const mend = 'Run join --control-plane on it, or leave it out with --limit';
   return new AppError({ host, code: 'NOT_BUILT', message, mend }, { exitCode: 3 });
 }

@@ -1,13 +1,13 @@
-import { type ExitCode, formatProblem } from '../core/errors.ts';
+import { AppError, type ExitCode, formatProblem } from '../core/errors.ts';
 import type { FleetCluster, ResolvedFleet } from '../core/fleet/model.ts';
 import { type PlanContext, type PlanOutcome, type SavedPlan, savePlan } from '../core/fleet/saved-plan.ts';
 import { selectHosts } from '../core/fleet/select.ts';
 import { type HostOutcome, runFleet } from '../engine/fleet.ts';
 import type { Services } from '../ports/services.ts';
-import { type FleetAccess, openFleetCluster } from './fleet-cluster.ts';
-import { fleetMembers } from './fleet-members.ts';
+import type { FleetAccess } from './fleet-cluster.ts';
 import { exitOf, planLines, problemsOf, summaryLine } from './fleet-report.ts';
 import { readRules } from './fleet-rules.ts';
+import { openFleetRun } from './fleet-run.ts';
 import { watchFleet } from './fleet-watch.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
 import type { CommandOptions } from './program.ts';
@@ -22,11 +22,14 @@ export async function runFleetPlan(services: Services, _args: readonly string[],
   for (const warning of fleet.warnings) services.output.stderr(`warning: ${formatProblem(warning)}\n`);
   const hosts = selectHosts(fleet.hosts, { limit: flagList(options, 'limit'), groups: flagList(options, 'group') });
   const rules = readRules(options, { total: hosts.length, dryRun: true });
-  const access = await openFleetCluster(services, options, { cluster: fleet.cluster, file: fleet.file, dryRun: true, reporter });
+  const { file, cluster } = fleet;
+  const tasks = hosts.map((host) => ({ host }));
+  const input = { tasks, hosts: fleet.hosts, cluster, file, directory: directoryOf(file), dryRun: true, reporter };
+  const run = await openFleetRun(services, options, input);
+  const { access } = run;
   try {
-    const tasks = hosts.map((host) => ({ host }));
-    const members = await fleetMembers(services, options, { tasks, directory: directoryOf(fleet.file), access, dryRun: true });
-    const result = await runFleet(members, rules, watch.ports);
+    if (access === null && flagText(options, 'out') !== undefined) throw notToBeSaved();
+    const result = await runFleet(run.members, rules, watch.ports);
     watch.close();
     const plan = savePlan(
       contextOf(options, fleet, access),
@@ -48,15 +51,20 @@ export async function runFleetPlan(services: Services, _args: readonly string[],
     return exitOf(services, result, pending && options.exitCode === true ? 6 : 0);
   } finally {
     watch.close();
-    await access.close();
+    await run.close();
   }
 }
 
-function contextOf(options: CommandOptions, fleet: ResolvedFleet, access: FleetAccess): PlanContext {
+function notToBeSaved(): AppError {
+  const message = 'there is no cluster yet: what the hosts will get that join it is not known, and cannot be saved';
+  return new AppError({ code: 'USAGE', message, mend: 'Apply the fleet file itself, or only plan it' }, { exitCode: 2 });
+}
+
+function contextOf(options: CommandOptions, fleet: ResolvedFleet, access: FleetAccess | null): PlanContext {
   return {
     fleet: { file: fleet.file, directory: directoryOf(fleet.file), name: fleet.name },
     cluster: fleet.cluster,
-    server: access.apiServer.server,
+    server: access?.apiServer.server ?? '',
     takeOver: options.takeOver === true,
     ignorePreflightErrors: flagList(options, 'ignorePreflightErrors'),
   };

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { formatProblem, usageError } from '../core/errors.ts';
 import type { FleetCluster } from '../core/fleet/model.ts';
-import { hostsToApply, readPlan } from '../core/fleet/saved-plan.ts';
+import { hostsToApply, type PlannedHost, readPlan } from '../core/fleet/saved-plan.ts';
 import { selectHosts } from '../core/fleet/select.ts';
 import type { Services } from '../ports/services.ts';
 import type { FleetTask } from './fleet-members.ts';
@@ -12,6 +12,8 @@ import { flagList, flagText } from './read-options.ts';
 /** What is to be done, by a fleet file or a saved plan. */
 export interface FleetTasks {
   readonly tasks: readonly FleetTask[];
+  /** All hosts of the file, or those of the plan. */
+  readonly hosts: readonly PlannedHost[];
   readonly cluster: FleetCluster;
   /** Relative paths count from its directory. */
   readonly file: string;
@@ -48,6 +50,7 @@ export async function readTasks(services: Services, planFile: string | undefined
     );
     return {
       tasks: tasks.filter(({ host }) => selected.has(host)),
+      hosts: tasks.map(({ host }) => host),
       cluster,
       file: `${fleet.directory}/fleet`,
       directory: fleet.directory,
@@ -61,6 +64,7 @@ export async function readTasks(services: Services, planFile: string | undefined
   const tasks = selectHosts(fleet.hosts, selection).map((host) => ({ host }));
   return {
     tasks,
+    hosts: fleet.hosts,
     cluster: fleet.cluster,
     file: fleet.file,
     directory: directoryOf(fleet.file),

@@ -125,7 +125,7 @@ function proxyEnvironment(env: Services['env']): readonly EnvVar[] {
 const RELEASES = 'https://dl.k8s.io';
 
 /** What a label stands for, as the release server of Kubernetes says; null where it does not answer. */
-async function releaseOf({ web, signal }: Services, label: string, ci: boolean): Promise<string | null> {
+export async function releaseOf({ web, signal }: Services, label: string, ci: boolean): Promise<string | null> {
   let url = `${RELEASES}/${ci ? 'ci' : 'release'}/${label}.txt`;
   for (let hops = 0; hops < 3; hops++) {
     const answer = await web.get({ url, trust: { kind: 'machine' }, timeoutMs: 10_000, maxBytes: 1024, signal });

@@ -9,11 +9,13 @@ const MAX_REDIRECTIONS = 5;
 /** A key file has a few KiB. */
 const MAX_KEY_BYTES = 1024 * 1024;
 
+export type InstallSources = Pick<PrepareHostOptions, 'readKey' | 'readFile'>;
+
 /**
  * What hosts of a fleet are given from here: keys of repositories, and programs. Each is read when the first host needs it, and once.
  * @param directory of the fleet file: relative paths count from there
  */
-export function installSources(services: Services, directory: string): Pick<PrepareHostOptions, 'readKey' | 'readFile'> {
+export function installSources(services: Services, directory: string): InstallSources {
   const pathOf = (path: string): string => besideFleet(path, `${directory}/fleet`, services.homeDirectory);
   return {
     readKey: once((source) => (isUrl(source) ? fetchKey(services, source) : services.input.readText(pathOf(source)))),

@@ -3,6 +3,7 @@ import { type KubeconfigText, mergeKubeconfigs } from '../core/config/kubeconfig
 import { AppError } from '../core/errors.ts';
 import type { Warning } from '../core/plan/change.ts';
 import type { Cluster } from '../ports/cluster.ts';
+import type { Host } from '../ports/host.ts';
 import type { Services } from '../ports/services.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
@@ -25,12 +26,13 @@ const NO_CLUSTER: OpenedCluster = { cluster: null, apiServer: null, warnings: []
 /**
  * Connects with an administrator's kubeconfig: `--kubeconfig`, then KUBECONFIG (several files are merged), `~/.kube/config`, `/etc/kubernetes/admin.conf`. Files staged into a directory
  * belong to no cluster unless one is named.
+ * @param run.from opens the connections in place of this machine
  * @throws AppError NO_API_SERVER (exit code 2) when a real run finds none; what the kubeconfig and the server say
  */
 export async function openCluster(
   services: Services,
   options: CommandOptions,
-  run: { readonly dryRun: boolean; readonly staged: boolean },
+  run: { readonly dryRun: boolean; readonly staged: boolean; readonly from?: Host },
 ): Promise<OpenedCluster> {
   const found = await findKubeconfig(services, options, run.staged);
   if (found === null) {
@@ -48,7 +50,8 @@ export async function openCluster(
   const kubeconfig = parseKubeconfig(text, file);
   const context = flagText(options, 'context');
   const target = resolveContext(kubeconfig, context);
-  const cluster = await services.connectCluster({ kubeconfig: text, file, ...(context === undefined ? {} : { context }) });
+  const from = run.from === undefined ? {} : { from: run.from };
+  const cluster = await services.connectCluster({ kubeconfig: text, file, ...from, ...(context === undefined ? {} : { context }) });
   const apiServer = await addressOf(services, target.cluster, kubeconfig);
   if (!run.dryRun) return { cluster, apiServer, warnings: [] };
   return cluster.version().then(

@@ -215,7 +215,8 @@ class FleetRun {
   /** The first in the order of the members; null where it has to wait for others, or others for one that is changed alone. */
   #takeWaiting(): Waiting | null {
     const first = this.#waiting.reduce((best, one) => (one.index < best.index ? one : best));
-    if (this.#changing.size > 0 && (first.member.isAlone === true || [...this.#changing].some((name) => this.#alone.has(name)))) return null;
+    if (this.#changing.size > 0 && (first.member.isAlone === true || [...this.#changing].some((name) => this.#alone.has(name))))
+      return null;
     this.#waiting.splice(this.#waiting.indexOf(first), 1);
     return first;
   }

@@ -43,7 +43,7 @@ import { type SettleClusterInput, settleCluster } from './control-plane/settle-c
 import { editedClusterConfig, NO_SETTINGS } from './init-settings.ts';
 import { type InitTokenOptions, settleTokens } from './init-tokens.ts';
 import { nodeMemoryOf } from './node-memory-of.ts';
-import { designObservedNode, kubeletStartInput, observeNode, readWritten } from './prepare-node.ts';
+import { designObservedNode, kubeletStartInput, type ObservedNode, observeNode, readWritten } from './prepare-node.ts';
 import { selectPhase } from './select-phase.ts';
 import { prepareUpload } from './shared-certs.ts';
 
@@ -51,6 +51,8 @@ export interface InitControlPlaneOptions extends ControlPlaneOptions, Omit<InitT
   readonly cluster: ClusterConfiguration;
   /** The KubeletConfiguration for all nodes, when the user gave one. */
   readonly kubelet: SourceDocument | null;
+  /** The API server is advertised at the node's IP. Default: at the address of the default route, as with kubeadm. */
+  readonly advertisesNodeIP?: boolean;
   readonly connect: ConnectControlPlane;
   /** Credentials that were given for single phases, in place of those on the host. */
   readonly given: Cluster | null;
@@ -133,7 +135,7 @@ const PHASES = (): readonly string[] => initControlPlaneWorkflow.phases.map(({ n
 async function prepareInitControlPlane(context: PhaseContext, options: InitControlPlaneOptions): Promise<Prepared<InitControlPlaneInput>> {
   const node = await observeNode(context, options);
   const { etcd } = applyClusterDefaults(options.cluster);
-  const observed = await observeControlPlane(context, options, { etcd, phases: PHASES() });
+  const observed = await observeControlPlane(context, advertised(options, node), { etcd, phases: PHASES() });
   const { localAPIEndpoint } = observed;
   const ways = await waysToApiServer(context, options, localAPIEndpoint);
   const running = options.given ?? (await ways.superApi.reach(context)) ?? (await ways.api.reach(context));
@@ -259,6 +261,14 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
     refusals: [...refusals, ...prepared.refusals, ...(shared?.problems ?? [])],
     origins: design.origins,
   };
+}
+
+/** The IP that was declared for the node, where that is to be the address of the API server as well and no other was declared. */
+function advertised(options: InitControlPlaneOptions, { registration }: ObservedNode): InitControlPlaneOptions {
+  const [nodeIP] = (argValue(registration.kubeletExtraArgs, 'node-ip') ?? '').split(',');
+  const { localAPIEndpoint } = options;
+  if (options.advertisesNodeIP !== true || !nodeIP || localAPIEndpoint.advertiseAddress !== undefined) return options;
+  return { ...options, localAPIEndpoint: { ...localAPIEndpoint, advertiseAddress: nodeIP } };
 }
 
 interface WaysToApiServer {

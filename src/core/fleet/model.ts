@@ -35,6 +35,8 @@ export interface FleetCluster {
   /** An administrator's credentials; null: as for `init` (KUBECONFIG and so on). */
   readonly kubeconfig: string | null;
   readonly context: string | null;
+  /** kubeadm documents for the first control plane, where apply brings up the cluster. */
+  readonly configuration: string | null;
   /** `host:port` of the API server, for hosts that join by token. */
   readonly endpoint: string | null;
   /** File with the CA certificate of the cluster. */

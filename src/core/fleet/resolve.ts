@@ -54,10 +54,18 @@ export function resolveFleet(loaded: LoadedFleet, imports: readonly ImportedInve
 }
 
 function clusterOf({ cluster = {} }: FleetFile): FleetCluster {
-  const { kubeconfig = null, context = null, endpoint = null, caCert = null, caCertHashes = [], token = {} } = cluster;
+  const {
+    kubeconfig = null,
+    context = null,
+    configuration = null,
+    endpoint = null,
+    caCert = null,
+    caCertHashes = [],
+    token = {},
+  } = cluster;
   const { env, file } = token;
   const reference = env !== undefined ? { env } : file !== undefined ? { file } : null;
-  return { kubeconfig, context, endpoint, caFile: caCert, caCertHashes, token: reference };
+  return { kubeconfig, context, configuration, endpoint, caFile: caCert, caCertHashes, token: reference };
 }
 
 interface Hosts {

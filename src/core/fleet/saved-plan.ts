@@ -159,6 +159,7 @@ const SCHEMA = z.strictObject({
   cluster: z.strictObject({
     kubeconfig: orNull(text),
     context: orNull(text),
+    configuration: orNull(text),
     endpoint: orNull(text),
     caFile: orNull(text),
     caCertHashes: texts,

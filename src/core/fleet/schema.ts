@@ -196,7 +196,10 @@ const secret = z.strictObject({
 const cluster = z.strictObject({
   kubeconfig: optional(text.describe('Path of a kubeconfig of an administrator')),
   context: optional(text.describe('Context of the kubeconfig')),
-  endpoint: optional(text.describe('host:port of the API server, to join by token')),
+  configuration: optional(text.describe('Path of kubeadm documents (ClusterConfiguration and so on) for a cluster that apply brings up')),
+  endpoint: optional(
+    text.describe('host:port of the API server, to join by token; of a cluster that apply brings up: of all control planes'),
+  ),
   caCert: optional(text.describe('Path of the CA certificate of the cluster')),
   caCertHashes: optional(texts.describe('Pins of the CA certificate: sha256:…')),
   token: optional(secret.describe('Where the bootstrap token is found; the token itself does not belong in this file')),

@@ -99,7 +99,7 @@ hosts:
     const host = hostOf(resolved('hosts: [{name: n1, install: packages, packages: {version: "1.36"}, sysctls: {a.b: x}}]\n'), 'n1');
     const context = {
       fleet: { file: 'f', directory: '/', name: null },
-      cluster: { kubeconfig: null, context: null, endpoint: null, caFile: null, caCertHashes: [], token: null },
+      cluster: { kubeconfig: null, context: null, configuration: null, endpoint: null, caFile: null, caCertHashes: [], token: null },
       server: 'https://x',
       takeOver: false,
       ignorePreflightErrors: [],

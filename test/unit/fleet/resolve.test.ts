@@ -214,6 +214,7 @@ describe('resolveFleet', () => {
     expect(cluster).toEqual({
       kubeconfig: null,
       context: null,
+      configuration: null,
       endpoint: 'api:6443',
       caFile: 'ca.crt',
       caCertHashes: [],

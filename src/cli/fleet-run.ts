@@ -1,0 +1,100 @@
+import { AppError, usageError } from '../core/errors.ts';
+import type { FleetCluster } from '../core/fleet/model.ts';
+import type { PlannedHost } from '../core/fleet/saved-plan.ts';
+import type { FleetMember, FleetResult } from '../engine/fleet.ts';
+import type { Host } from '../ports/host.ts';
+import type { Reporter } from '../ports/reporter.ts';
+import type { Services } from '../ports/services.ts';
+import { type FleetAccess, openFleetCluster } from './fleet-cluster.ts';
+import { type FleetTask, fleetMembers, fleetTargets } from './fleet-members.ts';
+import { besideFleet } from './load-fleet.ts';
+import type { CommandOptions } from './program.ts';
+import { flagText } from './read-options.ts';
+
+export interface FleetRunInput {
+  /** In the order in which outcomes are wanted. */
+  readonly tasks: readonly FleetTask[];
+  /** All hosts of the file, to know its control planes by. */
+  readonly hosts: readonly PlannedHost[];
+  readonly cluster: FleetCluster;
+  readonly file: string;
+  readonly directory: string;
+  readonly dryRun: boolean;
+  readonly reporter: Reporter;
+}
+
+/** The members of a run, and the cluster they belong to. */
+export interface OpenFleetRun {
+  readonly members: readonly FleetMember[];
+  /** Null: there is none yet, the first control plane makes it. */
+  readonly access: FleetAccess | null;
+  /** To be called when all hosts are done. */
+  settle(result: FleetResult): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the cluster of a fleet and makes its hosts members of a run. Where the kubeconfig that is named is not there yet and the fleet has control planes, the first
+ * of them makes the cluster, and the kubeconfig.
+ * @throws what opening the cluster throws
+ */
+export async function openFleetRun(services: Services, options: CommandOptions, input: FleetRunInput): Promise<OpenFleetRun> {
+  const { tasks, cluster, file, directory, dryRun, reporter } = input;
+  const kubeconfig = await kubeconfigToMake(services, options, input);
+  if (kubeconfig !== null) return openBringUp(services, options, input, kubeconfig);
+  const through = await wayThrough(services, options, input);
+  const access = await openFleetCluster(services, options, { cluster, file, dryRun, reporter, ...through });
+  try {
+    const members = await fleetMembers(services, options, { tasks, directory, access, dryRun });
+    return { members, access, settle: async () => undefined, close: () => access.close() };
+  } catch (error) {
+    await access.close();
+    throw error;
+  }
+}
+
+/** The path of the kubeconfig that is named, where nothing is there and a control plane could make it; else null. */
+async function kubeconfigToMake(
+  services: Services,
+  options: CommandOptions,
+  { cluster, file, hosts }: FleetRunInput,
+): Promise<string | null> {
+  const named = flagText(options, 'kubeconfig') ?? (cluster.kubeconfig && besideFleet(cluster.kubeconfig, file, services.homeDirectory));
+  if (!named || !hosts.some(isControlPlane) || (await services.input.exists(named))) return null;
+  return named;
+}
+
+function isControlPlane({ role }: PlannedHost): boolean {
+  return role === 'control-plane';
+}
+
+/** A control plane to reach the API server from, where the fleet has one. */
+export async function wayThrough(
+  services: Services,
+  options: CommandOptions,
+  { hosts, directory }: Pick<FleetRunInput, 'hosts' | 'directory'>,
+): Promise<{ readonly through?: () => Promise<Host> }> {
+  const plane = hosts.find(isControlPlane);
+  if (plane === undefined) return {};
+  const targetOf = await fleetTargets(services, options, directory);
+  return { through: () => services.connectHost(targetOf(plane)) };
+}
+
+async function openBringUp(services: Services, options: CommandOptions, input: FleetRunInput, kubeconfig: string): Promise<OpenFleetRun> {
+  const { tasks, hosts, dryRun } = input;
+  const plane = hosts.find(isControlPlane);
+  const first = tasks.find(({ host }) => host.name === plane?.name);
+  if (first === undefined) {
+    const message = `${kubeconfig} is not there: ${plane?.name} is to make the cluster, and it is not among the hosts of this run`;
+    throw usageError(message, `Leave out --limit, or name ${plane?.name} too; of a cluster that is there give the kubeconfig`);
+  }
+  if (first.operations !== undefined)
+    throw new AppError(
+      { code: 'PLAN_STALE', message: `the plan was made with a cluster, and ${kubeconfig} is not there`, mend: 'Plan again' },
+      { exitCode: 2 },
+    );
+  const { bringUpCluster } = await import('./fleet-bring-up.ts');
+  const bringUp = await bringUpCluster(services, options, { ...input, first: first.host, kubeconfig });
+  const members = tasks.map(({ host }) => (host === first.host ? bringUp.first : dryRun ? bringUp.waiting(host) : bringUp.later(host)));
+  return { members, access: null, settle: (result) => bringUp.settle(result), close: () => bringUp.close() };
+}
