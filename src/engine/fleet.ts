@@ -172,8 +172,9 @@ class FleetRun {
     } finally {
       forget();
     }
-    const stopped = this.#whyStop();
+    const why = this.#whyStop();
     await this.#leaveOut();
+    const stopped = (this.#ended.stopped ?? 0) > 0 ? why : null;
     if (this.#bug !== null) throw this.#bug.error;
     return { outcomes: this.#outcomes as readonly HostOutcome[], stopped };
   }
@@ -279,7 +280,7 @@ class FleetRun {
     const stage = this.#stageOf(index);
     this.#left.set(stage, (this.#left.get(stage) ?? 1) - 1);
     const isWell = whole.status === 'changed' || whole.status === 'unchanged' || whole.status === 'pending';
-    if (!isWell && this.#members[index]?.isNeeded === true) this.#missing ??= whole.host;
+    if (!isWell && !this.#rules.dryRun && this.#members[index]?.isNeeded === true) this.#missing ??= whole.host;
     this.#ended[whole.status] = (this.#ended[whole.status] ?? 0) + 1;
     if (whole.status === 'refused' || whole.status === 'failed' || whole.status === 'reverted') this.#failed++;
     await this.#ports.ended?.(whole);

@@ -358,6 +358,19 @@ describe('runWorkflow', () => {
     expect(reporter.events[0]).toMatchObject({ level: 'warning', host: 'node1', message: 'it is old' });
   });
 
+  it('leaves phases out by name, of a control plane too where it has them; others of kubeadm are no mistake', async () => {
+    const names = ['etcd/local', 'control-plane/scheduler', 'kubelet-start'];
+    const phases = names.map((name) => phase(name, { changes: [], noop: 'fine' }));
+    const done = async (name: string, skipPhases: readonly string[]): Promise<readonly string[]> => {
+      const { host } = await runWorkflow({ ...warned(phases), name }, world().context, null, { dryRun: true, skipPhases });
+      return host.phases.map((each) => each.phase);
+    };
+    expect(await done('init', ['control-plane/scheduler', 'addon'])).toEqual(['etcd/local', 'kubelet-start']);
+    expect(await done('init', ['control-plane', 'etcd'])).toEqual(['kubelet-start']);
+    await expect(done('init', ['control-plan'])).rejects.toThrow('init has no phase control-plan');
+    await expect(done('join', ['addon'])).rejects.toThrow('join has no phase addon');
+  });
+
   it('warns when it is a dry run, of the plans too', async () => {
     const { context, reporter } = world();
     const plan = { changes: [], noop: 'fine', warnings: [{ code: 'EDITED', message: 'by hand' }] };

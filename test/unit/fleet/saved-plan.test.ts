@@ -10,7 +10,15 @@ import { Secret, SensitiveText } from '../../../src/core/text/secret.ts';
 
 const CONTEXT: PlanContext = {
   fleet: { file: 'fleet.yaml', directory: '/srv', name: null },
-  cluster: { kubeconfig: 'admin.conf', context: null, configuration: null, endpoint: null, caFile: null, caCertHashes: [], token: { env: 'TOKEN' } },
+  cluster: {
+    kubeconfig: 'admin.conf',
+    context: null,
+    configuration: null,
+    endpoint: null,
+    caFile: null,
+    caCertHashes: [],
+    token: { env: 'TOKEN' },
+  },
   server: 'https://10.0.0.1:6443',
   takeOver: false,
   ignorePreflightErrors: [],

@@ -1,0 +1,108 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { startLab } from '../../src/lab/lab.ts';
+import type { Lab } from '../../src/ports/services.ts';
+import { type CliResult, runCommand } from '../support/run-cli.ts';
+
+describe('a fleet whose cluster is not there yet', { timeout: 120_000 }, () => {
+  let directory: string;
+  let lab: Lab;
+  const file = (): string => join(directory, 'fleet.yaml');
+  const run = (command: string, ...args: readonly string[]): Promise<CliResult> =>
+    runCommand([command, '-f', file(), '--ssh-config', lab.sshConfig, ...args], { env: { XDG_STATE_HOME: join(directory, 'state') } });
+  const write = (text = FLEET): void => writeFileSync(file(), text);
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'ka-fleet-'));
+    lab = await startLab({ directory: join(directory, 'lab'), hosts: 3 });
+  });
+  afterAll(async () => {
+    await lab?.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  beforeEach(() => {
+    write();
+    writeFileSync(join(directory, 'cluster.yaml'), CLUSTER);
+  });
+
+  it('is planned: the first control plane makes it, the others come later', async () => {
+    const { code, stdout, stderr } = await run('plan', '--exit-code', '--ignore-preflight-errors', 'all');
+    expect(code, stderr).toBe(6);
+    const lines = stdout.split('\n');
+    expect(lines).toContain('node3, node2 (2 hosts)');
+    expect(lines).toContain('  ~ [join] later: it joins the cluster that node1 makes');
+    expect(lines.filter((line) => /^ {2}\+ \[(?:certs\/ca|kubeconfig\/admin|control-plane\/apiserver)\] write-file/.test(line))).toEqual([
+      '  + [certs/ca] write-file /etc/kubernetes/pki/ca.key (0600 root:root): it is missing',
+      '  + [certs/ca] write-file /etc/kubernetes/pki/ca.crt (0644 root:root): it is missing',
+      '  + [kubeconfig/admin] write-file /etc/kubernetes/admin.conf (0600 root:root): it is missing',
+      '  + [control-plane/apiserver] write-file /etc/kubernetes/manifests/kube-apiserver.yaml (0600 root:root): it is missing',
+    ]);
+    expect(stdout).toContain('- --service-cluster-ip-range=10.50.0.0/16');
+    expect(stdout).toMatch(/\+maxPods: 21$/m);
+    expect(stdout).not.toContain('PRIVATE KEY');
+    expect(lines.at(-2)).toBe('3 hosts: 3 to change.');
+    expect(existsSync(join(directory, 'admin.conf'))).toBe(false);
+    for (const { rootDir } of lab.hosts) expect(existsSync(join(rootDir, 'etc/kubernetes/pki'))).toBe(false);
+  });
+
+  it('begins no other host when the first is refused, and writes no kubeconfig', async () => {
+    write(FLEET.replace('name: node1', 'name: node1, nodeIP: 10.255.255.0/24'));
+    const { code, stdout, stderr } = await run('apply');
+    expect([code, stdout]).toEqual([4, '3 hosts: 1 refused, 2 not begun.\n']);
+    expect(stderr).toMatch(/^node1: node IP 10\.255\.255\.0\/24: the host has none in it \(it has .*\[NODE_IP_NOT_FOUND\]$/m);
+    expect(stderr).toContain('2 hosts were not begun: the others need node1, which is not as it should be.');
+    expect(existsSync(join(directory, 'admin.conf'))).toBe(false);
+  });
+
+  it.each<[string, readonly string[], (() => void) | null, string | RegExp]>([
+    [
+      'the host that makes it is left out',
+      ['--limit', 'node2'],
+      null,
+      /^\S+\/admin\.conf is not there: node1 is to make the cluster, and it is not among the hosts of this run\. Leave out --limit, or name node1 too; of a cluster that is there give the kubeconfig\. \[USAGE\]\n$/,
+    ],
+    [
+      'the plan is to be saved',
+      ['--out', 'plan.json'],
+      null,
+      /^there is no cluster yet: what the hosts will get that join it is not known, and cannot be saved\./,
+    ],
+    [
+      'its configuration is wrong',
+      [],
+      () => writeFileSync(join(directory, 'cluster.yaml'), CLUSTER.replace('serviceSubnet', 'serviceSubnets')),
+      /^\S+\/cluster\.yaml:4:4 networking\.serviceSubnets: unknown field\. Did you mean serviceSubnet\? \[CONFIG_UNKNOWN_FIELD\]\n$/,
+    ],
+    [
+      'its configuration is not there',
+      [],
+      () => rmSync(join(directory, 'cluster.yaml')),
+      /cluster\.yaml: there is no such file\. Check the path\. \[INPUT_UNREADABLE\]\n$/,
+    ],
+  ])('says in one line when %s', async (_, args, spoil, message) => {
+    spoil?.();
+    expect(await run('plan', ...args)).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
+  });
+});
+
+const FLEET = `apiVersion: kubeletadm.dev/v1alpha1
+kind: Fleet
+kubernetesVersion: "1.36"
+cluster: {kubeconfig: admin.conf, configuration: cluster.yaml}
+hosts:
+  - {name: node3}
+  - {name: node1, role: controlPlane, kubeletConfiguration: {maxPods: 21}}
+  - {name: node2, role: control-plane}
+`;
+const CLUSTER = `apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+networking:
+   serviceSubnet: 10.50.0.0/16
+kubernetesVersion: v1.36.2
+---
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: InitConfiguration
+localAPIEndpoint: {advertiseAddress: 10.0.0.11}
+`;
