@@ -118,7 +118,8 @@ export function checkpointStore(host: Host, directory: string): CheckpointStore 
         // The manifest first: what is left of one that was half removed is no checkpoint.
         return [
           { kind: 'remove-file', path: `${path}/${MANIFEST_FILE}` },
-          { kind: 'run', argv: ['rm', '-rf', '--', path], what: `remove ${path}` },
+          { kind: 'empty-directory', path },
+          { kind: 'remove-directory', path },
         ];
       });
       if (removals.length > 0) await host.perform(removals);

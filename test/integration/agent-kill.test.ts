@@ -1,0 +1,144 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AGENT_DIRECTORY } from '../../src/core/dynamic/agent/layout.ts';
+import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../src/core/dynamic/config-source.ts';
+import { loadCatalogue } from '../../src/core/kubelet/catalogue.ts';
+import { type AgentHost, agentHost, NODE, writeHostTools } from '../support/agent-host.ts';
+import { type FakeCluster, fakeCluster } from '../support/fake-cluster.ts';
+
+const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
+const PAYLOADS: Readonly<Record<string, string>> = {
+  a: `${HEADER}maxPods: 50\n`,
+  bad: `${HEADER}maxPods: 60\ntlsCertFile: /no/cert\ntlsPrivateKeyFile: /no/key\n`,
+  c: `${HEADER}maxPods: 70\n`,
+};
+
+interface Transition {
+  /** Whether `a` is the last known good before it. */
+  readonly fromGood: boolean;
+  readonly assign: string | null;
+  readonly ends: { readonly phase: string; readonly maxPods: number };
+  /** The kubelet may be down in between: it was given what it dies of. */
+  readonly mayBeDown?: boolean;
+}
+
+const TRANSITIONS: Readonly<Record<string, Transition>> = {
+  'from local to good': { fromGood: false, assign: 'a', ends: { phase: 'good', maxPods: 50 } },
+  'from one that is good to another': { fromGood: true, assign: 'c', ends: { phase: 'good', maxPods: 70 } },
+  'to one that is bad, and back': { fromGood: true, assign: 'bad', ends: { phase: 'fallen-back', maxPods: 50 }, mayBeDown: true },
+  'back to local': { fromGood: true, assign: null, ends: { phase: 'local', maxPods: 110 } },
+};
+
+describe('an agent that is killed, on a real directory', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'agent-kill-'));
+  const tools = join(directory, 'tools');
+  const good = join(directory, 'good/root');
+  let catalogue: Awaited<ReturnType<typeof loadCatalogue>>;
+  let worlds = 0;
+
+  const newCluster = async (assigned: string | null): Promise<FakeCluster> => {
+    const cluster = fakeCluster({ objects: [{ apiVersion: 'v1', kind: 'Node', metadata: { name: NODE } }] });
+    for (const [name, kubelet] of Object.entries(PAYLOADS)) {
+      const metadata = { name, namespace: 'kube-system' };
+      await cluster.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { kubelet }, immutable: true });
+    }
+    await assign(cluster, assigned);
+    return cluster;
+  };
+  const assign = async (cluster: FakeCluster, name: string | null): Promise<void> => {
+    const text = name === null ? null : JSON.stringify({ configMap: { namespace: 'kube-system', name, kubeletConfigKey: 'kubelet' } });
+    await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: NODE }, 'merge', {
+      metadata: { annotations: { [CONFIG_SOURCE_ANNOTATION]: text } },
+    });
+  };
+  const newHost = async (
+    transition: Transition,
+  ): Promise<{ readonly host: AgentHost; readonly cluster: FakeCluster; readonly close: () => void }> => {
+    const at = join(directory, `world${worlds++}`);
+    mkdirSync(at);
+    const cluster = await newCluster(transition.assign);
+    const host = await agentHost({ directory: at, tools, cluster, catalogue, ...(transition.fromGood ? { from: good } : {}) });
+    return {
+      host,
+      cluster,
+      close: () => {
+        host.close();
+        rmSync(at, { recursive: true, force: true });
+      },
+    };
+  };
+  const isThere =
+    (host: AgentHost, { ends }: Transition) =>
+    (): boolean =>
+      host.state?.phase === ends.phase && host.standIn.configz?.maxPods === ends.maxPods;
+
+  beforeAll(async () => {
+    catalogue = await loadCatalogue();
+    await writeHostTools(tools);
+    mkdirSync(join(directory, 'good'));
+    const cluster = await newCluster('a');
+    const host = await agentHost({ directory: join(directory, 'good'), tools, cluster, catalogue });
+    host.start();
+    await host.until(isThere(host, TRANSITIONS['from local to good'] as Transition));
+    await host.stop();
+    host.close();
+  }, 60_000);
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+  /** Kills before call n; every second time the whole machine. False: it came to its end before. */
+  const killAt = async (transition: Transition, n: number): Promise<boolean> => {
+    const { host, cluster, close } = await newHost(transition);
+    try {
+      host.start(n);
+      const wasKilled = !(await host.until(isThere(host, transition)));
+      await host.stop();
+      if (!wasKilled) return false;
+      if (n % 2 === 0) {
+        host.reboot();
+        if (transition.mayBeDown !== true) expect(host.standIn.configz, `after a power cut before call ${n}`).not.toBeNull();
+      }
+      host.start();
+      expect(await host.until(isThere(host, transition))).toBe(true);
+      const told = async (): Promise<boolean> => {
+        const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: NODE });
+        const active = JSON.parse(node?.metadata.annotations?.[CONFIG_STATUS_ANNOTATION] ?? '{}').active?.configMap.name ?? null;
+        return active === (host.state?.active?.identity.name ?? null);
+      };
+      await expect.poll(told, { timeout: 10_000 }).toBe(true);
+      await host.stop();
+      // What was half written is not left for ever.
+      const left = readdirSync(join(host.root, AGENT_DIRECTORY), { recursive: true }).map(String);
+      expect(left.filter((name) => /(?:^|\/)state-\d\.json$/.test(name)).length).toBeGreaterThan(0);
+      return true;
+    } finally {
+      await host.stop();
+      close();
+    }
+  };
+
+  it.each(Object.entries(TRANSITIONS))(
+    '%s: at every step',
+    async (name, transition) => {
+      const { host, close } = await newHost(transition);
+      host.start();
+      await host.until(isThere(host, transition));
+      const calls = host.calls().length;
+      await host.stop();
+      close();
+      let kills = 0;
+      // Two at a time.
+      const steps = Array.from({ length: calls }, (_, i) => i + 1);
+      await Promise.all(
+        [0, 1].map(async (half) => {
+          for (const n of steps.filter((step) => step % 4 < 2 === (half === 0))) if (await killAt(transition, n)) kills++;
+        }),
+      );
+      process.stderr.write(`${name}: ${kills} kills at ${calls} steps\n`);
+      expect(kills).toBeGreaterThan(5);
+      expect(kills).toBeGreaterThanOrEqual(calls - 2);
+    },
+    300_000,
+  );
+});

@@ -1,0 +1,227 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+import { runAgent } from '../../src/agent/run-agent.ts';
+import { POINTER_DROP_IN, renderPointerDropIn } from '../../src/core/dynamic/agent/agent-units.ts';
+import { DEFAULT_TIMING } from '../../src/core/dynamic/agent/health.ts';
+import { AGENT_DIRECTORY } from '../../src/core/dynamic/agent/layout.ts';
+import type { AgentState } from '../../src/core/dynamic/agent/state.ts';
+import type { Catalogue } from '../../src/core/kubelet/catalogue.ts';
+import { hostOver } from '../../src/engine/host.ts';
+import { createRootTree } from '../../src/lab/hosts/root-tree.ts';
+import { writeStandInCommands } from '../../src/lab/hosts/stand-in-commands.ts';
+import { StandInHost } from '../../src/lab/hosts/stand-in-host.ts';
+import type { RunResult, Transport } from '../../src/ports/transport.ts';
+import { fakeClock } from './fake-clock.ts';
+import type { FakeCluster } from './fake-cluster.ts';
+import { findProgram } from './shells.ts';
+
+/** Programs by which a shell changes the disk or the unit. */
+const CHANGING = ['mv', 'rm', 'ln', 'mkdir', 'rmdir', 'chmod', 'systemctl'];
+
+/** Makes the tools of such hosts in a directory. */
+export async function writeHostTools(directory: string): Promise<void> {
+  await writeStandInCommands(join(directory, 'bin'));
+  mkdirSync(join(directory, 'fault'), { recursive: true });
+  for (const name of CHANGING) {
+    const real = name === 'systemctl' ? join(directory, 'bin/systemctl') : (findProgram(name) ?? name);
+    // Reading is no change.
+    const only = name === 'systemctl' ? `case "$1" in restart|reset-failed) ;; *) exec '${real}' "$@";; esac\n` : '';
+    const text = `#!/bin/sh
+${only}read n <"$FAULT/count"; n=$((n + 1)); echo $n >"$FAULT/count"; echo "${name} $*" >>"$FAULT/calls"
+read at <"$FAULT/at"; [ $n != "$at" ] || kill -KILL 0
+exec '${real}' "$@"
+`;
+    writeFileSync(join(directory, 'fault', name), text);
+    chmodSync(join(directory, 'fault', name), 0o755);
+  }
+}
+
+/** A host in a directory with a stand-in kubelet, and an agent on it that dies with its shell. */
+export interface AgentHost {
+  readonly root: string;
+  readonly standIn: StandInHost;
+  state: AgentState | null;
+  /** What was called that changes something. */
+  calls(): readonly string[];
+  /** Starts the agent. `killBefore`: it and its shell are killed just before that call, counted from 1. */
+  start(killBefore?: number): void;
+  /** Until that is so, or the agent was killed: then false. */
+  until(isTrue: () => boolean): Promise<boolean>;
+  stop(): Promise<void>;
+  /** The machine: the kubelet is started by what is on the disk. */
+  reboot(): void;
+  close(): void;
+}
+
+export interface AgentHostOptions {
+  readonly directory: string;
+  readonly tools: string;
+  readonly cluster: FakeCluster;
+  readonly catalogue: Catalogue;
+  /** A host to begin as. */
+  readonly from?: string;
+}
+
+export const NODE = 'node-1';
+/** Sooner than a real one, so that a trial after a restart of the agent does not take long. */
+const HEARTBEAT_MS = 1_000;
+
+/** Makes one. */
+export async function agentHost({ directory, tools, cluster, catalogue, from }: AgentHostOptions): Promise<AgentHost> {
+  const root = join(directory, 'root');
+  const fault = join(directory, 'fault');
+  mkdirSync(fault, { recursive: true });
+  const put = (path: string, text: string): void => {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  };
+  if (from === undefined) {
+    const socket = await createRootTree(root, { hostname: NODE, address: '10.99.0.11', resolved: false });
+    await new Promise((resolve) => socket.close(resolve));
+    put(
+      'etc/systemd/system/kubelet.service.d/10-kubeadm.conf',
+      '[Service]\nEnvironment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml"\n',
+    );
+    put(POINTER_DROP_IN, renderPointerDropIn(AGENT_DIRECTORY));
+    put('var/lib/kubelet/config.yaml', 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 110\n');
+    put('etc/kubernetes/bootstrap-kubelet.conf', 'nothing that can be used\n');
+  } else cpSync(from, root, { recursive: true });
+  const clock = fakeClock();
+  const ref = { apiVersion: 'v1', kind: 'Node', name: NODE };
+  let beatenAt = 0;
+  const beat = async (): Promise<void> => {
+    beatenAt = clock.elapsedMs;
+    const lastHeartbeatTime = clock.now().toISOString().replace(/\.\d+/, '');
+    const status = { nodeInfo: { kubeletVersion: 'v1.36.2' }, conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime }] };
+    await cluster.patch(ref, 'strategic', { status }, { subresource: 'status' });
+  };
+  const standIn = new StandInHost({
+    rootDir: root,
+    hostname: NODE,
+    address: '10.99.0.11',
+    kubeletVersion: 'v1.36.2',
+    resolved: false,
+    now: () => clock.now(),
+    catalogue,
+  });
+  cluster.proxyNode(NODE, (path) =>
+    standIn.configz === null || path !== '/configz' ? 'down' : { status: 200, body: { kubeletconfig: standIn.configz } },
+  );
+  const answer = (line: string) => {
+    const found = standIn.answer(line);
+    const isDue = line.startsWith('systemctl restart') || clock.elapsedMs - beatenAt >= HEARTBEAT_MS;
+    if (isDue && standIn.configz !== null) void beat();
+    return found;
+  };
+  standIn.answer('systemctl restart kubelet');
+  await beat();
+  let running: { readonly stop: AbortController; readonly done: Promise<void>; isDead: boolean } | null = null;
+  let wake: () => void = () => undefined;
+
+  const run = (argv: readonly string[], stdin: string): Promise<RunResult> => {
+    const PATH = `${join(tools, 'fault')}:${join(tools, 'bin')}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`;
+    const env = { PATH, HOME: root, KUBELETADM_ROOT: root, FAULT: fault };
+    const child = spawn(argv[0] as string, argv.slice(1), { env, detached: true, stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe'] });
+    serve(child, answer);
+    child.stdin?.on('error', () => undefined);
+    child.stdin?.end(stdin);
+    const [stdout, stderr]: [Buffer[], Buffer[]] = [[], []];
+    child.stdout?.on('data', (chunk: Buffer) => stdout.push(chunk));
+    child.stderr?.on('data', (chunk: Buffer) => stderr.push(chunk));
+    return new Promise((resolve, reject) => {
+      child.on('error', reject);
+      child.on('close', (exitCode, signal) => resolve({ exitCode, signal, stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr) }));
+    });
+  };
+  const agent: AgentHost = {
+    root,
+    standIn,
+    state: null,
+    calls: () => (existsSync(join(fault, 'calls')) ? readFileSync(join(fault, 'calls'), 'utf8').trimEnd().split('\n') : []),
+    start: (killBefore = 0) => {
+      for (const [name, text] of Object.entries({ count: '0\n', at: `${killBefore}\n`, calls: '' })) writeFileSync(join(fault, name), text);
+      const stop = new AbortController();
+      const mine = { stop, done: Promise.resolve(), isDead: false };
+      // Whoever is dead asks nothing more.
+      const never = new Promise<RunResult>((_, reject) =>
+        stop.signal.addEventListener('abort', () => reject(stop.signal.reason), { once: true }),
+      );
+      never.catch(() => undefined);
+      const transport: Transport = {
+        name: NODE,
+        close: async () => undefined,
+        run: async (argv, options = {}) => {
+          if (mine.isDead) return never;
+          const result = await run(argv, options.stdin ?? '');
+          if (result.signal === 'SIGKILL') {
+            mine.isDead = true;
+            stop.abort(new Error('killed'));
+            wake();
+          }
+          return mine.isDead ? never : result;
+        },
+      };
+      let nonce = 0;
+      const host = hostOver(transport, { nonce: () => `nonce${nonce++}x${'0'.repeat(12)}` });
+      agent.state = null;
+      mine.done = runAgent({
+        nodeName: NODE,
+        cluster,
+        host,
+        clock,
+        reporter: { verbosity: 0, report: () => undefined },
+        random: () => 0.5,
+        catalogue,
+        directory: AGENT_DIRECTORY,
+        localConfig: '/var/lib/kubelet/config.yaml',
+        namespace: 'kube-system',
+        allow: 'unsafe',
+        timing: { ...DEFAULT_TIMING, trialMs: 1_500 },
+        spareCheckpoints: 0,
+        spreadMs: 0,
+        signal: stop.signal,
+        onState: (state) => {
+          if (mine.isDead) return;
+          agent.state = state;
+          wake();
+        },
+      });
+      mine.done.catch(() => undefined);
+      running = mine;
+    },
+    until: async (isTrue) => {
+      for (;;) {
+        if (running?.isDead === true) return false;
+        if (agent.state?.switching === null && isTrue()) return true;
+        let timer: NodeJS.Timeout | undefined;
+        await new Promise<void>((resolve, reject) => {
+          wake = resolve;
+          timer = setTimeout(() => reject(new Error(`it never came to be: ${JSON.stringify(agent.state)}`)), 20_000);
+        }).finally(() => clearTimeout(timer));
+      }
+    },
+    stop: async () => {
+      running?.stop.abort(new Error('stopped'));
+      await running?.done.catch(() => undefined);
+      running = null;
+    },
+    reboot: () => {
+      answer('systemctl restart kubelet');
+    },
+    close: () => standIn.close(),
+  };
+  return agent;
+}
+
+/** File descriptors 3 and 4, as the lab's SSH server serves them. */
+function serve(child: ChildProcess, answer: (line: string) => { readonly exitCode: number; readonly lines: readonly string[] }): void {
+  const answers = child.stdio[4] as Writable;
+  answers.on('error', () => undefined);
+  createInterface({ input: child.stdio[3] as Readable }).on('line', (line) => {
+    const { exitCode, lines } = answer(line);
+    answers.write(`${[`${exitCode} ${lines.length}`, ...lines].join('\n')}\n`);
+  });
+}
