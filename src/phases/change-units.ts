@@ -57,7 +57,7 @@ export function changeUnits(name: string, short: string, links: readonly string[
       if (input.kubelet !== null) await waitForHealthyKubelet(context, name, input.health);
       if (input.running !== null) await waitForUnit(context, name, { unit: input.running, readyUrl: input.readyUrl });
     },
-    undo: (facts, applied) => (facts !== null && isHealthy(facts.kubelet) ? undoUnits(facts, applied) : null),
+    undo: (facts, applied) => (facts !== null && isHealthy(facts.kubelet) ? undoUnits(facts, applied, links) : null),
     verifyUndone: async (context, input) => {
       if (input !== null) await waitForHealthyKubelet(context, name, input.health);
     },
@@ -127,27 +127,29 @@ function planConfirmation({ commit }: Facts): readonly HostChange[] {
   return commit?.state === 'armed' ? [{ kind: 'confirm-commit', id: commit.id, because: describeCommit(commit) }] : [];
 }
 
-function undoUnits({ running, stopped }: Facts, applied: readonly HostChange[]): readonly HostChange[] | null {
+function undoUnits({ running, stopped }: Facts, applied: readonly HostChange[], links: readonly string[]): readonly HostChange[] | null {
   const because = 'going back to what was there before';
   const files = revertChanges(applied);
   if (files.length === 0) return null;
-  const units = applied.flatMap((change): readonly HostChange[] => {
-    switch (change.kind) {
-      case 'daemon-reload':
-        return [{ kind: 'daemon-reload', because }];
-      case 'stop-unit':
-        return [
-          ...(stopped?.unitFileState === 'enabled' ? [{ ...change, kind: 'enable-unit', because } as const] : []),
-          { ...change, kind: 'restart-unit', because },
-        ];
-      case 'restart-unit':
-        return [{ ...change, kind: change.unit === KUBELET || isUpNow(running) ? 'restart-unit' : 'stop-unit', because }];
-      default:
-        return [];
-    }
+  const wasEnabled = applied.some(({ kind }) => kind === 'enable-unit') && running?.unitFileState !== 'enabled';
+  const isNew = (unit: string): boolean => unit !== KUBELET && !isUpNow(running);
+  // What was not there before ends while its unit is still known.
+  const ends = applied.flatMap((change): readonly HostChange[] =>
+    change.kind === 'restart-unit' && isNew(change.unit) ? [{ ...change, kind: 'stop-unit', because }] : [],
+  );
+  const starts = applied.flatMap((change): readonly HostChange[] => {
+    if (change.kind === 'restart-unit') return isNew(change.unit) ? [] : [{ ...change, because }];
+    if (change.kind !== 'stop-unit') return [];
+    const enable = stopped?.unitFileState === 'enabled' ? [{ ...change, kind: 'enable-unit', because } as const] : [];
+    return [...enable, { ...change, kind: 'restart-unit', because }];
   });
-  const reloads = units.filter(({ kind }) => kind === 'daemon-reload');
-  return [...files, ...reloads, ...units.filter(({ kind }) => kind !== 'daemon-reload')];
+  return [
+    ...ends,
+    ...files,
+    ...(wasEnabled ? links.map((path) => ({ kind: 'remove-file', path, before: null, because }) as const) : []),
+    ...(applied.some(({ kind }) => kind === 'daemon-reload') ? [{ kind: 'daemon-reload', because } as const] : []),
+    ...starts,
+  ];
 }
 
 function beforeOf(found: FileFact) {

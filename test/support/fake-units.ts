@@ -64,6 +64,9 @@ export interface FakeSystemd {
   fileChanged(path: string): void;
 }
 
+/** Units this program may write. */
+const OWN_UNITS = ['kubelet', 'kubeletadm-agent'];
+
 const OK: CommandFact = { exitCode: 0, stdout: '', stderr: '' };
 
 /**
@@ -115,7 +118,11 @@ export function fakeSystemd(units: Map<string, FakeUnit>, exists: (path: string)
       }
       if (program !== 'systemctl') return null;
       if (verb === 'daemon-reload') {
-        if (!units.has('kubelet') && unitPath('kubelet') !== undefined) units.set('kubelet', fakeUnit());
+        for (const name of OWN_UNITS) {
+          const isThere = unitPath(name) !== undefined;
+          if (!units.has(name) && isThere) units.set(name, fakeUnit());
+          if (name !== 'kubelet' && !isThere) units.delete(name);
+        }
         for (const unit of units.values()) unit.state = { ...unit.state, needsReload: false };
         return OK;
       }

@@ -1,0 +1,351 @@
+import { createHash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { AGENT_DIRECTORY, formatPointer, hashInPath, pointerFile } from '../../../src/core/dynamic/agent/layout.ts';
+import { readTokenClaims } from '../../../src/core/dynamic/agent/token-claims.ts';
+import { CONFIG_SOURCE_ANNOTATION } from '../../../src/core/dynamic/config-source.ts';
+import { isAppError } from '../../../src/core/errors.ts';
+import { loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
+import type { LargeFile } from '../../../src/core/plan/large-file.ts';
+import { runWorkflow, type WorkflowResult } from '../../../src/engine/run-workflow.ts';
+import { disableWorkflow } from '../../../src/workflows/dynamic/disable-config.ts';
+import { type EnableOptions, enableWorkflow } from '../../../src/workflows/dynamic/enable-config.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
+import { type FakeCluster, fakeCluster } from '../../support/fake-cluster.ts';
+import { type FakeHost, type FakeHostOptions, fakeHost } from '../../support/fake-host.ts';
+import { fakeUnit } from '../../support/fake-units.ts';
+import { recordingReporter } from '../../support/recording-reporter.ts';
+
+const catalogue = await loadCatalogue();
+const LOCAL = '/var/lib/kubelet/config.yaml';
+const KUBEADM = '/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf';
+const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
+const BUNDLE = program('#!/usr/bin/env node\nconsole.log(1)\n');
+
+function program(text: string): LargeFile {
+  const packed = gzipSync(text).toString('base64');
+  return { sha256: createHash('sha256').update(text).digest('hex'), size: text.length, head: text.slice(0, 64), pieces: () => [packed] };
+}
+
+interface World {
+  readonly host: FakeHost;
+  readonly cluster: FakeCluster;
+  readonly clock: ReturnType<typeof fakeClock>;
+  readonly reporter: ReturnType<typeof recordingReporter>;
+  /** What the kubelet was started with. */
+  runs(): string;
+  enable(change?: Partial<EnableOptions>, dryRun?: boolean): Promise<WorkflowResult>;
+  disable(dryRun?: boolean): Promise<WorkflowResult>;
+}
+
+interface WorldOptions {
+  readonly version?: string;
+  readonly command?: string;
+  readonly commands?: FakeHostOptions['commands'];
+  readonly files?: FakeHostOptions['files'];
+  readonly machineID?: string;
+  readonly dynamicKubeletConfig?: boolean;
+}
+
+/** A node as kubeadm leaves it. */
+function world(options: WorldOptions = {}): World {
+  const { version = 'v1.36.2', command = '/usr/bin/kubelet $KUBELET_CONFIG_ARGS' } = options;
+  const clock = fakeClock(new Date('2030-01-01T00:00:00Z'));
+  let config = LOCAL;
+  let extra = '';
+  const start = (): void => {
+    const pointer = hashInPath(host.files.get(pointerFile(AGENT_DIRECTORY))?.content ?? '');
+    const isRead = host.files.has('/etc/systemd/system/kubelet.service.d/20-kubeletadm-agent.conf');
+    config = pointer === null || !isRead ? LOCAL : `${AGENT_DIRECTORY}/checkpoints/${pointer}/kubelet.yaml`;
+    extra =
+      /--dynamic-config-dir\S+/.exec(
+        host.files.get('/etc/systemd/system/kubelet.service.d/20-kubeletadm-dynamic-config.conf')?.content ?? '',
+      )?.[0] ?? '';
+    kubelet.state = { ...kubelet.state, activeState: 'active', subState: 'running' };
+  };
+  const kubelet = fakeUnit({
+    fragmentPath: '/usr/lib/systemd/system/kubelet.service',
+    dropInPaths: [KUBEADM],
+    activeState: 'active',
+    subState: 'running',
+    unitFileState: 'enabled',
+  });
+  kubelet.onStart = start;
+  const host = fakeHost({
+    files: {
+      '/usr/lib/systemd/system/kubelet.service': '[Service]\nExecStart=/usr/bin/kubelet\nRestart=always\n',
+      [KUBEADM]: `[Service]\nEnvironment="KUBELET_CONFIG_ARGS=--config=${LOCAL}"\nExecStart=\nExecStart=${command}\n`,
+      [LOCAL]: `${HEADER}maxPods: 110\n`,
+      '/etc/machine-id': 'm1\n',
+      ...options.files,
+    },
+    commands: {
+      sh: ([, , script = '']) => {
+        if (script === 'command -v systemctl') return { stdout: '/bin/systemctl\n' };
+        if (script.includes('command -v kubelet')) return { stdout: '/usr/bin/kubelet\n' };
+        if (script.includes('command -v "$n"')) return { stdout: '/usr/bin/node v22.1.0\n' };
+        if (!script.includes('/cmdline')) return { exitCode: 127 };
+        const argv = `/usr/bin/kubelet\0--config=${config}\0${extra === '' ? '' : `${extra}\0`}`;
+        return { stdout: script.includes('--version') ? `1\nKubernetes ${version}\n${argv}` : `1\n${argv}` };
+      },
+      kubelet: { stdout: `Kubernetes ${version}\n` },
+      id: { stdout: '0\n' },
+      uname: ([, what]) => ({ stdout: what === '-n' ? 'n1\n' : 'x86_64\n' }),
+      date: { stdout: `${clock.now().getTime() / 1000}\n` },
+      '/usr/bin/node': { stdout: '0.1.0\n' },
+      sha256sum: ([, path = '']) => {
+        const content = host.files.get(path)?.content;
+        return content === undefined ? { exitCode: 1 } : { stdout: `${createHash('sha256').update(content).digest('hex')}  ${path}\n` };
+      },
+      ...options.commands,
+    },
+    units: { kubelet },
+    http: (url) =>
+      url.includes(':10246/') && host.units.get('kubeletadm-agent')?.state.activeState !== 'active'
+        ? { error: 'refused' }
+        : { status: 200, body: 'ok' },
+  });
+  const cluster = fakeCluster({
+    now: () => clock.now(),
+    ...(options.dynamicKubeletConfig === undefined ? {} : { dynamicKubeletConfig: options.dynamicKubeletConfig }),
+    objects: [
+      {
+        apiVersion: 'v1',
+        kind: 'Node',
+        metadata: { name: 'n1' },
+        status: { nodeInfo: { kubeletVersion: version, machineID: options.machineID ?? 'm1' } },
+      },
+    ],
+  });
+  const reporter = recordingReporter();
+  const context = { host, cluster, clock, reporter };
+  const workflowOptions: EnableOptions = {
+    catalogue,
+    backend: null,
+    nodeName: null,
+    apiServer: { server: 'https://api:6443', caPem: 'CA\n' },
+    namespace: 'kube-system',
+    program: { file: BUNDLE, directory: '/usr/local/lib/kubeletadm', node: null },
+    agentOptions: ['--trial=5m'],
+    agentAddress: '127.0.0.1:10246',
+    nativeDirectory: '/var/lib/kubelet/dynamic-config',
+  };
+  const run = (dryRun: boolean) => ({ dryRun, skipPhases: [] });
+  return {
+    host,
+    cluster,
+    clock,
+    reporter,
+    runs: () => config,
+    enable: (change = {}, dryRun = false) => runWorkflow(enableWorkflow, context, { ...workflowOptions, ...change }, run(dryRun)),
+    disable: (dryRun = false) =>
+      runWorkflow(
+        disableWorkflow,
+        context,
+        { catalogue, nodeName: null, namespace: 'kube-system', programDirectory: '/usr/local/lib/kubeletadm' },
+        run(dryRun),
+      ),
+  };
+}
+
+const kinds = ({ host }: WorkflowResult): readonly string[] => host.phases.flatMap(({ plan }) => plan.changes.map(({ kind }) => kind));
+/** Files as they are, without directories that were made along the way. */
+const texts = (host: FakeHost): Readonly<Record<string, string>> => ({ ...host.texts() });
+const stable = (files: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(files).map(([path, text]) => [path, path.endsWith('/token') ? (readTokenClaims(text)?.subject ?? text) : text]),
+  );
+
+describe('dynamic enable', () => {
+  it('plans nothing the second time, and starts the agent with what was given', async () => {
+    const w = world();
+    const dry = await w.enable({}, true);
+    expect(w.host.performed).toEqual([]);
+    const done = await w.enable();
+    // The token, which nobody can tell before, is all that was not planned.
+    expect(kinds(done).filter((kind) => kind !== 'write-file')).toEqual(kinds(dry).filter((kind) => kind !== 'write-file'));
+    expect(w.host.text('/etc/systemd/system/kubeletadm-agent.service')).toContain(
+      `ExecStart=/usr/bin/node /usr/local/lib/kubeletadm/kubeletadm-${BUNDLE.sha256.slice(0, 12)}.mjs agent --kubeconfig /etc/kubernetes/kubeletadm-agent.conf --token-file ${AGENT_DIRECTORY}/token --node-name n1 --namespace kube-system --trial=5m\n`,
+    );
+    expect(w.host.units.get('kubeletadm-agent')?.state).toMatchObject({ activeState: 'active', unitFileState: 'enabled' });
+    expect(w.host.units.get('kubelet')?.starts).toBe(0);
+    expect(readTokenClaims(w.host.text(`${AGENT_DIRECTORY}/token`))?.subject).toBe('system:serviceaccount:kube-system:kubeletadm-agent-n1');
+    const before = texts(w.host);
+    expect(kinds(await w.enable())).toEqual([]);
+    expect(texts(w.host)).toEqual(before);
+    const said = JSON.stringify([w.reporter.events, dry, done]);
+    expect(said).not.toContain(w.host.text(`${AGENT_DIRECTORY}/token`).trim());
+  });
+
+  it('ends the same wherever it was killed, run again', async () => {
+    const whole = world();
+    await whole.enable();
+    const wanted = stable(texts(whole.host));
+    const count = whole.host.performed.length;
+    for (let n = 0; n < count; n++) {
+      const w = world();
+      w.host.loseConnectionAfter(n);
+      await expect(w.enable(), `after ${n}`).rejects.toSatisfy((error) => isAppError(error));
+      await w.enable();
+      expect(stable(texts(w.host)), `after ${n}`).toEqual(wanted);
+      expect(kinds(await w.enable()), `after ${n}`).toEqual([]);
+      expect(w.host.units.get('kubeletadm-agent')?.state.activeState, `after ${n}`).toBe('active');
+    }
+  });
+
+  it('gives a new token when the account was made anew, and when the old one is old', async () => {
+    const w = world();
+    await w.enable();
+    await w.cluster.delete({ apiVersion: 'v1', kind: 'ServiceAccount', namespace: 'kube-system', name: 'kubeletadm-agent-n1' });
+    const first = w.host.text(`${AGENT_DIRECTORY}/token`);
+    expect(kinds(await w.enable())).toEqual(['create-object', 'write-file']);
+    const second = w.host.text(`${AGENT_DIRECTORY}/token`);
+    expect(second).not.toBe(first);
+    w.clock.advance(60 * 86_400_000);
+    expect(kinds(await w.enable())).toEqual([]);
+    w.clock.advance(10 * 86_400_000);
+    expect(kinds(await w.enable())).toEqual(['write-file']);
+  });
+
+  it('goes back when the agent does not get on, and leaves the kubelet alone', async () => {
+    const w = world();
+    const before = w.host.text(KUBEADM);
+    w.host.http = (url) => (url.includes('/readyz') ? { status: 503, body: 'the Node is not known\n' } : { status: 200, body: 'ok' });
+    await expect(w.enable()).rejects.toMatchObject({
+      code: 'UNIT_NOT_READY',
+      exitCode: 5,
+      message: expect.stringContaining('the Node is not known'),
+    });
+    expect(w.host.files.has('/etc/systemd/system/kubeletadm-agent.service')).toBe(false);
+    expect(w.host.files.has('/etc/systemd/system/kubelet.service.d/20-kubeletadm-agent.conf')).toBe(false);
+    expect([w.host.text(KUBEADM), w.host.units.get('kubelet')?.starts]).toEqual([before, 0]);
+  });
+
+  it.each<[string, WorldOptions, Partial<EnableOptions>, string]>([
+    ['a host of another Node', { machineID: 'm2' }, {}, 'NodeOfAnotherHost'],
+    ['a Node that is not there', {}, { nodeName: 'other' }, 'NODE_NOT_FOUND'],
+    ['a user who is not root', { commands: { id: { stdout: '1000\n' } } }, {}, 'IsPrivilegedUser'],
+    [
+      'a kubelet whose flags win',
+      { command: `/usr/bin/kubelet $KUBELET_CONFIG_ARGS`, files: { '/etc/systemd/system/kubelet.service.d/90.conf': 'x' }, commands: {} },
+      { backend: 'native' },
+      'DYNAMIC_NOT_NATIVE',
+    ],
+    ['a kubelet without a configuration file', { command: '/usr/bin/kubelet --v=2' }, {}, 'KUBELET_UNIT_UNSUITABLE'],
+    [
+      'a program for other machines',
+      {},
+      { program: { file: program(`\x7fELF\x02\x01${'\0'.repeat(12)}\xb7\0${'\0'.repeat(44)}`), directory: '/opt', node: null } },
+      'AGENT_PROGRAM_OTHER_MACHINE',
+    ],
+    [
+      'a host without Node.js',
+      {
+        commands: {
+          sh: ([, , script = '']) =>
+            script.includes('/cmdline')
+              ? { stdout: `1\nKubernetes v1.36.2\n/usr/bin/kubelet\0--config=${LOCAL}\0` }
+              : script.includes('"$n"')
+                ? { exitCode: 1 }
+                : { stdout: '/usr/bin/kubelet\n' },
+        },
+      },
+      {},
+      'NODE_JS_MISSING',
+    ],
+    ['no way to the API server', {}, { apiServer: null }, 'NO_API_SERVER'],
+  ])('touches nothing with %s', async (_, options, change, code) => {
+    const w = world(options);
+    await expect(w.enable(change)).rejects.toMatchObject({
+      exitCode: 3,
+      problems: expect.arrayContaining([expect.objectContaining({ code })]),
+    });
+    expect(w.host.performed).toEqual([]);
+    expect(w.cluster.calls.filter((call) => /^(create|update|patch|delete|request)/.test(call))).toEqual([]);
+  });
+
+  it('wants a program that is one file', async () => {
+    await expect(world().enable({ program: { file: null, directory: '/opt', node: null } })).rejects.toMatchObject({
+      exitCode: 2,
+      code: 'AGENT_PROGRAM_MISSING',
+    });
+  });
+
+  describe('of an old kubelet', () => {
+    it('starts it with the flags, once', async () => {
+      const w = world({ version: 'v1.23.17', dynamicKubeletConfig: true });
+      await w.enable();
+      expect(w.host.text('/etc/systemd/system/kubelet.service.d/20-kubeletadm-dynamic-config.conf')).toContain(
+        'ExecStart=/usr/bin/kubelet $KUBELET_CONFIG_ARGS --dynamic-config-dir=/var/lib/kubelet/dynamic-config --feature-gates=DynamicKubeletConfig=true\n',
+      );
+      expect(w.host.units.get('kubelet')?.starts).toBe(1);
+      const { units } = w.host;
+      const unit = units.get('kubelet');
+      if (unit)
+        unit.state = { ...unit.state, dropInPaths: [KUBEADM, '/etc/systemd/system/kubelet.service.d/20-kubeletadm-dynamic-config.conf'] };
+      expect(kinds(await w.enable())).toEqual([]);
+      await w.disable();
+      expect(w.host.files.has('/etc/systemd/system/kubelet.service.d/20-kubeletadm-dynamic-config.conf')).toBe(false);
+      expect(units.get('kubelet')?.starts).toBe(2);
+    });
+
+    it('is refused where the API server drops the field', async () => {
+      const w = world({ version: 'v1.23.17' });
+      await expect(w.enable()).rejects.toMatchObject({ exitCode: 3, code: 'DYNAMIC_SOURCE_DROPPED' });
+      expect(w.host.performed).toEqual([]);
+    });
+  });
+});
+
+describe('dynamic disable', () => {
+  async function enabled(): Promise<World> {
+    const w = world();
+    await w.enable();
+    w.host.files.set(pointerFile(AGENT_DIRECTORY), {
+      type: 'file',
+      mode: 0o600,
+      owner: 'root:root',
+      content: formatPointer(AGENT_DIRECTORY, 'a'.repeat(64)),
+    });
+    w.host.files.set(`${AGENT_DIRECTORY}/checkpoints/${'a'.repeat(64)}/kubelet.yaml`, {
+      type: 'file',
+      mode: 0o600,
+      owner: 'root:root',
+      content: `${HEADER}maxPods: 50\n`,
+    });
+    await w.host.perform([{ kind: 'run', argv: ['systemctl', 'restart', 'kubelet'] }]);
+    await w.cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'n1' }, 'merge', {
+      metadata: { annotations: { [CONFIG_SOURCE_ANNOTATION]: 'x' } },
+    });
+    expect(w.runs()).toContain('/checkpoints/');
+    return w;
+  }
+
+  it('leaves what was there before, in the cluster too, and finds nothing to do the second time', async () => {
+    const before = texts(world().host);
+    const w = await enabled();
+    await w.disable();
+    expect(texts(w.host)).toEqual(before);
+    expect(w.runs()).toBe(LOCAL);
+    expect((await w.cluster.get({ apiVersion: 'v1', kind: 'Node', name: 'n1' }))?.metadata.annotations ?? {}).toEqual({});
+    for (const kind of ['ClusterRole', 'ClusterRoleBinding'])
+      expect(await w.cluster.get({ apiVersion: 'rbac.authorization.k8s.io/v1', kind, name: 'kubeletadm-agent-n1' })).toBeNull();
+    expect(kinds(await w.disable())).toEqual([]);
+  });
+
+  it('ends the same wherever it was killed, run again', async () => {
+    const before = texts(world().host);
+    const whole = await enabled();
+    const had = whole.host.performed.length;
+    await whole.disable();
+    const count = whole.host.performed.length - had;
+    for (let n = 0; n < count; n++) {
+      const w = await enabled();
+      w.host.loseConnectionAfter(n);
+      await expect(w.disable(), `after ${n}`).rejects.toSatisfy((error) => isAppError(error));
+      await w.disable();
+      expect([texts(w.host), w.runs()], `after ${n}`).toEqual([before, LOCAL]);
+      expect(kinds(await w.disable()), `after ${n}`).toEqual([]);
+    }
+  });
+});
