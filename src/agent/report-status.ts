@@ -50,6 +50,8 @@ export function statusReporter(options: ReporterOptions): StatusReporter {
   let serial = 0;
   let wake: () => void = () => undefined;
   let dirty = false;
+  /** Ends a pause after a failure: the API server was heard of. */
+  let heard = new AbortController();
   const touch = (): void => {
     dirty = true;
     wake();
@@ -86,6 +88,7 @@ export function statusReporter(options: ReporterOptions): StatusReporter {
     },
     nodeIs: (next) => {
       node = next;
+      if (next !== null) heard.abort();
       touch();
     },
     announce: (announcement) => {
@@ -106,7 +109,8 @@ export function statusReporter(options: ReporterOptions): StatusReporter {
         if (signal.aborted) return;
         if (isFailed) {
           const delayMs = Math.min(FIRST_DELAY_MS * 2 ** Math.min(failures - 1, 10), LONGEST_DELAY_MS) * (0.5 + random());
-          await clock.sleep(delayMs, signal).catch(() => undefined);
+          heard = new AbortController();
+          await clock.sleep(delayMs, AbortSignal.any([signal, heard.signal])).catch(() => undefined);
         } else if (!dirty && waiting.length === 0) await nextTouch(signal, (resolve) => (wake = resolve));
       }
     },

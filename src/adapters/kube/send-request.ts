@@ -49,6 +49,7 @@ export interface Sender {
 const FIRST_DELAY_MS = 100;
 const LONGEST_DELAY_MS = 2_000;
 const LONGEST_RETRY_AFTER_MS = 5_000;
+const KEEP_ALIVE_MS = 15_000;
 const MAX_BODY_BYTES = 256 * 1024 * 1024;
 
 /** Sends requests over one connection. */
@@ -128,6 +129,8 @@ function exchange(
   return new Promise((resolve, reject) => {
     const sent: ClientRequest = (url.protocol === 'http:' ? httpRequest : httpsRequest)(url, options);
     const timer = setTimeout(() => sent.destroy(new TimeoutError(timeoutMs)), timeoutMs);
+    // A way that is gone without a word (a plug, a firewall that forgot) is noticed within half a minute, by a watch that waits too.
+    sent.on('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS));
     const abort = () => sent.destroy();
     signal?.addEventListener('abort', abort, { once: true });
     if (signal?.aborted) abort();

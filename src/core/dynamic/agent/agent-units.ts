@@ -23,14 +23,13 @@ EnvironmentFile=-${pointerFile(directory)}
 }
 
 /**
- * The unit of the agent. It neither needs the kubelet nor is needed by it, and comes back whatever it ends of.
+ * The unit of the agent. It neither needs the kubelet nor is needed by it, and comes back whatever it ends of. It waits for no network: a kubelet that does not stay
+ * up with its configuration has to be got back without one, and a network may be away for what that configuration does.
  * @param command the program and its arguments, words of systemd
  */
 export function renderAgentUnit(command: readonly string[]): string {
   return `[Unit]
 Description=kubeletadm agent: the kubelet's configuration from the cluster
-Wants=network-online.target
-After=network-online.target
 StartLimitIntervalSec=0
 
 [Service]
