@@ -40,7 +40,8 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('the agent on a real 
     prepareHost();
     // What the stand-in kubelet does not do: it tells of itself, and shows what it runs with.
     const beat = async (): Promise<void> => {
-      const isUp = lab.run('node1', 'curl -fs http://127.0.0.1:10248/healthz || true').trim() === 'ok';
+      // This process is the API server as well: it must never wait for the host.
+      const isUp = (await lab.ask('node1', 'curl -fs -m 2 http://127.0.0.1:10248/healthz || true')).trim() === 'ok';
       if (!isUp) return;
       const lastHeartbeatTime = new Date().toISOString().replace(/\.\d+/, '');
       const status = { nodeInfo: { kubeletVersion: 'v1.36.2' }, conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime }] };

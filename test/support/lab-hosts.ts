@@ -1,9 +1,10 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 
 const HOSTS_SH = fileURLToPath(new URL('../lab/hosts.sh', import.meta.url));
 const STAND_IN = fileURLToPath(new URL('../lab/stand-in-kubelet.py', import.meta.url));
@@ -14,6 +15,8 @@ export interface LabHosts {
   readonly names: readonly string[];
   /** Runs a shell line on a host as root; its output. Throws when it fails. */
   run(host: string, command: string): string;
+  /** The same without holding up this process, which may be the API server the host waits for. Rejects when it fails or takes longer than five seconds. */
+  ask(host: string, command: string): Promise<string>;
   /** Deletes and recreates a host. */
   reset(host: string): void;
   /** Pulls the plug and boots again. */
@@ -80,6 +83,10 @@ export function startLabHosts(count: number, kubelet: string | null = null, kind
     sshConfig,
     names,
     run: (host, command) => run(host, command),
+    ask: async (host, command) => {
+      const words = ['-F', sshConfig, '-o', 'ConnectTimeout=3', host, command];
+      return (await promisify(execFile)('ssh', words, { encoding: 'utf8', timeout: 5_000 })).stdout;
+    },
     reset: (host) => {
       hostsSh('reset', host);
       install(host);
