@@ -1,12 +1,9 @@
-import { parseSource, sourceToJson } from '../../core/config/source.ts';
 import { AGENT_SERVICE, AGENT_UNIT, AGENT_WANTED, POINTER_DROP_IN } from '../../core/dynamic/agent/agent-units.ts';
 import { AGENT_DIRECTORY, pointerFile } from '../../core/dynamic/agent/layout.ts';
 import { placePointer } from '../../core/dynamic/agent/place-pointer.ts';
 import { NATIVE_DROP_IN } from '../../core/dynamic/native-flags.ts';
 import { fileFacts } from '../../core/facts/file-facts.ts';
-import { isJsonObject, type JsonObject } from '../../core/json.ts';
 import type { Catalogue } from '../../core/kubelet/catalogue.ts';
-import { healthzUrl } from '../../core/render/node-design.ts';
 import { observe } from '../../engine/observe.ts';
 import type { PhaseContext } from '../../engine/phase.ts';
 import type { Prepared, Workflow } from '../../engine/run-workflow.ts';
@@ -16,6 +13,7 @@ import { type ChangeUnitsInput, changeUnits } from '../../phases/change-units.ts
 import { forgetAssignment } from '../../phases/forget-assignment.ts';
 import { selectPhase } from '../select-phase.ts';
 import { type DynamicHost, observeDynamicHost } from './observe-dynamic-host.ts';
+import { healthzOf } from './read-agent.ts';
 
 export interface DisableOptions {
   readonly catalogue: Catalogue;
@@ -51,7 +49,7 @@ export const disableWorkflow: Workflow<DisableOptions, DisableInput> = {
 };
 
 async function prepareDisable(context: PhaseContext, options: DisableOptions): Promise<Prepared<DisableInput>> {
-  const found = await observeDynamicHost(context, { ...options, backend: null });
+  const found = await observeDynamicHost(context, { ...options, backend: null, needsNode: false });
   const local = await localText(context, found);
   const runsOther = found.payload !== null || (found.runsWith('dynamic-config-dir') && hasDropIn(found));
   return {
@@ -63,8 +61,8 @@ async function prepareDisable(context: PhaseContext, options: DisableOptions): P
         stopped: AGENT_SERVICE,
         readyUrl: null,
         kubelet: runsOther ? { when: 'always', because: 'it goes back to its own configuration' } : null,
-        health: local === null ? found.health : { ...found.health, url: healthzUrl(jsonOf(local)) },
-        proof: found.proof === null || local === null ? found.proof : { ...found.proof, after: local },
+        health: local === null ? found.health : { ...found.health, url: await healthzOf(context.host, local.path, context.signal) },
+        proof: found.proof === null || local === null ? found.proof : { ...found.proof, after: local.text },
       },
       remove: { directory: AGENT_DIRECTORY, programDirectory: options.programDirectory },
       nodeName: found.nodeName,
@@ -80,14 +78,12 @@ function hasDropIn({ unitTexts }: DynamicHost): boolean {
 }
 
 /** What the kubelet is to run afterwards; null where that is not known. */
-async function localText({ host, signal }: PhaseContext, { unitTexts }: DynamicHost): Promise<string | null> {
+async function localText(
+  { host, signal }: PhaseContext,
+  { unitTexts }: DynamicHost,
+): Promise<{ readonly path: string; readonly text: string } | null> {
   const place = unitTexts === null ? null : placePointer(unitTexts, AGENT_DIRECTORY);
   if (place?.kind !== 'drop-in') return null;
-  return (await observe(host, fileFacts([place.localConfig]), signal)).get(place.localConfig)?.content ?? null;
-}
-
-function jsonOf(text: string): JsonObject {
-  const root = parseSource(text, 'file').documents[0]?.root ?? null;
-  const value = root === null ? null : sourceToJson(root);
-  return isJsonObject(value) ? value : {};
+  const text = (await observe(host, fileFacts([place.localConfig]), signal)).get(place.localConfig)?.content;
+  return text === undefined ? null : { path: place.localConfig, text };
 }

@@ -91,7 +91,7 @@ export const enableWorkflow: Workflow<EnableOptions, EnableInput> = {
 const NOTHING: EnableInput = { program: null, account: null, credentials: null, agent: null, oldPrograms: null, kubelet: null };
 
 async function prepareEnable(context: PhaseContext, options: EnableOptions): Promise<Prepared<EnableInput>> {
-  const found = await observeDynamicHost(context, options);
+  const found = await observeDynamicHost(context, { ...options, needsNode: true });
   const { backend } = found;
   const prepared = backend === 'native' ? await prepareNative(context, options, found) : await prepareAgent(context, options, found);
   return { ...prepared, refusals: [...found.refusals, ...prepared.refusals] };
@@ -108,6 +108,10 @@ async function findApiServer(
   return apiServerOfKubelet(files.get(conf)?.content ?? null, files.get(CA)?.content ?? null) ?? apiServer;
 }
 
+async function localIsMissing({ host, signal }: PhaseContext, path: string): Promise<boolean> {
+  return (await observe(host, fileFacts([path]), signal)).get(path) == null;
+}
+
 const CA = '/etc/kubernetes/pki/ca.crt';
 
 async function prepareAgent(context: PhaseContext, options: EnableOptions, found: DynamicHost): Promise<Prepared<EnableInput>> {
@@ -118,6 +122,8 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
   const program = await prepareProgram(context, options, found, refuse);
   const place = unitTexts === null ? null : placePointer(unitTexts, AGENT_DIRECTORY);
   if (place?.kind === 'impossible') refuse('KUBELET_UNIT_UNSUITABLE', place.why, place.mend);
+  if (place?.kind === 'drop-in' && (await localIsMissing(context, place.localConfig)))
+    refuse('HOST_FILE_MISSING', `${place.localConfig}: there is no such file, but the kubelet is to read it`, 'Run init or join again');
   const server = await findApiServer(context, options, found);
   if (server === null)
     refuse(

@@ -9,19 +9,21 @@ import { operatingSystem } from '../../core/facts/operating-system.ts';
 import { type Catalogue, formatMinor, type Minor } from '../../core/kubelet/catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../../core/kubelet/effective/dynamic-store.ts';
 import { noSuchNode } from '../../core/problems/dynamic.ts';
-import { healthzUrl } from '../../core/render/node-design.ts';
 import type { UnitTexts } from '../../core/systemd/exec-start.ts';
 import type { HealthTarget } from '../../engine/kubelet-health.ts';
 import { observe } from '../../engine/observe.ts';
 import type { PhaseContext } from '../../engine/phase.ts';
 import type { ChangeUnitsInput } from '../../phases/change-units.ts';
-import { observeKubelet } from '../observe-kubelet.ts';
+import { observeKubeletFlags } from '../observe-kubelet.ts';
 import { observeUnitTexts } from '../observe-unit-texts.ts';
+import { healthzOf } from './read-agent.ts';
 
 export interface DynamicHostOptions {
   readonly catalogue: Catalogue;
   readonly backend: Backend | null;
   readonly nodeName: string | null;
+  /** What is put there needs its Node; what is taken away does not. */
+  readonly needsNode: boolean;
 }
 
 /** A host whose kubelet is to be configured from the cluster, or is not any more. */
@@ -50,13 +52,15 @@ const HEALTH_MS = 120_000;
 /** Looks at a host and its Node. */
 export async function observeDynamicHost(context: PhaseContext, options: DynamicHostOptions): Promise<DynamicHost> {
   const { host, signal, cluster } = context;
-  const observed = await observeKubelet(host, options.catalogue, signal);
+  const observed = await observeKubeletFlags(host, options.catalogue, signal);
   const facts = combineFacts({ os: operatingSystem, init: initSystem, identity: clientIdentity, files: fileFacts([MACHINE_ID]) });
   const { os, init, identity, files } = await observe(host, facts, signal);
   const unitTexts = await observeUnitTexts(host, observed.unit, signal);
   const certified = identity.state === 'usable' ? /^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] : undefined;
-  const nodeName = (options.nodeName ?? certified ?? observed.nodeName)?.toLowerCase() ?? null;
-  const { minor, running } = observed;
+  const flag = (name: string): string | undefined => observed.flags.findLast((one) => one.name === name)?.value;
+  const overridden = flag('hostname-override');
+  const nodeName = (options.nodeName ?? certified ?? overridden ?? observed.hostname)?.toLowerCase() ?? null;
+  const { minor } = observed;
   const backend = options.backend ?? (minor <= LAST_DYNAMIC_MINOR ? 'native' : 'agent');
   const refusals: Problem[] = [];
   const refuse = (code: string, message: string, mend: string): void => void refusals.push({ host: host.name, code, message, mend });
@@ -73,9 +77,9 @@ export async function observeDynamicHost(context: PhaseContext, options: Dynamic
   if (nodeName === null) refuse('NODE_NAME_UNKNOWN', 'the name of its Node is not known', 'Name it with --node-name');
   else if (cluster !== null) {
     const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
-    if (node === null)
+    if (node === null && options.needsNode)
       refusals.push({ ...noSuchNode(nodeName, cluster.server), host: host.name, message: `${cluster.server} has no Node ${nodeName}` });
-    else {
+    if (node !== null) {
       const { nodeInfo = {} } = (node.status ?? {}) as { readonly nodeInfo?: { readonly machineID?: string } };
       const [own, theirs] = [files.get(MACHINE_ID)?.content?.trim() ?? '', nodeInfo.machineID ?? ''];
       if (own !== '' && theirs !== '' && own !== theirs)
@@ -86,9 +90,8 @@ export async function observeDynamicHost(context: PhaseContext, options: Dynamic
         );
     }
   }
-  const flag = (name: string): string | undefined => observed.flags.findLast((one) => one.name === name)?.value;
-  const configPath = flag('config');
-  const configText = observed.files.find(({ path }) => path === configPath)?.file?.content ?? null;
+  const configPath = flag('config') ?? null;
+  const configText = configPath === null ? null : ((await observe(host, fileFacts([configPath]), signal)).get(configPath)?.content ?? null);
   const flags = observed.flags.map(({ name, value }) => `--${name}=${value}`);
   return {
     backend,
@@ -99,7 +102,7 @@ export async function observeDynamicHost(context: PhaseContext, options: Dynamic
     flag,
     runsWith: (name) => observed.kubelet?.argv.some((word) => new RegExp(`^--?${name}(?:=|$)`).test(word)) === true,
     payload: observed.kubelet === null ? null : hashInPath(observed.kubelet.argv.join('\n')),
-    health: { url: healthzUrl(running.layered.config), timeoutMs: HEALTH_MS },
+    health: { url: await healthzOf(host, configPath, signal), timeoutMs: HEALTH_MS },
     proof:
       nodeName === null || configText === null
         ? null

@@ -333,6 +333,19 @@ describe('dynamic disable', () => {
     expect(kinds(await w.disable())).toEqual([]);
   });
 
+  it('takes what is left of a node that was reset, and whose Node is gone', async () => {
+    const w = await enabled();
+    const unit = w.host.units.get('kubelet');
+    if (unit) unit.state = { ...unit.state, activeState: 'inactive', subState: 'dead' };
+    for (const path of [...w.host.files.keys()]) if (path.startsWith('/var/lib/kubelet/')) w.host.files.delete(path);
+    await w.cluster.delete({ apiVersion: 'v1', kind: 'Node', name: 'n1' });
+    await w.disable();
+    expect([...w.host.files.keys()].filter((path) => /kubeletadm/.test(path))).toEqual([]);
+    expect(
+      await w.cluster.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace: 'kube-system', name: 'kubeletadm-agent-n1' }),
+    ).toBeNull();
+  });
+
   it('ends the same wherever it was killed, run again', async () => {
     const before = texts(world().host);
     const whole = await enabled();
