@@ -1,6 +1,7 @@
 import { applyEndpointDefaults, CONTROL_PLANE_TAINT, DEFAULT_TIMEOUTS, type DefaultedCluster } from '../../core/config/defaults.ts';
 import type { ApiEndpoint, EnvVar, Timeouts } from '../../core/config/model.ts';
 import type { SourceDocument } from '../../core/config/source.ts';
+import { adviseControlPlane } from '../../core/control-plane/advise.ts';
 import { type ComponentEndpoint, componentEndpoints } from '../../core/control-plane/component-endpoints.ts';
 import { controlPlaneImages } from '../../core/control-plane/images.ts';
 import { staticPodNames, staticPodOf } from '../../core/control-plane/manifests.ts';
@@ -172,7 +173,7 @@ export async function prepareControlPlane(
       now: context.clock.now().getTime(),
     }),
     refusals: pki.problems,
-    warnings: [...observed.warnings, ...pki.warnings],
+    warnings: [...observed.warnings, ...pki.warnings, ...adviseControlPlane(node)],
   };
 }
 
