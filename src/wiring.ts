@@ -75,6 +75,10 @@ export function createServices(environment: Environment): Services {
       };
       return kubeCluster(from?.dial === undefined ? { ...named, env } : { ...named, dial: from.dial });
     },
+    connectEtcd: async ({ from, ...target }) => {
+      const { etcdMembers } = await import('./adapters/etcd-members.ts');
+      return etcdMembers({ ...target, clock: systemClock, ...(from.dial === undefined ? {} : { dial: from.dial }) });
+    },
     web: { get: async (request) => (await import('./adapters/kube/web.ts')).nodeWeb(env).get(request) },
     startLab: async (options) => (await import('./lab/lab.ts')).startLab(options),
   };

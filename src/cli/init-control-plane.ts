@@ -98,11 +98,12 @@ function printCertificateKey({ output }: Services, options: CommandOptions, key:
 
 /** Connects over the host's network where the host is reached over SSH, else from here. */
 export function connectOver(services: Services): ConnectControlPlane {
-  return ({ kubeconfig, file, server, host }) => services.connectCluster({ kubeconfig, file, server, from: host });
+  return ({ kubeconfig, file, server, host }) =>
+    services.connectCluster({ kubeconfig, file, from: host, ...(server === null ? {} : { server }) });
 }
 
 /** The routes of this machine. */
-async function routeHere(services: Services): Promise<DefaultRoute> {
+export async function routeHere(services: Services): Promise<DefaultRoute> {
   const here = await services.connectHost({});
   try {
     return await observe(here, defaultRoute, services.signal);
@@ -111,12 +112,13 @@ async function routeHere(services: Services): Promise<DefaultRoute> {
   }
 }
 
-function isThisMachine(target: HostTarget | undefined): boolean {
+/** Whether nothing but this machine itself is meant. */
+export function isThisMachine(target: HostTarget | undefined): boolean {
   return target?.address === undefined && target?.member === undefined && target?.rootDir === undefined;
 }
 
 /** Variables by which programs find their proxies, sorted by name; the pods of the control plane get them, as with kubeadm. */
-function proxyEnvironment(env: Services['env']): readonly EnvVar[] {
+export function proxyEnvironment(env: Services['env']): readonly EnvVar[] {
   return Object.entries(env)
     .flatMap(([name, value]) => (/_proxy$/i.test(name) && value ? [{ name, value }] : []))
     .sort((a, b) => (a.name < b.name ? -1 : 1));

@@ -1,11 +1,11 @@
 import { DEFAULT_CA_CERT_PATH } from '../core/config/defaults.ts';
 import { mergeJoinFlags } from '../core/config/flags.ts';
 import type { NodeRegistration } from '../core/config/model.ts';
-import { AppError, type ExitCode, usageError } from '../core/errors.ts';
+import { type ExitCode, usageError } from '../core/errors.ts';
 import { httpProxyWarning } from '../core/preflight/http-proxy.ts';
 import { parseGoDuration } from '../core/text/go-duration.ts';
 import type { Services } from '../ports/services.ts';
-import { joinWorkflow } from '../workflows/join.ts';
+import { type JoinOptions, joinWorkflow } from '../workflows/join.ts';
 import { discover } from './discover.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { durationMs, readNodeOptions } from './node-options.ts';
@@ -40,11 +40,6 @@ async function join(services: Services, endpoint: string | undefined, options: C
   });
   const warnings = requireValid(config);
   const document = config.join ?? {};
-  if (document.controlPlane !== undefined)
-    throw new AppError(
-      { code: 'NOT_BUILT', message: 'joining control planes is not built yet', mend: 'Join it with kubeadm' },
-      { exitCode: 2 },
-    );
   const targets = await readHostTargets(services, options);
   const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
   const node = await readNodeOptions(services, { config, kind: 'join', options, reporter });
@@ -54,29 +49,31 @@ async function join(services: Services, endpoint: string | undefined, options: C
   const server = document.discovery?.bootstrapToken?.apiServerEndpoint;
   const proxied = server === undefined ? null : httpProxyWarning(`https://${server}`, services.env);
   const { cluster, apiServer, credentials } = await discover(services, { join: document, caFile: caCert, forOthers, reporter });
+  const workflowOptions: JoinOptions = {
+    ...node,
+    apiServer,
+    credentials: async () => credentials,
+    caCertPath: document.caCertPath ?? DEFAULT_CA_CERT_PATH,
+    controlPlane: document.controlPlane !== undefined,
+    tlsBootstrapMs: durationMs(document.timeouts?.tlsBootstrap, 300_000),
+    takeOver: options.takeOver === true,
+    waitReadyMs: waitReadyMs(options),
+    admin: admin?.cluster ?? null,
+  };
+  const run = {
+    targets,
+    cluster,
+    options,
+    reporter,
+    warnings: [...warnings, ...(proxied === null ? [] : [proxied])],
+    dryRun: node.dryRun,
+    skipPhases: document.skipPhases ?? [],
+    ...(onlyPhase === undefined ? {} : { onlyPhase }),
+  };
   try {
-    return await runOnHosts(services, {
-      workflow: joinWorkflow,
-      targets,
-      cluster,
-      workflowOptions: {
-        ...node,
-        apiServer,
-        credentials: async () => credentials,
-        caCertPath: document.caCertPath ?? DEFAULT_CA_CERT_PATH,
-        controlPlane: false,
-        tlsBootstrapMs: durationMs(document.timeouts?.tlsBootstrap, 300_000),
-        takeOver: options.takeOver === true,
-        waitReadyMs: waitReadyMs(options),
-        admin: admin?.cluster ?? null,
-      },
-      options,
-      reporter,
-      warnings: [...warnings, ...(proxied === null ? [] : [proxied])],
-      dryRun: node.dryRun,
-      skipPhases: document.skipPhases ?? [],
-      ...(onlyPhase === undefined ? {} : { onlyPhase }),
-    });
+    if (document.controlPlane === undefined) return await runOnHosts(services, { ...run, workflow: joinWorkflow, workflowOptions });
+    const { runJoinControlPlane } = await import('./join-control-plane.ts');
+    return await runJoinControlPlane(services, { ...run, node, workflowOptions, document, onlyPhase });
   } finally {
     await cluster.close();
     await admin?.cluster?.close();

@@ -1,5 +1,5 @@
 /**
- * The phases of kubeadm's commands that are about the control plane. This program has no part in them, so leaving them out changes nothing:
+ * The phases of kubeadm's commands that are about the control plane. A workflow at an API server that is given, or of a worker, does without them, so leaving them out changes nothing:
  * configuration files and command lines written for kubeadm may name them.
  * @see kubeadm 1.36 init, join and reset --help
  */

@@ -85,6 +85,17 @@ export interface ClusterTarget {
   readonly from?: Host;
 }
 
+export interface EtcdTarget {
+  /** `https://ADDRESS:2379` of members. */
+  readonly endpoints: readonly string[];
+  readonly caPem: string;
+  /** A client's, and its key. */
+  readonly certificatePem: string;
+  readonly keyPem: Secret;
+  /** Its connections are opened from this host, where they are not opened from here. */
+  readonly from: Host;
+}
+
 /** This process, as it is told to hosts it writes to. */
 export interface ThisProcess {
   /** For people: `alice@laptop`. */
@@ -162,6 +173,8 @@ export interface Services {
   /** An OpenSSH client configuration with all it includes; nothing of it is worked out. */
   readSshConfig(path: string): Promise<readonly SshConfigFile[]>;
   connectCluster(target: ClusterTarget): Promise<Cluster>;
+  /** The members of an etcd cluster, as objects. */
+  connectEtcd(target: EtcdTarget): Promise<Cluster>;
   readonly web: Web;
   /** Starts the embedded lab: an API server and hosts in this process. */
   startLab(options: LabOptions): Promise<Lab>;

@@ -303,7 +303,7 @@ async function waysToApiServer(
       const text = path === undefined ? null : textAt(path);
       return path === undefined || text === null ? null : { file: `${context.host.name}:${path}`, text };
     };
-    const access = apiAccess({ connect, server: localServer(endpoint), port: endpoint.bindPort, kubeconfig });
+    const access = apiAccess({ connect, local: { server: localServer(endpoint), port: endpoint.bindPort }, kubeconfig });
     opened(access);
     return access;
   };

@@ -7,6 +7,7 @@ import { isReservedLabel } from '../core/kubelet/node-labels.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { Memo } from '../core/memo.ts';
 import { NODE_MEMORY_PATH } from '../core/node-memory/node-memory.ts';
+import type { Finding } from '../core/preflight/check.ts';
 import { kubeletHealth } from '../engine/kubelet-health.ts';
 import { mayDoAsFarAsKnown, REQUEST_CERTIFICATE } from '../engine/may-do.ts';
 import type { PhaseContext } from '../engine/phase.ts';
@@ -66,7 +67,7 @@ export const joinWorkflow: Workflow<JoinOptions, JoinInput> = {
       [facts, fileFacts([...JOIN_FILES, caCertPath]), kubeletHealth(USUAL_HEALTHZ)].flatMap(({ questions }) => Object.values(questions)),
     );
   },
-  prepare: prepareJoin,
+  prepare: (context, options) => prepareJoin(context, options),
 };
 
 /** The same for hosts with the same socket. */
@@ -85,7 +86,16 @@ const JOIN_FILES = [
 /** Where a kubelet answers that was told nothing else. */
 const USUAL_HEALTHZ = 'http://127.0.0.1:10248/healthz';
 
-async function prepareJoin(context: PhaseContext, options: JoinOptions): Promise<Prepared<JoinInput>> {
+/**
+ * Decides everything of a node that joins; changes nothing.
+ * @param findings what the workflow found besides
+ * @throws AppError as `designObservedNode` and `readClusterBaseline`
+ */
+export async function prepareJoin(
+  context: PhaseContext,
+  options: JoinOptions,
+  findings: readonly Finding[] = [],
+): Promise<Prepared<JoinInput>> {
   const cluster = context.cluster as Cluster;
   const { options: own, labels } = withoutReservedLabels(options);
   const node = await observeNode(context, own);
@@ -98,13 +108,16 @@ async function prepareJoin(context: PhaseContext, options: JoinOptions): Promise
     registerWithTaints: options.controlPlane ? [] : (node.registration.taints ?? []),
     serviceSubnets: baseline.serviceSubnets,
     featureGates: baseline.featureGates,
-    findings: joinFindings(node, {
-      ...options.apiServer,
-      mayBootstrap: options.staged || (await mayDoAsFarAsKnown(cluster, REQUEST_CERTIFICATE)),
-      caCertPath: options.caCertPath,
-      namesake: await namesakeOf(node, cluster),
-      takeOver: options.takeOver,
-    }),
+    findings: [
+      ...findings,
+      ...joinFindings(node, {
+        ...options.apiServer,
+        mayBootstrap: options.staged || (await mayDoAsFarAsKnown(cluster, REQUEST_CERTIFICATE)),
+        caCertPath: options.caCertPath,
+        namesake: await namesakeOf(node, cluster),
+        takeOver: options.takeOver,
+      }),
+    ],
   });
   const { name: nodeName } = node.registration;
   const start = kubeletStartInput(design, own);

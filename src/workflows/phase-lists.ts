@@ -40,14 +40,24 @@ export const INIT_PHASES: readonly PhaseHelp[] = [
   { name: 'show-join-command', short: 'Show the commands that join nodes' },
 ];
 
-/** The phases of join, in order. */
+/** The phases of join, in order; those of the control plane with --control-plane. */
 export const JOIN_PHASES: readonly PhaseHelp[] = [
   PREFLIGHT,
+  PULL_IMAGES,
+  { name: 'control-plane-prepare/download-certs', short: 'Download the certificates that control planes share' },
+  { name: 'control-plane-prepare/certs', short: 'Make the certificates of the control plane' },
+  { name: 'control-plane-prepare/kubeconfig', short: 'Make admin.conf, controller-manager.conf and scheduler.conf' },
+  { name: 'control-plane-prepare/control-plane', short: 'Write the static Pod manifests of the control plane' },
+  { name: 'check-etcd', short: 'Check that the etcd cluster is healthy' },
   KUBELET_START,
   REMEMBER,
+  { name: 'etcd-join', short: 'Add the local etcd member to the cluster' },
+  { name: 'etcd-join/promote', short: 'Let the new etcd member vote once it has caught up' },
   WAIT_BOOTSTRAP,
   { name: 'kubelet-wait-bootstrap/node', short: 'Wait for the Node, with --wait-ready until it is Ready' },
+  { name: 'control-plane-join/mark-control-plane', short: 'Give the Node the labels and taints of a control plane' },
   { name: 'mark-node', short: 'Give the Node its labels and taints (with --kubeconfig)' },
+  WAIT_CONTROL_PLANE,
 ];
 
 /** The phases of upgrade node, in order. */

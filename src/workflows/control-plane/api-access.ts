@@ -12,16 +12,15 @@ export type ConnectControlPlane = (options: {
   readonly kubeconfig: SensitiveText;
   /** The file it is on the host, for messages. */
   readonly file: string;
-  /** `https://ADDRESS:PORT` of this control plane, whatever the kubeconfig says. */
-  readonly server: string;
+  /** `https://ADDRESS:PORT` of this control plane, whatever the kubeconfig says; null: as it says. */
+  readonly server: string | null;
   readonly host: Host;
 }) => Promise<Cluster>;
 
 export interface ApiAccessOptions {
   readonly connect: ConnectControlPlane;
-  /** The local API endpoint. */
-  readonly server: string;
-  readonly port: number;
+  /** The local API endpoint; null: the one in the kubeconfig, whose port is not on this host. */
+  readonly local: { readonly server: string; readonly port: number } | null;
   /** Text of a kubeconfig as it is or will be; null: there is none. */
   readonly kubeconfig: () => { readonly file: string; readonly text: SensitiveText } | null;
 }
@@ -37,16 +36,15 @@ export interface ApiAccess {
  * Makes the access. Where nothing listens on the host's port no connection is tried: over SSH that would take long to fail.
  * @throws (reach) what `Cluster.version` throws besides CLUSTER_UNREACHABLE and CLUSTER_FORBIDDEN
  */
-export function apiAccess({ connect, server, port, kubeconfig }: ApiAccessOptions): ApiAccess {
+export function apiAccess({ connect, local, kubeconfig }: ApiAccessOptions): ApiAccess {
   let connected: Cluster | null = null;
   return {
     reach: async (context) => {
       if (connected !== null) return connected;
       const found = kubeconfig();
       if (found === null) return null;
-      const ports = await observe(context.host, listeningPorts, context.signal);
-      if (ports?.has(port) !== true) return null;
-      const cluster = await connect({ kubeconfig: found.text, file: found.file, server, host: context.host });
+      if (local !== null && (await observe(context.host, listeningPorts, context.signal))?.has(local.port) !== true) return null;
+      const cluster = await connect({ kubeconfig: found.text, file: found.file, server: local?.server ?? null, host: context.host });
       try {
         await cluster.version();
       } catch (error) {

@@ -85,6 +85,10 @@ export interface PrepareControlPlaneInput {
   readonly kubeconfigs: readonly KubeconfigDefinition[];
   /** Whether the phase that makes it runs. */
   readonly makes: { readonly certificate: (name: string) => boolean; readonly kubeconfig: (name: string) => boolean };
+  /** It is one more of a cluster that is there. */
+  readonly joins?: boolean;
+  /** What was prepared before; absent: it is prepared here. */
+  readonly pki?: PreparedPki;
   /** Files that will be there before, by path. */
   readonly given?: ReadonlyMap<string, string | SensitiveText>;
   readonly etcdMembers: readonly EtcdMember[] | null;
@@ -113,20 +117,34 @@ export interface PreparedControlPlane {
 export async function prepareControlPlane(
   context: PhaseContext,
   options: ControlPlaneOptions,
-  { node: observedNode, observed, cluster, kubeconfigs, makes, given, etcdMembers, manifestPhase }: PrepareControlPlaneInput,
+  {
+    node: observedNode,
+    observed,
+    cluster,
+    kubeconfigs,
+    makes,
+    given,
+    etcdMembers,
+    manifestPhase,
+    joins,
+    ...before
+  }: PrepareControlPlaneInput,
 ): Promise<PreparedControlPlane> {
   const { registration, facts } = observedNode;
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const identity = { cluster, nodeName: registration.name, localAPIEndpoint: observed.localAPIEndpoint };
-  const pki = await preparePki(context, {
-    node: identity,
-    kubernetesDir: KUBERNETES_DIR,
-    kubeconfigs,
-    makes,
-    issuer: options.issuer,
-    mayChown: !options.staged,
-    ...(given === undefined ? {} : { given }),
-  });
+  const pki =
+    before.pki ??
+    (await preparePki(context, {
+      ...(joins === undefined ? {} : { joins }),
+      node: identity,
+      kubernetesDir: KUBERNETES_DIR,
+      kubeconfigs,
+      makes,
+      issuer: options.issuer,
+      mayChown: !options.staged,
+      ...(given === undefined ? {} : { given }),
+    }));
   const node: ControlPlaneNode = {
     ...identity,
     taints: registration.taints ?? [CONTROL_PLANE_TAINT],
@@ -141,7 +159,7 @@ export async function prepareControlPlane(
   };
   const inputOf = (name: StaticPodName): WriteFilesInput => staticPodsInput(node, [name], { mayChown: !options.staged });
   const manifests = {
-    etcd: inputOf('etcd'),
+    etcd: startedManifest(inputOf('etcd'), observed),
     'kube-apiserver': inputOf('kube-apiserver'),
     'kube-controller-manager': inputOf('kube-controller-manager'),
     'kube-scheduler': inputOf('kube-scheduler'),
@@ -179,4 +197,19 @@ export async function prepareControlPlane(
 
 function endpointsOf(node: ControlPlaneNode): readonly ComponentEndpoint[] {
   return componentEndpoints((name) => staticPodOf(node, name), node.localAPIEndpoint.advertiseAddress);
+}
+
+const ONLY_AT_FIRST = ['--initial-cluster=', '--initial-cluster-state='];
+
+/** The manifest as it is on the host, where it differs in nothing but what counts at the very first start of a member. */
+function startedManifest(wanted: WriteFilesInput, { host }: ObservedControlPlane): WriteFilesInput {
+  const [file] = wanted.files;
+  const there = host.manifests.get(manifestPath('etcd'))?.content;
+  if (file === undefined || there === undefined || typeof file.content !== 'string') return wanted;
+  const lasting = (text: string): string =>
+    text
+      .split('\n')
+      .filter((line) => !ONLY_AT_FIRST.some((flag) => line.includes(flag)))
+      .join('\n');
+  return lasting(there) === lasting(file.content) ? { ...wanted, files: [{ ...file, content: there }] } : wanted;
 }

@@ -1,0 +1,56 @@
+import type { JoinConfiguration } from '../core/config/model.ts';
+import { type ExitCode, usageError } from '../core/errors.ts';
+import type { Services } from '../ports/services.ts';
+import type { ApiAccess } from '../workflows/control-plane/api-access.ts';
+import type { JoinOptions } from '../workflows/join.ts';
+import { type JoinControlPlaneOptions, joinControlPlaneWorkflow } from '../workflows/join-control-plane.ts';
+import { connectOver, isThisMachine, proxyEnvironment, routeHere } from './init-control-plane.ts';
+import { phaseSelection } from './init-tokens.ts';
+import type { ReadNodeOptions } from './node-options.ts';
+import { type HostsRun, runOnHosts } from './run-on-hosts.ts';
+
+export interface JoinControlPlaneRun extends Omit<HostsRun<never, never>, 'workflow' | 'workflowOptions' | 'onlyPhase'> {
+  readonly onlyPhase: string | undefined;
+  readonly node: ReadNodeOptions;
+  readonly workflowOptions: JoinOptions;
+  readonly document: JoinConfiguration;
+}
+
+/** `join --control-plane`: one host at a time, as etcd takes one member at a time. */
+export async function runJoinControlPlane(services: Services, run: JoinControlPlaneRun): Promise<ExitCode> {
+  const { node, workflowOptions: joinOptions, document, targets, options, onlyPhase, ...rest } = run;
+  if (targets.length > 1)
+    throw usageError(
+      `${targets.length} control planes cannot join at a time`,
+      'Join them one after the other: etcd takes one new member at a time',
+    );
+  const { controlPlane = {}, timeouts = {}, skipPhases = [] } = document;
+  const accesses: ApiAccess[] = [];
+  const workflowOptions: JoinControlPlaneOptions = {
+    ...joinOptions,
+    localAPIEndpoint: controlPlane.localAPIEndpoint ?? {},
+    timeouts,
+    staticPodPatches: node.staticPodPatches,
+    kubeProxy: null,
+    proxyEnvironment: isThisMachine(targets[0]) ? proxyEnvironment(services.env) : [],
+    issuer: await services.certificateIssuer(),
+    selects: phaseSelection(options, skipPhases, onlyPhase),
+    routeHere: node.staged ? await routeHere(services) : {},
+    connect: connectOver(services),
+    connectEtcd: ({ host, ...target }) => services.connectEtcd({ ...target, from: host }),
+    certificateKey: controlPlane.certificateKey ?? null,
+    opened: (access) => accesses.push(access),
+  };
+  try {
+    return await runOnHosts(services, {
+      ...rest,
+      targets,
+      options,
+      ...(onlyPhase === undefined ? {} : { onlyPhase }),
+      workflow: joinControlPlaneWorkflow,
+      workflowOptions,
+    });
+  } finally {
+    for (const access of accesses) await access.close();
+  }
+}

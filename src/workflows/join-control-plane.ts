@@ -1,0 +1,230 @@
+import { applyClusterDefaults, type DefaultedCluster } from '../core/config/defaults.ts';
+import { etcdPeerUrl } from '../core/control-plane/etcd.ts';
+import { ETCD_MEMBER, etcdMemberOf } from '../core/control-plane/etcd-member.ts';
+import { type EtcdMember, hasLocalEtcd, localServer } from '../core/control-plane/model.ts';
+import { ADMIN_CONF } from '../core/control-plane/paths.ts';
+import { AppError } from '../core/errors.ts';
+import { JOINING_KUBECONFIGS } from '../core/pki/kubeconfig-list.ts';
+import { goDurationMs } from '../core/text/go-duration.ts';
+import type { Secret, SensitiveText } from '../core/text/secret.ts';
+import type { PhaseContext } from '../engine/phase.ts';
+import type { Prepared, Workflow } from '../engine/run-workflow.ts';
+import { checkEtcd, type EtcdJoinInput, etcdJoin, etcdPromote } from '../phases/etcd-members.ts';
+import { kubeletStart } from '../phases/kubelet-start.ts';
+import { kubeletWaitBootstrap } from '../phases/kubelet-wait-bootstrap.ts';
+import { joinMarkControlPlane, type MarkControlPlaneInput } from '../phases/mark-control-plane.ts';
+import { markNode } from '../phases/mark-node.ts';
+import { downloadCertsPhase, joinPkiPhases, type PkiInput } from '../phases/pki.ts';
+import { type PullImagesInput, pullImages } from '../phases/pull-images.ts';
+import { rememberStartedNode } from '../phases/remember-node.ts';
+import { controlPlanePrepare } from '../phases/static-pods.ts';
+import { type WaitControlPlaneInput, waitControlPlane } from '../phases/wait-control-plane.ts';
+import { waitNode } from '../phases/wait-node.ts';
+import type { WriteFilesInput } from '../phases/write-files.ts';
+import type { Cluster } from '../ports/cluster.ts';
+import { readClusterConfiguration } from './cluster-baseline.ts';
+import { type ApiAccess, apiAccess, type ConnectControlPlane } from './control-plane/api-access.ts';
+import { atApiServer, type MakesApiServer } from './control-plane/at-api-server.ts';
+import { type ConnectEtcd, etcdAccess, etcdEndpoints } from './control-plane/etcd-access.ts';
+import {
+  type ControlPlaneOptions,
+  type ObservedControlPlane,
+  observeControlPlane,
+  prepareControlPlane,
+} from './control-plane/prepare-control-plane.ts';
+import { type JoinInput, type JoinOptions, prepareJoin } from './join.ts';
+import { observeNode } from './prepare-node.ts';
+import { selectPhase } from './select-phase.ts';
+import { downloadCerts } from './shared-certs.ts';
+
+export interface JoinControlPlaneOptions extends JoinOptions, ControlPlaneOptions {
+  readonly connect: ConnectControlPlane;
+  readonly connectEtcd: ConnectEtcd;
+  /** Opens the certificates that were uploaded; null: they were copied to the host. */
+  readonly certificateKey: Secret | null;
+  /** Hears of each way to a server that is opened, so that it can be closed. */
+  readonly opened: (access: ApiAccess) => void;
+}
+
+export interface JoinControlPlaneInput extends MakesApiServer {
+  readonly join: JoinInput;
+  readonly etcdApi: ApiAccess;
+  readonly pull: PullImagesInput;
+  readonly download: WriteFilesInput;
+  readonly pki: PkiInput;
+  readonly manifests: WriteFilesInput;
+  readonly etcd: EtcdJoinInput;
+  readonly mark: MarkControlPlaneInput;
+  readonly wait: WaitControlPlaneInput;
+}
+
+/** Joins a host as one more control plane. kubeadm 1.36: join --control-plane, in its order. */
+export const joinControlPlaneWorkflow: Workflow<JoinControlPlaneOptions, JoinControlPlaneInput> = {
+  name: 'join',
+  phases: [
+    selectPhase(pullImages, (input) => input.pull),
+    selectPhase(downloadCertsPhase, (input) => input.download),
+    ...joinPkiPhases.map((phase) => selectPhase(phase, (input: JoinControlPlaneInput) => input.pki)),
+    selectPhase(controlPlanePrepare, (input) => input.manifests),
+    atApiServer(
+      checkEtcd,
+      (input) => input.etcd,
+      ({ etcdApi }) => etcdApi,
+    ),
+    selectPhase(kubeletStart, (input) => input.join.kubeletStart),
+    selectPhase(rememberStartedNode, (input) => input.join.remember),
+    atApiServer(
+      etcdJoin,
+      (input) => input.etcd,
+      ({ etcdApi }) => etcdApi,
+    ),
+    atApiServer(
+      etcdPromote,
+      (input) => input.etcd,
+      ({ etcdApi }) => etcdApi,
+    ),
+    selectPhase(kubeletWaitBootstrap, (input) => input.join.waitBootstrap),
+    selectPhase(waitNode, (input) => input.join.waitNode),
+    atApiServer(joinMarkControlPlane, (input) => input.mark),
+    selectPhase(markNode, (input) => input.join.markNode),
+    selectPhase(waitControlPlane, (input) => input.wait),
+  ],
+  prepare: prepareJoinControlPlane,
+};
+
+const PHASES = (): readonly string[] => joinControlPlaneWorkflow.phases.map(({ name }) => name);
+const EXTERNAL = 'etcd is external';
+
+async function prepareJoinControlPlane(context: PhaseContext, options: JoinControlPlaneOptions): Promise<Prepared<JoinControlPlaneInput>> {
+  const node = await observeNode(context, options);
+  const { cluster, found } = await clusterToJoin(context);
+  const observed = await observeControlPlane(context, options, { etcd: cluster.etcd, phases: PHASES() });
+  const download = await downloadCerts(context, {
+    clusterConfiguration: cluster,
+    cluster: context.cluster as Cluster,
+    certificateKey: options.certificateKey,
+    mayChown: !options.staged,
+  });
+  // First without etcd's members: who they are is asked with the certificates that are made here.
+  const input = {
+    node,
+    observed,
+    cluster,
+    kubeconfigs: JOINING_KUBECONFIGS,
+    joins: true,
+    makes: {
+      certificate: () => options.selects('control-plane-prepare/certs'),
+      kubeconfig: () => options.selects('control-plane-prepare/kubeconfig'),
+    },
+    given: download.files,
+    manifestPhase: () => 'control-plane-prepare/control-plane',
+  };
+  const alone = await prepareControlPlane(context, options, { ...input, etcdMembers: null });
+  const ways = waysOf(context, options, cluster, alone.pki.textAt);
+  const refused = [...download.problems, ...alone.refusals];
+  const members =
+    refused.length > 0 || !hasLocalEtcd(cluster) ? null : await membersWith(context, ways.etcdApi, node.registration.name, observed);
+  const prepared =
+    members === null ? alone : await prepareControlPlane(context, options, { ...input, etcdMembers: members, pki: alone.pki });
+  const join = await prepareJoin(
+    context,
+    { ...options, apiServer: { ...options.apiServer, server: localServer(observed.localAPIEndpoint) } },
+    prepared.findings,
+  );
+  const components = (['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const).map((name) => prepared.manifests[name]);
+  return {
+    ...join,
+    input: {
+      join: join.input,
+      api: ways.api,
+      etcdApi: ways.etcdApi,
+      assumeEmptyCluster: false,
+      staged: options.staged || options.dryRun,
+      pull: prepared.pull,
+      download: download.input,
+      pki: prepared.pki,
+      manifests: {
+        files: components.flatMap(({ files }) => files),
+        directories: components[0]?.directories ?? [],
+        mayChown: !options.staged,
+      },
+      etcd: {
+        nodeName: node.registration.name,
+        peerURL: etcdPeerUrl(observed.localAPIEndpoint.advertiseAddress),
+        manifest: prepared.manifests.etcd,
+        timeoutMs: goDurationMs(prepared.timeouts.etcdAPICall),
+        skipped: hasLocalEtcd(cluster) ? null : EXTERNAL,
+      },
+      mark: {
+        nodeName: node.registration.name,
+        taints: prepared.node.taints,
+        timeoutMs: goDurationMs(prepared.timeouts.kubernetesAPICall),
+        assumeEmptyCluster: false,
+      },
+      wait: prepared.wait,
+    },
+    warnings: [...found.warnings, ...join.warnings, ...prepared.warnings],
+    refusals: [...refused, ...join.refusals],
+  };
+}
+
+/**
+ * The settings of the cluster, which say what its control planes are like.
+ * @throws AppError CLUSTER_NO_KUBEADM_CONFIG, CONTROL_PLANE_ENDPOINT_MISSING, exit code 3
+ */
+async function clusterToJoin({ cluster, host }: PhaseContext) {
+  const found = await readClusterConfiguration(cluster as Cluster);
+  const refuse = (code: string, message: string, mend: string): AppError =>
+    new AppError({ host: host.name, code, message, mend }, { exitCode: 3 });
+  if (found.model === null)
+    throw refuse(
+      'CLUSTER_NO_KUBEADM_CONFIG',
+      'there is no ConfigMap kube-system/kubeadm-config that could be read, which says what a control plane of this cluster is like',
+      'Upload one: init phase upload-config kubeadm',
+    );
+  if (found.model.controlPlaneEndpoint === undefined)
+    throw refuse(
+      'CONTROL_PLANE_ENDPOINT_MISSING',
+      'the cluster has no controlPlaneEndpoint: nodes know its first control plane by its own address, and would not find another',
+      'Set controlPlaneEndpoint in kube-system/kubeadm-config to an address that leads to all control planes, and have the certificate of the API server be good for it',
+    );
+  return { cluster: applyClusterDefaults(found.model), found };
+}
+
+function waysOf(
+  { host }: PhaseContext,
+  { connect, connectEtcd, opened }: JoinControlPlaneOptions,
+  { certificatesDir }: DefaultedCluster,
+  textAt: (path: string) => SensitiveText | null,
+): { readonly api: ApiAccess; readonly etcdApi: ApiAccess } {
+  const kubeconfig = () => {
+    const text = textAt(ADMIN_CONF);
+    return text === null ? null : { file: `${host.name}:${ADMIN_CONF}`, text };
+  };
+  const api = apiAccess({ connect, local: null, kubeconfig });
+  const endpointsOf = async (context: PhaseContext): Promise<readonly string[] | null> => {
+    const admin = await api.reach(context);
+    return admin === null ? null : etcdEndpoints(admin);
+  };
+  const etcdApi = etcdAccess({ connect: connectEtcd, certificatesDir, textAt, endpointsOf });
+  for (const access of [api, etcdApi]) opened(access);
+  return { api, etcdApi };
+}
+
+/** All members with the one that joins behind them, as `--initial-cluster` is to have them; null: etcd cannot be asked. */
+async function membersWith(
+  context: PhaseContext,
+  etcdApi: ApiAccess,
+  nodeName: string,
+  { localAPIEndpoint }: ObservedControlPlane,
+): Promise<readonly EtcdMember[] | null> {
+  const etcd = await etcdApi.reach(context);
+  if (etcd === null) return null;
+  const own = { name: nodeName, peerURL: etcdPeerUrl(localAPIEndpoint.advertiseAddress) };
+  const { items } = await etcd.list(ETCD_MEMBER);
+  const others = items
+    .map(etcdMemberOf)
+    .filter(({ peerURLs }) => !peerURLs.includes(own.peerURL))
+    .flatMap(({ name, peerURLs }) => peerURLs.map((peerURL) => ({ name, peerURL })));
+  return [...others, own];
+}
