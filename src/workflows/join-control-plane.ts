@@ -4,13 +4,14 @@ import { ETCD_MEMBER, etcdMemberOf } from '../core/control-plane/etcd-member.ts'
 import { type EtcdMember, hasLocalEtcd, localServer } from '../core/control-plane/model.ts';
 import { ADMIN_CONF } from '../core/control-plane/paths.ts';
 import { AppError } from '../core/errors.ts';
+import { pkiPath } from '../core/pki/certificate-list.ts';
 import { JOINING_KUBECONFIGS } from '../core/pki/kubeconfig-list.ts';
 import { goDurationMs } from '../core/text/go-duration.ts';
 import type { Secret, SensitiveText } from '../core/text/secret.ts';
 import type { PhaseContext } from '../engine/phase.ts';
 import type { Prepared, Workflow } from '../engine/run-workflow.ts';
 import { checkEtcd, type EtcdJoinInput, etcdJoin, etcdPromote } from '../phases/etcd-members.ts';
-import { kubeletStart } from '../phases/kubelet-start.ts';
+import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
 import { kubeletWaitBootstrap } from '../phases/kubelet-wait-bootstrap.ts';
 import { joinMarkControlPlane, type MarkControlPlaneInput } from '../phases/mark-control-plane.ts';
 import { markNode } from '../phases/mark-node.ts';
@@ -135,7 +136,7 @@ async function prepareJoinControlPlane(context: PhaseContext, options: JoinContr
   return {
     ...join,
     input: {
-      join: join.input,
+      join: { ...join.input, kubeletStart: withoutCa(join.input.kubeletStart, cluster) },
       api: ways.api,
       etcdApi: ways.etcdApi,
       assumeEmptyCluster: false,
@@ -166,6 +167,11 @@ async function prepareJoinControlPlane(context: PhaseContext, options: JoinContr
     warnings: [...found.warnings, ...join.warnings, ...prepared.warnings],
     refusals: [...refused, ...join.refusals],
   };
+}
+
+/** It comes with the other certificates. */
+function withoutCa(input: KubeletStartInput, { certificatesDir }: DefaultedCluster): KubeletStartInput {
+  return { ...input, files: input.files.filter(({ path }) => path !== pkiPath(certificatesDir, 'ca', 'crt')) };
 }
 
 /**
