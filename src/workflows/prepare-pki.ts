@@ -1,13 +1,14 @@
 import { clientCertificateKubeconfig } from '../core/config/kubeconfig-render.ts';
 import type { Problem } from '../core/errors.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
+import type { FileFact } from '../core/facts/question.ts';
 import { type CertificateDefinition, certificatesOf, pkiPath, SERVICE_ACCOUNT, specOf, termsOf } from '../core/pki/certificate-list.ts';
 import { describeCertificate } from '../core/pki/describe-certificate.ts';
 import { type FoundText, type JudgedCertificate, type JudgedPki, judgePki, type PkiWanted, pkiPaths } from '../core/pki/judge-pki.ts';
 import { clientSpecOf, type KubeconfigDefinition, serverOf } from '../core/pki/kubeconfig-list.ts';
 import { readPrivateKey } from '../core/pki/private-key.ts';
 import type { Warning } from '../core/plan/change.ts';
-import type { WantedFile } from '../core/plan/diff-file.ts';
+import { formatMode, type WantedFile } from '../core/plan/diff-file.ts';
 import { revealText, Secret, SensitiveText } from '../core/text/secret.ts';
 import { readCertificate } from '../core/x509/read-certificate.ts';
 import { observe } from '../engine/observe.ts';
@@ -61,8 +62,17 @@ export async function preparePki(context: PhaseContext, options: PkiOptions): Pr
     externalCA: judged.externalCA,
     externalFrontProxyCA: judged.externalFrontProxyCA,
     problems: judged.problems.map((problem) => ({ host: context.host.name, ...problem })),
-    warnings: judged.warnings,
+    warnings: [...judged.warnings, ...openSecrets(facts)],
   };
+}
+
+/** Keys, and kubeconfigs with keys, that others than their owner can read. */
+function openSecrets(facts: ReadonlyMap<string, FileFact | null>): readonly Warning[] {
+  return [...facts].flatMap(([path, file]) => {
+    if (file === null || (file.mode & 0o077) === 0 || !/\.(?:key|conf)$/.test(path)) return [];
+    const message = `${path} holds a private key, and others than its owner can read it (${formatMode(file.mode)}): chmod 600 ${path}`;
+    return [{ code: 'PKI_KEY_READABLE', message }];
+  });
 }
 
 interface PkiWork {
