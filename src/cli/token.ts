@@ -1,11 +1,12 @@
-import { isBootstrapToken, TOKEN_FORM } from '../core/config/bootstrap-token.ts';
+import { isBootstrapToken, isCertificateKey, TOKEN_FORM } from '../core/config/bootstrap-token.ts';
 import { applyTokenDefaults } from '../core/config/defaults.ts';
 import { mergeTokenFlags } from '../core/config/flags.ts';
 import { emptyConfig, type LoadedConfig, loadConfig } from '../core/config/load.ts';
 import type { BootstrapToken } from '../core/config/model.ts';
 import { AppError, type ExitCode, usageError } from '../core/errors.ts';
 import { planDocument } from '../core/plan/document.ts';
-import { joinCommand } from '../core/token/join-command.ts';
+import { Secret } from '../core/text/secret.ts';
+import { type JoinsAsControlPlane, joinCommand } from '../core/token/join-command.ts';
 import { renderTokenList } from '../core/token/token-list.ts';
 import { type CompleteToken, tokenSecret } from '../core/token/token-secret.ts';
 import type { Cluster } from '../ports/cluster.ts';
@@ -35,7 +36,7 @@ export async function runTokenList(services: Services, _args: readonly string[],
 
 /** `token create [TOKEN]`: prints the token or, with `--print-join-command`, the command that joins by it. */
 export async function runTokenCreate(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  refuseCertificateKey(options);
+  const controlPlane = readCertificateKey(options);
   const config = await readTokens(services, args[0], options);
   const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
   for (const warning of requireValid(config)) reporter.report({ level: 'warning', ...warning });
@@ -46,7 +47,9 @@ export async function runTokenCreate(services: Services, args: readonly string[]
   try {
     // Whatever may refuse does so before the token is there.
     const line =
-      options.printJoinCommand === true ? joinCommand(requireAuthority(opened.apiServer), first.token).reveal() : first.token.reveal();
+      options.printJoinCommand === true
+        ? joinCommand(requireAuthority(opened.apiServer), first.token, controlPlane).reveal()
+        : first.token.reveal();
     const secrets = tokens.map((token) => tokenSecret(token, services.clock.now()));
     if (opened.cluster !== null) await requireFreeIds(opened.cluster, tokens.map(idOf));
     if (dryRun) {
@@ -86,11 +89,13 @@ async function withCluster<T>(services: Services, options: CommandOptions, use: 
   }
 }
 
-function refuseCertificateKey(options: CommandOptions): void {
-  if (flagText(options, 'certificateKey') === undefined) return;
+/** With the key of uploaded certificates the command is that of a control plane. */
+function readCertificateKey(options: CommandOptions): JoinsAsControlPlane | null {
+  const key = flagText(options, 'certificateKey');
+  if (key === undefined) return null;
   if (options.printJoinCommand !== true) throw usageError('cannot use --certificate-key without --print-join-command');
-  const mend = 'Leave --certificate-key out for a worker; for a control plane use kubeadm token create';
-  throw new AppError({ code: 'NOT_BUILT', message: 'joining control planes is not built yet', mend }, { exitCode: 2 });
+  if (isCertificateKey(key)) return { certificateKey: new Secret(key) };
+  throw usageError('--certificate-key: this is not 64 hexadecimal digits', 'init phase upload-certs --upload-certs prints one');
 }
 
 /** The options that make up a token. */

@@ -99,6 +99,14 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       expect(stdout).toBe(`kubeletadm join ${world.url.slice(8)} --token abcdef.${SECRET} --discovery-token-ca-cert-hash ${pin} \n`);
     });
 
+    it('create --print-join-command --certificate-key prints what joins a control plane', async () => {
+      const key = 'a1'.repeat(32);
+      const { stdout } = await token('create', `abcdef.${SECRET}`, '--print-join-command', '--certificate-key', key);
+      expect(stdout).toMatch(
+        new RegExp(` --token abcdef\\.${SECRET} --discovery-token-ca-cert-hash \\S+ --control-plane --certificate-key ${key}`),
+      );
+    });
+
     it('create --dry-run and delete --dry-run change nothing and show no token', async () => {
       const { code, stdout } = await token('create', `abcdef.${SECRET}`, '--dry-run', '-o', 'yaml');
       expect([code, stdout.includes('name: bootstrap-token-abcdef'), stdout.includes(SECRET)]).toEqual([0, true, false]);
@@ -147,8 +155,8 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       ],
       [['--certificate-key', 'a'.repeat(64)], 'cannot use --certificate-key without --print-join-command [USAGE]'],
       [
-        ['--certificate-key', 'a'.repeat(64), '--print-join-command'],
-        'joining control planes is not built yet. Leave --certificate-key out for a worker; for a control plane use kubeadm token create. [NOT_BUILT]',
+        ['--certificate-key', 'a'.repeat(63), '--print-join-command'],
+        '--certificate-key: this is not 64 hexadecimal digits. init phase upload-certs --upload-certs prints one. [USAGE]',
       ],
     ])('create %j is refused', async (args, message) => {
       expect(await token('create', ...args)).toEqual({ code: 2, stdout: '', stderr: `${message}\n` });
@@ -216,6 +224,10 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       const line = kubeadm(['token', 'create', `dddddd.${SECRET}`, '--print-join-command'], admin);
       expect(kubeadm(['token', 'delete', 'dddddd'], admin)).toBe((await token('delete', 'cccccc')).stdout.replace('cccccc', 'dddddd'));
       expect((await token('create', `dddddd.${SECRET}`, '--print-join-command')).stdout).toBe(line.replace(/^kubeadm/, 'kubeletadm'));
+      const controlPlane = ['token', 'create', `eeeeee.${SECRET}`, '--print-join-command', '--certificate-key', 'a1'.repeat(32)];
+      const theirLine = kubeadm(controlPlane, admin);
+      await token('delete', 'eeeeee');
+      expect((await token(...controlPlane.slice(1))).stdout).toBe(theirLine.replace(/^kubeadm/, 'kubeletadm'));
     });
   });
 }

@@ -9,7 +9,7 @@ export interface JoinsAsControlPlane {
 }
 
 /**
- * The command that joins a node, as kubeadm prints it but for the name of the program. A final blank is kubeadm's too.
+ * The command that joins a node, as kubeadm prints it but for the name of the program. A final blank, where no certificate key stands there, is kubeadm's too.
  * @param apiServer address and authorities, all of which are pinned
  * @param token null: withheld
  * @param controlPlane null: the node is to be a worker
@@ -32,6 +32,6 @@ export function joinCommand(
   const hashes = pins.map((pin) => `--discovery-token-ca-cert-hash ${pin} `).join('');
   const address = apiServer.server.replaceAll('https://', '');
   const key = controlPlane?.certificateKey;
-  const more = controlPlane === null ? [] : ['--control-plane ', ...(key == null ? [] : ['--certificate-key ', key, ' '])];
+  const more = controlPlane === null ? [] : ['--control-plane ', ...(key == null ? [] : ['--certificate-key ', key])];
   return new SensitiveText([`kubeletadm join ${address} --token `, token ?? '<value withheld>', ` ${hashes}`, ...more]);
 }
