@@ -34,9 +34,33 @@ export function defineConfig(config: Command, on: On): void {
       ),
   );
   on(validate.addOption(outputOption(['text', 'json', 'sarif'])), async () => (await import('./config-validate.ts')).runValidate);
+  defineImages(config, on);
   addMigrateCommand(config, on);
   const render = addInitOptions(addHostOptions(addNodeOptions(config.command('render').description('Print the files a node would get'))));
   render.option('--show-origin', 'say of each field which layer it comes from').addOption(outputOption(['text', 'json', 'yaml']));
   on(render.argument('[path...]', 'only these files'), async () => (await import('./config-render.ts')).runRender);
   addKnowledgeCommands(config, on);
 }
+
+function defineImages(config: Command, on: On): void {
+  const list = config
+    .command('images')
+    .description('Look at the container images of control planes')
+    .command('list')
+    .description('Print the images a control plane is made of, CoreDNS, kube-proxy, pause and etcd included');
+  list
+    .option('--config <file>', "kubeadm configuration documents; '-' is standard input")
+    .option('--kubernetes-version <version>', 'version of the control plane (default: the newest known)')
+    .option('--image-repository <repository>', 'where they come from')
+    .option('--feature-gates <name=bool>', "kubeadm's feature gates")
+    .addOption(outputOption(['text', 'json', 'yaml']));
+  on(list, async () => {
+    const { runListImages } = await import('./config-images.ts');
+    return (services, _args, options) => runListImages(services, options);
+  }).addHelpText('after', () => `\n${IMAGES_EXAMPLES}`);
+}
+
+const IMAGES_EXAMPLES = `Examples:
+  kubeletadm config images list --kubernetes-version v1.36.2
+  kubeletadm config images list --config init.yaml | xargs -n1 crictl pull
+  kubeletadm config images list --image-repository registry.example.org/k8s -o json`;

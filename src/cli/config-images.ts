@@ -1,0 +1,32 @@
+import { mergeInitFlags } from '../core/config/flags.ts';
+import { controlPlaneImages } from '../core/control-plane/images.ts';
+import type { ExitCode } from '../core/errors.ts';
+import type { Services } from '../ports/services.ts';
+import { settleCluster } from '../workflows/control-plane/settle-cluster.ts';
+import { releaseOf } from './init-control-plane.ts';
+import { loadConfigFile, requireValid } from './load-config-file.ts';
+import type { CommandOptions } from './program.ts';
+import { kubeadmFlags } from './read-options.ts';
+import { formatOf, renderDocument } from './show-document.ts';
+
+/** `config images list`: the images a control plane of a configuration is made of. */
+export async function runListImages(services: Services, options: CommandOptions): Promise<ExitCode> {
+  const kinds = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration', 'KubeProxyConfiguration'] as const;
+  const config = mergeInitFlags(await loadConfigFile(services, options, kinds), kubeadmFlags(options));
+  const found = requireValid(config);
+  const { cluster, warnings } = await settleCluster({
+    found: {},
+    declared: config.cluster ?? {},
+    bindPort: 6443,
+    kubelet: null,
+    releaseOf: (label, ci) => releaseOf(services, label, ci),
+    skips: () => false,
+  });
+  const reporter = services.reporter({ verbosity: 0, format: 'text' });
+  for (const { code, message } of [...found, ...warnings]) reporter.report({ level: 'warning', code, message });
+  const images = controlPlaneImages(cluster);
+  const format = formatOf(options);
+  const document = { apiVersion: 'output.kubeadm.k8s.io/v1alpha3', kind: 'Images', images };
+  services.output.stdout(format === 'text' ? images.map((image) => `${image}\n`).join('') : renderDocument(document, format));
+  return 0;
+}
