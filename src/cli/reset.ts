@@ -1,7 +1,9 @@
 import { mergeResetFlags } from '../core/config/flags.ts';
 import { type ExitCode, usageError } from '../core/errors.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
+import type { ApiAccess } from '../workflows/control-plane/api-access.ts';
 import { resetWorkflow } from '../workflows/reset.ts';
+import { connectOver } from './init-control-plane.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { type OpenedCluster, openCluster } from './open-cluster.ts';
 import type { CommandOptions } from './program.ts';
@@ -23,6 +25,7 @@ export async function runReset(services: Services, args: readonly string[], opti
   const skipPhases = reset.skipPhases ?? [];
   const nodeName = flagText(options, 'nodeName');
   const opened = await openForDeletion(services, options, targets);
+  const accesses: ApiAccess[] = [];
   try {
     return await runOnHosts(services, {
       workflow: resetWorkflow,
@@ -33,6 +36,9 @@ export async function runReset(services: Services, args: readonly string[], opti
         ignorePreflightErrors: flagList(options, 'ignorePreflightErrors'),
         skipPreflight: [...flagList(options, 'skipPhases'), ...skipPhases].includes('preflight'),
         dryRun,
+        connect: connectOver(services),
+        connectEtcd: ({ host, ...target }) => services.connectEtcd({ ...target, from: host }),
+        opened: (access) => accesses.push(access),
         ...(opened === null ? {} : { deleteNode: nodeName === undefined ? {} : { nodeName } }),
       },
       options,
@@ -43,6 +49,7 @@ export async function runReset(services: Services, args: readonly string[], opti
       ...(args.length === 0 ? {} : { onlyPhase: args.join('/') }),
     });
   } finally {
+    for (const access of accesses) await access.close();
     await opened?.cluster?.close();
   }
 }

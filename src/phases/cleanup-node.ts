@@ -5,7 +5,7 @@ import { fileFacts } from '../core/facts/file-facts.ts';
 import { initSystem } from '../core/facts/init-system.ts';
 import type { FileFact, Question } from '../core/facts/question.ts';
 import { type UnitState, unitState } from '../core/facts/unit.ts';
-import type { HostChange, PhasePlan } from '../core/plan/change.ts';
+import type { HostChange, PhasePlan, Warning } from '../core/plan/change.ts';
 import { observe } from '../engine/observe.ts';
 import { definePhase } from '../engine/phase.ts';
 
@@ -13,6 +13,8 @@ export interface CleanupNodeInput {
   readonly certificatesDir: string;
   readonly criSocket: string;
   readonly cleanupTmpDir: boolean;
+  /** Where a member of etcd on the host keeps its data; null: there is none. */
+  readonly etcdDataDir: string | null;
   /** Of ResetConfiguration: `MNT_FORCE` and the like. */
   readonly unmountFlags: readonly string[];
 }
@@ -23,7 +25,8 @@ interface CleanupFacts {
   readonly files: ReadonlyMap<string, FileFact | null>;
   readonly directories: ReadonlyMap<string, readonly string[] | null>;
   readonly mountsBelowKubelet: boolean;
-  readonly pods: readonly string[];
+  /** Null: crictl cannot ask the container runtime. */
+  readonly pods: readonly string[] | null;
   /** A change that was not confirmed, or was taken back. */
   readonly commit: CommitRecord | null;
 }
@@ -51,7 +54,7 @@ export const cleanupNode = definePhase<CleanupNodeInput, CleanupFacts>({
       unit: unitState('kubelet'),
       init: initSystem,
       files: fileFacts(KUBECONFIGS),
-      directories: directoryLists([MANIFESTS, KUBELET_DIR, input.certificatesDir, TMP]),
+      directories: directoryLists([MANIFESTS, KUBELET_DIR, input.certificatesDir, TMP, ...etcdData(input)]),
       mounts: fileFacts(['/proc/self/mounts']),
       commit: commitRecord,
       pods: defineFact(
@@ -61,7 +64,7 @@ export const cleanupNode = definePhase<CleanupNodeInput, CleanupFacts>({
             argv: ['sh', '-c', `[ -S "$1" ] && crictl --runtime-endpoint "unix://$1" --timeout 10s pods -q`, 'sh', socket],
           },
         },
-        ({ list }) => (list.exitCode === 0 ? list.stdout.split('\n').filter(Boolean) : []),
+        ({ list }) => (list.exitCode === 0 ? list.stdout.split('\n').filter(Boolean) : null),
       ),
     });
     const { mounts, ...found } = await observe(host, facts, signal);
@@ -73,8 +76,9 @@ export const cleanupNode = definePhase<CleanupNodeInput, CleanupFacts>({
 
 function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
   const because = 'reset';
+  const pods = facts.pods ?? [];
   const isFull = (path: string): boolean => (facts.directories.get(path) ?? []).length > 0;
-  const emptied = [MANIFESTS, KUBELET_DIR, input.certificatesDir, ...(input.cleanupTmpDir ? [TMP] : [])].filter(isFull);
+  const emptied = [MANIFESTS, KUBELET_DIR, input.certificatesDir, ...(input.cleanupTmpDir ? [TMP] : []), ...etcdData(input)].filter(isFull);
   const changes: readonly HostChange[] = [
     ...forgetCommit(facts.commit),
     ...(facts.unit !== null && facts.unit.activeState !== 'inactive' && facts.unit.loadState !== 'not-found'
@@ -83,8 +87,8 @@ function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
     ...(facts.mountsBelowKubelet
       ? [{ kind: 'unmount-below', path: KUBELET_DIR, flags: umountOptions(input.unmountFlags), because } as const]
       : []),
-    ...(facts.pods.length > 0
-      ? [{ kind: 'remove-pods', criSocket: input.criSocket, because: `${facts.pods.length} pods of the node are there` } as const]
+    ...(pods.length > 0
+      ? [{ kind: 'remove-pods', criSocket: input.criSocket, because: `${pods.length} pods of the node are there` } as const]
       : []),
     ...emptied.map((path) => ({ kind: 'empty-directory', path, because }) as const),
     ...KUBECONFIGS.flatMap((path): readonly HostChange[] => {
@@ -94,7 +98,18 @@ function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
         : [{ kind: 'remove-file', path, before: { content: found.content ?? '', mode: found.mode, owner: found.owner }, because }];
     }),
   ];
-  return changes.length === 0 ? { changes, noop: 'nothing of init or join is on the host' } : { changes };
+  if (changes.length === 0) return { changes, noop: 'nothing of init or join is on the host' };
+  const isControlPlane = isFull(MANIFESTS) && facts.pods === null && facts.init !== null;
+  return isControlPlane ? { changes, warnings: [PODS_STAY] } : { changes };
+}
+
+const PODS_STAY: Warning = {
+  code: 'PODS_STAY',
+  message: 'crictl cannot ask the container runtime: the pods of the control plane run on until it or the host is restarted',
+};
+
+function etcdData({ etcdDataDir }: CleanupNodeInput): readonly string[] {
+  return etcdDataDir === null ? [] : [etcdDataDir];
 }
 
 /** A change that waits for its confirmation would put back, after its time, what is taken off now. */

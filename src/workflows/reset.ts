@@ -1,21 +1,30 @@
 import { applyResetDefaults } from '../core/config/defaults.ts';
 import type { ResetConfiguration } from '../core/config/model.ts';
 import { entryOf, parseSource } from '../core/config/source.ts';
-import { aboutHost } from '../core/errors.ts';
+import { type EtcdOnHost, readEtcdManifest } from '../core/control-plane/etcd-manifest.ts';
+import { ETCD_MEMBER } from '../core/control-plane/etcd-member.ts';
+import { ADMIN_CONF } from '../core/control-plane/paths.ts';
+import { aboutHost, isAppError } from '../core/errors.ts';
 import { criSockets } from '../core/facts/cri-socket.ts';
 import { combineFacts, type Fact } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
 import { clientIdentity } from '../core/facts/kubelet-identity.ts';
 import { operatingSystem } from '../core/facts/operating-system.ts';
 import { NODE_MEMORY_PATH } from '../core/node-memory/node-memory.ts';
+import { pkiPath } from '../core/pki/certificate-list.ts';
 import { type Finding, judgeFindings } from '../core/preflight/check.ts';
+import { Secret, SensitiveText } from '../core/text/secret.ts';
 import { mayDo } from '../engine/may-do.ts';
 import { observe } from '../engine/observe.ts';
 import type { PhaseContext } from '../engine/phase.ts';
 import type { Prepared, Workflow } from '../engine/run-workflow.ts';
 import { type CleanupNodeInput, cleanupNode } from '../phases/cleanup-node.ts';
 import { type DeleteNodeInput, deleteNode } from '../phases/delete-node.ts';
+import { type RemoveEtcdMemberInput, removeEtcdMember } from '../phases/etcd-members.ts';
 import { listLeftovers } from '../phases/list-leftovers.ts';
+import { type ApiAccess, apiAccess, type ConnectControlPlane } from './control-plane/api-access.ts';
+import { atApiServer, type MakesApiServer } from './control-plane/at-api-server.ts';
+import { type ConnectEtcd, etcdAccess, etcdEndpoints } from './control-plane/etcd-access.ts';
 import { nodeNameOf } from './node-name-of.ts';
 import { selectPhase } from './select-phase.ts';
 
@@ -26,9 +35,14 @@ export interface ResetOptions {
   readonly dryRun: boolean;
   /** Deletes the Node too: of this name, or of the one the host knows. Needs a cluster. */
   readonly deleteNode?: { readonly nodeName?: string };
+  readonly connect: ConnectControlPlane;
+  readonly connectEtcd: ConnectEtcd;
+  /** Hears of each way to a server that is opened, so that it can be closed. */
+  readonly opened: (access: ApiAccess) => void;
 }
 
-export interface ResetInput {
+export interface ResetInput extends MakesApiServer {
+  readonly removeMember: RemoveEtcdMemberInput;
   readonly cleanup: CleanupNodeInput;
   readonly deleteNode: DeleteNodeInput;
 }
@@ -38,6 +52,7 @@ export const resetWorkflow: Workflow<ResetOptions, ResetInput> = {
   name: 'reset',
   phases: [
     selectPhase(deleteNode, (input) => input.deleteNode),
+    atApiServer(removeEtcdMember, (input) => input.removeMember),
     selectPhase(cleanupNode, (input) => input.cleanup),
     selectPhase(listLeftovers, () => null),
   ],
@@ -64,14 +79,28 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
     applyResetDefaults(options.reset, { criSockets: used === null ? facts.sockets : [used] }),
   );
   const nodeName = options.deleteNode === undefined ? null : (options.deleteNode.nodeName ?? ownNodeName(facts));
+  const etcd = await etcdOfHost(context, options, facts, certificatesDir);
   const { errors, warnings } = judgeFindings(
-    options.skipPreflight ? [] : [...resetFindings(facts, options), ...(await deletionFindings(context, facts, nodeName))],
+    options.skipPreflight
+      ? []
+      : [...resetFindings(facts, options), ...etcd.findings, ...(await deletionFindings(context, facts, nodeName))],
     [...options.ignorePreflightErrors, ...(ignorePreflightErrors ?? [])],
     context.host.name,
   );
   return {
     input: {
-      cleanup: { certificatesDir, criSocket, cleanupTmpDir: cleanupTmpDir === true, unmountFlags: unmountFlags ?? [] },
+      cleanup: {
+        certificatesDir,
+        criSocket,
+        cleanupTmpDir: cleanupTmpDir === true,
+        unmountFlags: unmountFlags ?? [],
+        etcdDataDir: etcd.dataDir,
+      },
+      removeMember: etcd.input,
+      api: etcd.access,
+      assumeEmptyCluster: false,
+      // Where etcd does not answer there is nobody to take the member out.
+      staged: true,
       deleteNode: { nodeName },
     },
     warnings: warnings.map(({ id, message }) => ({ code: id, message })),
@@ -79,20 +108,92 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
   };
 }
 
-function resetFindings({ os, files }: ResetFacts, { dryRun }: ResetOptions): readonly Finding[] {
-  const findings: Finding[] = [];
-  if (os.uid !== null && os.uid !== 0) {
-    const mend = 'Run as root, or let the user use sudo';
-    findings.push({ id: 'IsPrivilegedUser', severity: dryRun ? 'warning' : 'error', message: 'the user on the host is not root', mend });
-  }
-  // kubeadm's phase remove-etcd-member: a member that is gone for good still counts for the quorum.
-  if ((files.get(ETCD_MANIFEST) ?? null) !== null) {
-    const message = 'the host runs a member of etcd, and this program does not take it out of the etcd cluster';
-    const mend = 'Use kubeadm reset there, or remove the member first (etcdctl member remove)';
-    findings.push({ id: 'EtcdMember', severity: 'error', message, mend });
-  }
-  return findings;
+function resetFindings({ os }: ResetFacts, { dryRun }: ResetOptions): readonly Finding[] {
+  if (os.uid === null || os.uid === 0) return [];
+  const mend = 'Run as root, or let the user use sudo';
+  return [{ id: 'IsPrivilegedUser', severity: dryRun ? 'warning' : 'error', message: 'the user on the host is not root', mend }];
 }
+
+interface EtcdOfHost {
+  readonly input: RemoveEtcdMemberInput;
+  readonly dataDir: string | null;
+  readonly access: ApiAccess;
+  readonly findings: readonly Finding[];
+}
+
+const NO_ACCESS: ApiAccess = { reach: async () => null, close: async () => undefined };
+
+/**
+ * The member of etcd on the host, and whether its cluster can be told that it goes: a member that is gone for good still counts for the quorum.
+ * kubeadm 1.36 (reset phase remove-etcd-member) goes on with a warning where it cannot.
+ */
+async function etcdOfHost(
+  context: PhaseContext,
+  options: ResetOptions,
+  { files }: ResetFacts,
+  certificatesDir: string,
+): Promise<EtcdOfHost> {
+  const manifest = files.get(ETCD_MANIFEST)?.content;
+  const none = (noop: string): EtcdOfHost => ({ input: { peerURL: null, noop }, dataDir: null, access: NO_ACCESS, findings: [] });
+  if (manifest === undefined) return none('the host runs no member of etcd');
+  const member = readEtcdManifest(manifest);
+  const etcd = await reachEtcd(context, options, member, certificatesDir);
+  const why = etcd.why;
+  const input = { peerURL: why === null ? member.peerURL : null, noop: why ?? '' };
+  const found = { input, dataDir: member.dataDir, access: etcd.access };
+  if (why === null) return { ...found, findings: [] };
+  const message = `the host runs a member of etcd, and its cluster cannot be told that it goes: ${why}`;
+  const mend = 'Remove the member at another control plane (etcdctl member remove), or mend etcd first';
+  return { ...found, findings: [{ id: 'EtcdMember', severity: member.isFirst ? 'warning' : 'error', message, mend }] };
+}
+
+/** By the member itself, and where it does not answer by the others, which the API server knows. */
+async function reachEtcd(
+  context: PhaseContext,
+  { connect, connectEtcd, opened }: ResetOptions,
+  { clientURL, peerURL }: EtcdOnHost,
+  certificatesDir: string,
+): Promise<{ readonly access: ApiAccess; readonly why: string | null }> {
+  const paths = [ADMIN_CONF, ...ETCD_FILES.map(([name, kind]) => pkiPath(certificatesDir, name, kind))];
+  const facts = await observe(context.host, fileFacts(paths), context.signal);
+  const textAt = (path: string): SensitiveText | null => {
+    const text = facts.get(path)?.content;
+    return text === undefined ? null : new SensitiveText([new Secret(text)]);
+  };
+  const kubeconfig = () => {
+    const text = textAt(ADMIN_CONF);
+    return text === null ? null : { file: `${context.host.name}:${ADMIN_CONF}`, text };
+  };
+  const api = apiAccess({ connect, local: null, kubeconfig });
+  const access = etcdAccess({
+    connect: connectEtcd,
+    certificatesDir,
+    textAt,
+    endpointsOf: async (own) => {
+      const others = await api
+        .reach(own)
+        .then((admin) => (admin === null ? [] : etcdEndpoints(admin)))
+        .catch(() => []);
+      return [...new Set([...(clientURL === null ? [] : [clientURL]), ...others])];
+    },
+  });
+  for (const each of [api, access]) opened(each);
+  try {
+    const etcd = await access.reach(context);
+    if (etcd === null || peerURL === null) return { access, why: 'its manifest or its client certificate is not there' };
+    await etcd.list(ETCD_MEMBER);
+    return { access, why: null };
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return { access: NO_ACCESS, why: error.problems[0]?.message ?? '' };
+  }
+}
+
+const ETCD_FILES = [
+  ['etcd/ca', 'crt'],
+  ['etcd/healthcheck-client', 'crt'],
+  ['etcd/healthcheck-client', 'key'],
+] as const;
 
 function ownNodeName({ identity, files, os }: ResetFacts): string | null {
   const text = (path: string): string => files.get(path)?.content ?? '';

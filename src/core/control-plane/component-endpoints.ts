@@ -29,7 +29,8 @@ export function componentEndpoints(
   });
 }
 
-function commandOf({ spec }: JsonObject, name: string): readonly string[] {
+/** The command line of the container whose program is this. */
+export function commandOf({ spec }: JsonObject, name: string): readonly string[] {
   const containers = isJsonObject(spec) && Array.isArray(spec.containers) ? spec.containers.filter(isJsonObject) : [];
   const commands = containers.map(({ command, args }) =>
     [command, args].flatMap((words) => (Array.isArray(words) ? words.filter((word) => typeof word === 'string') : [])),
@@ -37,8 +38,8 @@ function commandOf({ spec }: JsonObject, name: string): readonly string[] {
   return commands.find(([program]) => program === name) ?? [];
 }
 
-/** The last one counts. */
-function flagValue(words: readonly string[], flag: string): string | undefined {
+/** What a flag of a command line is set to: the last one counts. */
+export function flagValue(words: readonly string[], flag: string): string | undefined {
   const value = words.map((word) => word.trim()).findLast((word) => /^--?[^=]+=/.test(word) && word.replace(/^--?|=.*$/g, '') === flag);
   return value?.slice(value.indexOf('=') + 1) || undefined;
 }

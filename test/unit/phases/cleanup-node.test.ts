@@ -6,7 +6,7 @@ import { fakeHost } from '../../support/fake-host.ts';
 import { fakeUnit } from '../../support/fake-units.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
-const INPUT = { certificatesDir: '/etc/kubernetes/pki', criSocket: 'unix:///x', cleanupTmpDir: false, unmountFlags: [] };
+const INPUT = { certificatesDir: '/etc/kubernetes/pki', criSocket: 'unix:///x', cleanupTmpDir: false, etcdDataDir: null, unmountFlags: [] };
 const RECORD = 'id 0a\nowner alice@laptop\narmed 1893456000\ntimeout 300\nboot b\n';
 
 async function plan(files: Readonly<Record<string, string>>) {

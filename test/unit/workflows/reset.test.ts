@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../src/core/errors.ts';
+import { removeEtcdMember } from '../../../src/phases/etcd-members.ts';
 import { resetWorkflow } from '../../../src/workflows/reset.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../support/fake-cluster.ts';
+import { type FakeEtcd, fakeEtcd } from '../../support/fake-etcd.ts';
 import { type FakeHostOptions, fakeHost } from '../../support/fake-host.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
@@ -19,6 +22,25 @@ interface PrepareOptions {
   readonly ignore?: readonly string[];
   readonly cluster?: FakeCluster;
   readonly nodeName?: string;
+  readonly etcd?: FakeEtcd;
+}
+
+const ETCD_CERTS = Object.fromEntries(
+  ['ca.crt', 'healthcheck-client.crt', 'healthcheck-client.key'].map((name) => [`/etc/kubernetes/pki/etcd/${name}`, 'pem\n']),
+);
+const PEER = 'https://10.0.0.1:2380';
+
+function manifestWith(...flags: readonly string[]): Record<string, string> {
+  const words = ['etcd', '--advertise-client-urls=https://10.0.0.1:2379', `--initial-advertise-peer-urls=${PEER}`, ...flags];
+  const spec = { containers: [{ command: words }], volumes: [{ name: 'etcd-data', hostPath: { path: '/data/etcd' } }] };
+  return { ...ETCD_CERTS, '/etc/kubernetes/manifests/etcd.yaml': JSON.stringify({ kind: 'Pod', spec }) };
+}
+
+/** A cluster of etcd with the member of the host and others. */
+function etcdWith(...peers: readonly string[]): FakeEtcd {
+  return fakeEtcd(
+    peers.map((peerURL, i) => ({ name: `cp-${i + 1}`, id: String(i + 1), peerURLs: [peerURL], clientURLs: [], isLearner: false })),
+  );
 }
 
 async function prepare(files: FakeHostOptions['files'] = {}, options: PrepareOptions = {}) {
@@ -29,6 +51,12 @@ async function prepare(files: FakeHostOptions['files'] = {}, options: PrepareOpt
     ignorePreflightErrors: options.ignore ?? [],
     skipPreflight: false,
     dryRun: false,
+    connect: async () => fakeCluster(),
+    connectEtcd: async () => {
+      if (options.etcd !== undefined) return options.etcd;
+      throw new AppError({ code: 'ETCD_UNREACHABLE', message: 'etcd does not answer' });
+    },
+    opened: () => undefined,
     ...(options.cluster === undefined ? {} : { deleteNode: options.nodeName === undefined ? {} : { nodeName: options.nodeName } }),
   });
 }
@@ -44,10 +72,29 @@ describe('prepareReset', () => {
   });
 
   it('refuses to leave a dead member in the etcd cluster, unless told to', async () => {
-    const manifest = { '/etc/kubernetes/manifests/etcd.yaml': 'kind: Pod\n' };
+    const manifest = manifestWith('--initial-cluster-state=existing');
     expect((await prepare(manifest)).refusals).toMatchObject([{ code: 'EtcdMember', host: 'node1' }]);
     expect(await prepare(manifest, { ignore: ['EtcdMember'] })).toMatchObject({ refusals: [], warnings: [{ code: 'EtcdMember' }] });
     expect((await prepare()).refusals).toEqual([]);
+  });
+
+  it('goes on where the member is the only one that anybody knows of, and does not answer', async () => {
+    const found = await prepare(manifestWith());
+    expect(found).toMatchObject({ refusals: [], warnings: [{ code: 'EtcdMember' }] });
+    expect(found.input.cleanup.etcdDataDir).toBe('/data/etcd');
+  });
+
+  it.each([
+    ['one of several members', [PEER, 'https://10.0.0.2:2380'], [{ kind: 'delete-object', ref: { kind: 'Member', name: 'cp-1' } }]],
+    ['the last member', [PEER], []],
+    ['a member that was removed before', ['https://10.0.0.2:2380'], []],
+  ] as const)('takes %s out of the etcd cluster, as far as there is one', async (_, peers, changes) => {
+    const etcd = etcdWith(...peers);
+    const { input, refusals } = await prepare(manifestWith('--initial-cluster-state=existing'), { etcd });
+    expect(refusals).toEqual([]);
+    expect(input.removeMember.peerURL).toBe(PEER);
+    const context = { host: fakeHost(), cluster: etcd, clock: fakeClock(), reporter: recordingReporter() };
+    expect((await removeEtcdMember.look(context, input.removeMember)).plan.changes).toMatchObject(changes);
   });
 
   describe('with --delete-node', () => {

@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest';
+import type { EtcdMemberState } from '../../../src/core/control-plane/etcd-member.ts';
+import type { PhaseContext } from '../../../src/engine/phase.ts';
+import { planPhases } from '../../../src/engine/run-workflow.ts';
+import { checkEtcd, type EtcdJoinInput, etcdJoin, etcdPromote } from '../../../src/phases/etcd-members.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
+import { type FakeEtcd, fakeEtcd } from '../../support/fake-etcd.ts';
+import { fakeHost } from '../../support/fake-host.ts';
+import { recordingReporter } from '../../support/recording-reporter.ts';
+
+const MANIFEST = '/etc/kubernetes/manifests/etcd.yaml';
+const file = { path: MANIFEST, content: 'kind: Pod\n', mode: 0o600, owner: 'root:root' };
+const input: EtcdJoinInput = {
+  nodeName: 'cp-2',
+  peerURL: 'https://10.0.0.2:2380',
+  manifest: { files: [file], directories: [{ path: '/var/lib/etcd', mode: 0o700 }], mayChown: true },
+  timeoutMs: 5_000,
+  skipped: null,
+};
+
+const member = (name: string, address: string, more: Partial<EtcdMemberState> = {}): EtcdMemberState => ({
+  name,
+  id: address,
+  peerURLs: [`https://${address}:2380`],
+  clientURLs: [`https://${address}:2379`],
+  isLearner: false,
+  ...more,
+});
+const FIRST = member('cp-1', '10.0.0.1');
+const contextWith = (cluster: FakeEtcd | null, files = {}): PhaseContext => ({
+  host: fakeHost({ name: 'cp-2', files }),
+  cluster,
+  clock: fakeClock(),
+  reporter: recordingReporter(),
+});
+const planOf = async (phase: typeof etcdJoin, context: PhaseContext, own = input) => (await phase.look(context, own)).plan;
+
+describe('etcd-join', () => {
+  it('announces the member first, then writes what starts it', async () => {
+    const { changes } = await planOf(etcdJoin, contextWith(fakeEtcd([FIRST])));
+    expect(changes).toMatchObject([
+      {
+        kind: 'create-object',
+        object: { kind: 'Member', metadata: { name: 'cp-2' }, spec: { peerURLs: [input.peerURL], isLearner: true } },
+      },
+      { kind: 'make-directory', path: '/var/lib/etcd' },
+      { kind: 'write-file', path: MANIFEST },
+    ]);
+  });
+
+  it('goes on where the member was announced and the run was broken off', async () => {
+    const etcd = fakeEtcd([FIRST, member('', '10.0.0.2', { isLearner: true })]);
+    expect((await planOf(etcdJoin, contextWith(etcd))).changes.map(({ kind }) => kind)).toEqual(['make-directory', 'write-file']);
+  });
+
+  it('has nothing to do a second time', async () => {
+    const directory = { type: 'directory', mode: 0o700, owner: 'root:root' };
+    const there = { [MANIFEST]: { type: 'file', mode: 0o600, owner: 'root:root', content: file.content }, '/var/lib/etcd': directory };
+    const context = contextWith(fakeEtcd([FIRST, member('cp-2', '10.0.0.2')]), there);
+    expect(await planPhases([etcdJoin, etcdPromote, checkEtcd], context, input)).toMatchObject([
+      { plan: { changes: [], noop: 'the member is announced and its manifest is there' } },
+      { plan: { changes: [], noop: 'member cp-2 votes' } },
+      { plan: { changes: [] } },
+    ]);
+  });
+
+  it('is left out with external etcd', async () => {
+    const own = { ...input, skipped: 'etcd is external' };
+    expect(await planOf(etcdJoin, contextWith(null), own)).toEqual({ changes: [], noop: 'etcd is external' });
+    expect(await planOf(etcdPromote, contextWith(null), own)).toEqual({ changes: [], noop: 'etcd is external' });
+  });
+});
+
+describe('etcd-join/promote', () => {
+  it('promotes a learner that has started', async () => {
+    const { changes } = await planOf(etcdPromote, contextWith(fakeEtcd([FIRST, member('cp-2', '10.0.0.2', { isLearner: true })])));
+    expect(changes).toMatchObject([{ kind: 'patch-object', ref: { kind: 'Member', name: 'cp-2' }, patch: { spec: { isLearner: false } } }]);
+  });
+
+  it('waits for it to start, and says when it does not', async () => {
+    const context = contextWith(fakeEtcd([FIRST, member('', '10.0.0.2', { isLearner: true })]));
+    await expect(etcdPromote.ready(context, input)).rejects.toMatchObject({
+      code: 'ETCD_MEMBER_NOT_STARTED',
+      problems: [{ host: 'cp-2' }],
+    });
+  });
+});
+
+describe('check-etcd', () => {
+  const check = async (etcd: FakeEtcd) => (await checkEtcd.look(contextWith(etcd), input)).verify([]);
+
+  it('passes a cluster that is well, with the member that joins on its way', async () => {
+    await check(fakeEtcd([FIRST, member('', '10.0.0.2', { isLearner: true })]));
+  });
+
+  it.each([
+    ['has no leader', () => Object.assign(fakeEtcd([FIRST]), { healthy: false }), 'it is not healthy'],
+    ['waits for another member', () => fakeEtcd([FIRST, member('', '10.0.0.3')]), 'member https://10.0.0.3:2380 has not come up yet'],
+    ['has another learner', () => fakeEtcd([FIRST, member('cp-3', '10.0.0.3', { isLearner: true })]), 'member cp-3 has not come up yet'],
+  ])('refuses one that %s', async (_, etcd, why) => {
+    await expect(check(etcd())).rejects.toMatchObject({ code: 'ETCD_UNHEALTHY', message: expect.stringContaining(why) });
+  });
+});
