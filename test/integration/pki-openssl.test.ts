@@ -1,17 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { applyClusterDefaults } from '../../src/core/config/defaults.ts';
-import { loadConfig } from '../../src/core/config/load.ts';
 import type { EncryptionAlgorithm } from '../../src/core/config/model.ts';
 import type { PkiConfiguration } from '../../src/core/pki/alt-names.ts';
 import { revealText } from '../../src/core/text/secret.ts';
 import { type PreparedPki, preparePki } from '../../src/workflows/prepare-pki.ts';
-import { issuerOfOneKey, pkiContext, pkiNode, pkiOptions } from '../support/control-plane-pki.ts';
+import { pkiContext, pkiNode, pkiOptions } from '../support/control-plane-pki.ts';
 import { fakeClock } from '../support/fake-clock.ts';
 import { requirement } from '../support/requirement.ts';
 
@@ -118,49 +115,3 @@ describe.skipIf(requirement('the PKI, seen by openssl', noOpenssl)).each<Encrypt
     });
   },
 );
-
-const RECORDINGS = fileURLToPath(new URL('../../../shared/data/kubeadm-golden', import.meta.url));
-const noRecordings = existsSync(RECORDINGS) ? null : 'the recordings are not there';
-
-describe.skipIf(requirement('the PKI, as kubeadm makes it', noRecordings))('the PKI is as kubeadm 1.36.2 makes it', () => {
-  const cases = noRecordings === null ? readdirSync(RECORDINGS).filter((name) => existsSync(join(RECORDINGS, name, 'input.yaml'))) : [];
-
-  it.each(cases)('%s', async (name) => {
-    const input = readFileSync(join(RECORDINGS, name, 'input.yaml'), 'utf8').replaceAll('@PATCHES@', '/patches');
-    const { pki, kubeconfigs } = parse(readFileSync(join(RECORDINGS, name, 'expected.yaml'), 'utf8'));
-    const prepared = await preparePki(pkiContext(), pkiOptions(nodeOf(input), { issuer: issuerOfOneKey() }));
-
-    const certificates = [...prepared.certificates.values()]
-      .flatMap(({ files }) => files)
-      .flatMap(({ path, summary }) => {
-        const found = summary?.certificate;
-        return found === undefined ? [] : [[path.replace(/^.*\/pki\//, ''), withDays(found)] as const];
-      });
-    expect(Object.fromEntries(certificates)).toEqual(pki);
-    const configs = [...prepared.kubeconfigs.values()]
-      .flatMap(({ files }) => files)
-      .map(({ path, summary }) => {
-        const found = summary?.certificate;
-        return [path.replace(/^.*\//, ''), { ...summary?.kubeconfig, clientCertificate: found && withDays(found) }] as const;
-      });
-    expect(Object.fromEntries(configs)).toEqual(kubeconfigs);
-  });
-});
-
-/** The recordings count days in place of times. */
-function withDays<T extends { readonly notBefore: string; readonly notAfter: string }>({ notBefore, notAfter, ...rest }: T): object {
-  return { ...rest, validDays: Math.floor((Date.parse(notAfter) - Date.parse(notBefore)) / 86_400_000) };
-}
-
-function nodeOf(input: string): PkiConfiguration {
-  const { init, cluster, problems } = loadConfig(input, 'input.yaml', {
-    kinds: ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration', 'KubeProxyConfiguration'],
-  });
-  expect(problems.filter(({ severity }) => severity !== 'warning')).toEqual([]);
-  const { advertiseAddress = '', bindPort = 6443 } = init?.localAPIEndpoint ?? {};
-  return {
-    cluster: applyClusterDefaults(cluster ?? {}, bindPort),
-    nodeName: init?.nodeRegistration?.name ?? '',
-    localAPIEndpoint: { advertiseAddress, bindPort },
-  };
-}

@@ -3,11 +3,9 @@ import { applyClusterDefaults } from '../../src/core/config/defaults.ts';
 import type { ClusterConfiguration } from '../../src/core/config/model.ts';
 import type { PkiConfiguration } from '../../src/core/pki/alt-names.ts';
 import { KUBECONFIGS } from '../../src/core/pki/kubeconfig-list.ts';
-import type { Secret } from '../../src/core/text/secret.ts';
 import type { PhaseContext } from '../../src/engine/phase.ts';
 import { applyPhases, planPhases } from '../../src/engine/run-workflow.ts';
 import { certsPhases, kubeconfigPhases } from '../../src/phases/pki.ts';
-import type { CertificateIssuer } from '../../src/ports/certificate-issuer.ts';
 import { type PkiOptions, type PreparedPki, preparePki } from '../../src/workflows/prepare-pki.ts';
 import { type FakeClock, fakeClock } from './fake-clock.ts';
 import { type FakeHost, fakeHost } from './fake-host.ts';
@@ -50,15 +48,4 @@ export async function makePki(context: PhaseContext, options: PkiOptions): Promi
   const prepared = await preparePki(context, options);
   await applyPhases(PKI_PHASES, context, prepared, await planPhases(PKI_PHASES, context, prepared));
   return prepared;
-}
-
-/** Makes one key of each algorithm, for all: RSA keys take a while. */
-export function issuerOfOneKey(): CertificateIssuer {
-  const keys = new Map<string, Promise<Secret>>();
-  const generateKey: CertificateIssuer['generateKey'] = (algorithm) => {
-    const key = keys.get(algorithm) ?? certificateIssuer.generateKey(algorithm);
-    keys.set(algorithm, key);
-    return key;
-  };
-  return { ...certificateIssuer, generateKey };
 }

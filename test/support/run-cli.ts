@@ -1,6 +1,7 @@
 import { Readable, Writable } from 'node:stream';
 import { runCli } from '../../src/cli/run.ts';
 import { createServices } from '../../src/wiring.ts';
+import { issuerOfOneKey } from './issuer-of-one-key.ts';
 
 export interface CliResult {
   readonly code: number;
@@ -14,6 +15,8 @@ export interface CliOptions {
   readonly signal?: AbortSignal;
 }
 
+const ONE_KEY = issuerOfOneKey();
+
 /** Runs a command line in this process, with the real adapters, and gives what it printed. */
 export async function runCommand(argv: readonly string[], options: CliOptions = {}): Promise<CliResult> {
   const stdout = new Sink();
@@ -25,7 +28,9 @@ export async function runCommand(argv: readonly string[], options: CliOptions = 
     stderr,
     signal: options.signal ?? new AbortController().signal,
   });
-  const code = await runCli(argv, services, '0.0.0-test');
+  // Nothing of a dry run is used: RSA keys take a while.
+  const issuer = argv.includes('--dry-run') ? { certificateIssuer: async () => ONE_KEY } : {};
+  const code = await runCli(argv, { ...services, ...issuer }, '0.0.0-test');
   return { code, stdout: stdout.text, stderr: stderr.text };
 }
 
