@@ -6,6 +6,7 @@ import { inParallel } from '../engine/in-parallel.ts';
 import { waitForHealthyKubelet } from '../engine/kubelet-health.ts';
 import { observe } from '../engine/observe.ts';
 import { tellingHost } from '../engine/telling-host.ts';
+import { observeHealthzUrl } from '../phases/kubelet-start.ts';
 import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
@@ -41,7 +42,7 @@ export function runFleetRevert(services: Services, args: readonly string[], opti
       { timeoutMs: 300_000 },
     );
     const context = { host, cluster: null, clock: services.clock, reporter, signal: services.signal };
-    await waitForHealthyKubelet(context, 'revert', { url: null, timeoutMs: HEALTHY_MS });
+    await waitForHealthyKubelet(context, 'revert', { url: await observeHealthzUrl(context), timeoutMs: HEALTHY_MS });
   });
 }
 

@@ -112,6 +112,12 @@ type KubeletFacts = Fact<Pick<KubeletStartFacts, 'files' | 'init' | 'health' | '
 /** Most hosts are asked the same. */
 const FACTS = new Memo<object, KubeletFacts>();
 
+/** Where a kubelet answers that is started with the files on the host; null when that can't be known, or it answers nowhere. Throws what `host.ask` throws. */
+export async function observeHealthzUrl({ host, signal }: Pick<PhaseContext, 'host' | 'signal'>): Promise<string | null> {
+  const files = await observe(host, fileFacts([CONFIG_YAML]), signal);
+  return currentHealthzUrl(files.get(CONFIG_YAML)?.content) ?? null;
+}
+
 /** Where the kubelet that runs answers, which the new configuration may change; undefined when that can't be known. */
 function currentHealthzUrl(configYaml: string | undefined): string | null | undefined {
   return URLS.get(configYaml ?? '', () => healthzUrlIn(configYaml ?? ''));

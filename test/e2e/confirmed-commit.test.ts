@@ -16,7 +16,7 @@ import { untilTrue } from '../support/until-true.ts';
 
 const TOKEN = 'abcdef.0123456789abcdef';
 const BIN = fileURLToPath(new URL('../../src/bin.ts', import.meta.url));
-const WINDOW_SECONDS = 25;
+const WINDOW_SECONDS = 15;
 
 describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real host that has to be confirmed', () => {
   let api: ApiServer;

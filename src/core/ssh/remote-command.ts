@@ -101,7 +101,7 @@ function renderStart(command: string, mark: string, { input, tellsEnd }: { reado
   if (input !== undefined) return `i=${quoteWord(input.slice(0, -1))};n=$1;set -- ${command};${EXEC_WITH_INPUT}`;
   // In the background, because dash says on the program's stderr what signal ended one in the foreground.
   if (tellsEnd)
-    return `exec 3>&2 4<&0 2>/dev/null;${command} <&4 2>&3 3>&- 4<&- & wait $!;r=$?;printf '\\n%s end %s\\n' ${mark} $r >&3;exit $r`;
+    return `exec 8>&2 9<&0 2>/dev/null;${command} <&9 2>&8 8>&- 9<&- & wait $!;r=$?;printf '\\n%s end %s\\n' ${mark} $r >&8;exit $r`;
   return `exec ${command}`;
 }
 
