@@ -37,12 +37,13 @@ function hostChangeLines(change: JsonObject, colour: boolean): readonly string[]
   const { kind, phase, because } = change;
   const what = subjectOfHostChange(change);
   const sign =
-    change.action === 'create' || kind === 'make-directory'
+    change.action === 'create' || kind === 'make-directory' || kind === 'put-file'
       ? '+'
       : String(kind).startsWith('remove') || kind === 'empty-directory'
         ? '-'
         : '~';
-  const mode = change.mode === undefined ? '' : ` (${change.mode} ${change.owner})`;
+  const size = typeof change.size === 'number' ? `, ${(change.size / 1e6).toFixed(1)} MB` : '';
+  const mode = change.mode === undefined ? '' : ` (${change.mode} ${change.owner}${size})`;
   const head = `  ${sign} [${phase}] ${String(kind)} ${what}${mode}: ${because}`.replace(/ +:/, ':');
   const diff = typeof change.diff === 'string' ? diffLines(change.diff, change.origin as JsonObject | undefined, colour) : [];
   const summary = summaryOf(change).map((line) => `      ${paint(line, change.action === 'create' ? '32' : '', colour)}`);
@@ -64,7 +65,7 @@ function clusterChangeLines(change: JsonObject, colour: boolean): readonly strin
   const object = change.object as JsonObject;
   const metadata = object.metadata as JsonObject;
   const name = metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
-  const body = stringify(object, { lineWidth: 0 }).trimEnd().split('\n');
+  const body = stringify(object, { lineWidth: 0, aliasDuplicateObjects: false }).trimEnd().split('\n');
   return [
     `  ${action === 'create' ? '+' : action === 'delete' ? '-' : '~'} [${phase}] ${action} ${object.kind} ${name}: ${because}`,
     ...body.map((line) => `      ${paint(line, action === 'create' ? '32' : '', colour)}`),

@@ -2,6 +2,7 @@ import { isProgramName } from '../core/dynamic/agent/agent-program.ts';
 import { AppError } from '../core/errors.ts';
 import { defineFact } from '../core/facts/fact.ts';
 import type { LargeFile } from '../core/plan/large-file.ts';
+import { revertChanges } from '../core/plan/revert.ts';
 import { printable } from '../core/text/printable.ts';
 import { observe } from '../engine/observe.ts';
 import { definePhase } from '../engine/phase.ts';
@@ -33,6 +34,7 @@ export const agentProgram = definePhase<AgentProgramInput | null, Facts>({
     const because = sha256 === null ? 'it is missing' : 'it is damaged';
     return { changes: [{ kind: 'put-file', path, mode: 0o755, owner: 'root:root', content: file, because }] };
   },
+  undo: (_, applied) => revertChanges(applied),
   verify: async ({ host, signal }, input) => {
     if (input === null) return;
     const argv = [...input.command, '--version'];

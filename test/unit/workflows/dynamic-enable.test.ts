@@ -193,6 +193,19 @@ describe('dynamic enable', () => {
     }
   });
 
+  it('brings another version, and takes the one before away when that runs', async () => {
+    const w = world();
+    await w.enable();
+    const starts = w.host.units.get('kubeletadm-agent')?.starts ?? 0;
+    const next = program('#!/usr/bin/env node\nconsole.log(2)\n');
+    const done = await w.enable({ program: { file: next, directory: '/usr/local/lib/kubeletadm', node: null } });
+    expect(kinds(done)).toEqual(['put-file', 'write-file', 'daemon-reload', 'restart-unit', 'remove-file']);
+    expect([...w.host.files.keys()].filter((path) => path.startsWith('/usr/local/lib/kubeletadm/'))).toEqual([
+      `/usr/local/lib/kubeletadm/kubeletadm-${next.sha256.slice(0, 12)}.mjs`,
+    ]);
+    expect(w.host.units.get('kubeletadm-agent')?.starts).toBe(starts + 1);
+  });
+
   it('gives a new token when the account was made anew, and when the old one is old', async () => {
     const w = world();
     await w.enable();
@@ -262,6 +275,16 @@ describe('dynamic enable', () => {
     });
     expect(w.host.performed).toEqual([]);
     expect(w.cluster.calls.filter((call) => /^(create|update|patch|delete|request)/.test(call))).toEqual([]);
+  });
+
+  it('takes a program off again that does not run there', async () => {
+    const w = world({ commands: { '/usr/bin/node': { exitCode: 1, stderr: 'SyntaxError: x\n' } } });
+    await expect(w.enable()).rejects.toMatchObject({
+      code: 'AGENT_PROGRAM_DOES_NOT_RUN',
+      message: expect.stringContaining('SyntaxError: x'),
+    });
+    expect(texts(w.host)).toEqual(texts(world().host));
+    expect(w.cluster.calls.filter((call) => call.startsWith('create'))).toEqual([]);
   });
 
   it('wants a program that is one file', async () => {
