@@ -27,6 +27,8 @@ interface RepairInput {
 const NAME = 'dynamic-repair';
 const HEALTHY_MS = 60_000;
 const SETTLE_MS = 15_000;
+/** An agent reads its state when it is started. */
+const AGENT_SETTLE_MS = 8_000;
 
 type FoundStore = ReadStore & { readonly report: StoreReport; readonly healthzUrl: string | null };
 
@@ -64,7 +66,7 @@ const repairAgent = definePhase<RepairOptions | null, ReadAgent | null>({
     if (input === null || applied.length === 0) return;
     const { healthzUrl } = await readAgent(context.host, input.catalogue, context.signal);
     await waitForHealthyKubelet(context, NAME, { url: healthzUrl, timeoutMs: HEALTHY_MS });
-    await context.clock.sleep(SETTLE_MS, context.signal);
+    await context.clock.sleep(AGENT_SETTLE_MS, context.signal);
     const { reading } = await readAgent(context.host, input.catalogue, context.signal);
     refuseBroken(context, reportAgent(reading));
     tellDone(context);
