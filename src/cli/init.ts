@@ -27,8 +27,7 @@ export async function runInit(services: Services, args: readonly string[], optio
   const node = await readNodeOptions(services, { config, kind: 'init', options, reporter });
   const { dryRun, staged } = node;
   const onlyPhase = args.length === 0 ? undefined : args.join('/');
-  // These phases do not touch the host.
-  const skipPreflight = node.skipPreflight || (onlyPhase !== undefined && CLUSTER_PHASES.test(onlyPhase));
+  const skipPreflight = node.skipPreflight || (onlyPhase !== undefined && NEED_NO_NODE.test(onlyPhase));
   const isGiven = flagText(options, 'kubeconfig') !== undefined || (services.env.KUBECONFIG ?? '') !== '';
   const makes = !isGiven || (onlyPhase !== undefined && !GIVEN_PHASES.test(onlyPhase));
   const opened = isGiven ? await openCluster(services, options, { dryRun, staged }) : { cluster: null, apiServer: null, warnings: [] };
@@ -83,7 +82,9 @@ export async function runInit(services: Services, args: readonly string[], optio
   }
 }
 
-const CLUSTER_PHASES = /^(?:bootstrap-token|upload-config|upload-certs|mark-control-plane|addon|show-join-command)(?:\/|$)/;
+/** Phases that write to the cluster, or files for later: what a kubelet needs of its host is no matter to them. */
+const NEED_NO_NODE =
+  /^(?:bootstrap-token|upload-config|upload-certs|mark-control-plane|addon|show-join-command|certs|kubeconfig|etcd|control-plane)(?:\/|$)/;
 
 /** Phases of a node at an API server that is given. */
 const GIVEN_PHASES = /^(?:preflight|bootstrap-token|kubelet-start|kubelet-wait-bootstrap|upload-config|show-join-command)(?:\/|$)/;

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -29,7 +29,7 @@ describe('certificates of a control plane, over SSH', { timeout: 60_000 }, () =>
 
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'ka-certs-cp-'));
-    lab = await startLab({ directory, hosts: 1 });
+    lab = await startLab({ directory, hosts: 2 });
     writeFileSync(join(directory, 'cluster.yaml'), CONFIG);
     const host = fakeHost();
     await makePki(pkiContext(host, fakeClock(new Date())), pkiOptions(pkiNode({ certificateValidityPeriod: '24h0m0s' })));
@@ -98,6 +98,28 @@ describe('certificates of a control plane, over SSH', { timeout: 60_000 }, () =>
     const remote = await onHost('generate-csr', '--config', join(directory, 'cluster.yaml'), '--cert-dir', 'pki');
     expect(remote.code).toBe(2);
     expect(remote.stderr).toMatch(/--cert-dir pki: on other hosts it must be an absolute path/);
+  });
+
+  it('are made by phases of init, on a host that is not ready for a kubelet; a second run finds them', async () => {
+    const phase = (name: string) =>
+      runCommand(['init', 'phase', name, '--config', join(directory, 'cluster.yaml'), '--host', 'node2', '--ssh-config', lab.sshConfig]);
+    const root = lab.hosts[1]?.rootDir ?? '';
+    writeFileSync(join(root, 'proc/sys/net/ipv4/ip_forward'), '0\n');
+    expect((await phase('kubelet-start')).stderr).toMatch(/\[FileContent--proc-sys-net-ipv4-ip_forward\]/);
+    const early = await phase('kubeconfig');
+    expect(early.code).toBe(3);
+    expect(early.stderr).toMatch(
+      /^node2: \/etc\/kubernetes\/admin\.conf needs the authority \/etc\/kubernetes\/pki\/ca\.crt, which is missing\. Run the phase certs\/ca first\. /m,
+    );
+    for (const name of ['certs', 'kubeconfig']) {
+      const first = await phase(name);
+      expect(first.code, first.stderr).toBe(0);
+      const second = await phase(name);
+      expect([second.code, second.stdout]).toEqual([0, 'Nothing to do.\n']);
+    }
+    expect(readdirSync(join(root, 'etc/kubernetes/pki/etcd')).toSorted()).toContain('peer.crt');
+    expect(readCertificate(readFileSync(join(root, 'etc/kubernetes/pki/ca.crt'), 'utf8'))?.publicKey.bits).toBe(384);
+    expect(statSync(join(root, 'etc/kubernetes/admin.conf')).mode & 0o777).toBe(0o600);
   });
 
   it('are uploaded with a key that is another each time', async () => {
