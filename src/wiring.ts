@@ -76,7 +76,7 @@ export function createServices(environment: Environment): Services {
       return kubeCluster(from?.dial === undefined ? { ...named, env } : { ...named, dial: from.dial });
     },
     connectEtcd: async ({ from, ...target }) => {
-      const { etcdMembers } = await import('./adapters/etcd-members.ts');
+      const { etcdMembers } = await import('./adapters/kube/etcd-members.ts');
       return etcdMembers({ ...target, clock: systemClock, ...(from.dial === undefined ? {} : { dial: from.dial }) });
     },
     web: { get: async (request) => (await import('./adapters/kube/web.ts')).nodeWeb(env).get(request) },

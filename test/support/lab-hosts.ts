@@ -168,6 +168,16 @@ mkdir -p /etc/cni/net.d
 cat > /etc/cni/net.d/10-lab.conflist <<'X'
 {"cniVersion":"0.4.0","name":"lab","plugins":[{"type":"ptp","ipam":{"type":"host-local","ranges":[[{"subnet":"10.244.0.0/24"}]],"routes":[{"dst":"0.0.0.0/0"}]}}]}
 X
+# A host of the lab may not make a process less likely to be killed, as static pods of a control plane are.
+cat > /etc/containerd/config.toml <<'X'
+version = 2
+[plugins."io.containerd.grpc.v1.cri"]
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/usr/lib/cni"
+    conf_dir = "/etc/cni/net.d"
+X
+systemctl restart containerd
 `;
 
 const forwardUnits = (port: number): string => `

@@ -1,14 +1,13 @@
-import { request as httpsRequest, type RequestOptions } from 'node:https';
-import type { Duplex } from 'node:stream';
-import { type ConnectionOptions as TlsOptions, connect as tlsConnect } from 'node:tls';
-import { ETCD_MEMBER, etcdMemberObject } from '../core/control-plane/etcd-member.ts';
-import { AppError, isAppError } from '../core/errors.ts';
-import { isJsonObject, type JsonObject } from '../core/json.ts';
-import type { KubeObject } from '../core/kubernetes/object.ts';
-import type { Secret } from '../core/text/secret.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Cluster } from '../ports/cluster.ts';
-import type { Dial } from '../ports/transport.ts';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { ETCD_MEMBER, etcdMemberObject } from '../../core/control-plane/etcd-member.ts';
+import { AppError, isAppError } from '../../core/errors.ts';
+import { isJsonObject, type JsonObject } from '../../core/json.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import type { Secret } from '../../core/text/secret.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Cluster } from '../../ports/cluster.ts';
+import type { Dial } from '../../ports/transport.ts';
+import { dialingAgent } from './dialing-agent.ts';
 
 export interface EtcdMembersOptions {
   /** `https://ADDRESS:2379` of members; the first that answers is asked. */
@@ -118,18 +117,13 @@ async function askAny(options: EtcdMembersOptions, path: string, body: JsonObjec
 
 async function askOne(options: EtcdMembersOptions, url: URL, body: JsonObject | null): Promise<JsonObject> {
   const { caPem, certificatePem, keyPem, dial, requestTimeoutMs = 10_000 } = options;
-  const [host, port] = [url.hostname.replace(/^\[|\]$/g, ''), Number(url.port || 443)];
-  const tls: TlsOptions = { ca: caPem, cert: certificatePem, key: keyPem.reveal() };
-  const socket = dial === undefined ? null : await dial({ host, port });
-  const through: RequestOptions =
-    socket === null ? {} : { createConnection: () => tlsConnect({ ...tls, socket: socket as Duplex, host, ...nameOf(host) }) };
+  const tls = { ca: caPem, cert: certificatePem, key: keyPem.reveal() };
+  const agent = dial === undefined ? new HttpsAgent(tls) : dialingAgent(dial, tls);
   const payload = body === null ? null : JSON.stringify(body);
   return new Promise((resolve, reject) => {
     const request = httpsRequest(url, {
-      ...tls,
-      ...through,
       method: payload === null ? 'GET' : 'POST',
-      agent: false,
+      agent,
       headers: payload === null ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(payload) },
       timeout: requestTimeoutMs,
     });
@@ -152,11 +146,6 @@ async function askOne(options: EtcdMembersOptions, url: URL, body: JsonObject | 
     });
     request.end(payload ?? undefined);
   });
-}
-
-/** Names go into the TLS handshake, addresses do not. */
-function nameOf(host: string): TlsOptions {
-  return /^[\d.]+$|:/.test(host) ? {} : { servername: host };
 }
 
 function readAnswer(status: number, said: string): JsonObject {
