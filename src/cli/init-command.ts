@@ -18,6 +18,8 @@ export function defineInit(init: Command, on: On): void {
 }
 
 const INIT_EXAMPLES = `Examples:
+  # a control plane on a bare host, with more to come
+  kubeletadm init --host root@10.0.0.10 --control-plane-endpoint api.example:6443 --upload-certs
   # what would change on this machine, and why each field is what it is
   kubeletadm init --kubeconfig admin.conf --dry-run --show-origin
   # a host over SSH, with its own address and a smaller pod limit

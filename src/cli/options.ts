@@ -77,9 +77,12 @@ export function addFleetSelectionOptions(command: Command): Command {
 }
 
 /** Which API server, and as whom. */
-export function addClusterOptions(command: Command): Command {
+export function addClusterOptions(
+  command: Command,
+  elsewhere = 'default: KUBECONFIG, ~/.kube/config, /etc/kubernetes/admin.conf',
+): Command {
   return command
-    .option('--kubeconfig <file>', 'credentials of an administrator (default: KUBECONFIG, ~/.kube/config, /etc/kubernetes/admin.conf)')
+    .option('--kubeconfig <file>', `credentials of an administrator (${elsewhere})`)
     .option('--context <name>', 'context of the kubeconfig');
 }
 
@@ -103,8 +106,8 @@ export function addNodeOptions(command: Command): Command {
 
 /** What init says of the cluster. */
 export function addInitOptions(command: Command): Command {
-  return addClusterOptions(command)
-    .option('--kubernetes-version <version>', 'version of the control plane (default: asked of the API server)')
+  return addClusterOptions(command, 'default: KUBECONFIG; without either a control plane is made')
+    .option('--kubernetes-version <version>', 'version of the control plane (default: that of the API server, else of the kubelet)')
     .option('--service-cidr <cidr>', 'addresses of services; the tenth is the clusterDNS of all nodes (default: 10.96.0.0/12)')
     .option('--service-dns-domain <domain>', 'domain of services (default: cluster.local)')
     .option('--pod-network-cidr <cidr>', 'addresses of pods')
