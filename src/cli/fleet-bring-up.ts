@@ -1,19 +1,18 @@
-import { countMissingTokens } from '../core/config/defaults.ts';
 import { mergeInitFlags } from '../core/config/flags.ts';
 import type { LoadedConfig } from '../core/config/load.ts';
 import { ADMIN_CONF } from '../core/control-plane/paths.ts';
 import { AppError } from '../core/errors.ts';
 import type { FleetCluster } from '../core/fleet/model.ts';
 import type { PlannedHost } from '../core/fleet/saved-plan.ts';
-import { loadCatalogue } from '../core/kubelet/catalogue.ts';
 import type { FleetMember, FleetResult } from '../engine/fleet.ts';
 import { workflowMember } from '../engine/workflow-member.ts';
 import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
 import type { ApiAccess } from '../workflows/control-plane/api-access.ts';
-import { type InitControlPlaneOptions, initControlPlaneWorkflow } from '../workflows/init-control-plane.ts';
+import { initControlPlaneWorkflow } from '../workflows/init-control-plane.ts';
 import { type FleetAccess, openFleetCluster } from './fleet-cluster.ts';
+import { fleetInitOptions } from './fleet-init-options.ts';
 import {
   FIRST_CONTROL_PLANE,
   type FleetTask,
@@ -22,15 +21,13 @@ import {
   OTHER_CONTROL_PLANES,
   prepareFirst,
   WORKERS,
+  waitingMember,
 } from './fleet-members.ts';
-import { connectOver, releaseOf } from './init-control-plane.ts';
-import { freshTokens, phaseSelection, placeholderTokens } from './init-tokens.ts';
 import { installSources } from './install-sources.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { besideFleet } from './load-fleet.ts';
-import { durationMs, isForKubelet, readPatches } from './node-options.ts';
 import type { CommandOptions } from './program.ts';
-import { flagList, kubeadmFlags } from './read-options.ts';
+import { kubeadmFlags } from './read-options.ts';
 import { readWriting } from './writing-options.ts';
 
 export interface BringUpInput {
@@ -76,7 +73,16 @@ export async function bringUpCluster(services: Services, options: CommandOptions
   const targetOf = await fleetTargets(services, options, directory);
   const connect = (): Promise<Host> => services.connectHost(targetOf(first));
   const config = await readConfiguration(services, input);
-  const workflowOptions = await initOptions(services, options, { input, config, opened: (access) => accesses.push(access) });
+  const workflowOptions = await fleetInitOptions(services, options, {
+    first,
+    file,
+    dryRun,
+    reporter,
+    config,
+    skipPhases: LEFT_OUT,
+    given: null,
+    opened: (access) => accesses.push(access),
+  });
   const run = { dryRun, skipPhases: [...LEFT_OUT, ...(config.init?.skipPhases ?? [])] };
   const member = workflowMember({
     name: first.name,
@@ -99,7 +105,7 @@ export async function bringUpCluster(services: Services, options: CommandOptions
     const own = { ...options, kubeconfig };
     const access = await openFleetCluster(services, own, { cluster, file, dryRun, reporter, through: connect });
     const others = tasks.filter(({ host }) => host !== first);
-    const members = await fleetMembers(services, own, { tasks: others, directory, access, dryRun });
+    const members = await fleetMembers(services, own, { tasks: others, directory, access, dryRun, planes: [first] });
     return { access, members: new Map(members.map((each) => [each.name, each])) };
   };
   let after: Promise<After> | null = null;
@@ -119,7 +125,7 @@ export async function bringUpCluster(services: Services, options: CommandOptions
         return found.open(ports);
       },
     }),
-    waiting: ({ name }) => waitingMember(name, first.name),
+    waiting: ({ name }) => waitingMember(name, `it joins the cluster that ${first.name} makes`),
     settle: async ({ outcomes }) => {
       const isThere = outcomes.some(({ host, status }) => host === first.name && (status === 'changed' || status === 'unchanged'));
       if (isThere && !dryRun) await onceThere();
@@ -142,71 +148,6 @@ async function readConfiguration(services: Services, { cluster, file }: BringUpI
   return config;
 }
 
-interface InitOptionsInput {
-  readonly input: BringUpInput;
-  readonly config: LoadedConfig;
-  readonly opened: (access: ApiAccess) => void;
-}
-
-/** What init takes from its documents, with what the fleet file says of the host over it. */
-async function initOptions(
-  services: Services,
-  options: CommandOptions,
-  { input: { first, dryRun, file, reporter }, config, opened }: InitOptionsInput,
-): Promise<InitControlPlaneOptions> {
-  const init = config.init ?? {};
-  const directory = init.patches?.directory;
-  const patches =
-    directory === undefined ? [] : await readPatches(services, besideFleet(directory, file, services.homeDirectory), reporter);
-  const registration = init.nodeRegistration ?? {};
-  const selects = phaseSelection({ skipPhases: LEFT_OUT }, init.skipPhases ?? [], undefined);
-  const count = countMissingTokens(init);
-  return {
-    templates: await services.templates(),
-    catalogue: await loadCatalogue(),
-    nodeRegistration: {
-      ...registration,
-      ...first.nodeRegistration,
-      kubeletExtraArgs: [...(registration.kubeletExtraArgs ?? []), ...(first.nodeRegistration.kubeletExtraArgs ?? [])],
-    },
-    overlays: first.overlays.map(({ document }) => document),
-    declared: first.declared,
-    settings: [],
-    patches: patches.filter(isForKubelet),
-    staticPodPatches: patches.filter((patch) => !isForKubelet(patch)),
-    ignorePreflightErrors: flagList(options, 'ignorePreflightErrors'),
-    skipPreflight: false,
-    dryRun,
-    staged: false,
-    kubeletHealthCheckMs: durationMs(init.timeouts?.kubeletHealthCheck, 240_000),
-    cluster: config.cluster ?? {},
-    kubelet: config.kubelet ?? null,
-    kubeProxy: config.kubeProxy ?? null,
-    localAPIEndpoint: init.localAPIEndpoint ?? {},
-    advertisesNodeIP: true,
-    timeouts: init.timeouts ?? {},
-    proxyEnvironment: [],
-    issuer: await services.certificateIssuer(),
-    selects,
-    routeHere: {},
-    connect: connectOver(services),
-    given: null,
-    releaseOf: (label, ci) => releaseOf(services, label, ci),
-    forceUpload: false,
-    bootstrapTokens: init.bootstrapTokens ?? [],
-    freshTokens: dryRun ? placeholderTokens(count) : await freshTokens(services, count),
-    makesTokens: (init.bootstrapTokens ?? []).length > 0,
-    uploadCerts: false,
-    certificateKey: null,
-    certsToken: await services.newToken(),
-    showCertificateKey: () => undefined,
-    withholdCertificateKey: true,
-    withholdToken: true,
-    showJoinCommand: () => undefined,
-    opened,
-  };
-}
-
 async function readAdminConf(connect: () => Promise<Host>, name: string): Promise<string> {
   const host = await connect();
   try {
@@ -217,18 +158,4 @@ async function readAdminConf(connect: () => Promise<Host>, name: string): Promis
   } finally {
     await host.close();
   }
-}
-
-/** A host of which nobody can say what it gets before the cluster is there. */
-function waitingMember(name: string, first: string): FleetMember {
-  const deferred = `it joins the cluster that ${first} makes`;
-  const host = { name, phases: [{ phase: 'join', plan: { changes: [], deferred } }] };
-  return {
-    name,
-    open: async () => ({
-      planned: { host, warnings: [], refusals: [] },
-      apply: async () => host,
-      close: async () => undefined,
-    }),
-  };
 }

@@ -72,10 +72,14 @@ function driftOf({ plan }: HostOutcome): readonly Drift[] {
   });
 }
 
-/** The file without which a host is no node. */
+/** It waits to join, or the file is missing without which a host is no node. */
 function isNew(phases: HostPlan['phases']): boolean {
-  return phases.some(({ plan }) =>
-    plan.changes.some((change) => change.kind === 'write-file' && change.path === '/var/lib/kubelet/config.yaml' && change.before === null),
+  return phases.some(
+    ({ phase, plan }) =>
+      phase === 'join' ||
+      plan.changes.some(
+        (change) => change.kind === 'write-file' && change.path === '/var/lib/kubelet/config.yaml' && change.before === null,
+      ),
   );
 }
 

@@ -1,6 +1,4 @@
 import { DEFAULT_CA_CERT_PATH } from '../core/config/defaults.ts';
-import { manifestPath } from '../core/control-plane/paths.ts';
-import { AppError } from '../core/errors.ts';
 import type { Question } from '../core/facts/question.ts';
 import { differingOperations, type Operations, operationsOf } from '../core/fleet/operations.ts';
 import type { PlannedHost } from '../core/fleet/saved-plan.ts';
@@ -18,6 +16,7 @@ import { prepareHostWorkflow } from '../workflows/prepare-host.ts';
 import { upgradeNodeWorkflow } from '../workflows/upgrade-node.ts';
 import type { FleetAccess } from './fleet-cluster.ts';
 import { type InstallSources, installSources } from './install-sources.ts';
+import { isControlPlane } from './is-control-plane.ts';
 import type { CommandOptions } from './program.ts';
 import { flagList, readSshOptions } from './read-options.ts';
 import { readWriting } from './writing-options.ts';
@@ -34,6 +33,8 @@ export interface FleetMembersInput {
   readonly directory: string;
   readonly access: FleetAccess;
   readonly dryRun: boolean;
+  /** The control planes of the fleet: one that is there uploads the certificates that others join by. */
+  readonly planes?: readonly PlannedHost[];
   /** In place of a plain connection: who wants to know more of a host. */
   readonly connect?: (target: HostTarget, host: PlannedHost, questions: readonly Question[]) => Promise<Host>;
 }
@@ -69,6 +70,15 @@ export async function fleetMembers(services: Services, options: CommandOptions, 
   } satisfies Partial<JoinOptions>;
   const writing = readWriting(services, options);
   const sources = installSources(services, input.directory);
+  const certificateKey = onceAsked(async () => {
+    const { uploadFleetCerts } = await import('./fleet-upload-certs.ts');
+    return uploadFleetCerts(services, options, {
+      planes: input.planes ?? [],
+      connectTo: (host) => services.connectHost(targetOf(host)),
+      cluster: access.cluster,
+      file: `${input.directory}/fleet`,
+    });
+  });
   const memberOf = async ({ host, operations }: FleetTask): Promise<FleetMember> => {
     const { name, role, nodeRegistration, declared, overlays, preparation } = host;
     const target = targetOf(host);
@@ -87,10 +97,25 @@ export async function fleetMembers(services: Services, options: CommandOptions, 
     };
     const join = workflowMember({ ...common, workflow: joinWorkflow, options: own });
     const present = workflowMember({ ...common, workflow: upgradeNodeWorkflow, options: { ...own, forget: false } });
-    const member = role === 'control-plane' ? controlPlaneMember({ name, connect, present }) : { ...join, stage: WORKERS };
+    const joining = async (): Promise<FleetMember> => {
+      const { joiningMember } = await import('./fleet-join-plane.ts');
+      return joiningMember(services, { common, join: own, certificateKey: await certificateKey() });
+    };
+    const member =
+      role === 'control-plane'
+        ? controlPlaneMember({ name, connect, present, joining: dryRun ? null : joining })
+        : { ...join, stage: WORKERS };
     return operations === undefined ? member : exactly(member, operations);
   };
   return Promise.all(tasks.map(memberOf));
+}
+
+function onceAsked<T>(ask: () => Promise<T>): () => Promise<T> {
+  let asked: Promise<T> | null = null;
+  return () => {
+    asked ??= ask();
+    return asked;
+  };
 }
 
 /** Stages of a run: the control plane that makes the cluster, the others, the workers. */
@@ -140,33 +165,34 @@ interface ControlPlaneParts {
   readonly connect: () => Promise<Host>;
   /** Where it is a control plane already: its kubelet gets what the file and the cluster say. */
   readonly present: FleetMember;
+  /** Where it is none yet: it joins. Null: in a plan, for which no certificates are uploaded. */
+  readonly joining: (() => Promise<FleetMember>) | null;
 }
 
-/** A control plane of a cluster that is there: one after the other, before the workers. Its own components are not touched. */
-function controlPlaneMember({ name, connect, present }: ControlPlaneParts): FleetMember {
+/** A control plane of a cluster that is there: one after the other, before the workers. The components of one that has joined are not touched. */
+function controlPlaneMember({ name, connect, present, joining }: ControlPlaneParts): FleetMember {
   return {
     name,
     stage: OTHER_CONTROL_PLANES,
     isAlone: true,
     open: async (ports) => {
       if (await isControlPlane(connect)) return present.open(ports);
-      throw noControlPlane(name);
+      return (
+        joining === null ? waitingMember(name, 'it joins as a control plane, by certificates that apply uploads') : await joining()
+      ).open(ports);
     },
   };
 }
 
-async function isControlPlane(connect: () => Promise<Host>): Promise<boolean> {
-  const host = await connect();
-  try {
-    const { manifest } = await host.ask({ manifest: { kind: 'file', path: manifestPath('kube-apiserver'), content: false } });
-    return manifest !== null;
-  } finally {
-    await host.close();
-  }
-}
-
-function noControlPlane(host: string): AppError {
-  const message = 'it is no control plane yet, and further ones cannot be set up from a fleet file yet';
-  const mend = 'Run join --control-plane on it, or leave it out with --limit';
-  return new AppError({ host, code: 'NOT_BUILT', message, mend }, { exitCode: 3 });
+/** A host of which nobody can say yet what it gets. */
+export function waitingMember(name: string, deferred: string): FleetMember {
+  const host = { name, phases: [{ phase: 'join', plan: { changes: [], deferred } }] };
+  return {
+    name,
+    open: async () => ({
+      planned: { host, warnings: [], refusals: [] },
+      apply: async () => host,
+      close: async () => undefined,
+    }),
+  };
 }

@@ -45,7 +45,7 @@ export async function openFleetRun(services: Services, options: CommandOptions, 
   const through = await wayThrough(services, options, input);
   const access = await openFleetCluster(services, options, { cluster, file, dryRun, reporter, ...through });
   try {
-    const members = await fleetMembers(services, options, { tasks, directory, access, dryRun });
+    const members = await fleetMembers(services, options, { tasks, directory, access, dryRun, planes: input.hosts.filter(isControlPlane) });
     return { members, access, settle: async () => undefined, close: () => access.close() };
   } catch (error) {
     await access.close();

@@ -122,12 +122,12 @@ function rowOf({ host, plan, error, status }: HostOutcome, looked: Looked | null
         ? '-'
         : looked.nodeName === null
           ? 'not joined'
-          : status === 'pending' && plan !== null
-            ? driftText(plan.host.phases.reduce((sum, phase) => sum + phase.plan.changes.length, 0))
-            : error === null
-              ? 'none'
-              : error.code === 'NOT_BUILT'
-                ? 'control plane'
+          : status === 'pending' && plan !== null && plan.host.phases.some(({ phase }) => phase === 'join')
+            ? 'no control plane'
+            : status === 'pending' && plan !== null
+              ? driftText(plan.host.phases.reduce((sum, phase) => sum + phase.plan.changes.length, 0))
+              : error === null
+                ? 'none'
                 : `unknown: ${error.code}`,
   };
 }

@@ -38,12 +38,12 @@ import type { Cluster } from '../ports/cluster.ts';
 import { readClusterConfiguration } from './cluster-baseline.ts';
 import { type ApiAccess, apiAccess, type ConnectControlPlane, onceAdministrator } from './control-plane/api-access.ts';
 import { atApiServer, type MakesApiServer } from './control-plane/at-api-server.ts';
-import { type ControlPlaneOptions, observeControlPlane, prepareControlPlane } from './control-plane/prepare-control-plane.ts';
+import { advertised, type ControlPlaneOptions, observeControlPlane, prepareControlPlane } from './control-plane/prepare-control-plane.ts';
 import { type SettleClusterInput, settleCluster } from './control-plane/settle-cluster.ts';
 import { editedClusterConfig, NO_SETTINGS } from './init-settings.ts';
 import { type InitTokenOptions, settleTokens } from './init-tokens.ts';
 import { nodeMemoryOf } from './node-memory-of.ts';
-import { designObservedNode, kubeletStartInput, type ObservedNode, observeNode, readWritten } from './prepare-node.ts';
+import { designObservedNode, kubeletStartInput, observeNode, readWritten } from './prepare-node.ts';
 import { selectPhase } from './select-phase.ts';
 import { prepareUpload } from './shared-certs.ts';
 
@@ -51,8 +51,6 @@ export interface InitControlPlaneOptions extends ControlPlaneOptions, Omit<InitT
   readonly cluster: ClusterConfiguration;
   /** The KubeletConfiguration for all nodes, when the user gave one. */
   readonly kubelet: SourceDocument | null;
-  /** The API server is advertised at the node's IP. Default: at the address of the default route, as with kubeadm. */
-  readonly advertisesNodeIP?: boolean;
   readonly connect: ConnectControlPlane;
   /** Credentials that were given for single phases, in place of those on the host. */
   readonly given: Cluster | null;
@@ -261,14 +259,6 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
     refusals: [...refusals, ...prepared.refusals, ...(shared?.problems ?? [])],
     origins: design.origins,
   };
-}
-
-/** The IP that was declared for the node, where that is to be the address of the API server as well and no other was declared. */
-function advertised(options: InitControlPlaneOptions, { registration }: ObservedNode): InitControlPlaneOptions {
-  const [nodeIP] = (argValue(registration.kubeletExtraArgs, 'node-ip') ?? '').split(',');
-  const { localAPIEndpoint } = options;
-  if (options.advertisesNodeIP !== true || !nodeIP || localAPIEndpoint.advertiseAddress !== undefined) return options;
-  return { ...options, localAPIEndpoint: { ...localAPIEndpoint, advertiseAddress: nodeIP } };
 }
 
 interface WaysToApiServer {

@@ -28,6 +28,7 @@ import { type ApiAccess, apiAccess, type ConnectControlPlane } from './control-p
 import { atApiServer, type MakesApiServer } from './control-plane/at-api-server.ts';
 import { type ConnectEtcd, etcdAccess, etcdEndpoints } from './control-plane/etcd-access.ts';
 import {
+  advertised,
   type ControlPlaneOptions,
   type ObservedControlPlane,
   observeControlPlane,
@@ -99,7 +100,7 @@ const EXTERNAL = 'etcd is external';
 async function prepareJoinControlPlane(context: PhaseContext, options: JoinControlPlaneOptions): Promise<Prepared<JoinControlPlaneInput>> {
   const node = await observeNode(context, options);
   const { cluster, found } = await clusterToJoin(context);
-  const observed = await observeControlPlane(context, options, { etcd: cluster.etcd, phases: PHASES() });
+  const observed = await observeControlPlane(context, advertised(options, node), { etcd: cluster.etcd, phases: PHASES() });
   const download = await downloadCerts(context, {
     clusterConfiguration: cluster,
     cluster: context.cluster as Cluster,

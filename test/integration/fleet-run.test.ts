@@ -191,7 +191,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
         ['node4', 'yes', expect.anything(), hash(4), 'ok', 'Ready', 'none'],
         ['node2', 'yes', expect.anything(), hash(2), 'ok', 'Ready', 'none'],
         ['dead', 'no', '-', '-', '-', '-', '-'],
-        ['node1', 'yes', expect.anything(), hash(1), 'ok', 'Ready', 'control plane'],
+        ['node1', 'yes', expect.anything(), hash(1), 'ok', 'Ready', 'no control plane'],
       ]);
       expect(stderr).toMatch(/^dead: .*\[HOST_UNREACHABLE\]$/m);
       expect(code).toBe(4);

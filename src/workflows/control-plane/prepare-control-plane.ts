@@ -1,5 +1,5 @@
 import { applyEndpointDefaults, CONTROL_PLANE_TAINT, DEFAULT_TIMEOUTS, type DefaultedCluster } from '../../core/config/defaults.ts';
-import type { ApiEndpoint, EnvVar, Timeouts } from '../../core/config/model.ts';
+import { type ApiEndpoint, argValue, type EnvVar, type Timeouts } from '../../core/config/model.ts';
 import type { SourceDocument } from '../../core/config/source.ts';
 import { adviseControlPlane } from '../../core/control-plane/advise.ts';
 import { type ComponentEndpoint, componentEndpoints } from '../../core/control-plane/component-endpoints.ts';
@@ -30,6 +30,8 @@ import { type PreparedPki, preparePki } from '../prepare-pki.ts';
 /** What is declared for a control-plane node, by init and join alike. */
 export interface ControlPlaneOptions extends NodeOptions {
   readonly localAPIEndpoint: ApiEndpoint;
+  /** The API server is advertised at the node's IP. Default: at the address of the default route, as with kubeadm. */
+  readonly advertisesNodeIP?: boolean;
   readonly timeouts: Timeouts;
   /** Of all targets but the kubelet's configuration. */
   readonly staticPodPatches: readonly PlannedPatch[];
@@ -76,6 +78,14 @@ export async function observeControlPlane(
   const { advertiseAddress } = localAPIEndpoint;
   const message = `the API server is to be advertised at ${advertiseAddress}, an address of this machine: no other was given (--apiserver-advertise-address)`;
   return { host, localAPIEndpoint, warnings: isGuessed ? [{ code: 'AdvertiseAddress', message }] : [] };
+}
+
+/** With the IP that was declared for the node as the address of its API server, where that is wanted and no other was declared. */
+export function advertised<Options extends ControlPlaneOptions>(options: Options, { registration }: ObservedNode): Options {
+  const [nodeIP] = (argValue(registration.kubeletExtraArgs, 'node-ip') ?? '').split(',');
+  const { localAPIEndpoint } = options;
+  if (options.advertisesNodeIP !== true || !nodeIP || localAPIEndpoint.advertiseAddress !== undefined) return options;
+  return { ...options, localAPIEndpoint: { ...localAPIEndpoint, advertiseAddress: nodeIP } };
 }
 
 export interface PrepareControlPlaneInput {

@@ -1,0 +1,94 @@
+import { countMissingTokens } from '../core/config/defaults.ts';
+import type { LoadedConfig } from '../core/config/load.ts';
+import type { PlannedHost } from '../core/fleet/saved-plan.ts';
+import { loadCatalogue } from '../core/kubelet/catalogue.ts';
+import type { Secret } from '../core/text/secret.ts';
+import type { Cluster } from '../ports/cluster.ts';
+import type { Reporter } from '../ports/reporter.ts';
+import type { Services } from '../ports/services.ts';
+import type { ApiAccess } from '../workflows/control-plane/api-access.ts';
+import type { InitControlPlaneOptions } from '../workflows/init-control-plane.ts';
+import { connectOver, releaseOf } from './init-control-plane.ts';
+import { freshTokens, phaseSelection, placeholderTokens } from './init-tokens.ts';
+import { besideFleet } from './load-fleet.ts';
+import { durationMs, isForKubelet, readPatches } from './node-options.ts';
+import type { CommandOptions } from './program.ts';
+import { flagList } from './read-options.ts';
+
+export interface FleetInitInput {
+  /** The control plane. */
+  readonly first: PlannedHost;
+  /** The fleet file: relative paths count from there. */
+  readonly file: string;
+  readonly dryRun: boolean;
+  readonly reporter: Reporter;
+  readonly config: LoadedConfig;
+  /** Phases that are left out. */
+  readonly skipPhases: readonly string[];
+  readonly onlyPhase?: string;
+  /** The cluster, where it is there. */
+  readonly given: Cluster | null;
+  /** Takes the key that opens the certificates, which are uploaded then. */
+  readonly showCertificateKey?: (key: Secret) => void;
+  readonly opened: (access: ApiAccess) => void;
+}
+
+/** What init takes from its documents, with what the fleet file says of the host over it. */
+export async function fleetInitOptions(
+  services: Services,
+  options: CommandOptions,
+  input: FleetInitInput,
+): Promise<InitControlPlaneOptions> {
+  const { first, dryRun, file, reporter, config, given, opened, showCertificateKey } = input;
+  const init = config.init ?? {};
+  const directory = init.patches?.directory;
+  const patches =
+    directory === undefined ? [] : await readPatches(services, besideFleet(directory, file, services.homeDirectory), reporter);
+  const registration = init.nodeRegistration ?? {};
+  const selects = phaseSelection({ skipPhases: input.skipPhases }, init.skipPhases ?? [], input.onlyPhase);
+  const count = countMissingTokens(init);
+  return {
+    templates: await services.templates(),
+    catalogue: await loadCatalogue(),
+    nodeRegistration: {
+      ...registration,
+      ...first.nodeRegistration,
+      kubeletExtraArgs: [...(registration.kubeletExtraArgs ?? []), ...(first.nodeRegistration.kubeletExtraArgs ?? [])],
+    },
+    overlays: first.overlays.map(({ document }) => document),
+    declared: first.declared,
+    settings: [],
+    patches: patches.filter(isForKubelet),
+    staticPodPatches: patches.filter((patch) => !isForKubelet(patch)),
+    ignorePreflightErrors: flagList(options, 'ignorePreflightErrors'),
+    skipPreflight: false,
+    dryRun,
+    staged: false,
+    kubeletHealthCheckMs: durationMs(init.timeouts?.kubeletHealthCheck, 240_000),
+    cluster: config.cluster ?? {},
+    kubelet: config.kubelet ?? null,
+    kubeProxy: config.kubeProxy ?? null,
+    localAPIEndpoint: init.localAPIEndpoint ?? {},
+    advertisesNodeIP: true,
+    timeouts: init.timeouts ?? {},
+    proxyEnvironment: [],
+    issuer: await services.certificateIssuer(),
+    selects,
+    routeHere: {},
+    connect: connectOver(services),
+    given,
+    releaseOf: (label, ci) => releaseOf(services, label, ci),
+    forceUpload: false,
+    bootstrapTokens: init.bootstrapTokens ?? [],
+    freshTokens: dryRun ? placeholderTokens(count) : await freshTokens(services, count),
+    makesTokens: (init.bootstrapTokens ?? []).length > 0,
+    uploadCerts: showCertificateKey !== undefined,
+    certificateKey: null,
+    certsToken: await services.newToken(),
+    showCertificateKey: showCertificateKey ?? (() => undefined),
+    withholdCertificateKey: true,
+    withholdToken: true,
+    showJoinCommand: () => undefined,
+    opened,
+  };
+}

@@ -1,0 +1,70 @@
+import { emptyConfig } from '../core/config/load.ts';
+import { AppError } from '../core/errors.ts';
+import type { PlannedHost } from '../core/fleet/saved-plan.ts';
+import type { Secret } from '../core/text/secret.ts';
+import { planWorkflow } from '../engine/run-workflow.ts';
+import type { Cluster } from '../ports/cluster.ts';
+import type { Host } from '../ports/host.ts';
+import type { Services } from '../ports/services.ts';
+import type { ApiAccess } from '../workflows/control-plane/api-access.ts';
+import { initControlPlaneWorkflow } from '../workflows/init-control-plane.ts';
+import { fleetInitOptions } from './fleet-init-options.ts';
+import { isControlPlane } from './is-control-plane.ts';
+import type { CommandOptions } from './program.ts';
+import { verbosityOf } from './read-options.ts';
+
+export interface UploadCertsInput {
+  /** The control planes of the fleet; the first that is there uploads. */
+  readonly planes: readonly PlannedHost[];
+  readonly connectTo: (host: PlannedHost) => Promise<Host>;
+  readonly cluster: Cluster;
+  /** The fleet file. */
+  readonly file: string;
+}
+
+/**
+ * Uploads the certificates that control planes share, for two hours, from one that is there: `init phase upload-certs`.
+ * @returns the key that opens them
+ * @throws AppError CONTROL_PLANE_MISSING (exit code 3) where none of them is there
+ */
+export async function uploadFleetCerts(services: Services, options: CommandOptions, input: UploadCertsInput): Promise<Secret> {
+  const { cluster, file } = input;
+  const plane = await planeThere(input);
+  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
+  const accesses: ApiAccess[] = [];
+  let key: Secret | null = null;
+  const onlyPhase = 'upload-certs';
+  const workflowOptions = await fleetInitOptions(services, options, {
+    first: plane,
+    file,
+    dryRun: false,
+    reporter,
+    config: emptyConfig(),
+    skipPhases: [],
+    onlyPhase,
+    given: cluster,
+    showCertificateKey: (made) => {
+      key = made;
+    },
+    opened: (access) => accesses.push(access),
+  });
+  const host = await input.connectTo(plane);
+  try {
+    const context = { host, cluster, clock: services.clock, reporter, signal: services.signal };
+    const run = { dryRun: false, skipPhases: [], onlyPhase };
+    const planned = await planWorkflow(initControlPlaneWorkflow, context, { ...workflowOptions, skipPreflight: true }, run);
+    await planned.apply(context);
+    if (key === null) throw new Error('upload-certs shows its key');
+    return key;
+  } finally {
+    for (const access of accesses) await access.close();
+    await host.close();
+  }
+}
+
+async function planeThere({ planes, connectTo }: UploadCertsInput): Promise<PlannedHost> {
+  for (const plane of planes) if (await isControlPlane(() => connectTo(plane))) return plane;
+  const message = 'none of the control planes of the fleet file is there, which would upload the certificates that others join by';
+  const mend = 'Name one in the file that is there, or run join --control-plane with a key of init phase upload-certs';
+  throw new AppError({ code: 'CONTROL_PLANE_MISSING', message, mend }, { exitCode: 3 });
+}
