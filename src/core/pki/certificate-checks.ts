@@ -7,16 +7,16 @@ import type { CertificateContent } from '../x509/read-certificate.ts';
  * @see Go crypto/x509 Verify: each must be signed by the next, and the next must be allowed to sign
  */
 export function leadsTo(certificate: CertificateContent, between: readonly CertificateContent[], authority: CertificateContent): boolean {
-  if (isIssuedBy(certificate, authority)) return true;
-  return between.some(
-    (next, i) =>
-      isIssuedBy(certificate, next) &&
-      leadsTo(
-        next,
-        between.filter((_, j) => j !== i),
-        authority,
-      ),
-  );
+  let reached = [certificate];
+  let left = between;
+  // Each is looked at once, however they sign one another.
+  while (reached.length > 0) {
+    if (reached.some((one) => isIssuedBy(one, authority))) return true;
+    const next = left.filter((one) => reached.some((below) => isIssuedBy(below, one)));
+    left = left.filter((one) => !next.includes(one));
+    reached = next;
+  }
+  return false;
 }
 
 function isIssuedBy({ x509 }: CertificateContent, authority: CertificateContent): boolean {

@@ -1,6 +1,9 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import type { Secret, SensitiveText } from '../text/secret.ts';
 
+/** More than any key file has; a hostile one does not keep us busy. */
+const MAX_LENGTH = 65_536;
+
 const PRIVATE = /-----BEGIN ((?:RSA |EC )?PRIVATE KEY)-----[\s\S]*?-----END \1-----/;
 const PUBLIC = /-----BEGIN ((?:RSA )?PUBLIC KEY|CERTIFICATE)-----[\s\S]*?-----END \1-----/g;
 
@@ -9,7 +12,8 @@ const PUBLIC = /-----BEGIN ((?:RSA )?PUBLIC KEY|CERTIFICATE)-----[\s\S]*?-----EN
  * @returns null when there is none, it is damaged, encrypted or of another kind
  */
 export function readPrivateKey(pem: string | Secret | SensitiveText): KeyObject | null {
-  const block = PRIVATE.exec(typeof pem === 'string' ? pem : pem.reveal())?.[0];
+  const text = typeof pem === 'string' ? pem : pem.reveal();
+  const block = text.length > MAX_LENGTH ? undefined : PRIVATE.exec(text)?.[0];
   if (block === undefined) return null;
   try {
     const key = createPrivateKey(block);
@@ -21,6 +25,7 @@ export function readPrivateKey(pem: string | Secret | SensitiveText): KeyObject 
 
 /** Whether one of the public keys of a PEM text is that of a private key. */
 export function publicKeyFits(pem: string, key: KeyObject): boolean {
+  if (pem.length > MAX_LENGTH) return false;
   const wanted = spki(createPublicKey(key));
   return (pem.match(PUBLIC) ?? []).some((block) => {
     try {

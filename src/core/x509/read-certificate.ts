@@ -47,10 +47,11 @@ export function readCertificate(pem: string): CertificateContent | null {
 
 /**
  * Reads all certificates of a PEM text, in its order; blocks of other kinds are passed over.
- * @returns null when there is none, or one is damaged
+ * @returns null when there is none, one is damaged, or there are more than a hundred
  */
 export function readCertificateChain(pem: string): readonly [CertificateContent, ...CertificateContent[]] | null {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+  if (blocks.length > MAX_CERTIFICATES) return null;
   try {
     const [first, ...rest] = blocks.map(readOne);
     return first === undefined ? null : [first, ...rest];
@@ -58,6 +59,9 @@ export function readCertificateChain(pem: string): readonly [CertificateContent,
     return null;
   }
 }
+
+/** More than any chain has; a hostile one does not keep us busy. */
+const MAX_CERTIFICATES = 100;
 
 const EXTENSIONS = 0xa3;
 const VERSION = 0xa0;

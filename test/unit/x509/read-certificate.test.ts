@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest';
+import { certificateIssuer } from '../../../src/adapters/certificate-issuer.ts';
+import { isSameCertificate, leadsTo, missingNames } from '../../../src/core/pki/certificate-checks.ts';
+import type { CertificateSpec } from '../../../src/core/pki/certificate-spec.ts';
+import { describeCertificate } from '../../../src/core/pki/describe-certificate.ts';
+import type { Secret } from '../../../src/core/text/secret.ts';
+import { type CertificateContent, readCertificate, readCertificateChain } from '../../../src/core/x509/read-certificate.ts';
+
+const NOW = new Date('2030-01-01T00:00:00Z');
+const SPEC: CertificateSpec = {
+  commonName: 'x',
+  organizations: [],
+  dnsNames: [],
+  ipAddresses: [],
+  usages: [],
+  isAuthority: false,
+  notBefore: NOW,
+  notAfter: new Date('2060-01-01T00:00:00Z'),
+};
+const key = await certificateIssuer.generateKey('ECDSA-P256');
+
+async function made(spec: Partial<CertificateSpec>, by: { readonly certificatePem: string; readonly keyPem: Secret } | 'self' = 'self') {
+  const pem = await certificateIssuer.issue({ ...SPEC, ...spec }, key, by);
+  return { pem, read: readCertificate(pem) as CertificateContent };
+}
+
+describe('a certificate that is read', () => {
+  it('says what it was made with', async () => {
+    const { pem, read } = await made({
+      commonName: 'Zoë & Co *',
+      organizations: ['long:organization', 'o#1', 'short'],
+      dnsNames: ['a.example', '*.b.example'],
+      ipAddresses: ['10.0.0.1', 'fd00::10:1'],
+      usages: ['clientAuth', 'serverAuth'],
+    });
+    // In the order of their encodings, as DER wants the parts of a set.
+    expect(read.subject.map(({ type, value }) => `${type}=${value}`)).toEqual(['O=o#1', 'O=short', 'O=long:organization', 'CN=Zoë & Co *']);
+    expect(read).toMatchObject({ dnsNames: ['a.example', '*.b.example'], ipAddresses: ['10.0.0.1', 'fd00::10:1'], isAuthority: false });
+    expect(read.notAfter).toEqual(SPEC.notAfter);
+    expect(describeCertificate(pem)).toMatchObject({
+      subject: 'CN=Zoë & Co *,O=long:organization,O=short,O=o#1',
+      san: ['DNS:*.b.example', 'DNS:a.example', 'IP Address:10.0.0.1', 'IP Address:FD00:0:0:0:0:0:10:1'],
+      extKeyUsage: ['TLS Web Client Authentication', 'TLS Web Server Authentication'],
+      notAfter: '2060-01-01T00:00:00Z',
+    });
+  });
+
+  it('is no certificate when it is damaged anywhere, and never an error of ours', async () => {
+    const { pem } = await made({ dnsNames: ['a'], ipAddresses: ['10.0.0.1'], usages: ['clientAuth'], isAuthority: true });
+    const der = Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ''), 'base64');
+    const asPem = (bytes: Uint8Array) =>
+      `-----BEGIN CERTIFICATE-----\n${Buffer.from(bytes).toString('base64')}\n-----END CERTIFICATE-----\n`;
+    let refused = 0;
+    for (let i = 0; i < der.length; i++) {
+      for (const value of [0x00, 0xff, (der[i] as number) ^ 0x20]) {
+        const bytes = Buffer.from(der);
+        bytes[i] = value;
+        if (readCertificateChain(asPem(bytes)) === null) refused++;
+      }
+      expect(readCertificateChain(asPem(der.subarray(0, i)))).toBeNull();
+    }
+    expect(refused).toBeGreaterThan(der.length / 2);
+    for (const text of ['', 'x', '-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n', pem.repeat(101)]) {
+      expect(readCertificateChain(text)).toBeNull();
+    }
+    expect(readCertificateChain(`text\n${pem}\r\n${pem.replaceAll('\n', '\r\n')}`)).toHaveLength(2);
+  });
+});
+
+describe('chains', () => {
+  it('lead over any number of authorities, in any order, and over none that may not sign', async () => {
+    const keys = { keyPem: key };
+    const root = await made({ commonName: 'root', isAuthority: true });
+    const upper = await made({ commonName: 'upper', isAuthority: true }, { certificatePem: root.pem, ...keys });
+    const lower = await made({ commonName: 'lower', isAuthority: true }, { certificatePem: upper.pem, ...keys });
+    const none = await made({ commonName: 'none' }, { certificatePem: root.pem, ...keys });
+    const leaf = await made({ commonName: 'leaf' }, { certificatePem: lower.pem, ...keys });
+    const astray = await made({ commonName: 'astray' }, { certificatePem: none.pem, ...keys });
+    expect(leadsTo(leaf.read, [upper.read, lower.read], root.read)).toBe(true);
+    expect(leadsTo(leaf.read, [lower.read], root.read)).toBe(false);
+    expect(leadsTo(astray.read, [none.read], root.read)).toBe(false);
+    expect(isSameCertificate(root.read, readCertificate(root.pem) as CertificateContent)).toBe(true);
+    expect(isSameCertificate(root.read, upper.read)).toBe(false);
+  });
+
+  it('of authorities that all sign one another come to an end', async () => {
+    const authorities = await Promise.all(Array.from({ length: 60 }, () => made({ commonName: 'same', isAuthority: true })));
+    const [first, ...others] = authorities.map(({ read }) => read) as [CertificateContent, ...CertificateContent[]];
+    const stranger = await made({ commonName: 'stranger', isAuthority: true });
+    const before = performance.now();
+    expect(leadsTo(first, others, stranger.read)).toBe(false);
+    expect(performance.now() - before).toBeLessThan(5_000);
+  });
+});
+
+describe('names of a certificate', () => {
+  it('are matched as Go matches them', async () => {
+    const { read } = await made({ dnsNames: ['Api.Example', '*.wild.example'], ipAddresses: ['10.0.0.1', '::1'] });
+    const missing = (dnsNames: readonly string[], ipAddresses: readonly string[] = []) => missingNames(read, { dnsNames, ipAddresses });
+    expect(missing(['api.example', 'a.wild.example', '*.wild.example'], ['10.0.0.1', '0:0:0:0:0:0:0:1'])).toEqual([]);
+    expect(missing(['b.a.wild.example', 'wild.example', 'other'], ['10.0.0.2'])).toEqual([
+      'DNS:b.a.wild.example',
+      'DNS:wild.example',
+      'DNS:other',
+      'IP:10.0.0.2',
+    ]);
+  });
+});
