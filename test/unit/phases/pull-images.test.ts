@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import type { PullPolicy } from '../../../src/core/config/model.ts';
+import { parseImages, pullImages } from '../../../src/phases/pull-images.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
+import { fakeHost } from '../../support/fake-host.ts';
+import { recordingReporter } from '../../support/recording-reporter.ts';
+
+const LISTED = JSON.stringify({
+  images: [
+    { id: 'sha256:1', repoTags: ['registry.k8s.io/etcd:3.6.8-0'], repoDigests: ['registry.k8s.io/etcd@sha256:2'] },
+    { id: 'sha256:3', repoTags: null, repoDigests: [] },
+  ],
+});
+const IMAGES = ['registry.k8s.io/kube-apiserver:v1.36.2', 'registry.k8s.io/etcd:3.6.8-0'];
+
+async function planWith(crictl: { readonly exitCode: number; readonly stdout?: string }, policy: PullPolicy = 'IfNotPresent') {
+  const context = { host: fakeHost({ commands: { sh: crictl } }), cluster: null, clock: fakeClock(), reporter: recordingReporter() };
+  return (await pullImages.look(context, { images: IMAGES, criSocket: 'unix:///run/x.sock', policy })).plan;
+}
+
+describe('preflight/pull-images', () => {
+  it.each([
+    ['IfNotPresent', IMAGES.slice(0, 1)],
+    ['Always', IMAGES],
+    ['Never', []],
+  ] as const)('pulls with %s what that means', async (policy, expected) => {
+    const { changes } = await planWith({ exitCode: 0, stdout: LISTED }, policy);
+    expect(changes.map((change) => change.kind === 'pull-image' && change.image)).toEqual(expected);
+  });
+
+  it('leaves it to the kubelet where crictl cannot ask', async () => {
+    expect(await planWith({ exitCode: 127 })).toMatchObject({ changes: [], noop: expect.stringContaining('kubelet pulls') });
+    expect(await planWith({ exitCode: 0, stdout: 'no JSON' })).toMatchObject({
+      changes: [],
+      noop: expect.stringContaining('kubelet pulls'),
+    });
+  });
+
+  it('reads names with tags and with digests', () => {
+    expect(parseImages(LISTED)).toEqual(new Set(['registry.k8s.io/etcd:3.6.8-0', 'registry.k8s.io/etcd@sha256:2']));
+    expect(parseImages('[]')).toEqual(new Set());
+  });
+});
