@@ -29,7 +29,7 @@ describe.skipIf(requirement('what the real kubeadm makes of made-up configuratio
   const root = join(directory, 'root');
   for (const path of caDirectoriesIn(existsSync)) mkdirSync(join(root, path), { recursive: true });
 
-  it('becomes what kubeadm makes of it, or is refused by both', { timeout: 10_000 + RUNS * 5_000 }, async () => {
+  it('becomes what kubeadm makes of it, or is refused by both', { timeout: 60_000 + RUNS * 10_000 }, async () => {
     let [compared, refused] = [0, 0];
     const property = fc.asyncProperty(initInputs, async (input) => {
       const config = writeInput(directory, input);

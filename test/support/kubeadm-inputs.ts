@@ -69,7 +69,12 @@ const extraEnvs = fc.array(
   ),
   { maxLength: 3 },
 );
-const component = partial({ extraArgs: maybe(extraArgs), extraVolumes: maybe(extraVolumes), extraEnvs: maybe(extraEnvs) });
+const componentFields = { extraArgs: maybe(extraArgs), extraVolumes: maybe(extraVolumes), extraEnvs: maybe(extraEnvs) };
+const component = partial(componentFields);
+const apiServer = partial({
+  ...componentFields,
+  certSANs: maybe(fc.constantFrom(['API.example.org', '203.0.113.9'], ['*.lab.example', 'fd00::1'])),
+});
 const image = {
   imageRepository: maybe(fc.constantFrom('registry.example.org/x', 'registry.k8s.io')),
   imageTag: maybe(fc.constantFrom('v9.9.9', '1.2')),
@@ -118,14 +123,30 @@ const clusterConfiguration = partial({
   certificatesDir: maybe(fc.constantFrom('/srv/pki', '/etc/kubernetes/pki/', '/etc/kubernetes/pki')),
   imageRepository: maybe(fc.constantFrom('registry.example.org/k8s', 'registry.k8s.io', 'localhost:5000')),
   networking: maybe(networking, 3),
-  apiServer: maybe(component, 3),
+  apiServer: maybe(apiServer, 3),
   controllerManager: maybe(component, 3),
   scheduler: maybe(component, 3),
   etcd: maybe(fc.oneof(fc.record({ local: localEtcd }), fc.record({ external: externalEtcd })), 3),
   dns: maybe(partial({ ...image, disabled: maybe(fc.boolean()) })),
   proxy: maybe(fc.record({ disabled: fc.boolean() })),
   featureGates: maybe(fc.constantFrom({ RootlessControlPlane: true }, { RootlessControlPlane: false }), 1),
-  encryptionAlgorithm: fc.constant('ECDSA-P256'),
+  encryptionAlgorithm: fc.constantFrom('ECDSA-P256', 'ECDSA-P384'),
+  certificateValidityPeriod: maybe(fc.constantFrom('100h', '8760h', '17520h30m')),
+  caCertificateValidityPeriod: maybe(fc.constantFrom('43800h', '200000h')),
+});
+
+const kubelet = partial({
+  maxPods: maybe(fc.constantFrom(50, 0)),
+  clusterDNS: maybe(fc.constantFrom(['10.0.0.53'], [])),
+  clusterDomain: maybe(fc.constantFrom('own.local', '')),
+  evictionHard: maybe(fc.constantFrom({ 'memory.available': '100Mi', 'nodefs.available': '10%' }, {})),
+  featureGates: maybe(fc.constantFrom({ NodeSwap: false }, {})),
+  syncFrequency: maybe(fc.constantFrom('90s', '0s')),
+  authentication: maybe(fc.constantFrom({ anonymous: { enabled: true } }, { webhook: { cacheTTL: '5m' } }, {})),
+  systemReserved: maybe(fc.constantFrom({ cpu: '0.5', memory: '1024Mi' }, {})),
+  cgroupDriver: maybe(fc.constantFrom('cgroupfs', 'systemd')),
+  registerWithTaints: maybe(fc.constantFrom([], [{ key: 'a', effect: 'NoSchedule' }])),
+  logging: maybe(fc.constantFrom({ format: 'json', verbosity: 3 }, { vmodule: [{ filePattern: 'a', verbosity: 2 }] })),
 });
 
 const duration = fc.constantFrom('0s', '5s', '1h30m', '90m', '1.5s', '1ms');
@@ -161,13 +182,44 @@ const kubeProxy = partial({
   metricsBindAddress: maybe(fc.constantFrom('0.0.0.0:10249', 'a: b')),
 });
 
+const tokens = fc.constantFrom(
+  [{ token: 'abcdef.0123456789abcdef', ttl: '0s' }],
+  [{ token: 'abcdef.0123456789abcdef', ttl: '0s', description: 'for tests', usages: ['signing', 'authentication'] }],
+  [
+    { token: 'abcdef.0123456789abcdef', ttl: '0s', groups: ['system:bootstrappers:kubeadm:default-node-token', 'system:bootstrappers:x'] },
+    { token: 'fedcba.0123456789abcdef', ttl: '0s', usages: ['authentication'] },
+  ],
+);
+const taints = fc.constantFrom(
+  [],
+  [{ key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' }],
+  [
+    { key: 'a', value: 'b', effect: 'NoExecute' },
+    { key: 'c', effect: 'PreferNoSchedule' },
+  ],
+);
+const kubeletExtraArgs = fc.constantFrom(
+  [{ name: 'node-ip', value: '192.168.56.10' }],
+  [
+    { name: 'v', value: '4' },
+    { name: 'node-labels', value: 'a=b,c=d' },
+    { name: 'v', value: '5' },
+  ],
+);
+
 const initConfiguration = partial({
-  bootstrapTokens: fc.constant([{ token: 'abcdef.0123456789abcdef', ttl: '0s' }]),
+  bootstrapTokens: tokens,
   localAPIEndpoint: partial({
     advertiseAddress: fc.constantFrom('192.168.56.10', '192.168.56.10', 'fd00:56::10'),
     bindPort: maybe(fc.constantFrom(7443, 6443)),
   }),
-  nodeRegistration: fc.record({ name: fc.constantFrom('cp-1', 'CP-2.example.org'), criSocket: fc.constant('unix:///run/x.sock') }),
+  nodeRegistration: partial({
+    name: fc.constantFrom('cp-1', 'cp-2.example.org'),
+    criSocket: fc.constantFrom('unix:///run/x.sock', 'unix:///var/run/crio/crio.sock'),
+    taints: maybe(taints),
+    kubeletExtraArgs: maybe(kubeletExtraArgs),
+    imagePullPolicy: maybe(fc.constantFrom('Always', 'Never')),
+  }),
   timeouts: maybe(partial({ controlPlaneComponentHealthCheck: fc.constantFrom('4m', '41s', '10m0.5s', '0s') })),
 });
 
@@ -220,11 +272,44 @@ const patches = fc.oneof(
   { weight: 3, arbitrary: fc.array(patchFile, { minLength: 1, maxLength: 4 }) },
 );
 
+/** The same in the form of v1beta3, without what that did not have. */
+function asV1beta3(document: Readonly<Record<string, unknown>>): object {
+  const {
+    timeouts: _,
+    proxy: _1,
+    encryptionAlgorithm: _2,
+    certificateValidityPeriod: _3,
+    caCertificateValidityPeriod: _4,
+    ...rest
+  } = document;
+  // What it has in place of encryptionAlgorithm; RSA keys take long.
+  const gates = rest.kind === 'ClusterConfiguration' ? { featureGates: { PublicKeysECDSA: true } } : {};
+  return { ...(older(rest) as object), ...gates, apiVersion: 'kubeadm.k8s.io/v1beta3' };
+}
+
+function older(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(older);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).flatMap(([name, member]): [string, unknown][] => {
+    if (name === 'extraEnvs' || name === 'disabled') return [];
+    if (!/^(?:extraArgs|kubeletExtraArgs)$/.test(name)) return [[name, older(member)]];
+    return [[name, Object.fromEntries((member as { name: string; value: string }[]).map((each) => [each.name, each.value]))]];
+  });
+  return Object.fromEntries(members);
+}
+
 /** Configurations that kubeadm takes, of all that the control plane is made from. */
 export const initInputs: Arbitrary<InitInput> = fc
-  .record({ init: initConfiguration, cluster: clusterConfiguration, proxy: maybe(kubeProxy), files: patches })
-  .map(({ init, cluster, proxy, files }) => ({
-    documents: [
+  .record({
+    init: initConfiguration,
+    cluster: clusterConfiguration,
+    proxy: maybe(kubeProxy),
+    kubelet: maybe(kubelet),
+    files: patches,
+    isOld: fc.constantFrom(false, false, false, true),
+  })
+  .map(({ init, cluster, proxy, kubelet: kubeletConfig, files, isOld }) => {
+    const own = [
       {
         apiVersion: 'kubeadm.k8s.io/v1beta4',
         kind: 'InitConfiguration',
@@ -232,7 +317,13 @@ export const initInputs: Arbitrary<InitInput> = fc
         ...(files.length > 0 && { patches: { directory: '@PATCHES@' } }),
       },
       { apiVersion: 'kubeadm.k8s.io/v1beta4', kind: 'ClusterConfiguration', ...cluster },
-      ...(proxy ? [{ apiVersion: 'kubeproxy.config.k8s.io/v1alpha1', kind: 'KubeProxyConfiguration', ...proxy }] : []),
-    ],
-    patches: Object.fromEntries(files.map(({ name, text }) => [name, text])),
-  }));
+    ];
+    return {
+      documents: [
+        ...own.map((document) => (isOld ? asV1beta3(document) : document)),
+        ...(proxy ? [{ apiVersion: 'kubeproxy.config.k8s.io/v1alpha1', kind: 'KubeProxyConfiguration', ...proxy }] : []),
+        ...(kubeletConfig ? [{ apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration', ...kubeletConfig }] : []),
+      ],
+      patches: Object.fromEntries(files.map(({ name, text }) => [name, text])),
+    };
+  });
