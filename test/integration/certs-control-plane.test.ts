@@ -101,8 +101,8 @@ describe('certificates of a control plane, over SSH', { timeout: 60_000 }, () =>
   });
 
   it('are made by phases of init, on a host that is not ready for a kubelet; a second run finds them', async () => {
-    const phase = (name: string) =>
-      runCommand(['init', 'phase', name, '--config', join(directory, 'cluster.yaml'), '--host', 'node2', '--ssh-config', lab.sshConfig]);
+    const onNode2 = ['--config', join(directory, 'cluster.yaml'), '--host', 'node2', '--ssh-config', lab.sshConfig];
+    const phase = (name: string, ...more: readonly string[]) => runCommand(['init', 'phase', name, ...onNode2, ...more]);
     const root = lab.hosts[1]?.rootDir ?? '';
     writeFileSync(join(root, 'proc/sys/net/ipv4/ip_forward'), '0\n');
     expect((await phase('kubelet-start')).stderr).toMatch(/\[FileContent--proc-sys-net-ipv4-ip_forward\]/);
@@ -116,6 +116,11 @@ describe('certificates of a control plane, over SSH', { timeout: 60_000 }, () =>
       expect(first.code, first.stderr).toBe(0);
       const second = await phase(name);
       expect([second.code, second.stdout]).toEqual([0, 'Nothing to do.\n']);
+    }
+    const told = await phase('certs', '--dry-run', '-v', '5');
+    for (const name of ['ca', 'sa', 'etcd/peer']) {
+      const line = readFileSync(join(root, `etc/kubernetes/pki/${name}.key`), 'utf8').split('\n')[1] as string;
+      expect(`${told.stdout}${told.stderr}`).not.toContain(line);
     }
     expect(readdirSync(join(root, 'etc/kubernetes/pki/etcd')).toSorted()).toContain('peer.crt');
     expect(readCertificate(readFileSync(join(root, 'etc/kubernetes/pki/ca.crt'), 'utf8'))?.publicKey.bits).toBe(384);
