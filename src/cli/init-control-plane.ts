@@ -1,8 +1,11 @@
 import { countMissingTokens } from '../core/config/defaults.ts';
 import type { LoadedConfig } from '../core/config/load.ts';
 import type { EnvVar } from '../core/config/model.ts';
+import type { HostCaDirectory } from '../core/control-plane/paths.ts';
 import { AppError, type ExitCode } from '../core/errors.ts';
+import { caDirectoriesOf } from '../core/facts/ca-directories.ts';
 import { type DefaultRoute, defaultRoute } from '../core/facts/default-route.ts';
+import type { Fact } from '../core/facts/fact.ts';
 import type { Warning } from '../core/plan/change.ts';
 import { Secret } from '../core/text/secret.ts';
 import { observe } from '../engine/observe.ts';
@@ -51,6 +54,7 @@ export async function runInitControlPlane(services: Services, run: InitControlPl
     issuer: await services.certificateIssuer(),
     selects,
     routeHere: node.staged ? await routeHere(services) : {},
+    caDirectoriesHere: node.staged ? await caDirectoriesHere(services) : [],
     connect: connectOver(services),
     given,
     releaseOf: (label, ci) => releaseOf(services, label, ci),
@@ -104,9 +108,18 @@ export function connectOver(services: Services): ConnectControlPlane {
 
 /** The routes of this machine. */
 export async function routeHere(services: Services): Promise<DefaultRoute> {
+  return observeHere(services, defaultRoute);
+}
+
+/** The directories of authorities of this machine. */
+export async function caDirectoriesHere(services: Services): Promise<readonly HostCaDirectory[]> {
+  return observeHere(services, caDirectoriesOf());
+}
+
+async function observeHere<T>(services: Services, fact: Fact<T>): Promise<T> {
   const here = await services.connectHost({});
   try {
-    return await observe(here, defaultRoute, services.signal);
+    return await observe(here, fact, services.signal);
   } finally {
     await here.close();
   }

@@ -4,7 +4,7 @@ import type { Services } from '../ports/services.ts';
 import type { ApiAccess } from '../workflows/control-plane/api-access.ts';
 import type { JoinOptions } from '../workflows/join.ts';
 import { type JoinControlPlaneOptions, joinControlPlaneWorkflow } from '../workflows/join-control-plane.ts';
-import { connectOver, isThisMachine, proxyEnvironment, routeHere } from './init-control-plane.ts';
+import { caDirectoriesHere, connectOver, isThisMachine, proxyEnvironment, routeHere } from './init-control-plane.ts';
 import { phaseSelection } from './init-tokens.ts';
 import type { ReadNodeOptions } from './node-options.ts';
 import { type HostsRun, runOnHosts } from './run-on-hosts.ts';
@@ -36,6 +36,7 @@ export async function runJoinControlPlane(services: Services, run: JoinControlPl
     issuer: await services.certificateIssuer(),
     selects: phaseSelection(options, skipPhases, onlyPhase),
     routeHere: node.staged ? await routeHere(services) : {},
+    caDirectoriesHere: node.staged ? await caDirectoriesHere(services) : [],
     connect: connectOver(services),
     connectEtcd: ({ host, ...target }) => services.connectEtcd({ ...target, from: host }),
     certificateKey: controlPlane.certificateKey ?? null,

@@ -6,7 +6,7 @@ import { type ComponentEndpoint, componentEndpoints } from '../../core/control-p
 import { controlPlaneImages } from '../../core/control-plane/images.ts';
 import { staticPodNames, staticPodOf } from '../../core/control-plane/manifests.ts';
 import { type ControlPlaneNode, type EtcdMember, hasLocalEtcd } from '../../core/control-plane/model.ts';
-import { KUBERNETES_DIR, manifestPath, type StaticPodName } from '../../core/control-plane/paths.ts';
+import { type HostCaDirectory, KUBERNETES_DIR, manifestPath, type StaticPodName } from '../../core/control-plane/paths.ts';
 import { aboutHost, type Problem } from '../../core/errors.ts';
 import { type ControlPlaneHost, controlPlaneHost } from '../../core/facts/control-plane-host.ts';
 import type { DefaultRoute } from '../../core/facts/default-route.ts';
@@ -42,6 +42,8 @@ export interface ControlPlaneOptions extends NodeOptions {
   readonly issuer: CertificateIssuer;
   /** Taken where files are staged into a directory, whose routes nobody knows: those of this machine. */
   readonly routeHere: DefaultRoute;
+  /** The directories of authorities of this machine: a directory that is no system tree gets what it has. */
+  readonly caDirectoriesHere?: readonly HostCaDirectory[];
   /** Whether a phase is going to run. */
   readonly selects: (phase: string) => boolean;
 }
@@ -106,6 +108,16 @@ export interface PrepareControlPlaneInput {
   readonly manifestPhase: (name: ComponentEndpoint['name']) => string;
 }
 
+/** Files for a host nobody can look at are made for one like this machine. */
+function caDirectoriesFor(
+  { host: { caDirectories } }: ObservedControlPlane,
+  { staged, caDirectoriesHere }: ControlPlaneOptions,
+  os: ObservedNode['facts']['os'],
+): readonly HostCaDirectory[] {
+  const isSystem = !staged || os.prettyName !== null || caDirectories.length > 0;
+  return isSystem ? caDirectories : (caDirectoriesHere ?? []);
+}
+
 /** A control-plane node with everything decided. */
 export interface PreparedControlPlane {
   readonly node: ControlPlaneNode;
@@ -161,7 +173,7 @@ export async function prepareControlPlane(
     imagePullPolicy: registration.imagePullPolicy,
     timeouts,
     patches: options.staticPodPatches,
-    caDirectories: observed.host.caDirectories,
+    caDirectories: caDirectoriesFor(observed, options, facts.os),
     etcdMembers,
     externalCA: pki.externalCA,
     proxyEnvironment: options.proxyEnvironment,

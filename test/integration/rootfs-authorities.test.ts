@@ -1,0 +1,38 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { caDirectoriesIn } from '../../src/core/control-plane/model.ts';
+import type { PlanDocument } from '../../src/core/plan/document.ts';
+import { runCommand } from '../support/run-cli.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-rootfs-'));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+const ALWAYS = ['/etc/kubernetes/pki', '/etc/ssl/certs'];
+
+/** What the API server sees of a host, for files made in a directory. */
+async function mountsFor(name: string, files: readonly string[] = []): Promise<readonly string[]> {
+  const root = join(directory, name);
+  for (const file of files) {
+    mkdirSync(dirname(join(root, file)), { recursive: true });
+    writeFileSync(join(root, file), file.endsWith('os-release') ? 'PRETTY_NAME=Some Linux\n' : '');
+  }
+  const args = ['--apiserver-advertise-address', '192.0.2.10', '--node-name', 'cp-1', '--rootfs', root, '--dry-run', '-o', 'json'];
+  const { code, stdout, stderr } = await runCommand(['init', ...args]);
+  expect(code, stderr).toBe(0);
+  const changes = (JSON.parse(stdout) as PlanDocument).hosts[0]?.changes ?? [];
+  const pod = parse(String(changes.find(({ path }) => String(path).endsWith('/kube-apiserver.yaml'))?.content));
+  return pod.spec.volumes.map((volume: { readonly hostPath: { readonly path: string } }) => volume.hostPath.path).sort();
+}
+
+describe('the authorities of a host whose files are made in a directory', () => {
+  it('are those of this machine where the directory is no system', async () => {
+    expect(await mountsFor('empty')).toEqual([...ALWAYS, ...caDirectoriesIn(existsSync)].sort());
+  });
+
+  it('are those of the system in the directory', async () => {
+    expect(await mountsFor('bare', ['etc/os-release'])).toEqual(ALWAYS);
+    expect(await mountsFor('fedora', ['etc/os-release', 'etc/pki/ca-trust/README'])).toEqual([...ALWAYS, '/etc/pki/ca-trust'].sort());
+  });
+});
