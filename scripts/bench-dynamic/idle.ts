@@ -1,0 +1,124 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
+import { AGENT_DIRECTORY, pointerFile } from '../../src/core/dynamic/agent/layout.ts';
+import { CONFIG_SOURCE_ANNOTATION } from '../../src/core/dynamic/config-source.ts';
+import { startApiServer } from '../../src/lab/api-server/server.ts';
+import { judge, tell, until } from './judge.ts';
+
+const SECONDS = Number(process.env.BENCH_IDLE ?? 60);
+const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
+const CONFIG = '/var/lib/kubelet/config.yaml';
+
+/** What stands in for the programs of a host, as shell. `$ROOT` is its root. */
+const TOOLS: Readonly<Record<string, string>> = {
+  systemctl: `case "$*" in
+  'restart kubelet')
+    p=$(sed -n 's/^KUBELET_CONFIG_ARGS=--config=//p' "$ROOT${pointerFile(AGENT_DIRECTORY)}" 2>/dev/null)
+    printf '/usr/bin/kubelet\\0--config=%s\\0' "\${p:-${CONFIG}}" >"$ROOT/cmdline";;
+  *MainPID*) echo MainPID=5000001;;
+  show*) printf '%s\\n' LoadState=loaded ActiveState=active SubState=running NRestarts=0 Result=success ExecMainCode=0 ExecMainStatus=0 Restart=always NeedDaemonReload=no;;
+esac`,
+  cat: 'case $1 in /proc/[0-9]*) exec /bin/cat "$ROOT/cmdline";; esac\nexec /bin/cat "$@"',
+  curl: "printf 'ok\\n200\\n'",
+  kubelet: 'case $1 in --version) echo Kubernetes v1.36.2;; *) exit 1;; esac',
+  journalctl: 'exit 0',
+  chown: 'exit 0',
+  sync: 'exit 0',
+};
+
+/** What the agent as a process costs while nothing happens: with nothing assigned, and with a configuration that is good. */
+export async function benchIdle(): Promise<void> {
+  const bundle = fileURLToPath(new URL('../../dist/kubeletadm.mjs', import.meta.url));
+  if (!existsSync(bundle)) throw new Error('there is no bundle: npm run build');
+  const directory = mkdtempSync(join(tmpdir(), 'ka-bench-'));
+  const root = join(directory, 'root');
+  const put = (path: string, text: string, mode = 0o644): void => {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+    chmodSync(join(root, path), mode);
+  };
+  for (const [name, text] of Object.entries(TOOLS)) put(`bin/${name}`, `#!/bin/sh\nROOT='${root}'\n${text}\n`, 0o755);
+  put(CONFIG, `${HEADER}maxPods: 110\n`);
+  put('cmdline', `/usr/bin/kubelet\0--config=${CONFIG}\0`);
+  put('usr/lib/systemd/system/kubelet.service', '[Service]\nExecStart=/usr/bin/kubelet --config=/var/lib/kubelet/config.yaml\n');
+  const api = await startApiServer({ tokens: { agent: { user: 'agent', groups: ['system:masters'] } } });
+  const admin = kubeCluster({ kubeconfig: { text: api.adminKubeconfig(), file: 'admin.conf' }, env: {} });
+  const ref = { apiVersion: 'v1', kind: 'Node', name: 'node-1' };
+  await admin.create({ ...ref, metadata: { name: 'node-1' } });
+  const beat = async (): Promise<void> => {
+    const conditions = [
+      { type: 'Ready', status: 'True', lastHeartbeatTime: new Date(Date.now() + 1000).toISOString().replace(/\.\d+/, '') },
+    ];
+    await admin.patch(ref, 'strategic', { status: { nodeInfo: { kubeletVersion: 'v1.36.2' }, conditions } }, { subresource: 'status' });
+  };
+  await beat();
+  api.proxyNode('node-1', (path) => {
+    const file = readFileSync(join(root, 'cmdline'), 'utf8').split('\0')[1]?.replace('--config=', '') ?? '';
+    const maxPods = Number(/maxPods: (\d+)/.exec(readFileSync(join(root, file), 'utf8'))?.[1]);
+    return path === '/configz' ? { status: 200, body: { kubeletconfig: { maxPods } } } : null;
+  });
+  put('agent.conf', api.kubeconfigWithToken('agent'), 0o600);
+  const words = ['agent', '--kubeconfig', join(root, 'agent.conf'), '--node-name', 'node-1', '--trial', '2s', '--listen', ''];
+  const env = { PATH: `${join(root, 'bin')}:/usr/bin:/bin`, HOME: directory, KUBELETADM_ROOT: root };
+  const agent = spawn(process.execPath, [bundle, ...words], { env, stdio: ['ignore', 'inherit', 'inherit'] });
+  const reason = (): string => {
+    const { conditions = [] } = (api.get('v1', 'Node', 'node-1')?.status ?? {}) as {
+      readonly conditions?: readonly { readonly type: string; readonly reason: string }[];
+    };
+    return conditions.find(({ type }) => type === 'KubeletConfigOk')?.reason ?? '';
+  };
+  process.once('exit', () => agent.kill('SIGKILL'));
+  await until('Local', () => reason() === 'Local');
+  await measure('nothing assigned', agent, api);
+  api.put({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'a', namespace: 'kube-system' },
+    data: { kubelet: `${HEADER}maxPods: 50\n` },
+  });
+  const source = JSON.stringify({ configMap: { kubeletConfigKey: 'kubelet', name: 'a', namespace: 'kube-system' } });
+  await admin.patch(ref, 'merge', { metadata: { annotations: { [CONFIG_SOURCE_ANNOTATION]: source } } });
+  await until('Trial', () => reason() === 'Starting' || reason() === 'Trial');
+  await beat();
+  await until('Good', () => reason() === 'Good', 15_000).catch((error: unknown) => {
+    throw new Error(`${String(error)}: ${JSON.stringify(api.get('v1', 'Node', 'node-1')?.status)}`);
+  });
+  await measure('a good configuration', agent, api);
+  agent.kill('SIGTERM');
+  await new Promise((resolve) => agent.once('exit', resolve));
+  await admin.close();
+  await api.close();
+  rmSync(directory, { recursive: true, force: true });
+}
+
+async function measure(
+  when: string,
+  { pid = 0 }: ChildProcess,
+  api: { readonly requests: readonly unknown[]; readonly openWatches: number },
+): Promise<void> {
+  // What is left of what happened before.
+  await new Promise((resolve) => setTimeout(resolve, 5_000));
+  const begin = { cpu: cpuSeconds(pid), last: api.requests.at(-1) };
+  await new Promise((resolve) => setTimeout(resolve, SECONDS * 1000));
+  const cpu = cpuSeconds(pid);
+  const asked = api.requests.length - 1 - api.requests.lastIndexOf(begin.last as never);
+  judge(`RSS, ${when}`, Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024, 100, 'MB');
+  judge(`CPU in ${SECONDS} s, ${when}`, ((cpu.own - begin.cpu.own) / SECONDS) * 100, 0.1, '%');
+  tell(`CPU of what it asked the host by, ${when}`, `${(((cpu.children - begin.cpu.children) / SECONDS) * 100).toFixed(2)} %`);
+  judge(`requests in ${SECONDS} s, ${when}`, asked, 0, '');
+  tell(`open watches, ${when}`, String(api.openWatches));
+}
+
+/** Of a process, and of those it started that have ended. Linux counts in hundredths of a second. */
+function cpuSeconds(pid: number): { readonly own: number; readonly children: number } {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ')
+    .map(Number);
+  const [utime = 0, stime = 0, cutime = 0, cstime = 0] = fields.slice(11, 15);
+  return { own: (utime + stime) / 100, children: (cutime + cstime) / 100 };
+}
