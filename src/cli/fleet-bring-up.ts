@@ -128,7 +128,8 @@ export async function bringUpCluster(services: Services, options: CommandOptions
     waiting: ({ name }) => waitingMember(name, `it joins the cluster that ${first.name} makes`),
     settle: async ({ outcomes }) => {
       const isThere = outcomes.some(({ host, status }) => host === first.name && (status === 'changed' || status === 'unchanged'));
-      if (isThere && !dryRun) await onceThere();
+      // Where others needed it they have told what went wrong.
+      if (isThere && !dryRun && after === null) await onceThere();
     },
     close: async () => {
       for (const access of accesses) await access.close();
