@@ -9,7 +9,7 @@ import type { Services } from '../ports/services.ts';
 import type { ApiAccess } from '../workflows/control-plane/api-access.ts';
 import type { InitControlPlaneOptions } from '../workflows/init-control-plane.ts';
 import { connectOver, releaseOf } from './init-control-plane.ts';
-import { freshTokens, phaseSelection, placeholderTokens } from './init-tokens.ts';
+import { freshTokens, isLeftOut, phaseSelection, placeholderTokens } from './init-tokens.ts';
 import { besideFleet } from './load-fleet.ts';
 import { durationMs, isForKubelet, readPatches } from './node-options.ts';
 import type { CommandOptions } from './program.ts';
@@ -74,6 +74,7 @@ export async function fleetInitOptions(
     proxyEnvironment: [],
     issuer: await services.certificateIssuer(),
     selects,
+    skips: isLeftOut({ skipPhases: input.skipPhases }, init.skipPhases ?? []),
     routeHere: {},
     connect: connectOver(services),
     given,

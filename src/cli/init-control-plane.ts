@@ -14,7 +14,7 @@ import type { Reporter } from '../ports/reporter.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
 import type { ApiAccess, ConnectControlPlane } from '../workflows/control-plane/api-access.ts';
 import { type InitControlPlaneOptions, initControlPlaneWorkflow } from '../workflows/init-control-plane.ts';
-import { freshTokens, phaseSelection, placeholderTokens, printJoinCommands } from './init-tokens.ts';
+import { freshTokens, isLeftOut, phaseSelection, placeholderTokens, printJoinCommands } from './init-tokens.ts';
 import type { ReadNodeOptions } from './node-options.ts';
 import type { CommandOptions } from './program.ts';
 import { readHostTargets } from './read-options.ts';
@@ -53,6 +53,7 @@ export async function runInitControlPlane(services: Services, run: InitControlPl
     proxyEnvironment: isThisMachine(targets[0]) ? proxyEnvironment(services.env) : [],
     issuer: await services.certificateIssuer(),
     selects,
+    skips: isLeftOut(options, init.skipPhases ?? []),
     routeHere: node.staged ? await routeHere(services) : {},
     caDirectoriesHere: node.staged ? await caDirectoriesHere(services) : [],
     connect: connectOver(services),

@@ -15,6 +15,12 @@ export function phaseSelection(
   return (phase) => !skipped.some((name) => isIn(phase, name)) && (onlyPhase === undefined || isIn(phase, onlyPhase));
 }
 
+/** Whether a phase of init is left out by its name or its parent's. */
+export function isLeftOut(options: CommandOptions, skippedByFile: readonly string[]): (phase: string) => boolean {
+  const runs = phaseSelection(options, skippedByFile, undefined);
+  return (phase) => !runs(phase);
+}
+
 /** New tokens. */
 export function freshTokens(services: Services, count: number): Promise<readonly Secret[]> {
   return Promise.all(Array.from({ length: count }, () => services.newToken()));

@@ -51,6 +51,8 @@ export interface InitControlPlaneOptions extends ControlPlaneOptions, Omit<InitT
   readonly cluster: ClusterConfiguration;
   /** The KubeletConfiguration for all nodes, when the user gave one. */
   readonly kubelet: SourceDocument | null;
+  /** Whether a phase is left out by name, whatever phase alone is asked for. */
+  readonly skips: (phase: string) => boolean;
   readonly connect: ConnectControlPlane;
   /** Credentials that were given for single phases, in place of those on the host. */
   readonly given: Cluster | null;
@@ -145,7 +147,7 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
     bindPort: localAPIEndpoint.bindPort,
     kubelet: node.facts.kubelet,
     releaseOf: options.releaseOf,
-    skips: (phase) => !options.selects(phase) && options.selects('addon'),
+    skips: options.skips,
   });
   const { cluster } = settled;
   const prepared = await prepareControlPlane(context, options, {

@@ -87,6 +87,7 @@ function world(): World {
       issuer: issuerOfOneKey(),
       routeHere: {},
       selects: () => true,
+      skips: () => false,
       cluster: { kubernetesVersion: 'v1.36.2', encryptionAlgorithm: 'ECDSA-P256', controlPlaneEndpoint: 'api.example:6443' },
       kubelet: null,
       connect: async ({ file }) => (file.endsWith('super-admin.conf') ? cluster : admin),
