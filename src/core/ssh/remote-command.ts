@@ -37,14 +37,17 @@ export interface RemoteCommand {
 export function renderRemoteCommand(argv: readonly string[], mark: string, options: RemoteCommandOptions = {}): RemoteCommand {
   const { input, maxCommandBytes = MAX_COMMAND_BYTES, tellsEnd = false } = options;
   if (!tellsEnd && input?.endsWith('\n') && !input.includes('\0')) {
-    const command = isLine(argv) ? renderLine(argv, mark, input) : renderCommand(renderProgram(argv, mark, { input }));
+    const command = isLine(argv)
+      ? renderCommand(renderLineProgram(argv, mark, input), argv[3])
+      : renderCommand(renderProgram(argv, mark, { input }));
     if (Buffer.byteLength(command) <= maxCommandBytes) return { command, stdinPrefix: '', includesInput: true };
   }
-  const program = renderProgram(argv, mark, { tellsEnd });
-  const command = renderCommand(program);
+  const inPlace = !tellsEnd && isLine(argv);
+  const program = inPlace ? renderLineProgram(argv, mark) : renderProgram(argv, mark, { tellsEnd });
+  const command = renderCommand(program, inPlace ? argv[3] : undefined);
   if (Buffer.byteLength(command) <= maxCommandBytes) return { command, stdinPrefix: '', includesInput: false };
   const reader = 'IFS= read -r kubeletadm_program;eval "$kubeletadm_program"';
-  return { command: renderCommand(reader), stdinPrefix: `${program}\n`, includesInput: false };
+  return { command: renderCommand(reader, inPlace ? argv[3] : undefined), stdinPrefix: `${program}\n`, includesInput: false };
 }
 
 /** @param name what the program is called, its `$0` */
@@ -90,10 +93,12 @@ function isLine(argv: readonly string[]): boolean {
   return argv[0] === '/bin/sh' && argv[1] === '-c' && argv[2] !== undefined && /^[\w:./ -]*$/.test(argv[3] ?? '');
 }
 
-/** A line that has its input in the command needs no shell but the one that is there, and no process that writes it. */
-function renderLine([, , line = '', name, ...args]: readonly string[], mark: string, input: string): string {
-  const start = `l=${quoteWord(line)};${STDIN_VARIABLE}=${quoteWord(input.slice(0, -1))};set -- ${args.map(quoteWord).join(' ')}`;
-  return renderCommand(`${NEWLINE}echo ${mark};echo "${mark} $$" >&2;${start};eval "$l"`, name);
+/** A line needs no shell but the one that is there; its input may be in a variable, so that no process has to write it. */
+function renderLineProgram([, , line = '', , ...args]: readonly string[], mark: string, input?: string): string {
+  const variable = input === undefined ? '' : `${STDIN_VARIABLE}=${quoteWord(input.slice(0, -1))};`;
+  const words = [line, ...args];
+  const newline = input !== undefined || words.some((word) => word.includes('\n')) ? NEWLINE : '';
+  return `${newline}echo ${mark};echo "${mark} $$" >&2;l=${quoteWord(line)};${variable}set -- ${args.map(quoteWord).join(' ')};eval "$l"`;
 }
 
 function renderStart(command: string, mark: string, { input, tellsEnd }: { readonly input?: string; readonly tellsEnd?: boolean }): string {

@@ -39,6 +39,10 @@ describe.each(LOGIN_SHELLS)('renderRemoteCommand in %s', (shell) => {
   it.each([100, 400, 900, 12_000])('takes what is too long for one argument, or one word, of the login shell: %i', (count) => {
     const long = "it's é\n\\!".repeat(count);
     expect(runIn(shell, ['printf', '%s', long]).stdout.toString()).toBe(`mark\n${long}`);
+    const line = ['/bin/sh', '-c', 'printf "%s|" "$0" "$@"; cat', 'a name:', long, 'b\nc'];
+    const { command, stdinPrefix } = renderRemoteCommand(line, 'mark');
+    const { stdout } = spawnSync(shell, ['-c', command], { input: `${stdinPrefix}rest\n` });
+    expect(stdout.toString()).toBe(`mark\na name:|${long}|b\nc|rest\n`);
   });
 
   it('hands over an input in the command', () => {
