@@ -7,6 +7,7 @@ import { freshTokens, phaseSelection, placeholderTokens, printJoinCommands } fro
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { durationMs, readNodeOptions } from './node-options.ts';
 import { openCluster } from './open-cluster.ts';
+import { phaseName } from './phase-name.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
@@ -26,7 +27,7 @@ export async function runInit(services: Services, args: readonly string[], optio
   const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
   const node = await readNodeOptions(services, { config, kind: 'init', options, reporter });
   const { dryRun, staged } = node;
-  const onlyPhase = args.length === 0 ? undefined : args.join('/');
+  const onlyPhase = phaseName(args);
   const skipPreflight = node.skipPreflight || (onlyPhase !== undefined && NEED_NO_NODE.test(onlyPhase));
   const isGiven = flagText(options, 'kubeconfig') !== undefined || (services.env.KUBECONFIG ?? '') !== '';
   const makes = !isGiven || (onlyPhase !== undefined && !GIVEN_PHASES.test(onlyPhase));

@@ -10,6 +10,7 @@ import { discover } from './discover.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { durationMs, readNodeOptions } from './node-options.ts';
 import { type OpenedCluster, openCluster } from './open-cluster.ts';
+import { phaseName } from './phase-name.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
@@ -23,7 +24,7 @@ export async function runJoin(services: Services, args: readonly string[], optio
 export async function runJoinPhase(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
   const last = args.at(-1);
   const endpoint = last?.includes(':') ? last : undefined;
-  return join(services, endpoint, options, args.slice(0, endpoint === undefined ? undefined : -1).join('/'));
+  return join(services, endpoint, options, phaseName(args.slice(0, endpoint === undefined ? undefined : -1)) ?? '');
 }
 
 async function join(services: Services, endpoint: string | undefined, options: CommandOptions, onlyPhase?: string): Promise<ExitCode> {
