@@ -69,10 +69,10 @@ interface JoinFacts {
 export const etcdJoin = definePhase<EtcdJoinInput, JoinFacts>({
   name: 'etcd-join',
   short: 'Add the local etcd member to the cluster',
-  observe: async (context, { manifest }) => {
+  observe: async (context, { manifest, skipped }) => {
     const paths = [...manifest.directories, ...manifest.files].map(({ path }) => path);
     const [members, { files }] = await Promise.all([
-      membersOf(context),
+      skipped === null ? membersOf(context) : null,
       observe(context.host, combineFacts({ files: fileFacts(paths) }), context.signal),
     ]);
     return { members, files };
@@ -96,7 +96,7 @@ export const etcdPromote = definePhase<EtcdJoinInput, readonly EtcdMemberState[]
   name: 'etcd-join/promote',
   short: 'Let the new etcd member vote once it has caught up',
   ready: waitForStart,
-  observe: membersOf,
+  observe: async (context, { skipped }) => (skipped === null ? membersOf(context) : null),
   plan: (members, input) => {
     if (input.skipped !== null) return { changes: [], noop: input.skipped };
     const own = ownMember(members, input);

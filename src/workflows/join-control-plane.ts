@@ -201,7 +201,7 @@ async function clusterToJoin({ cluster, host }: PhaseContext) {
 function waysOf(
   { host }: PhaseContext,
   { connect, connectEtcd, opened }: JoinControlPlaneOptions,
-  { certificatesDir }: DefaultedCluster,
+  cluster: DefaultedCluster,
   textAt: (path: string) => SensitiveText | null,
 ): { readonly api: ApiAccess; readonly etcdApi: ApiAccess } {
   const kubeconfig = () => {
@@ -213,8 +213,11 @@ function waysOf(
     const admin = await api.reach(context);
     return admin === null ? null : etcdEndpoints(admin);
   };
-  const etcdApi = etcdAccess({ connect: connectEtcd, certificatesDir, textAt, endpointsOf });
-  for (const access of [api, etcdApi]) opened(access);
+  // Nobody asks an external one: its phases have nothing to do.
+  const etcdApi = hasLocalEtcd(cluster)
+    ? etcdAccess({ connect: connectEtcd, certificatesDir: cluster.certificatesDir, textAt, endpointsOf })
+    : api;
+  for (const access of new Set([api, etcdApi])) opened(access);
   return { api, etcdApi };
 }
 
