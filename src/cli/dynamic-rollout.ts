@@ -1,3 +1,4 @@
+import { onAbort } from '../core/abort.ts';
 import { type ConfigSource, describeSource, parseSourceArgument } from '../core/dynamic/config-source.ts';
 import type { Backend } from '../core/dynamic/node-config.ts';
 import type { RolloutStage } from '../core/dynamic/rollout.ts';
@@ -12,6 +13,7 @@ import { type RolloutOutcome, type RolloutResult, type RolloutTarget, rollOut } 
 import { minReadyOf, type RolloutWishes } from './dynamic-rules.ts';
 import { nodeDocument } from './dynamic-status.ts';
 import { rolloutListener } from './dynamic-watch.ts';
+import { namesText } from './fleet-report.ts';
 import type { CommandOptions } from './program.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
@@ -39,12 +41,22 @@ export async function performRollout(services: Services, cluster: Cluster, run: 
   const { names, wanted, wishes } = run;
   const memory = names.length > 1 ? await rememberRun(services, cluster, run) : null;
   const before = new Map(memory?.inherited ?? []);
+  const ports = portsOf(services, run, { total: names.length, prefix: '' });
+  let now: readonly RolloutOutcome[] = [];
+  const forget = onAbort(services.signal, () => tellUnderWay(run.reporter, now));
   try {
     const result = await rollOut(
       cluster,
       names.map((name) => ({ name, wanted })),
       {
-        ...portsOf(services, run, { total: names.length, prefix: '' }),
+        ...ports,
+        listener: {
+          ...ports.listener,
+          progress: (nodes) => {
+            now = nodes;
+            ports.listener.progress?.(nodes);
+          },
+        },
         rules: wishes.rulesFor(names.length),
         until: wishes.wait === 'good' ? 'good' : 'trial',
         minReadyMs: minReadyOf(wishes, names.length),
@@ -66,9 +78,18 @@ export async function performRollout(services: Services, cluster: Cluster, run: 
     if (exitCode === 0) return 0;
     throw new AppError([...problems, ...(reverted === null ? [] : problemsOf(reverted, wishes.timeoutMs))], { exitCode });
   } finally {
+    forget();
     services.output.status?.(null);
     await memory?.close();
   }
+}
+
+/** What is assigned is assigned: nodes need nobody who watches. */
+function tellUnderWay(reporter: Reporter, nodes: readonly RolloutOutcome[]): void {
+  const names = nodes.filter(({ stage }) => stage === 'under-way').map(({ name }) => name);
+  if (names.length === 0) return;
+  const message = `${namesText(names)} ${names.length === 1 ? 'is' : 'are'} under way, and ${names.length === 1 ? 'goes' : 'go'} on without this`;
+  reporter.report({ level: 'warning', code: 'ROLLOUT_INTERRUPTED', message, data: { nodes: names } });
 }
 
 /** Points the nodes that were touched back to what they had: those that failed first. */
