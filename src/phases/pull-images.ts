@@ -8,6 +8,8 @@ export interface PullImagesInput {
   readonly images: readonly string[];
   readonly criSocket: string;
   readonly policy: PullPolicy;
+  /** The preflight check ImagePull is ignored. */
+  readonly ignored?: boolean;
 }
 
 /** What the runtime has; null: it cannot be asked. */
@@ -22,7 +24,8 @@ export const pullImages = definePhase<PullImagesInput, Found>({
   name: 'preflight/pull-images',
   short: 'Pull the images of the control plane',
   observe: ({ host, signal }, { criSocket }) => observe(host, runtimeImages(criSocket), signal),
-  plan: (found, { images, criSocket, policy }) => {
+  plan: (found, { images, criSocket, policy, ignored }) => {
+    if (ignored === true) return { changes: [], noop: 'ImagePull is ignored' };
     if (policy === 'Never') return { changes: [], noop: 'imagePullPolicy is Never' };
     if (found === null) return { changes: [], noop: 'crictl cannot ask the container runtime: the kubelet pulls images as it starts pods' };
     const missing = policy === 'Always' ? images : images.filter((image) => !found.has(image));

@@ -191,7 +191,12 @@ export async function prepareControlPlane(
     node,
     pki,
     manifests,
-    pull: { images: controlPlaneImages(cluster), criSocket: registration.criSocket, policy: registration.imagePullPolicy },
+    pull: {
+      images: controlPlaneImages(cluster),
+      criSocket: registration.criSocket,
+      policy: registration.imagePullPolicy,
+      ignored: [...options.ignorePreflightErrors, ...registration.ignorePreflightErrors].some((id) => /^(?:ImagePull|all)$/i.test(id)),
+    },
     wait: {
       // What nobody starts is not waited for.
       components: endpointsOf(node).filter(

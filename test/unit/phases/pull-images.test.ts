@@ -28,6 +28,17 @@ describe('preflight/pull-images', () => {
     expect(changes.map((change) => change.kind === 'pull-image' && change.image)).toEqual(expected);
   });
 
+  it('pulls nothing where that is to be ignored', async () => {
+    const context = {
+      host: fakeHost({ commands: { sh: { exitCode: 0, stdout: LISTED } } }),
+      cluster: null,
+      clock: fakeClock(),
+      reporter: recordingReporter(),
+    };
+    const input = { images: IMAGES, criSocket: 'unix:///run/x.sock', policy: 'Always', ignored: true } as const;
+    expect((await pullImages.look(context, input)).plan).toEqual({ changes: [], noop: 'ImagePull is ignored' });
+  });
+
   it('leaves it to the kubelet where crictl cannot ask', async () => {
     expect(await planWith({ exitCode: 127 })).toMatchObject({ changes: [], noop: expect.stringContaining('kubelet pulls') });
     expect(await planWith({ exitCode: 0, stdout: 'no JSON' })).toMatchObject({
