@@ -1,0 +1,148 @@
+// npm run lab: a cluster on hosts of this machine (systemd and sshd in containers, see test/lab/hosts.sh), for whoever has no virtual machines. It does what
+// vagrant/cluster.sh does, and stays up until Ctrl-C. As root on Debian or Ubuntu.
+//
+// WORKERS=2             workers besides the first node
+// KUBEBUILDER_ASSETS=   folder with kube-apiserver, kube-controller-manager, etcd and kubelet: a cluster of these, from bare hosts. Without it an API server
+//                       of this process, and programs that do as a kubelet does.
+import { spawn } from 'node:child_process';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { kubeCluster } from '../src/adapters/cluster-kube.ts';
+import { startApiServer } from '../src/lab/api-server/server.ts';
+import { HAS_SCHEDULER, importControlPlaneImages } from '../test/support/control-plane-images.ts';
+import { type LabHosts, startLabHosts, whyNoLabHosts } from '../test/support/lab-hosts.ts';
+import { findRealBinaries } from '../test/support/real-apiserver.ts';
+import { registerNodes } from '../test/support/registered-nodes.ts';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const DIRECTORY = join(ROOT, '.lab');
+const FLEET = join(DIRECTORY, 'fleet.yaml');
+const ADMIN = join(DIRECTORY, 'admin.conf');
+const WORKERS = Number(process.env.WORKERS ?? 2);
+
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
+
+/** Runs kubeletadm as if it had been typed; false when it failed. The API server may be one of this process: it has to go on. */
+async function kubeletadm(lab: LabHosts, ...args: readonly string[]): Promise<boolean> {
+  const argv = [...args, '--ssh-config', lab.sshConfig];
+  say(`\n# kubeletadm ${argv.join(' ').replaceAll(`${ROOT}`, '')}`);
+  const child = spawn(process.execPath, ['--import', 'tsx', join(ROOT, 'src/bin.ts'), ...argv], { cwd: ROOT, stdio: 'inherit' });
+  return new Promise((resolve) => child.once('exit', (code) => resolve(code === 0)));
+}
+
+/** What a fleet file says of all these hosts: they share the kernel of this machine. */
+function fleet(lab: LabHosts, first: string): string {
+  const [one, ...others] = lab.names;
+  return `# The hosts of npm run lab. Change it, and apply it again.
+apiVersion: kubeletadm.dev/v1alpha1
+kind: Fleet
+kubernetesVersion: "1.36"
+cluster:
+  kubeconfig: admin.conf
+${first === '' ? '' : '  configuration: cluster.yaml\n'}baseline:
+  nodeIP: ${lab.address(one as string).replace(/\d+$/, '0/24')}
+  ignorePreflightErrors: [SystemVerification, Swap, FileExisting-losetup]
+hosts:
+${first}${others.map((name) => `  - name: ${name}\n`).join('')}`;
+}
+
+/** For all nodes, where the machine still has cgroup v1. */
+const KUBELET = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nfailCgroupV1: false\n';
+
+const CLUSTER = `apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+kubernetesVersion: v1.36.2
+networking: {podSubnet: 10.244.0.0/16}
+---
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: InitConfiguration
+${HAS_SCHEDULER ? '' : 'skipPhases: [control-plane/scheduler]\n'}---
+${KUBELET}`;
+
+/** The programs of Kubernetes itself: the first host makes the cluster, the others join it. */
+async function realCluster(lab: LabHosts, binaries: Exclude<ReturnType<typeof findRealBinaries>, string>): Promise<boolean> {
+  for (const name of lab.names) lab.reset(name);
+  say('Putting the images of the control plane on the hosts.');
+  importControlPlaneImages(lab, binaries);
+  writeFileSync(join(DIRECTORY, 'cluster.yaml'), CLUSTER);
+  writeFileSync(FLEET, fleet(lab, `  - name: ${lab.names[0]}\n    role: control-plane\n`));
+  return kubeletadm(lab, 'apply', '-f', FLEET);
+}
+
+/** An API server of this process: the first host becomes its first node, the others join by the fleet file. */
+async function standInCluster(lab: LabHosts): Promise<{ readonly done: boolean; readonly close: () => Promise<void> }> {
+  for (const name of lab.names) lab.reset(name);
+  const api = await startApiServer({ controllers: ['bootstrap-signer', 'csr-approver', 'csr-signer'] });
+  lab.expose(Number(new URL(api.url).port));
+  writeFileSync(ADMIN, api.adminKubeconfig(), { mode: 0o600 });
+  writeFileSync(FLEET, fleet(lab, ''));
+  const cluster = kubeCluster({ kubeconfig: { text: api.adminKubeconfig(), file: ADMIN } });
+  const endNodes = registerNodes(lab, cluster);
+  const config = join(DIRECTORY, 'cluster.yaml');
+  writeFileSync(
+    config,
+    `apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\ncontrolPlaneEndpoint: ${new URL(api.url).host}\n---\n${KUBELET}`,
+  );
+  const ignored = ['--ignore-preflight-errors', 'SystemVerification,Swap,FileExisting-losetup'];
+  const init = ['init', '--kubeconfig', ADMIN, '--config', config, '--host', lab.names[0] as string, ...ignored];
+  const done = (await kubeletadm(lab, ...init)) && (await kubeletadm(lab, 'apply', '-f', FLEET));
+  const close = async (): Promise<void> => {
+    await endNodes();
+    await cluster.close();
+    await api.close();
+  };
+  return { done, close };
+}
+
+function untilInterrupted(): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setInterval(() => undefined, 60_000);
+    for (const signal of ['SIGINT', 'SIGTERM'] as const)
+      process.once(signal, () => {
+        clearInterval(timer);
+        resolve();
+      });
+  });
+}
+
+async function main(): Promise<number> {
+  const why = whyNoLabHosts();
+  if (why !== null) {
+    say(`npm run lab: ${why}. Without hosts of its own: npx tsx src/bin.ts lab`);
+    return 3;
+  }
+  if (!Number.isInteger(WORKERS) || WORKERS < 0 || WORKERS > 50) {
+    say(`npm run lab: WORKERS=${process.env.WORKERS}: a number from 0 to 50 is wanted`);
+    return 2;
+  }
+  const found = findRealBinaries();
+  const binaries = typeof found === 'string' || found.kubelet === null || found.controllerManager === null ? null : found;
+  rmSync(DIRECTORY, { recursive: true, force: true });
+  mkdirSync(DIRECTORY);
+  say(`Booting ${WORKERS + 1} hosts; the first time on a machine it takes a minute.`);
+  const lab = startLabHosts(1 + WORKERS, binaries?.kubelet ?? null, binaries === null ? 'lab' : 'lab-real');
+  let close = async (): Promise<void> => undefined;
+  try {
+    let done: boolean;
+    if (binaries === null) ({ done, close } = await standInCluster(lab));
+    else done = await realCluster(lab, binaries);
+    if (!done) return 1;
+    const hosts = `--ssh-config ${lab.sshConfig}`;
+    say(`
+Up. Try, in another terminal (vagrant/README.md has more):
+  npx tsx src/bin.ts fleet status -f .lab/fleet.yaml ${hosts}
+  npx tsx src/bin.ts plan -f .lab/fleet.yaml ${hosts}          # after a change of .lab/fleet.yaml; then apply
+  kubectl --kubeconfig .lab/admin.conf get nodes${binaries === null ? '' : `                # on a host: the API server is on their network`}
+  ssh -F ${lab.sshConfig} node2
+
+Ctrl-C ends it.`);
+    await untilInterrupted();
+    return 0;
+  } finally {
+    await close();
+    lab.close();
+  }
+}
+
+process.exitCode = await main();

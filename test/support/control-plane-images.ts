@@ -1,0 +1,45 @@
+import { copyFileSync, existsSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type ImageInput, imageArchive } from './container-images.ts';
+import type { LabHosts } from './lab-hosts.ts';
+import type { findRealBinaries } from './real-apiserver.ts';
+
+type Binaries = Exclude<ReturnType<typeof findRealBinaries>, string>;
+
+const REPOSITORY = 'registry.k8s.io';
+const SCHEDULER = join(process.env.KUBEBUILDER_ASSETS ?? '', 'kube-scheduler');
+
+/** Whether there is a scheduler; where there is none its phase has to be left out. */
+export const HAS_SCHEDULER = process.env.KUBEBUILDER_ASSETS !== undefined && existsSync(SCHEDULER);
+
+/** Puts the images of a control plane of kubeadm 1.36.2 on all hosts of a lab, made of programs of this machine. */
+export function importControlPlaneImages(lab: LabHosts, binaries: Binaries): void {
+  const images: readonly ImageInput[] = [
+    { names: [`${REPOSITORY}/kube-apiserver:v1.36.2`], programs: [binaries.apiserver] },
+    { names: [`${REPOSITORY}/kube-controller-manager:v1.36.2`], programs: [binaries.controllerManager ?? ''] },
+    etcdImage(binaries.etcd),
+    ...(HAS_SCHEDULER ? [{ names: [`${REPOSITORY}/kube-scheduler:v1.36.2`], programs: [SCHEDULER] }] : []),
+    {
+      names: [`${REPOSITORY}/pause:3.6`, `${REPOSITORY}/pause:3.8`, `${REPOSITORY}/pause:3.10.2`],
+      programs: ['/bin/sleep'],
+      entrypoint: ['sleep', '2147483647'],
+    },
+  ];
+  for (const image of images) {
+    const archive = imageArchive(image);
+    for (const name of lab.names) lab.importImage(name, archive);
+  }
+}
+
+/** A distribution's etcd may be older than the one kubeadm deploys: flags that it does not know are left out. */
+function etcdImage(etcd: string): ImageInput {
+  const older = join(mkdtempSync(join(tmpdir(), 'kubeletadm-etcd-')), 'etcd-of-the-machine');
+  copyFileSync(etcd, older);
+  const script = `#!/bin/busybox sh
+h=$(etcd-of-the-machine --help 2>&1)
+for a in "$@"; do shift; n=\${a%%=*}; case $h in *"$n"*) set -- "$@" "$a";; esac; done
+exec etcd-of-the-machine "$@"
+`;
+  return { names: [`${REPOSITORY}/etcd:3.6.8-0`], programs: [older, '/bin/busybox'], scripts: { etcd: script } };
+}
