@@ -86,7 +86,11 @@ export function exitOf(services: Services, { outcomes, stopped }: FleetResult, f
   const problems = [...problemsOf(failures.filter(({ status }) => status !== 'interrupted'))];
   if (stopped !== null) {
     const mend = 'Mend the cause, then run apply with --retry failed';
-    problems.push({ code: 'FLEET_STOPPED', message: `${left.length === 1 ? '1 host was' : `${left.length} hosts were`} not begun: ${stopped}`, mend });
+    problems.push({
+      code: 'FLEET_STOPPED',
+      message: `${left.length === 1 ? '1 host was' : `${left.length} hosts were`} not begun: ${stopped}`,
+      mend,
+    });
   }
   if (isInterrupted) {
     const reason = isAppError(services.signal.reason) ? services.signal.reason : interrupted('SIGINT');
