@@ -34,6 +34,8 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('the agent on a real 
     writeFileSync(join(directory, 'admin.conf'), api.adminKubeconfig());
     cluster = kubeCluster({ kubeconfig: { text: api.adminKubeconfig(), file: 'admin.conf' } });
     lab = startLabHosts(1);
+    // Other tests leave things there.
+    lab.reset('node1');
     lab.expose(Number(new URL(api.url).port));
     await cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'node1' } });
     writeFileSync(join(directory, 'kubelet.yaml'), `${HEADER}maxPods: 110\nclusterDNS: [10.96.0.10]\nhealthzPort: 10248\n`);

@@ -43,6 +43,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     file('admin.conf', api.adminKubeconfig());
     file('ca.crt', api.caPem);
     lab = startLabHosts(2);
+    for (const name of lab.names) lab.reset(name);
     cluster = kubeCluster({ kubeconfig: { text: api.adminKubeconfig(), file: 'admin.conf' } });
     endNodes = registerNodes(lab, cluster);
   }, 900_000);
