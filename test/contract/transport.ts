@@ -123,6 +123,13 @@ export function transportContract(name: string, start: () => Promise<TransportWo
       expect([text(stdout), stderr.byteLength]).toEqual(['done\n', 3 * MEBIBYTE]);
     });
 
+    it('gets 3 MiB of each, in turn and at the same time', async () => {
+      const { stdout, stderr } = await transport.run(
+        sh('for i in 1 2 3; do head -c 1048576 /dev/zero & head -c 1048576 /dev/zero >&2; wait; done'),
+      );
+      expect([stdout.byteLength, stderr.byteLength]).toEqual([3 * MEBIBYTE, 3 * MEBIBYTE]);
+    });
+
     it('sends a stdin that others may see, whatever is in it', async () => {
       for (const stdin of [
         "it's one\n",

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createServer, type Socket } from 'node:net';
 import ssh2 from 'ssh2';
+import { relayOutput } from '../../src/lab/hosts/relay-output.ts';
 import { newSshKey } from '../../src/lab/hosts/ssh-key.ts';
 import { listenOnLoopback } from './loopback.ts';
 
@@ -95,15 +96,12 @@ function serveCommand(channel: ssh2.ServerChannel, [program = '', ...args]: read
   // A process group of its own, as every SSH server gives it.
   const child = spawn(program, args, { detached: true });
   channel.pipe(child.stdin);
-  child.stdout.pipe(channel, { end: false });
-  child.stderr.pipe(channel.stderr, { end: false });
+  const outputSent = relayOutput(child, channel);
   for (const stream of [child.stdin, child.stdout, child.stderr, channel]) stream.on('error', () => undefined);
-  child.on('close', (code, signal) => {
-    // What waits for the client's window is sent first; then the end of stdout closes the channel.
-    channel.stderr.end(() => {
-      if (signal === null) channel.exit(code ?? 0);
-      else channel.exit(signal.replace(/^SIG/, ''), false, '');
-      channel.end();
-    });
+  child.on('close', async (code, signal) => {
+    await outputSent();
+    if (signal === null) channel.exit(code ?? 0);
+    else channel.exit(signal.replace(/^SIG/, ''), false, '');
+    channel.end();
   });
 }

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import ssh2, { type AuthContext, type Connection, type ServerChannel } from 'ssh2';
+import { relayOutput } from './relay-output.ts';
 import type { CommandAnswer } from './stand-in-commands.ts';
 
 export interface SshServerOptions {
@@ -66,19 +67,15 @@ function authenticate(context: AuthContext, allowed: ssh2.ParsedKey): void {
 function runCommand(channel: ServerChannel, command: string, { env, answer }: SshServerOptions): void {
   const child = spawn('/bin/sh', ['-c', command], { env: { ...env }, stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe'] });
   serveQuestions(child, answer);
-  const [stdin, stdout, stderr] = [child.stdin as Writable, child.stdout as Readable, child.stderr as Readable];
-  channel.pipe(stdin).on('error', () => {});
-  stdout.pipe(channel, { end: false });
-  stderr.pipe(channel.stderr, { end: false });
+  channel.pipe(child.stdin as Writable).on('error', () => {});
+  const outputSent = relayOutput(child, channel);
   channel.on('close', () => child.kill('SIGHUP'));
   child.on('error', () => channel.close());
-  child.on('close', (code, signal) => {
-    // What waits for the client's window is sent first.
-    channel.stderr.end(() => {
-      if (code === null) channel.exit(signal?.replace(/^SIG/, '') ?? 'TERM');
-      else channel.exit(code);
-      channel.end();
-    });
+  child.on('close', async (code, signal) => {
+    await outputSent();
+    if (code === null) channel.exit(signal?.replace(/^SIG/, '') ?? 'TERM');
+    else channel.exit(code);
+    channel.end();
   });
 }
 
