@@ -1,9 +1,8 @@
-import { type Agent, request as httpRequest } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest, type RequestOptions } from 'node:https';
+import { request as httpRequest } from 'node:http';
+import { type Agent, type AgentOptions, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
-import { type ConnectionOptions as TlsOptions, connect as tlsConnect } from 'node:tls';
 import { showProxy } from '../../core/network/proxy.ts';
+import { dialingAgent } from './dialing-agent.ts';
 
 /** A proxy that could not be used. `status` is what it answered with, null when it did not answer. */
 export class ProxyError extends Error {
@@ -64,24 +63,6 @@ export function openTunnel(proxy: URL, host: string, port: number, signal?: Abor
 }
 
 /** An agent whose connections go through an HTTP proxy. */
-export function tunnelAgent(proxy: URL, tls: TlsOptions): Agent {
-  return new TunnelAgent(proxy, tls);
-}
-
-class TunnelAgent extends HttpsAgent {
-  readonly #proxy: URL;
-
-  constructor(proxy: URL, tls: TlsOptions) {
-    super(tls);
-    this.#proxy = proxy;
-  }
-
-  override createConnection(options: RequestOptions, done?: (error: Error | null, stream: Duplex) => void): undefined {
-    openTunnel(this.#proxy, options.host ?? 'localhost', Number(options.port ?? 443)).then(
-      (socket) => done?.(null, tlsConnect({ ...(options as TlsOptions), socket })),
-      // Node looks at the error first: with one there is no stream.
-      (error: Error) => (done as ((error: Error) => void) | undefined)?.(error),
-    );
-    return undefined;
-  }
+export function tunnelAgent(proxy: URL, tls: AgentOptions): Agent {
+  return dialingAgent(({ host, port }) => openTunnel(proxy, host, port), tls);
 }
