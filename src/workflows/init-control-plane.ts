@@ -1,7 +1,6 @@
 import { corednsObjects } from '../core/addons/coredns.ts';
 import { kubeProxyObjects } from '../core/addons/kube-proxy.ts';
 import { applyClusterDefaults } from '../core/config/defaults.ts';
-import { dnsIp } from '../core/config/dns-ip.ts';
 import { encodeClusterConfiguration } from '../core/config/encode.ts';
 import { argValue, type ClusterConfiguration } from '../core/config/model.ts';
 import type { SourceDocument } from '../core/config/source.ts';
@@ -11,10 +10,8 @@ import { fileFacts } from '../core/facts/file-facts.ts';
 import { NEWEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
 import { pkiPath } from '../core/pki/certificate-list.ts';
 import { KUBECONFIGS } from '../core/pki/kubeconfig-list.ts';
-import { adviseClusterConfig, encodeClusterConfig, layerClusterConfig } from '../core/render/cluster-config.ts';
 import { goDurationMs } from '../core/text/go-duration.ts';
 import { revealText, Secret, SensitiveText } from '../core/text/secret.ts';
-import { encodeYaml } from '../core/text/yaml-encode.ts';
 import { observe } from '../engine/observe.ts';
 import type { Phase, PhaseContext } from '../engine/phase.ts';
 import type { Prepared, Workflow } from '../engine/run-workflow.ts';
@@ -40,10 +37,11 @@ import { type ApiAccess, apiAccess, type ConnectControlPlane, onceAdministrator 
 import { atApiServer, type MakesApiServer } from './control-plane/at-api-server.ts';
 import { advertised, type ControlPlaneOptions, observeControlPlane, prepareControlPlane } from './control-plane/prepare-control-plane.ts';
 import { type SettleClusterInput, settleCluster } from './control-plane/settle-cluster.ts';
-import { editedClusterConfig, NO_SETTINGS } from './init-settings.ts';
+import { designFirstNode } from './design-first-node.ts';
+import { NO_SETTINGS } from './init-settings.ts';
 import { type InitTokenOptions, settleTokens } from './init-tokens.ts';
 import { nodeMemoryOf } from './node-memory-of.ts';
-import { designObservedNode, kubeletStartInput, observeNode, readWritten } from './prepare-node.ts';
+import { kubeletStartInput, observeNode } from './prepare-node.ts';
 import { selectPhase } from './select-phase.ts';
 import { prepareUpload } from './shared-certs.ts';
 
@@ -161,22 +159,11 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
   });
   ways.use(prepared.pki.textAt);
   const minor = Math.min(parseMinor(cluster.kubernetesVersion) ?? NEWEST_MINOR, NEWEST_MINOR);
-  const defaults = {
-    clusterDNS: dnsIp(cluster.networking.serviceSubnet),
-    dnsDomain: cluster.networking.dnsDomain,
-    certificatesDir: cluster.certificatesDir,
-  };
-  const written = options.kubelet === null ? null : readWritten(options.kubelet, minor, options.catalogue);
-  const baseline = written ?? (await editedClusterConfig(there, options, minor));
-  const layered = layerClusterConfig(defaults, baseline);
-  const { design, warnings, refusals } = await designObservedNode(context, options, {
+  const { design, upload, warnings, refusals } = await designFirstNode(context, options, {
     node,
-    cluster: layered,
-    clusterIsDeclared: written !== null,
+    cluster,
     controlPlaneMinor: minor,
-    registerWithTaints: [],
-    serviceSubnets: cluster.networking.serviceSubnet,
-    featureGates: cluster.featureGates ?? {},
+    running,
     findings: prepared.findings,
   });
   const caPem = prepared.pki.textAt(pkiPath(cluster.certificatesDir, 'ca', 'crt'));
@@ -216,9 +203,7 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
         assumeEmptyCluster,
       },
       upload: {
-        controlPlaneMinor: minor,
-        yaml: encodeYaml(encodeClusterConfig(layered, minor, options.catalogue)),
-        generated: baseline === null,
+        ...upload,
         forceUpload: options.forceUpload,
         assumeEmptyCluster,
       },
@@ -257,7 +242,7 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
         show: options.showJoinCommand,
       },
     },
-    warnings: [...found.warnings, ...settled.warnings, ...adviseClusterConfig(layered, defaults), ...warnings, ...prepared.warnings],
+    warnings: [...found.warnings, ...settled.warnings, ...warnings, ...prepared.warnings],
     refusals: [...refusals, ...prepared.refusals, ...(shared?.problems ?? [])],
     origins: design.origins,
   };

@@ -1,5 +1,4 @@
 import { applyClusterDefaults, type DefaultedCluster } from '../core/config/defaults.ts';
-import { dnsIp } from '../core/config/dns-ip.ts';
 import { encodeClusterConfiguration } from '../core/config/encode.ts';
 import { parseKubernetesVersion } from '../core/config/kubernetes-version.ts';
 import type { ClusterConfiguration } from '../core/config/model.ts';
@@ -7,9 +6,7 @@ import type { SourceDocument } from '../core/config/source.ts';
 import { NEWEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
 import type { Warning } from '../core/plan/change.ts';
 import type { WantedFile } from '../core/plan/diff-file.ts';
-import { adviseClusterConfig, encodeClusterConfig, layerClusterConfig } from '../core/render/cluster-config.ts';
 import type { Secret } from '../core/text/secret.ts';
-import { encodeYaml } from '../core/text/yaml-encode.ts';
 import type { PhaseContext } from '../engine/phase.ts';
 import type { Prepared, Workflow } from '../engine/run-workflow.ts';
 import { type BootstrapTokenInput, bootstrapToken } from '../phases/bootstrap-token.ts';
@@ -21,10 +18,11 @@ import { type UploadKubeadmConfigInput, uploadConfigKubeadm } from '../phases/up
 import { type UploadKubeletConfigInput, uploadConfigKubelet } from '../phases/upload-config-kubelet.ts';
 import { bootstrapFiles, hasIdentity } from './bootstrap-files.ts';
 import { readClusterConfiguration } from './cluster-baseline.ts';
-import { controlPlaneVersion, editedClusterConfig, NO_SETTINGS, settingsOf } from './init-settings.ts';
+import { designFirstNode } from './design-first-node.ts';
+import { controlPlaneVersion, NO_SETTINGS, settingsOf } from './init-settings.ts';
 import { type InitTokenOptions, settleTokens } from './init-tokens.ts';
 import { nodeMemoryOf } from './node-memory-of.ts';
-import { designObservedNode, kubeletStartInput, type NodeOptions, observeNode, readWritten } from './prepare-node.ts';
+import { kubeletStartInput, type NodeOptions, observeNode } from './prepare-node.ts';
 import { selectPhase } from './select-phase.ts';
 
 export interface InitOptions extends NodeOptions, InitTokenOptions {
@@ -74,22 +72,11 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
   const found = context.cluster === null ? NO_SETTINGS : await readClusterConfiguration(context.cluster);
   const cluster = settingsOf(found.model ?? {}, options.cluster, version);
   const apiServer = options.apiServer && { ...options.apiServer, server: serverOf(cluster, options.apiServer) };
-  const defaults = {
-    clusterDNS: dnsIp(cluster.networking.serviceSubnet),
-    dnsDomain: cluster.networking.dnsDomain,
-    certificatesDir: cluster.certificatesDir,
-  };
-  const written = options.kubelet === null ? null : readWritten(options.kubelet, Math.min(minor, NEWEST_MINOR), options.catalogue);
-  const baseline = written ?? (await editedClusterConfig(context, options, minor));
-  const layered = layerClusterConfig(defaults, baseline);
-  const { design, warnings, refusals } = await designObservedNode(context, options, {
+  const { design, upload, warnings, refusals } = await designFirstNode(context, options, {
     node,
-    cluster: layered,
-    clusterIsDeclared: written !== null,
+    cluster,
     controlPlaneMinor: minor,
-    registerWithTaints: [],
-    serviceSubnets: cluster.networking.serviceSubnet,
-    featureGates: cluster.featureGates ?? {},
+    running: context.cluster,
   });
   const tokens = await settleTokens(context, options);
   const identity = initIdentity(options, { apiServer, token: tokens.joining[0], cluster, identityThere: hasIdentity(node.facts) });
@@ -102,9 +89,7 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
         directories: [...start.directories, { path: '/etc/kubernetes', mode: 0o755 }],
       },
       upload: {
-        controlPlaneMinor: minor,
-        yaml: encodeYaml(encodeClusterConfig(layered, Math.min(minor, NEWEST_MINOR), options.catalogue)),
-        generated: baseline === null,
+        ...upload,
         forceUpload: options.forceUpload,
         assumeEmptyCluster: options.dryRun,
       },
@@ -125,7 +110,7 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
       },
       show: { tokens: tokens.joining, apiServer, withhold: options.withholdToken, show: options.showJoinCommand },
     },
-    warnings: [...found.warnings, ...versionWarnings, ...adviseClusterConfig(layered, defaults), ...warnings, ...identity.warnings],
+    warnings: [...found.warnings, ...versionWarnings, ...warnings, ...identity.warnings],
     refusals,
     origins: design.origins,
   };

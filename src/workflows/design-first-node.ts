@@ -1,0 +1,69 @@
+import type { DefaultedCluster } from '../core/config/defaults.ts';
+import { dnsIp } from '../core/config/dns-ip.ts';
+import type { SourceDocument } from '../core/config/source.ts';
+import { type Minor, NEWEST_MINOR } from '../core/kubelet/catalogue.ts';
+import type { Finding } from '../core/preflight/check.ts';
+import { adviseClusterConfig, encodeClusterConfig, layerClusterConfig } from '../core/render/cluster-config.ts';
+import { encodeYaml } from '../core/text/yaml-encode.ts';
+import type { PhaseContext } from '../engine/phase.ts';
+import type { UploadKubeletConfigInput } from '../phases/upload-config-kubelet.ts';
+import type { Cluster } from '../ports/cluster.ts';
+import { editedClusterConfig } from './init-settings.ts';
+import { type DesignedNode, designObservedNode, type NodeOptions, type ObservedNode, readWritten } from './prepare-node.ts';
+
+export interface FirstNodeOptions extends NodeOptions {
+  /** The KubeletConfiguration for all nodes, when the user gave one. */
+  readonly kubelet: SourceDocument | null;
+}
+
+export interface FirstNode {
+  readonly node: ObservedNode;
+  readonly cluster: DefaultedCluster;
+  readonly controlPlaneMinor: Minor;
+  /** The API server there is; null: none yet. */
+  readonly running: Cluster | null;
+  /** What the workflow found besides. */
+  readonly findings?: readonly Finding[];
+}
+
+export interface DesignedFirstNode extends DesignedNode {
+  /** The KubeletConfiguration of all nodes, to be uploaded. */
+  readonly upload: Pick<UploadKubeletConfigInput, 'controlPlaneMinor' | 'yaml' | 'generated'>;
+}
+
+/**
+ * Works out the KubeletConfiguration of all nodes and the files of the first. What the user wrote is the baseline, else what somebody edited in the cluster;
+ * a generated one is made anew. kubeadm 1.36: init, kubelet-start and upload-config kubelet.
+ * @throws AppError with exit code 2: as designObservedNode, and for wrong fields in the KubeletConfiguration
+ */
+export async function designFirstNode(
+  context: PhaseContext,
+  options: FirstNodeOptions,
+  { node, cluster, controlPlaneMinor, running, findings = [] }: FirstNode,
+): Promise<DesignedFirstNode> {
+  const minor = Math.min(controlPlaneMinor, NEWEST_MINOR);
+  const defaults = {
+    clusterDNS: dnsIp(cluster.networking.serviceSubnet),
+    dnsDomain: cluster.networking.dnsDomain,
+    certificatesDir: cluster.certificatesDir,
+  };
+  const written = options.kubelet === null ? null : readWritten(options.kubelet, minor, options.catalogue);
+  const baseline = written ?? (await editedClusterConfig({ ...context, cluster: running }, options, controlPlaneMinor));
+  const layered = layerClusterConfig(defaults, baseline);
+  const { design, warnings, refusals } = await designObservedNode(context, options, {
+    node,
+    cluster: layered,
+    clusterIsDeclared: written !== null,
+    controlPlaneMinor,
+    registerWithTaints: [],
+    serviceSubnets: cluster.networking.serviceSubnet,
+    featureGates: cluster.featureGates ?? {},
+    findings,
+  });
+  return {
+    design,
+    upload: { controlPlaneMinor, yaml: encodeYaml(encodeClusterConfig(layered, minor, options.catalogue)), generated: baseline === null },
+    warnings: [...adviseClusterConfig(layered, defaults), ...warnings],
+    refusals,
+  };
+}
