@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { type ImageInput, imageArchive } from '../support/container-images.ts';
+import { HAS_SCHEDULER, importControlPlaneImages } from '../support/control-plane-images.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { findRealBinaries, whyNoControlPlane } from '../support/real-apiserver.ts';
 import { requirement } from '../support/requirement.ts';
@@ -15,9 +15,6 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const binaries = findRealBinaries();
 const kubelet = typeof binaries === 'string' ? null : binaries.kubelet;
 const missing = whyNoControlPlane() ?? (kubelet === null ? 'there is no kubelet (KUBEBUILDER_ASSETS)' : null) ?? whyNoLabHosts();
-/** Where there is none its phase is left out. */
-const scheduler = join(process.env.KUBEBUILDER_ASSETS ?? '', 'kube-scheduler');
-const hasScheduler = process.env.KUBEBUILDER_ASSETS !== undefined && existsSync(scheduler);
 
 /** A cluster from bare hosts: static pods of Kubernetes itself, started by real kubelets in containerd. */
 describe.skipIf(requirement('a control plane made on a bare host', missing))('a control plane made on a bare host', () => {
@@ -32,21 +29,7 @@ describe.skipIf(requirement('a control plane made on a bare host', missing))('a 
     mkdirSync(join(directory, 'patches'));
     writeFileSync(join(directory, 'patches/etcd.yaml'), ETCD_PROBES);
     writeFileSync(join(directory, 'init.yaml'), config(`${lab.address('node1')}:6443`, join(directory, 'patches')));
-    const images: readonly ImageInput[] = [
-      { names: [`${REPOSITORY}/kube-apiserver:v1.36.2`], programs: [binaries.apiserver] },
-      { names: [`${REPOSITORY}/kube-controller-manager:v1.36.2`], programs: [binaries.controllerManager ?? ''] },
-      etcdImage(binaries.etcd),
-      ...(hasScheduler ? [{ names: [`${REPOSITORY}/kube-scheduler:v1.36.2`], programs: [scheduler] }] : []),
-      {
-        names: ['registry.k8s.io/pause:3.6', `${REPOSITORY}/pause:3.10.2`],
-        programs: ['/bin/sleep'],
-        entrypoint: ['sleep', '2147483647'],
-      },
-    ];
-    for (const image of images) {
-      const archive = imageArchive(image);
-      for (const name of lab.names) lab.importImage(name, archive);
-    }
+    importControlPlaneImages(lab, binaries);
     // Where nodes find the API server is not where this machine finds it: they join by themselves.
     execFileSync(process.execPath, [join(ROOT, 'scripts/build.mjs')], { cwd: ROOT, stdio: 'ignore' });
     lab.put('node2', '/usr/local/bin/node', readFileSync(process.execPath));
@@ -59,7 +42,7 @@ describe.skipIf(requirement('a control plane made on a bare host', missing))('a 
   }, 120_000);
 
   const ssh = (host: string): readonly string[] => ['--ssh-config', lab.sshConfig, '--host', host];
-  const without = hasScheduler ? [] : ['--skip-phases', 'control-plane/scheduler'];
+  const without = HAS_SCHEDULER ? [] : ['--skip-phases', 'control-plane/scheduler'];
   const init = (...more: readonly string[]) =>
     runCommand(['init', '--config', join(directory, 'init.yaml'), ...ssh('node1'), ...without, ...IGNORED, ...more]);
   const nodes = (): readonly string[] => {
@@ -108,7 +91,7 @@ describe.skipIf(requirement('a control plane made on a bare host', missing))('a 
   }, 120_000);
 
   it('takes another control plane, whose etcd member votes; a second run has nothing to do', async () => {
-    const line = `${joinLine('control-plane')} --take-over --patches /root/patches --apiserver-advertise-address ${lab.address('node2')} ${IGNORED.join(' ')}${hasScheduler ? '' : ' --skip-phases wait-control-plane'}`;
+    const line = `${joinLine('control-plane')} --take-over --patches /root/patches --apiserver-advertise-address ${lab.address('node2')} ${IGNORED.join(' ')}${HAS_SCHEDULER ? '' : ' --skip-phases wait-control-plane'}`;
     await expect.poll(() => nodes()[1], { timeout: 90_000, interval: 1_000 }).toContain('not ready');
     lab.run('node2', `timeout 50 ${line} > /root/join.log 2>&1 || { cat /root/join.log; exit 1; }`);
     await expect.poll(nodes, { timeout: 60_000, interval: 1_000 }).toEqual(['node1 control plane ready', 'node2 control plane ready']);
@@ -142,20 +125,6 @@ const ETCD_PROBES = `spec:
     readinessProbe: {httpGet: {path: /health}}
     startupProbe: {httpGet: {path: /health}}
 `;
-
-const REPOSITORY = 'registry.k8s.io';
-
-/** A distribution's etcd may be older than the one kubeadm deploys: flags that it does not know are left out. */
-function etcdImage(etcd: string): ImageInput {
-  const older = join(mkdtempSync(join(tmpdir(), 'kubeletadm-etcd-')), 'etcd-of-the-machine');
-  copyFileSync(etcd, older);
-  const script = `#!/bin/busybox sh
-h=$(etcd-of-the-machine --help 2>&1)
-for a in "$@"; do shift; n=\${a%%=*}; case $h in *"$n"*) set -- "$@" "$a";; esac; done
-exec etcd-of-the-machine "$@"
-`;
-  return { names: [`${REPOSITORY}/etcd:3.6.8-0`], programs: [older, '/bin/busybox'], scripts: { etcd: script } };
-}
 
 const config = (endpoint: string, patches: string): string => `apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration
