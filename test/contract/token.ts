@@ -80,7 +80,12 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       const config = file('tokens.yaml', TOKENS);
       expect(await token('create', '--config', config)).toMatchObject({ code: 0, stdout: `aaaaaa.${SECRET}\n` });
       expect(await dataOf('aaaaaa')).toMatchObject({ expiration: '2099-01-02T01:04:05Z' });
-      expect(await dataOf('bbbbbb')).toEqual({ 'token-id': 'bbbbbb', 'token-secret': SECRET, 'usage-bootstrap-signing': 'true' });
+      expect(await dataOf('bbbbbb')).toEqual({
+        'token-id': 'bbbbbb',
+        'token-secret': SECRET,
+        'usage-bootstrap-authentication': 'true',
+        'auth-extra-groups': GROUP,
+      });
     });
 
     it('create changes nothing when one of the ids is taken', async () => {
@@ -150,8 +155,8 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
         '--groups: "system:masters" is not a group of bootstrap tokens. Groups begin with system:bootstrappers: and go on with lower-case letters, digits, colons and dashes. [CONFIG_INVALID_VALUE]',
       ],
       [
-        ['--usages', 'signing', '--groups', GROUP],
-        '--groups: groups are of no use without the usage authentication. Add authentication to usages, or remove the groups. [CONFIG_CONFLICT]',
+        ['--usages', 'signing'],
+        '--usages: the groups of a token, by default those of kubeadm, need the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
       ],
       [['--certificate-key', 'a'.repeat(64)], 'cannot use --certificate-key without --print-join-command [USAGE]'],
       [
@@ -239,5 +244,5 @@ bootstrapTokens:
   expires: 2099-01-02T03:04:05+02:00
 - token: bbbbbb.${SECRET}
   ttl: 0s
-  usages: [signing]
+  usages: [authentication]
 `;

@@ -242,7 +242,7 @@ export function applyTokenDefaults(tokens: readonly BootstrapToken[], freshToken
     const token = written.token ?? fresh.shift();
     if (!token) throw new Error('there are fewer fresh tokens than countMissingTokens says');
     const usages = written.usages?.length ? written.usages : DEFAULT_TOKEN_USAGES;
-    const groups = written.groups?.length ? written.groups : usages.includes('authentication') ? DEFAULT_TOKEN_GROUPS : [];
+    const groups = written.groups?.length ? written.groups : DEFAULT_TOKEN_GROUPS;
     // With `expires` kubeadm would add a ttl too, and then refuse the pair.
     const ttl = written.ttl ?? (written.expires === undefined ? DEFAULT_TOKEN_TTL : undefined);
     return { ...written, token, usages, groups, ...(ttl !== undefined && { ttl }) };

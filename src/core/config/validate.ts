@@ -1,4 +1,4 @@
-import { groupsWithoutAuthentication, mutuallyExclusive } from '../problems/config-documents.ts';
+import { mutuallyExclusive, signingAlone } from '../problems/config-documents.ts';
 import type { BootstrapToken, InitConfiguration, ModelSet, ResetConfiguration, UpgradeConfiguration } from './model.ts';
 import type { Finding } from './origins.ts';
 import * as rules from './rules.ts';
@@ -31,9 +31,7 @@ function* tokenFindings(path: string, token: BootstrapToken): Iterable<Finding> 
   const { ttl, expires, usages = [], groups = [] } = token;
   yield* each(`${path}.usages`, usages, rules.tokenUsage);
   yield* each(`${path}.groups`, groups, rules.tokenGroup);
-  if (groups.length > 0 && usages.length > 0 && !usages.includes('authentication')) {
-    yield { path: `${path}.groups`, problem: groupsWithoutAuthentication() };
-  }
+  if (usages.length > 0 && usages.every((usage) => usage === 'signing')) yield { path: `${path}.usages`, problem: signingAlone() };
   yield* one(`${path}.ttl`, ttl, (text) => rules.notNegative(text, 'A token that never expires has 0s'));
   if (ttl !== undefined && expires !== undefined) yield { path: `${path}.expires`, problem: mutuallyExclusive('ttl', 'expires') };
 }

@@ -323,12 +323,12 @@ export function invalidTokenGroup(text: string): Problem {
   return error('CONFIG_INVALID_VALUE', `${quoteValue(text)} is not a group of bootstrap tokens`, mend);
 }
 
-/** Groups on a token that can't be used to log in. */
-export function groupsWithoutAuthentication(): Problem {
+/** A token that can't be used to log in. It has groups whether they were written or not, and kubeadm 1.36 refuses the two together. */
+export function signingAlone(): Problem {
   return error(
     'CONFIG_CONFLICT',
-    'groups are of no use without the usage authentication',
-    'Add authentication to usages, or remove the groups',
+    'the groups of a token, by default those of kubeadm, need the usage authentication',
+    'Add authentication to usages',
   );
 }
 

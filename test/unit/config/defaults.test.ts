@@ -173,11 +173,6 @@ describe('bootstrap tokens', () => {
     const [token] = applyInitDefaults({ bootstrapTokens: [{ token: TOKEN, expires: '2030-01-02T03:04:05Z' }] }, HOST, []).bootstrapTokens;
     expect(token).not.toHaveProperty('ttl');
   });
-
-  it('gives no groups to one that cannot authenticate', () => {
-    const [token] = applyInitDefaults({ bootstrapTokens: [{ token: TOKEN, usages: ['signing'] }] }, HOST, []).bootstrapTokens;
-    expect(token?.groups).toEqual([]);
-  });
 });
 
 describe('applyClusterDefaults', () => {

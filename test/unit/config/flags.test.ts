@@ -81,7 +81,7 @@ describe('flags of init', () => {
 
   it('win over the file, and leave the rest', () => {
     const config = initFile(
-      `nodeRegistration: {name: file, criSocket: "unix:///f", ignorePreflightErrors: [Swap]}\nlocalAPIEndpoint: {bindPort: 1}\nskipPhases: [a]\nbootstrapTokens: [{token: ${OTHER}, expires: 2030-01-02T03:04:05Z}, {usages: [signing]}]`,
+      `nodeRegistration: {name: file, criSocket: "unix:///f", ignorePreflightErrors: [Swap]}\nlocalAPIEndpoint: {bindPort: 1}\nskipPhases: [a]\nbootstrapTokens: [{token: ${OTHER}, expires: 2030-01-02T03:04:05Z}, {usages: [authentication]}]`,
       'networking: {podSubnet: 10.1.0.0/16, dnsDomain: f.x}\nfeatureGates: {RootlessControlPlane: true}\napiServer: {certSANs: [f], extraArgs: [{name: v, value: "1"}]}',
     );
     const { init, cluster, problems } = mergeInitFlags(config, {
@@ -102,7 +102,7 @@ describe('flags of init', () => {
         skipPhases: ['b'],
         bootstrapTokens: [
           { token: OTHER, ttl: '1h0m0s' },
-          { usages: ['signing'], ttl: '1h0m0s' },
+          { usages: ['authentication'], ttl: '1h0m0s' },
         ],
       },
       cluster: {

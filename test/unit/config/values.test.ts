@@ -118,7 +118,7 @@ const TABLES: readonly Table[] = [
     'bootstrapTokens[].usages',
     'init',
     'bootstrapTokens: [{usages: [@]}]',
-    ['', 'signing', 'signing, authentication'],
+    ['', 'signing, authentication'],
     ['something else', 'Signing'],
     'CONFIG_INVALID_VALUE',
   ],
@@ -524,7 +524,6 @@ describe('messages', () => {
       ['f.yaml:5:12 bootstrapTokens[0].expires: ttl and expires exclude each other. Keep one of them. [CONFIG_CONFLICT]'],
     ],
     ['expires alone, which kubeadm refuses', 'init', 'bootstrapTokens: [{expires: 2030-01-02T03:04:05Z}]', []],
-    ['signing alone, which kubeadm refuses', 'init', 'bootstrapTokens: [{usages: [signing]}]', []],
     [
       'negative ttl',
       'init',
@@ -541,11 +540,13 @@ describe('messages', () => {
       ],
     ],
     [
-      'groups without authentication',
+      'signing alone, whatever the groups',
       'init',
-      'bootstrapTokens: [{usages: [signing], groups: ["system:bootstrappers:a"]}]',
+      'bootstrapTokens: [{usages: [signing]}, {usages: [signing], groups: []}, {usages: [signing], groups: ["system:bootstrappers:a"]}, {usages: []}]',
       [
-        'f.yaml:3:39 bootstrapTokens[0].groups: groups are of no use without the usage authentication. Add authentication to usages, or remove the groups. [CONFIG_CONFLICT]',
+        'f.yaml:3:20 bootstrapTokens[0].usages: the groups of a token, by default those of kubeadm, need the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
+        'f.yaml:3:41 bootstrapTokens[1].usages: the groups of a token, by default those of kubeadm, need the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
+        'f.yaml:3:74 bootstrapTokens[2].usages: the groups of a token, by default those of kubeadm, need the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
       ],
     ],
     [
