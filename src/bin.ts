@@ -14,6 +14,15 @@ for (const name of ['SIGINT', 'SIGTERM'] as const) {
     process.once(name, () => process.exit(reason.exitCode));
   });
 }
+// A terminal that goes away is no Ctrl-C out of impatience: it is told by the kernel and by the shell, and the run comes to its end in peace. Without a terminal
+// (nohup, whose mask Node takes off at its start; a pipeline) nobody has gone, and the run goes on.
+const hasTerminal = [stdin, stdout, stderr].some(({ isTTY }) => isTTY);
+let hungUp = false;
+process.on('SIGHUP', () => {
+  if (!hasTerminal) return;
+  hungUp = true;
+  interruption.abort(interrupted('SIGHUP'));
+});
 
 // A reader that leaves early (head) is no error, and never ends work on a host halfway. A result that cannot be written is one.
 stderr.on('error', () => undefined);
@@ -28,4 +37,8 @@ const program = { script: process.argv[1] ?? '', executable: process.execPath };
 const services = createServices({ env, stdin, stdout, stderr, signal: interruption.signal, program });
 void runCli(process.argv.slice(2), services, VERSION).then((code) => {
   process.exitCode = code;
+  if (!hungUp) return;
+  // As a signal that was caught is ended by. Node would dump core at its end: it can't leave a terminal as it was that has gone.
+  process.removeAllListeners('SIGHUP');
+  process.kill(process.pid, 'SIGHUP');
 });

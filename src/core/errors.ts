@@ -25,9 +25,12 @@ export interface Problem {
 /**
  * Exit codes of the command line: 1 a step failed, run again to go on · 2 usage or configuration, nothing touched · 3 preflight refused,
  * nothing touched · 4 some hosts of a rollout failed · 5 rolled back to the last known good configuration · 6 changes pending ·
- * 130, 143 interrupted by SIGINT, SIGTERM.
+ * 129, 130, 143 interrupted by SIGHUP, SIGINT, SIGTERM.
  */
-export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 130 | 143;
+export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 129 | 130 | 143;
+
+/** Signals that ask the program to come to an end, and the exit codes that shells give for them: 128 and the signal's number. */
+const INTERRUPTIONS = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
 export interface AppErrorOptions {
   readonly exitCode?: ExitCode;
@@ -91,10 +94,10 @@ export function usageError(message: string, mend?: string): AppError {
   return new AppError({ code: 'USAGE', message, ...(mend === undefined ? {} : { mend }) }, { exitCode: 2 });
 }
 
-/** The user stopped the program: the reason of the signal that every wait listens to. Exit code as shells give it, 128 and the signal's number. */
-export function interrupted(signal: 'SIGINT' | 'SIGTERM'): AppError {
+/** The user stopped the program: the reason of the signal that every wait listens to. */
+export function interrupted(signal: keyof typeof INTERRUPTIONS): AppError {
   return new AppError(
     { code: 'INTERRUPTED', message: `interrupted by ${signal}`, mend: 'Run the same command again to go on' },
-    { exitCode: signal === 'SIGINT' ? 130 : 143 },
+    { exitCode: INTERRUPTIONS[signal] },
   );
 }

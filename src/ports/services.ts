@@ -178,7 +178,7 @@ export interface Services {
   readonly web: Web;
   /** Starts the embedded lab: an API server and hosts in this process. */
   startLab(options: LabOptions): Promise<Lab>;
-  /** Aborted by the first Ctrl-C or SIGTERM. */
+  /** Aborted by the first Ctrl-C or SIGTERM, and by the terminal's going away. */
   readonly signal: AbortSignal;
 }
 
