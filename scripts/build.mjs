@@ -7,6 +7,7 @@ import { basename, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { build, transform } from 'esbuild';
+import { thirdPartyNotices } from './third-party-notices.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const out = join(root, 'dist/kubeletadm.mjs');
@@ -126,6 +127,7 @@ ${loader}})(require);
 await mkdir(join(root, 'dist'), { recursive: true });
 await writeFile(out, program);
 await chmod(out, 0o755);
+await writeFile(join(root, 'dist/THIRD-PARTY-NOTICES.txt'), thirdPartyNotices(root, Object.keys(metafile.inputs)));
 if (process.argv.includes('--report')) {
   for (const { name, code } of parts.toSorted((a, b) => b.code.length - a.code.length)) console.log(String(code.length).padStart(9), name);
   const inputs = Object.values(metafile.outputs).flatMap(({ inputs: each }) => Object.entries(each));

@@ -8,6 +8,7 @@ import { programKind } from '../../src/core/dynamic/agent/agent-program.ts';
 import { requirement } from '../support/requirement.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { readonly version: string };
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2:0';
 
 function whyNoExecutable(): string | null {
@@ -15,10 +16,32 @@ function whyNoExecutable(): string | null {
   return readFileSync(process.execPath).includes(FUSE) ? null : 'this Node.js takes no program (it is a small one beside a library)';
 }
 
-describe.skipIf(requirement('executables with Node.js in them', whyNoExecutable()))('npm run build:sea', () => {
-  const elsewhere = mkdtempSync(join(tmpdir(), 'kubeletadm-sea-'));
-  afterAll(() => rmSync(elsewhere, { recursive: true, force: true }));
+const elsewhere = mkdtempSync(join(tmpdir(), 'kubeletadm-build-'));
+afterAll(() => rmSync(elsewhere, { recursive: true, force: true }));
 
+describe('npm run build:package', () => {
+  it('makes a package that is installed without any other', () => {
+    const npm = (...argv: readonly string[]) =>
+      execFileSync('npm', argv, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+    npm('run', 'build:package');
+    const tarball = join(ROOT, `dist/kubeletadm-${version}.tgz`);
+    const files = execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).trim().split('\n');
+    expect(files.filter((file) => !file.startsWith('package/docs/')).toSorted()).toEqual(
+      ['CHANGELOG.md', 'LICENSE', 'README.md', 'dist/THIRD-PARTY-NOTICES.txt', 'dist/kubeletadm.mjs', 'package.json'].map(
+        (file) => `package/${file}`,
+      ),
+    );
+    npm('install', '--offline', '--global', '--prefix', elsewhere, tarball);
+    const program = join(elsewhere, 'bin/kubeletadm');
+    expect(execFileSync(program, ['--version'], { cwd: elsewhere, encoding: 'utf8' })).toBe(`${version}\n`);
+    // Templates and knowledge of the kubelets come along.
+    const staged = ['init', 'phase', 'kubelet-start', '--node-name', 'node1', '--rootfs', join(elsewhere, 'image')];
+    expect(spawnSync(program, staged, { cwd: elsewhere, encoding: 'utf8' })).toMatchObject({ status: 0 });
+    expect(readFileSync(join(elsewhere, 'image/var/lib/kubelet/config.yaml'), 'utf8')).toContain('kind: KubeletConfiguration');
+  }, 120_000);
+});
+
+describe.skipIf(requirement('executables with Node.js in them', whyNoExecutable()))('npm run build:sea', () => {
   it('makes an executable that needs no Node.js', () => {
     execFileSync(process.execPath, [join(ROOT, 'scripts/build-sea.mjs')], { stdio: 'pipe' });
     const built = join(ROOT, `dist/kubeletadm-linux-${process.arch}`);
@@ -26,7 +49,6 @@ describe.skipIf(requirement('executables with Node.js in them', whyNoExecutable(
     writeFileSync(join(elsewhere, 'program'), readFileSync(built), { mode: 0o755 });
     writeFileSync(join(elsewhere, 'kubelet.yaml'), 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPod: 1\n');
     const run = (...argv: readonly string[]) => spawnSync('./program', argv, { cwd: elsewhere, env: {}, encoding: 'utf8' });
-    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { readonly version: string };
     expect(run('--version')).toMatchObject({ status: 0, stdout: `${version}\n`, stderr: '' });
     expect(run('agent', '--help')).toMatchObject({ status: 0, stdout: expect.stringContaining('--token-file'), stderr: '' });
     // What is packed most tightly: the knowledge of the kubelets.
