@@ -75,6 +75,12 @@ export function isAppError(error: unknown, code?: string): error is AppError {
   return error instanceof AppError && (code === undefined || error.code === code);
 }
 
+/** What an error says, in one line: of an AppError all its problems. */
+export function messageOf(error: unknown): string {
+  if (isAppError(error)) return error.problems.map(formatProblem).join('; ');
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** Does what follows from one host's facts: an AppError that names no host names this one. Anything else is thrown as it is. */
 export function aboutHost<T>(host: string, what: () => T): T {
   try {

@@ -1,0 +1,73 @@
+import type { Timing } from '../core/dynamic/agent/health.ts';
+import { type AgentEffect, type AgentEvent, next } from '../core/dynamic/agent/next.ts';
+import { type AgentState, newAgentState } from '../core/dynamic/agent/state.ts';
+import { sameOnDisk } from '../core/dynamic/agent/state-file.ts';
+import { conditionOf } from '../core/dynamic/agent/status.ts';
+import { messageOf } from '../core/errors.ts';
+import type { CheckpointStore, StoredAgent } from '../engine/checkpoint-store.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { NodeReport } from './node-report.ts';
+
+/** The state of an agent and what moves it. */
+export interface AgentMachine {
+  readonly state: AgentState;
+  /** Moves it, and does what follows from that. */
+  dispatch(event: AgentEvent): Promise<void>;
+}
+
+export interface AgentMachineOptions {
+  readonly store: Pick<CheckpointStore, 'saveState'>;
+  readonly loaded: Pick<StoredAgent, 'state' | 'generation'>;
+  readonly clock: Clock;
+  readonly timing: Timing;
+  readonly report: NodeReport;
+  /** Does what was decided. Answers with what came of it; null: nothing. */
+  readonly carryOut: (effect: AgentEffect, state: AgentState) => Promise<AgentEvent | null>;
+  /** Told when there is something to tell. */
+  readonly onState: (state: AgentState) => void;
+}
+
+/** Runs the state machine: what is decided is on disk before anything is done for it. */
+export function agentMachine({ store, loaded, clock, timing, report, carryOut, onState }: AgentMachineOptions): AgentMachine {
+  const now = (): number => clock.now().getTime();
+  let { generation } = loaded;
+  let state: AgentState = loaded.state ?? newAgentState(now());
+
+  const save = async (): Promise<void> => {
+    try {
+      await store.saveState(state, generation + 1);
+      generation++;
+    } catch (error) {
+      // The kubelet is better off with what was decided than with nothing; what is on disk is older and whole.
+      report('warning', 'AGENT_STATE_NOT_WRITTEN', messageOf(error));
+    }
+  };
+
+  const dispatch = async (event: AgentEvent): Promise<void> => {
+    const before = state;
+    const step = next(state, event, now(), timing);
+    state = step.state;
+    if (!sameOnDisk(before, state) || event.kind === 'booted') await save();
+    for (const effect of step.effects) {
+      const outcome = await carryOut(effect, state);
+      if (outcome !== null) await dispatch(outcome);
+    }
+    if (isToldOtherwise(before, state)) onState(state);
+  };
+
+  return {
+    get state() {
+      return state;
+    },
+    dispatch,
+  };
+}
+
+function isToldOtherwise(before: AgentState, after: AgentState): boolean {
+  return (
+    !sameOnDisk(before, after) ||
+    before.sync !== after.sync ||
+    before.switching !== after.switching ||
+    JSON.stringify(conditionOf(before)) !== JSON.stringify(conditionOf(after))
+  );
+}

@@ -1,0 +1,69 @@
+import { PAYLOAD_FILE } from '../core/dynamic/agent/layout.ts';
+import type { NodeTerms } from '../core/dynamic/agent/node-assignment.ts';
+import { type PreparedPayload, preparePayload } from '../core/dynamic/agent/prepare-payload.ts';
+import type { ConfigSource } from '../core/dynamic/config-source.ts';
+import { isJsonObject } from '../core/json.ts';
+import type { Catalogue, LiveChange } from '../core/kubelet/catalogue.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import type { Host } from '../ports/host.ts';
+import { askKubelet } from '../workflows/ask-kubelet.ts';
+import { observeKubelet } from '../workflows/observe-kubelet.ts';
+
+export interface PrepareOptions {
+  readonly host: Host;
+  readonly nodeName: string;
+  readonly catalogue: Catalogue;
+  /** What the kubelet reads while nothing is assigned. */
+  readonly localConfig: string;
+  readonly allow: LiveChange;
+  readonly signal: AbortSignal;
+}
+
+/** A version of a ConfigMap that a node is assigned. */
+export interface AssignedObject {
+  readonly source: ConfigSource;
+  readonly object: KubeObject;
+  readonly terms: NodeTerms;
+}
+
+/**
+ * Makes of what a node is assigned what its kubelet is to read, judged as this node is now, and by the kubelet itself. Nothing is changed.
+ * @param proven hashes of what ran on this node: the kubelet is not asked about those
+ * @throws what observing the kubelet throws
+ */
+export async function prepareAssigned(
+  { source, object, terms }: AssignedObject,
+  proven: readonly string[],
+  { host, nodeName, catalogue, localConfig, allow, signal }: PrepareOptions,
+): Promise<PreparedPayload> {
+  const kubelet = await observeKubelet(host, catalogue, signal);
+  const { version, minor, flags } = kubelet;
+  const { uid = '', resourceVersion = '' } = object.metadata;
+  const { local } = await host.ask({ local: { kind: 'file', path: localConfig } }, { signal });
+  const prepared = preparePayload(
+    {
+      identity: { ...source, uid, resourceVersion },
+      data: isJsonObject(object.data) ? (object.data as Readonly<Record<string, string>>) : {},
+    },
+    {
+      name: nodeName,
+      group: terms.group,
+      minor,
+      catalogue,
+      local: { path: localConfig, text: local?.content ?? '' },
+      flags,
+      dropIns: kubelet.files.flatMap(({ path, file }) =>
+        path.endsWith('.conf') && file?.content !== undefined ? [{ path, text: file.content }] : [],
+      ),
+      running: kubelet.kubelet === null ? null : kubelet.running.layered.config,
+      cgroupVersion: null,
+    },
+    { allow, isCordoned: terms.isCordoned },
+  );
+  const { hash } = prepared.candidate;
+  if (prepared.files === null || (hash !== null && proven.includes(hash))) return prepared;
+  const asked = { host, path: 'kubelet', version, minor, flags, running: null, cgroupVersion: null };
+  const word = await askKubelet(asked, prepared.files[PAYLOAD_FILE] ?? '', { catalogue, signal });
+  if (word.verdict !== 'refused' || word.isHost) return prepared;
+  return { ...prepared, files: null, refusal: { code: 'VALIDATION_FAILED', cause: `the kubelet refuses it: ${word.cause}` } };
+}

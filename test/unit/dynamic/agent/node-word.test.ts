@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { minorOfNode, readNodeWord } from '../../../../src/core/dynamic/agent/node-word.ts';
+import type { JsonObject } from '../../../../src/core/json.ts';
+import type { KubeObject } from '../../../../src/core/kubernetes/object.ts';
+
+const AT = Date.parse('2030-01-01T00:00:10.900Z');
+const node = (...conditions: readonly JsonObject[]): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name: 'n' },
+  status: { conditions, nodeInfo: { kubeletVersion: 'v1.31.2' } },
+});
+const ready = (status: string, second: string): JsonObject => ({
+  type: 'Ready',
+  status,
+  reason: 'R',
+  message: 'm',
+  lastHeartbeatTime: `2030-01-01T00:00:${second}Z`,
+});
+
+describe('readNodeWord', () => {
+  it.each([
+    ['nothing while the Node is not known', null, null],
+    ['Ready of the kubelet that runs', node(ready('True', '10')), { is: true, why: '' }],
+    ['nothing of what the kubelet before said', node(ready('True', '09')), null],
+    ['nothing bad of what the kubelet before said', node(ready('False', '09')), null],
+    ['NotReady of the kubelet that runs', node(ready('False', '11')), { is: false, why: 'Ready is False: R: m' }],
+    [
+      'Unknown, which is the word of the node controller, whenever it is',
+      node(ready('Unknown', '02')),
+      { is: false, why: 'Ready is Unknown: R: m' },
+    ],
+    ['nothing of a Node that has said nothing', node(), null],
+  ])('takes %s', (_, object, expected) => {
+    expect(readNodeWord(object, AT).ready).toEqual(expected);
+  });
+
+  it('names pressures, and no other troubles', () => {
+    const pressure = (type: string, status: string): JsonObject => ({ type, status });
+    const object = node(
+      ready('True', '11'),
+      pressure('DiskPressure', 'True'),
+      pressure('PIDPressure', 'False'),
+      pressure('KubeletConfigOk', 'True'),
+    );
+    expect(readNodeWord(object, AT).pressures).toEqual(['DiskPressure']);
+  });
+
+  it('tells the minor, and the newest where there is none', () => {
+    expect(minorOfNode(node())).toBe(31);
+    expect(minorOfNode(null)).toBe(36);
+  });
+});
