@@ -9,8 +9,8 @@ import type { Clock } from '../ports/clock.ts';
 export interface ProvenProcess {
   readonly pid: number;
   readonly minor: Minor;
-  /** What its configz has to show. */
-  readonly expected: JsonObject;
+  /** What its configz has to show. Asked for once a process. */
+  readonly expected: () => Promise<JsonObject>;
 }
 
 /** Why configz was not told. */
@@ -60,7 +60,7 @@ export function configzProof({ nodeName, catalogue, clock, ask, onTrouble }: Con
       if (trouble !== null && now() < trouble.againAt) return null;
       try {
         const configz = readConfigz(await ask(), nodeName, { minor, catalogue });
-        proven = { pid, differing: differingFields(configz, expected, { minor, catalogue }) };
+        proven = { pid, differing: differingFields(configz, await expected(), { minor, catalogue }) };
         trouble = null;
         return proven.differing;
       } catch (error) {

@@ -15,6 +15,8 @@ import type { Host } from '../ports/host.ts';
 export type HostObservation = Pick<Observation, 'unit' | 'runs' | 'healthz' | 'cause'> & {
   /** Of the process; null: none. */
   readonly pid: number | null;
+  /** How long ago it was started; null: not known. */
+  readonly ageMs: number | null;
 };
 
 export interface LookOptions {
@@ -44,6 +46,7 @@ export async function lookAtKubelet(host: Host, { healthzUrl, restarts, sinceSec
   return {
     unit: unit === null ? null : { activeState: unit.activeState, subState: unit.subState, restarts: unit.restarts },
     pid: commandLine?.pid ?? null,
+    ageMs: commandLine?.ageMs ?? null,
     runs: commandLine === null ? null : (hashInPath(commandLine.argv.join('\n')) ?? 'local'),
     healthz,
     cause: isWell ? null : await causeOf(host, unit, sinceSeconds, signal),

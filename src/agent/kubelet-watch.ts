@@ -13,13 +13,12 @@ import type { Clock } from '../ports/clock.ts';
 import type { Host } from '../ports/host.ts';
 import type { ConfigzProof } from './configz-proof.ts';
 import { lookAtKubelet } from './kubelet-control.ts';
+import { expectedOf } from './prepare-assigned.ts';
 
 /** What a kubelet shows of itself: on its host, by its configz, and through its Node. */
 export interface KubeletWatch {
   /** Null: the API server does not answer, what the Node said is not known any more. */
   nodeIs(node: KubeObject | null): void;
-  /** What configz has to show of a payload, where that is not all of its fields. */
-  expect(hash: string, fields: JsonObject): void;
   look(state: AgentState): Promise<Observation>;
   /** The last look at a kubelet that is about to be switched; null: it could not be looked at. What follows is about another. */
   leave(state: AgentState, to: string | null): Promise<Observation | null>;
@@ -40,7 +39,6 @@ export interface KubeletWatchOptions {
 export function kubeletWatch({ host, store, catalogue, clock, configz, isReached, signal }: KubeletWatchOptions): KubeletWatch {
   let node: KubeObject | null = null;
   let switchedAt = clock.now().getTime();
-  let expected: { readonly hash: string; readonly fields: JsonObject } | null = null;
   /** The API server got through to the kubelet right before it was switched. */
   let wasReached = false;
   let cached: { readonly hash: string; readonly files: CheckpointFiles } | null = null;
@@ -62,20 +60,19 @@ export function kubeletWatch({ host, store, catalogue, clock, configz, isReached
   const look = async (state: AgentState): Promise<Observation> => {
     const wanted = wantedPayload(state)?.hash ?? null;
     const minor = minorOfNode(node);
-    const config = wanted === null ? {} : configOf(await payloadText(wanted), catalogue, minor);
-    const { pid, ...seen } = await lookAtKubelet(host, {
+    const text = wanted === null ? '' : await payloadText(wanted);
+    const config = configOf(text, catalogue, minor);
+    const { pid, ageMs, ...seen } = await lookAtKubelet(host, {
       healthzUrl: healthzUrl(config),
       restarts: state.watch.restarts,
       sinceSeconds: switchedAt / 1000,
       signal,
     });
     const runsIt = wanted !== null && seen.runs === wanted && seen.healthz?.ok !== false && pid !== null;
-    const { apiVersion: _version, kind: _kind, ...fields } = config;
-    const differing =
-      runsIt && node !== null
-        ? await configz.differing({ pid, minor, expected: expected?.hash === wanted ? expected.fields : fields })
-        : null;
-    const word = readNodeWord(node, switchedAt);
+    const expected = (): Promise<JsonObject> => expectedOf(text, { host, catalogue, signal });
+    const differing = runsIt && node !== null ? await configz.differing({ pid, minor, expected }) : null;
+    // What the Node said since this process was started is about it, also where the agent was started after that.
+    const word = readNodeWord(node, ageMs === null ? switchedAt : clock.now().getTime() - ageMs);
     const lockedOut = wasReached && differing === null && configz.trouble?.isAnswer === true ? configz.trouble.why : null;
     return { ...seen, differing, ...word, lockedOut, unknown: unknownOf(differing, word) };
   };
@@ -83,9 +80,6 @@ export function kubeletWatch({ host, store, catalogue, clock, configz, isReached
   return {
     nodeIs: (next) => {
       node = next;
-    },
-    expect: (hash, fields) => {
-      expected = { hash, fields };
     },
     look,
     leave: async (state, to) => {

@@ -1,13 +1,14 @@
 import { PAYLOAD_FILE } from '../core/dynamic/agent/layout.ts';
 import type { NodeTerms } from '../core/dynamic/agent/node-assignment.ts';
-import { type PreparedPayload, preparePayload } from '../core/dynamic/agent/prepare-payload.ts';
+import { expectedConfigz, type PreparedPayload, preparePayload } from '../core/dynamic/agent/prepare-payload.ts';
 import type { ConfigSource } from '../core/dynamic/config-source.ts';
-import { isJsonObject } from '../core/json.ts';
+import { isJsonObject, type JsonObject } from '../core/json.ts';
 import type { Catalogue, LiveChange } from '../core/kubelet/catalogue.ts';
+import type { HostText } from '../core/kubelet/effective/running-config.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { Host } from '../ports/host.ts';
 import { askKubelet } from '../workflows/ask-kubelet.ts';
-import { observeKubelet } from '../workflows/observe-kubelet.ts';
+import { type ObservedKubelet, observeKubelet } from '../workflows/observe-kubelet.ts';
 
 export interface PrepareOptions {
   readonly host: Host;
@@ -52,9 +53,7 @@ export async function prepareAssigned(
       catalogue,
       local: { path: localConfig, text: local?.content ?? '' },
       flags,
-      dropIns: kubelet.files.flatMap(({ path, file }) =>
-        path.endsWith('.conf') && file?.content !== undefined ? [{ path, text: file.content }] : [],
-      ),
+      dropIns: dropInsOf(kubelet),
       running: kubelet.kubelet === null ? null : kubelet.running.layered.config,
       cgroupVersion: null,
     },
@@ -66,4 +65,21 @@ export async function prepareAssigned(
   const word = await askKubelet(asked, prepared.files[PAYLOAD_FILE] ?? '', { catalogue, signal });
   if (word.verdict !== 'refused' || word.isHost) return prepared;
   return { ...prepared, files: null, refusal: { code: 'VALIDATION_FAILED', cause: `the kubelet refuses it: ${word.cause}` } };
+}
+
+/**
+ * What the configz of the kubelet that runs has to show of a payload.
+ * @throws what observing the kubelet throws
+ */
+export async function expectedOf(
+  text: string,
+  { host, catalogue, signal }: Pick<PrepareOptions, 'host' | 'catalogue' | 'signal'>,
+): Promise<JsonObject> {
+  const kubelet = await observeKubelet(host, catalogue, signal);
+  const { minor, flags } = kubelet;
+  return expectedConfigz(text, { minor, catalogue, flags, dropIns: dropInsOf(kubelet) });
+}
+
+function dropInsOf({ files }: ObservedKubelet): readonly HostText[] {
+  return files.flatMap(({ path, file }) => (path.endsWith('.conf') && file?.content !== undefined ? [{ path, text: file.content }] : []));
 }

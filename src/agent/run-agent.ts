@@ -122,11 +122,8 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     prepare: async (assigned) => {
       const { active, lastKnownGood } = machine.state;
       const proven = [active, lastKnownGood].flatMap((payload) => (payload === null ? [] : [payload.hash]));
-      const { candidate, files, refusal, expected } = await prepareAssigned(assigned, proven, options);
-      if (files !== null && candidate.hash !== null) {
-        await store.saveCheckpoint(candidate.hash, files, candidate.identity);
-        watch.expect(candidate.hash, expected);
-      }
+      const { candidate, files, refusal } = await prepareAssigned(assigned, proven, options);
+      if (files !== null && candidate.hash !== null) await store.saveCheckpoint(candidate.hash, files, candidate.identity);
       return { kind: 'assigned', candidate, refusal, retry: assigned.terms.retry };
     },
   });

@@ -6,7 +6,7 @@ import { clusterUnreachable } from '../../../src/core/problems/cluster.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 
 const catalogue = await loadCatalogue();
-const PROCESS = { pid: 7, minor: 36, expected: { maxPods: 50 } };
+const PROCESS = { pid: 7, minor: 36, expected: async () => ({ maxPods: 50 }) };
 
 function begin(answers: (JsonObject | Error)[]) {
   const clock = fakeClock();

@@ -161,6 +161,19 @@ describe('an agent', () => {
     expect(world.runs()).toBe(110);
   });
 
+  it('knows after a restart which fields a flag wins over, also while the ConfigMap is gone', async () => {
+    begin({ flags: ['--registry-qps=7'] });
+    world.behaviours.set(60, { configz: { registryPullQPS: 7 } });
+    await world.push('a', payload(60, 'registryPullQPS: 9\n'));
+    await world.assign('a');
+    await world.until('it runs', phase('trial'));
+    await world.stop();
+    await world.remove('a');
+    world.start();
+    await world.until('it is good', phase('good'));
+    expect(world.starts()).toBe(1);
+  });
+
   it('delivers its status when the API server comes back', async () => {
     begin();
     for (let i = 0; i < 5; i++) world.cluster.failNext('patch Node node-1', new Error('away'));

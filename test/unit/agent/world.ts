@@ -73,13 +73,15 @@ export interface WorldOptions {
   readonly timing?: Partial<Timing>;
   readonly allow?: LiveChange;
   readonly spreadMs?: number;
+  /** What the kubelet is started with besides its configuration. */
+  readonly flags?: readonly string[];
 }
 
 export function payload(maxPods: number, more = ''): string {
   return `${HEADER}maxPods: ${maxPods}\n${more}`;
 }
 
-export function newWorld({ timing = {}, allow = 'unsafe', spreadMs = 0 }: WorldOptions = {}): World {
+export function newWorld({ timing = {}, allow = 'unsafe', spreadMs = 0, flags = [] }: WorldOptions = {}): World {
   const clock = fakeClock(new Date('2030-01-01T00:00:00Z'));
   const behaviours = new Map<number, Behaviour>();
   let pid = 100;
@@ -96,7 +98,7 @@ export function newWorld({ timing = {}, allow = 'unsafe', spreadMs = 0 }: WorldO
     name: NODE,
     files: {
       '/usr/lib/systemd/system/kubelet.service': '[Service]\nExecStart=/usr/bin/kubelet\n',
-      [DROP_IN]: `[Service]\nEnvironment="KUBELET_CONFIG_ARGS=--config=${LOCAL}"\nEnvironmentFile=-${pointerFile(AGENT_DIRECTORY)}\nExecStart=\nExecStart=/usr/bin/kubelet $KUBELET_CONFIG_ARGS\n`,
+      [DROP_IN]: `[Service]\nEnvironment="KUBELET_CONFIG_ARGS=--config=${LOCAL}"\nEnvironmentFile=-${pointerFile(AGENT_DIRECTORY)}\nExecStart=\nExecStart=/usr/bin/kubelet $KUBELET_CONFIG_ARGS ${flags.join(' ')}\n`,
       [LOCAL]: payload(110),
     },
     commands: {
@@ -105,8 +107,12 @@ export function newWorld({ timing = {}, allow = 'unsafe', spreadMs = 0 }: WorldO
         if (script.includes('command -v kubelet')) return { stdout: '/usr/bin/kubelet\n' };
         if (!script.includes('/cmdline')) return { exitCode: 127 };
         if (isCrashed) return { exitCode: 3 };
-        const argv = `/usr/bin/kubelet\0--config=${configPath}\0`;
-        return { stdout: script.includes('--version') ? `${pid}\nKubernetes v1.36.2\n${argv}` : `${pid}\n${argv}` };
+        const argv = [`/usr/bin/kubelet`, `--config=${configPath}`, ...flags].map((word) => `${word}\0`).join('');
+        return {
+          stdout: script.includes('--version')
+            ? `${pid}\nKubernetes v1.36.2\n${argv}`
+            : `${pid} ${ticks(startedAt)} ${ticks(clock.elapsedMs)}\n${argv}`,
+        };
       },
       kubelet: { stdout: 'Kubernetes v1.36.2\n' },
       id: { stdout: '0\n' },
@@ -142,6 +148,7 @@ export function newWorld({ timing = {}, allow = 'unsafe', spreadMs = 0 }: WorldO
     heartbeat();
     tick();
   }
+  const ticks = (ms: number): number => Math.floor(ms / 10);
   const startTimes: number[] = [];
   unit.onStart = () => {
     startTimes.push(clock.elapsedMs);

@@ -10,14 +10,14 @@ export type NodeWord = Pick<Observation, 'ready' | 'pressures'>;
 /**
  * Reads what a Node says of the kubelet that runs; what it said of the one before is old.
  * @param node null: the API server does not answer
- * @param switchedAt when the kubelet was given what it runs, in milliseconds since 1970
+ * @param startedAt when the kubelet was started, in milliseconds since 1970
  */
-export function readNodeWord(node: KubeObject | null, switchedAt: number): NodeWord {
+export function readNodeWord(node: KubeObject | null, startedAt: number): NodeWord {
   if (node === null) return { ready: null, pressures: [] };
   const troubles = nodeTroubles(node);
   const heartbeat = Date.parse(readyHeartbeat(node) ?? '');
   // Heartbeats have whole seconds.
-  const isFresh = Number.isNaN(heartbeat) ? false : heartbeat >= Math.floor(switchedAt / 1000) * 1000;
+  const isFresh = Number.isNaN(heartbeat) ? false : heartbeat >= Math.floor(startedAt / 1000) * 1000;
   const pressures = troubles.flatMap((text) => /^(\w+Pressure) is True/.exec(text)?.[1] ?? []);
   if (isNodeReady(node)) return { ready: isFresh ? { is: true, why: '' } : null, pressures };
   const why = troubles.find((text) => text.startsWith('Ready ')) ?? 'it does not say why';

@@ -3,7 +3,13 @@ import { formatProblem, isAppError, type Problem } from '../../errors.ts';
 import { isJsonObject, type JsonObject } from '../../json.ts';
 import type { Catalogue, LiveChange, Minor } from '../../kubelet/catalogue.ts';
 import { decodeKubeletConfiguration, syntaxOf } from '../../kubelet/decode.ts';
-import { type HostText, layerRunningConfig, type PlacedFlag, withoutNulls } from '../../kubelet/effective/running-config.ts';
+import {
+  type HostText,
+  layerRunningConfig,
+  type PlacedFlag,
+  type RunningConfig,
+  withoutNulls,
+} from '../../kubelet/effective/running-config.ts';
 import { renderKubeletConfiguration } from '../../kubelet/encode.ts';
 import { leavesOf, mergeConfig } from '../../kubelet/layers.ts';
 import { type ClassifiedChange, classifyChanges, worstLiveChange } from '../../kubelet/validate/classify-changes.ts';
@@ -23,17 +29,21 @@ export interface ChangePolicy {
   readonly isCordoned: boolean;
 }
 
-/** The node that is to run a payload, as it is now. */
-export interface PayloadNode {
-  readonly name: string;
-  readonly group: string | null;
+/** A kubelet, and what wins over the file it reads. */
+export interface StartedKubelet {
   readonly minor: Minor;
   readonly catalogue: Catalogue;
-  /** What the kubelet reads while nothing is assigned. */
-  readonly local: HostText;
   readonly flags: readonly PlacedFlag[];
   /** Fragments of `--config-dir`, which win over the file. */
   readonly dropIns: readonly HostText[];
+}
+
+/** The node that is to run a payload, as it is now. */
+export interface PayloadNode extends StartedKubelet {
+  readonly name: string;
+  readonly group: string | null;
+  /** What the kubelet reads while nothing is assigned. */
+  readonly local: HostText;
   /** What is in force now, without apiVersion and kind; null: not known. */
   readonly running: JsonObject | null;
   readonly cgroupVersion: 1 | 2 | null;
@@ -51,8 +61,6 @@ export interface PreparedPayload {
   /** Null when it is refused. */
   readonly files: CheckpointFiles | null;
   readonly refusal: Fault | null;
-  /** What `configz` has to show: fields of the payload that nothing else wins over. */
-  readonly expected: JsonObject;
 }
 
 /**
@@ -65,7 +73,6 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
     candidate: { identity, hash, changes },
     files: null,
     refusal: { code, cause },
-    expected: {},
   });
   const key = identity.kubeletConfigKey;
   if (!Object.hasOwn(data, key)) return refuse('LOAD_FAILED', `the ConfigMap has no key ${JSON.stringify(key)} in data`);
@@ -89,11 +96,23 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
 
   const verdict = judge(rendered.text, node);
   if (verdict !== null) return refuse('VALIDATION_FAILED', verdict, hash);
-  const found = changesOf(config, rendered.text, node);
+  const found = changesOf(rendered.text, node);
   const changes = found.ofLocal.map((change) => describeChange(change, found.shadowedBy(change.path)));
   const forbidden = found.ofRunning.filter((change) => !isAllowed(change, policy));
   if (forbidden.length > 0) return refuse('NOT_ALLOWED', describeForbidden(forbidden, policy), hash, changes);
-  return { candidate: { identity, hash, changes }, files, refusal: null, expected: found.expected };
+  return { candidate: { identity, hash, changes }, files, refusal: null };
+}
+
+/**
+ * What the configz of a kubelet has to show of a payload: the fields that no flag and no fragment wins over.
+ * @param text the payload as the kubelet reads it
+ */
+export function expectedConfigz(text: string, { minor, catalogue, flags, dropIns }: StartedKubelet): JsonObject {
+  const document = parseSource(text, PAYLOAD_FILE).documents[0];
+  if (document === undefined) return {};
+  const { apiVersion: _version, kind: _kind, ...fields } = decodeKubeletConfiguration(document, { minor, catalogue, lenient: true }).value;
+  const configFile = { path: PAYLOAD_FILE, text };
+  return withoutShadowed(fields, shadowsOf(layerRunningConfig({ catalogue, minor, flags, dropIns, dynamicConfig: null, configFile })));
 }
 
 /** The fields that a running kubelet has not as they are expected. */
@@ -174,26 +193,28 @@ interface FoundChanges {
   readonly ofRunning: readonly ClassifiedChange[];
   /** Of the local configuration: these are told. */
   readonly ofLocal: readonly ClassifiedChange[];
-  readonly expected: JsonObject;
   /** What wins over the payload's word on a field; null: nothing. */
   readonly shadowedBy: (path: string) => string | null;
 }
 
-function changesOf(given: JsonObject, text: string, node: PayloadNode): FoundChanges {
+function changesOf(text: string, node: PayloadNode): FoundChanges {
   const { minor, catalogue, flags, dropIns, local } = node;
   const input = { catalogue, minor, flags, dropIns, dynamicConfig: null };
-  const wanted = layerRunningConfig({ ...input, configFile: { path: PAYLOAD_FILE, text } }).layered;
+  const running = layerRunningConfig({ ...input, configFile: { path: PAYLOAD_FILE, text } });
+  const wanted = running.layered.config;
   const before = layerRunningConfig({ ...input, configFile: local }).layered.config;
-  const shadowedBy = (path: string): string | null => {
-    const origin = wanted.history.get(path)?.at(-1)?.origin;
-    return origin?.layer === 'flag' || origin?.layer === 'drop-in' ? origin.source : null;
-  };
-  const { apiVersion: _version, kind: _kind, ...fields } = given;
   return {
-    ofRunning: classifyChanges(node.running ?? before, wanted.config, node),
-    ofLocal: classifyChanges(before, wanted.config, node),
-    expected: withoutShadowed(fields, shadowedBy),
-    shadowedBy,
+    ofRunning: classifyChanges(node.running ?? before, wanted, node),
+    ofLocal: classifyChanges(before, wanted, node),
+    shadowedBy: shadowsOf(running),
+  };
+}
+
+/** What wins over the file's word on a field; null: nothing. */
+function shadowsOf({ layered }: RunningConfig): (path: string) => string | null {
+  return (path) => {
+    const origin = layered.history.get(path)?.at(-1)?.origin;
+    return origin?.layer === 'flag' || origin?.layer === 'drop-in' ? origin.source : null;
   };
 }
 

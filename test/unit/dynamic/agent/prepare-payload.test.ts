@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { differingFields, type PayloadNode, preparePayload } from '../../../../src/core/dynamic/agent/prepare-payload.ts';
+import { differingFields, expectedConfigz, type PayloadNode, preparePayload } from '../../../../src/core/dynamic/agent/prepare-payload.ts';
 import { loadCatalogue } from '../../../../src/core/kubelet/catalogue.ts';
 
 const catalogue = await loadCatalogue();
@@ -132,7 +132,8 @@ describe('a payload is refused before the node is touched', () => {
 describe('a flag', () => {
   it('that wins over the payload is told, and not expected of configz', () => {
     const flags = [{ name: 'max-pods', value: '77', source: '/etc/default/kubelet' }];
-    const { candidate, expected } = prepare({ kubelet: `${OVERLAY}maxPods: 50\nkubeAPIQPS: 9\n` }, { flags });
+    const { candidate, files } = prepare({ kubelet: `${OVERLAY}maxPods: 50\nkubeAPIQPS: 9\n` }, { flags });
+    const expected = expectedConfigz(files?.['kubelet.yaml'] ?? '', { minor: 36, catalogue, flags, dropIns: [] });
     expect(expected).not.toHaveProperty('maxPods');
     expect(expected).toMatchObject({ kubeAPIQPS: 9 });
     expect(candidate.changes.join()).not.toContain('maxPods: 77 to 50');
