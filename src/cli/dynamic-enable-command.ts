@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { PROGRAM_DIRECTORY } from '../core/dynamic/agent/agent-program.ts';
 import { addAgentOptions } from './agent-options.ts';
 import { addClusterOptions, addSshOptions } from './options.ts';
 import type { On } from './program.ts';
@@ -8,6 +9,7 @@ import { addConfirmOptions } from './writing-options.ts';
 export function defineDynamicEnable(dynamic: Command, on: On): void {
   const enable = hosts(
     dynamic.command('enable').description('Let nodes be configured from ConfigMaps: install the agent, or start an old kubelet for it'),
+    { namespace: 'kube-system', programDir: PROGRAM_DIRECTORY },
   )
     .addOption(
       new Option('--backend <backend>', 'what puts configurations into force (default: the kubelet up to 1.23, else the agent)').choices([
@@ -21,17 +23,23 @@ export function defineDynamicEnable(dynamic: Command, on: On): void {
   on(addAgentOptions(enable), async () => (await import('./dynamic-enable.ts')).runDynamicEnable).addHelpText('after', () => `\n${ENABLE}`);
   const disable = hosts(
     dynamic.command('disable').description('Take away what dynamic enable put there: nodes go back to their own configuration'),
+    { namespace: 'as it was enabled', programDir: 'as it was enabled' },
   );
   on(disable, async () => (await import('./dynamic-enable.ts')).runDynamicDisable);
 }
 
-function hosts(command: Command): Command {
+interface Defaults {
+  readonly namespace: string;
+  readonly programDir: string;
+}
+
+function hosts(command: Command, defaults: Defaults): Command {
   return addConfirmOptions(
     addSshOptions(addClusterOptions(command.argument('<host...>', '[user@]address[:port] over SSH; localhost is this machine'))),
   )
     .option('--node-name <name>', 'its Node (default: the one the host is registered as)')
-    .option('-n, --namespace <namespace>', "where the ConfigMaps are, and the agent's account", 'kube-system')
-    .option('--program-dir <dir>', 'where the program is on the host (default: /usr/local/lib/kubeletadm)')
+    .option('-n, --namespace <namespace>', `where the ConfigMaps are, and the agent's account (default: ${defaults.namespace})`)
+    .option('--program-dir <dir>', `where the program is on the host (default: ${defaults.programDir})`)
     .option('--dry-run', 'print the plan with a diff and change nothing')
     .addOption(new Option('-o, --output <format>', 'how the plan is printed').choices(['text', 'json', 'yaml']).default('text'))
     .option('--exit-code', 'with --dry-run: exit with 6 when changes are pending');

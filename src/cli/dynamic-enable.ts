@@ -2,8 +2,10 @@ import { PROGRAM_DIRECTORY } from '../core/dynamic/agent/agent-program.ts';
 import { NATIVE_DIRECTORY } from '../core/dynamic/native-flags.ts';
 import type { Backend } from '../core/dynamic/node-config.ts';
 import { type ExitCode, usageError } from '../core/errors.ts';
-import { loadCatalogue } from '../core/kubelet/catalogue.ts';
+import { type Catalogue, loadCatalogue } from '../core/kubelet/catalogue.ts';
+import type { Workflow } from '../engine/run-workflow.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
+import type { ApiServerTarget } from '../workflows/bootstrap-files.ts';
 import { disableWorkflow } from '../workflows/dynamic/disable-config.ts';
 import { enableWorkflow } from '../workflows/dynamic/enable-config.ts';
 import { agentAddress, checkAgentOptions } from './agent-options.ts';
@@ -14,55 +16,55 @@ import { runOnHosts } from './run-on-hosts.ts';
 
 /** `dynamic enable HOST...`. */
 export async function runDynamicEnable(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const targets = await readTargets(services, args, options);
   const agentOptions = checkAgentOptions(options);
-  const { cluster, apiServer, warnings } = await openCluster(services, options, { dryRun: false, staged: false });
-  try {
-    return await runOnHosts(services, {
-      workflow: enableWorkflow,
-      targets,
-      cluster,
-      workflowOptions: {
-        catalogue: await loadCatalogue(),
-        backend: (flagText(options, 'backend') as Backend | undefined) ?? null,
-        nodeName: nodeNameOf(options, targets),
-        apiServer,
-        namespace: flagText(options, 'namespace') ?? 'kube-system',
-        program: {
-          file: await services.readProgram(flagText(options, 'program')),
-          directory: programDirectory(options),
-          node: flagText(options, 'node') ?? null,
-        },
-        agentOptions,
-        agentAddress: agentAddress(options),
-        nativeDirectory: flagText(options, 'dynamicConfigDir') ?? NATIVE_DIRECTORY,
+  return runOn(services, args, options, async ({ apiServer, common }) => ({
+    workflow: enableWorkflow,
+    workflowOptions: {
+      ...common,
+      namespace: flagText(options, 'namespace') ?? 'kube-system',
+      backend: (flagText(options, 'backend') as Backend | undefined) ?? null,
+      apiServer,
+      program: {
+        file: await services.readProgram(flagText(options, 'program')),
+        directory: programDirectory(options) ?? PROGRAM_DIRECTORY,
+        node: flagText(options, 'node') ?? null,
       },
-      options,
-      reporter: services.reporter({ verbosity: verbosityOf(options), format: 'text' }),
-      warnings,
-      dryRun: options.dryRun === true,
-      skipPhases: [],
-    });
-  } finally {
-    await cluster?.close();
-  }
+      agentOptions,
+      agentAddress: agentAddress(options),
+      nativeDirectory: flagText(options, 'dynamicConfigDir') ?? NATIVE_DIRECTORY,
+    },
+  }));
 }
 
 /** `dynamic disable HOST...`. */
 export async function runDynamicDisable(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
+  return runOn(services, args, options, async ({ common }) => ({
+    workflow: disableWorkflow,
+    workflowOptions: { ...common, namespace: flagText(options, 'namespace') ?? null, programDirectory: programDirectory(options) },
+  }));
+}
+
+interface Given {
+  readonly apiServer: ApiServerTarget | null;
+  /** What both are told. */
+  readonly common: { readonly catalogue: Catalogue; readonly nodeName: string | null };
+}
+
+/** Runs a workflow on the hosts that are named, with the cluster they are nodes of. */
+async function runOn<O, I>(
+  services: Services,
+  args: readonly string[],
+  options: CommandOptions,
+  what: (given: Given) => Promise<{ readonly workflow: Workflow<O, I>; readonly workflowOptions: O }>,
+): Promise<ExitCode> {
   const targets = await readTargets(services, args, options);
-  const { cluster, warnings } = await openCluster(services, options, { dryRun: false, staged: false });
+  const common = { catalogue: await loadCatalogue(), nodeName: nodeNameOf(options, targets) };
+  const { cluster, apiServer, warnings } = await openCluster(services, options, { dryRun: false, staged: false });
   try {
     return await runOnHosts(services, {
-      workflow: disableWorkflow,
+      ...(await what({ apiServer, common })),
       targets,
       cluster,
-      workflowOptions: {
-        catalogue: await loadCatalogue(),
-        nodeName: nodeNameOf(options, targets),
-        namespace: flagText(options, 'namespace') ?? 'kube-system',
-        programDirectory: programDirectory(options),
-      },
       options,
       reporter: services.reporter({ verbosity: verbosityOf(options), format: 'text' }),
       warnings,
@@ -87,9 +89,9 @@ function nodeNameOf(options: CommandOptions, targets: readonly HostTarget[]): st
   return name;
 }
 
-function programDirectory(options: CommandOptions): string {
-  const directory = flagText(options, 'programDir') ?? PROGRAM_DIRECTORY;
-  if (!/^\/[^\0\n]*[^/]$/.test(directory))
+function programDirectory(options: CommandOptions): string | null {
+  const directory = flagText(options, 'programDir') ?? null;
+  if (directory !== null && !/^\/[^\0\n]*[^/]$/.test(directory))
     throw usageError(`--program-dir ${directory}: an absolute path is wanted`, 'e.g. /opt/kubeletadm');
   return directory;
 }

@@ -1,4 +1,6 @@
+import { PROGRAM_DIRECTORY } from '../../core/dynamic/agent/agent-program.ts';
 import { AGENT_SERVICE, AGENT_UNIT, AGENT_WANTED, POINTER_DROP_IN } from '../../core/dynamic/agent/agent-units.ts';
+import { readInstalledAgent } from '../../core/dynamic/agent/installed-agent.ts';
 import { AGENT_DIRECTORY, pointerFile } from '../../core/dynamic/agent/layout.ts';
 import { placePointer } from '../../core/dynamic/agent/place-pointer.ts';
 import { NATIVE_DROP_IN } from '../../core/dynamic/native-flags.ts';
@@ -17,11 +19,12 @@ import { healthzOf } from './read-agent.ts';
 
 export interface DisableOptions {
   readonly catalogue: Catalogue;
-  /** Null: the one the host is registered as. */
+  /** Null: the one the agent was installed for, or the host is registered as. */
   readonly nodeName: string | null;
-  /** The namespace of the agent's account. */
-  readonly namespace: string;
-  readonly programDirectory: string;
+  /** The namespace of the agent's account; null: as it was installed. */
+  readonly namespace: string | null;
+  /** Null: as it was installed. */
+  readonly programDirectory: string | null;
 }
 
 interface DisableInput {
@@ -31,32 +34,39 @@ interface DisableInput {
   readonly namespace: string;
 }
 
+/** Where an agent's account is unless enabling it said otherwise. */
+const DEFAULT_NAMESPACE = 'kube-system';
+
 const stopAgent = changeUnits('agent-stop', "Stop the agent, and have the kubelet's unit read its own configuration alone");
 
 /**
  * Takes away what `dynamic enable` put there, whichever it was: the kubelet's units are to the byte what they were before, and the kubelet is restarted where it
- * runs something else than its own configuration. The account goes with it.
+ * runs something else than its own configuration. The account goes with it. The agent's unit, which says how it was installed, goes last: a run that was killed is
+ * run again.
  */
 export const disableWorkflow: Workflow<DisableOptions, DisableInput> = {
   name: 'dynamic disable',
   phases: [
     selectPhase(stopAgent, (input) => input.units),
-    selectPhase(agentRemove, (input) => input.remove),
     selectPhase(forgetAssignment, ({ nodeName }) => (nodeName === null ? null : { nodeName })),
     selectPhase(agentAccountRemoval, ({ nodeName, namespace }) => (nodeName === null ? null : { nodeName, namespace })),
+    selectPhase(agentRemove, (input) => input.remove),
   ],
   prepare: prepareDisable,
 };
 
 async function prepareDisable(context: PhaseContext, options: DisableOptions): Promise<Prepared<DisableInput>> {
-  const found = await observeDynamicHost(context, { ...options, backend: null, needsNode: false });
+  const unit = (await observe(context.host, fileFacts([AGENT_UNIT]), context.signal)).get(AGENT_UNIT)?.content ?? null;
+  const installed = readInstalledAgent(unit);
+  const nodeName = options.nodeName ?? installed.nodeName;
+  const found = await observeDynamicHost(context, { catalogue: options.catalogue, nodeName, backend: null, needsNode: false });
   const local = await localText(context, found);
   const runsOther = found.payload !== null || (found.runsWith('dynamic-config-dir') && hasDropIn(found));
   return {
     input: {
       units: {
         files: [],
-        removed: [AGENT_WANTED, AGENT_UNIT, POINTER_DROP_IN, pointerFile(AGENT_DIRECTORY), NATIVE_DROP_IN],
+        removed: [AGENT_WANTED, POINTER_DROP_IN, pointerFile(AGENT_DIRECTORY), NATIVE_DROP_IN],
         running: null,
         stopped: AGENT_SERVICE,
         readyUrl: null,
@@ -64,9 +74,12 @@ async function prepareDisable(context: PhaseContext, options: DisableOptions): P
         health: local === null ? found.health : { ...found.health, url: await healthzOf(context.host, local.path, context.signal) },
         proof: found.proof === null || local === null ? found.proof : { ...found.proof, after: local.text },
       },
-      remove: { directory: AGENT_DIRECTORY, programDirectory: options.programDirectory },
+      remove: {
+        directory: AGENT_DIRECTORY,
+        programDirectory: options.programDirectory ?? installed.programDirectory ?? PROGRAM_DIRECTORY,
+      },
       nodeName: found.nodeName,
-      namespace: options.namespace,
+      namespace: options.namespace ?? installed.namespace ?? DEFAULT_NAMESPACE,
     },
     warnings: [],
     refusals: found.refusals,

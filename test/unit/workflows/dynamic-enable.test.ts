@@ -139,12 +139,7 @@ function world(options: WorldOptions = {}): World {
     runs: () => config,
     enable: (change = {}, dryRun = false) => runWorkflow(enableWorkflow, context, { ...workflowOptions, ...change }, run(dryRun)),
     disable: (dryRun = false) =>
-      runWorkflow(
-        disableWorkflow,
-        context,
-        { catalogue, nodeName: null, namespace: 'kube-system', programDirectory: '/usr/local/lib/kubeletadm' },
-        run(dryRun),
-      ),
+      runWorkflow(disableWorkflow, context, { catalogue, nodeName: null, namespace: null, programDirectory: null }, run(dryRun)),
   };
 }
 
@@ -321,9 +316,9 @@ describe('dynamic enable', () => {
 });
 
 describe('dynamic disable', () => {
-  async function enabled(): Promise<World> {
+  async function enabled(change: Partial<EnableOptions> = {}): Promise<World> {
     const w = world();
-    await w.enable();
+    await w.enable(change);
     w.host.files.set(pointerFile(AGENT_DIRECTORY), {
       type: 'file',
       mode: 0o600,
@@ -369,18 +364,22 @@ describe('dynamic disable', () => {
     ).toBeNull();
   });
 
-  it('ends the same wherever it was killed, run again', async () => {
+  it('ends the same wherever it was killed, run again, and finds what was put elsewhere', async () => {
     const before = texts(world().host);
-    const whole = await enabled();
+    const change = { namespace: 'default', program: { file: BUNDLE, directory: '/opt/agent', node: null } };
+    const account = { apiVersion: 'v1', kind: 'ServiceAccount', namespace: 'default', name: 'kubeletadm-agent-n1' };
+    const whole = await enabled(change);
+    expect([...whole.host.files.keys()].some((path) => path.startsWith('/opt/agent/kubeletadm-'))).toBe(true);
     const had = whole.host.performed.length;
     await whole.disable();
     const count = whole.host.performed.length - had;
     for (let n = 0; n < count; n++) {
-      const w = await enabled();
+      const w = await enabled(change);
       w.host.loseConnectionAfter(n);
       await expect(w.disable(), `after ${n}`).rejects.toSatisfy((error) => isAppError(error));
       await w.disable();
       expect([texts(w.host), w.runs()], `after ${n}`).toEqual([before, LOCAL]);
+      expect(await w.cluster.get(account), `after ${n}`).toBeNull();
       expect(kinds(await w.disable()), `after ${n}`).toEqual([]);
     }
   });
