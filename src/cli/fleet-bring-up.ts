@@ -37,7 +37,9 @@ export interface BringUpInput {
   readonly directory: string;
   readonly dryRun: boolean;
   readonly reporter: Reporter;
-  /** The control plane that makes the cluster. */
+  /** All control planes of the file. */
+  readonly planes: readonly PlannedHost[];
+  /** The one that makes the cluster. */
   readonly first: PlannedHost;
   /** Where its kubeconfig is written to. */
   readonly kubeconfig: string;
@@ -138,15 +140,27 @@ export async function bringUpCluster(services: Services, options: CommandOptions
   };
 }
 
-/** The kubeadm documents of `cluster.configuration`; without any the endpoint that the file names is that of all control planes. */
-async function readConfiguration(services: Services, { cluster, file }: BringUpInput): Promise<LoadedConfig> {
+/**
+ * The kubeadm documents of `cluster.configuration`. Where they name no endpoint, the one that the file names is that of all control planes.
+ * @throws AppError CONTROL_PLANE_ENDPOINT_MISSING, exit code 2, where several control planes would have none: only the first of them could be made
+ */
+async function readConfiguration(services: Services, { cluster, file, planes }: BringUpInput): Promise<LoadedConfig> {
   const path = cluster.configuration && besideFleet(cluster.configuration, file, services.homeDirectory);
   const kinds = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration', 'KubeProxyConfiguration'] as const;
   const loaded = await loadConfigFile(services, path === null ? {} : { config: path }, kinds);
-  const flags = path === null && cluster.endpoint !== null ? { controlPlaneEndpoint: cluster.endpoint } : {};
+  const isDeclared = loaded.cluster?.controlPlaneEndpoint !== undefined;
+  const flags = !isDeclared && cluster.endpoint !== null ? { controlPlaneEndpoint: cluster.endpoint } : {};
   const config = mergeInitFlags(loaded, kubeadmFlags(flags));
   requireValid(config);
+  if (planes.length > 1 && config.cluster?.controlPlaneEndpoint === undefined) throw noEndpoint(file, planes);
   return config;
+}
+
+function noEndpoint(file: string, planes: readonly PlannedHost[]): AppError {
+  const names = planes.map(({ name }) => name).join(', ');
+  const message = `${file}: ${names} are control planes, and no address is named that leads to all of them`;
+  const mend = 'Name one that will last, of a load balancer or in DNS: cluster.endpoint, or controlPlaneEndpoint in cluster.configuration';
+  return new AppError({ code: 'CONTROL_PLANE_ENDPOINT_MISSING', message, mend }, { exitCode: 2 });
 }
 
 async function readAdminConf(connect: () => Promise<Host>, name: string): Promise<string> {

@@ -8,15 +8,16 @@ import type { FleetMember } from '../engine/fleet.ts';
 import type { PhaseContext } from '../engine/phase.ts';
 import { type PlannedWorkflow, planStale, planWorkflow, type WorkflowRun } from '../engine/run-workflow.ts';
 import { workflowMember } from '../engine/workflow-member.ts';
+import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
 import { readClusterBaseline } from '../workflows/cluster-baseline.ts';
+import { planeStateOver } from '../workflows/control-plane/plane-state.ts';
 import { type JoinOptions, joinWorkflow } from '../workflows/join.ts';
 import { prepareHostWorkflow } from '../workflows/prepare-host.ts';
 import { upgradeNodeWorkflow } from '../workflows/upgrade-node.ts';
 import type { FleetAccess } from './fleet-cluster.ts';
 import { type InstallSources, installSources } from './install-sources.ts';
-import { isControlPlane } from './is-control-plane.ts';
 import type { CommandOptions } from './program.ts';
 import { flagList, readSshOptions } from './read-options.ts';
 import { readWriting } from './writing-options.ts';
@@ -103,7 +104,7 @@ export async function fleetMembers(services: Services, options: CommandOptions, 
     };
     const member =
       role === 'control-plane'
-        ? controlPlaneMember({ name, connect, present, joining: dryRun ? null : joining })
+        ? controlPlaneMember({ name, connect, cluster: access.cluster, present, joining: dryRun ? null : joining })
         : { ...join, stage: WORKERS };
     return operations === undefined ? member : exactly(member, operations);
   };
@@ -163,23 +164,26 @@ export async function fleetTargets(
 interface ControlPlaneParts {
   readonly name: string;
   readonly connect: () => Promise<Host>;
+  readonly cluster: Cluster;
   /** Where it is a control plane already: its kubelet gets what the file and the cluster say. */
   readonly present: FleetMember;
-  /** Where it is none yet: it joins. Null: in a plan, for which no certificates are uploaded. */
+  /** Where it is none yet, or joining was broken off: it joins. Null: in a plan, for which no certificates are uploaded. */
   readonly joining: (() => Promise<FleetMember>) | null;
 }
 
 /** A control plane of a cluster that is there: one after the other, before the workers. The components of one that has joined are not touched. */
-function controlPlaneMember({ name, connect, present, joining }: ControlPlaneParts): FleetMember {
+function controlPlaneMember({ name, connect, cluster, present, joining }: ControlPlaneParts): FleetMember {
   return {
     name,
     stage: OTHER_CONTROL_PLANES,
     isAlone: true,
     open: async (ports) => {
-      if (await isControlPlane(connect)) return present.open(ports);
-      return (
-        joining === null ? waitingMember(name, 'it joins as a control plane, by certificates that apply uploads') : await joining()
-      ).open(ports);
+      const state = await planeStateOver(connect, cluster, ports.signal);
+      if (state === 'present') return present.open(ports);
+      const how = state === 'none' ? 'it joins' : 'it goes on joining';
+      const member =
+        joining === null ? waitingMember(name, `${how} as a control plane, by certificates that apply uploads`) : await joining();
+      return member.open(ports);
     },
   };
 }

@@ -82,7 +82,8 @@ export async function wayThrough(
 
 async function openBringUp(services: Services, options: CommandOptions, input: FleetRunInput, kubeconfig: string): Promise<OpenFleetRun> {
   const { tasks, hosts, dryRun } = input;
-  const plane = hosts.find(isControlPlane);
+  const planes = hosts.filter(isControlPlane);
+  const [plane] = planes;
   const first = tasks.find(({ host }) => host.name === plane?.name);
   if (first === undefined) {
     const message = `${kubeconfig} is not there: ${plane?.name} is to make the cluster, and it is not among the hosts of this run`;
@@ -94,7 +95,7 @@ async function openBringUp(services: Services, options: CommandOptions, input: F
       { exitCode: 2 },
     );
   const { bringUpCluster } = await import('./fleet-bring-up.ts');
-  const bringUp = await bringUpCluster(services, options, { ...input, first: first.host, kubeconfig });
+  const bringUp = await bringUpCluster(services, options, { ...input, planes, first: first.host, kubeconfig });
   const members = tasks.map(({ host }) => (host === first.host ? bringUp.first : dryRun ? bringUp.waiting(host) : bringUp.later(host)));
   return { members, access: null, settle: (result) => bringUp.settle(result), close: () => bringUp.close() };
 }

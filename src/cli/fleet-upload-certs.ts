@@ -7,9 +7,9 @@ import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
 import type { Services } from '../ports/services.ts';
 import type { ApiAccess } from '../workflows/control-plane/api-access.ts';
+import { planeStateOver } from '../workflows/control-plane/plane-state.ts';
 import { initControlPlaneWorkflow } from '../workflows/init-control-plane.ts';
 import { fleetInitOptions } from './fleet-init-options.ts';
-import { isControlPlane } from './is-control-plane.ts';
 import type { CommandOptions } from './program.ts';
 import { verbosityOf } from './read-options.ts';
 
@@ -62,8 +62,8 @@ export async function uploadFleetCerts(services: Services, options: CommandOptio
   }
 }
 
-async function planeThere({ planes, connectTo }: UploadCertsInput): Promise<PlannedHost> {
-  for (const plane of planes) if (await isControlPlane(() => connectTo(plane))) return plane;
+async function planeThere({ planes, connectTo, cluster }: UploadCertsInput): Promise<PlannedHost> {
+  for (const plane of planes) if ((await planeStateOver(() => connectTo(plane), cluster)) === 'present') return plane;
   const message = 'none of the control planes of the fleet file is there, which would upload the certificates that others join by';
   const mend = 'Name one in the file that is there, or run join --control-plane with a key of init phase upload-certs';
   throw new AppError({ code: 'CONTROL_PLANE_MISSING', message, mend }, { exitCode: 3 });

@@ -1,5 +1,5 @@
 import type { Taint } from '../core/config/model.ts';
-import { diffNodeMarks } from '../core/kubernetes/node-marks.ts';
+import { CONTROL_PLANE_LABEL, diffNodeMarks } from '../core/kubernetes/node-marks.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { definePhase, type Phase } from '../engine/phase.ts';
 import { waitForNode } from './wait-node.ts';
@@ -15,7 +15,7 @@ export interface MarkControlPlaneInput {
 }
 
 /** By which a control plane is known, and kept out of load balancers for the workload. */
-const LABELS = { 'node-role.kubernetes.io/control-plane': '', 'node.kubernetes.io/exclude-from-external-load-balancers': '' };
+const LABELS = { [CONTROL_PLANE_LABEL]: '', 'node.kubernetes.io/exclude-from-external-load-balancers': '' };
 
 /** `absent`: not there yet; null: nothing is known. */
 type Found = KubeObject | 'absent' | 'assumed-absent' | null;

@@ -47,6 +47,14 @@ describe('a fleet whose cluster is not there yet', { timeout: 120_000 }, () => {
     for (const { rootDir } of lab.hosts) expect(existsSync(join(rootDir, 'etc/kubernetes/pki'))).toBe(false);
   });
 
+  it('takes the endpoint of the fleet file where its configuration names none', async () => {
+    writeFileSync(join(directory, 'cluster.yaml'), CLUSTER.replace(/^controlPlaneEndpoint.*\n/m, ''));
+    write(FLEET.replace('configuration: cluster.yaml', 'configuration: cluster.yaml, endpoint: vip.example:7443'));
+    const { code, stdout, stderr } = await run('plan', '--ignore-preflight-errors', 'all');
+    expect(code, stderr).toBe(0);
+    expect(stdout).toMatch(/controlPlaneEndpoint: vip\.example:7443$/m);
+  });
+
   it('begins no other host when the first is refused, and writes no kubeconfig', async () => {
     write(FLEET.replace('name: node1', 'name: node1, nodeIP: 10.255.255.0/24'));
     const { code, stdout, stderr } = await run('apply');
@@ -76,6 +84,12 @@ describe('a fleet whose cluster is not there yet', { timeout: 120_000 }, () => {
       /^\S+\/cluster\.yaml:4:4 networking\.serviceSubnets: unknown field\. Did you mean serviceSubnet\? \[CONFIG_UNKNOWN_FIELD\]\n$/,
     ],
     [
+      'nothing leads to all control planes',
+      [],
+      () => writeFileSync(join(directory, 'cluster.yaml'), CLUSTER.replace(/^controlPlaneEndpoint.*\n/m, '')),
+      /^\S+\/fleet\.yaml: node1, node2 are control planes, and no address is named that leads to all of them\. Name one that will last, .*\[CONTROL_PLANE_ENDPOINT_MISSING\]\n$/,
+    ],
+    [
       'its configuration is not there',
       [],
       () => rmSync(join(directory, 'cluster.yaml')),
@@ -101,6 +115,8 @@ kind: ClusterConfiguration
 networking:
    serviceSubnet: 10.50.0.0/16
 kubernetesVersion: v1.36.2
+controlPlaneEndpoint: api.example:6443
+encryptionAlgorithm: ECDSA-P256
 ---
 apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration

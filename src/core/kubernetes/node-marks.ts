@@ -3,6 +3,9 @@ import type { JsonObject } from '../json.ts';
 import { formatTaint } from '../kubelet/flags-env.ts';
 import type { KubeObject } from './object.ts';
 
+/** By which a control plane is known. */
+export const CONTROL_PLANE_LABEL = 'node-role.kubernetes.io/control-plane';
+
 /** Labels and taints a Node is to have. */
 export interface NodeMarks {
   readonly labels: Readonly<Record<string, string>>;
