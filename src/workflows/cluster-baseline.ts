@@ -19,6 +19,8 @@ export interface ClusterBaseline {
   readonly layered: LayeredConfig;
   readonly serviceSubnets: string | null;
   readonly clusterName: string;
+  /** What its control planes are to be, as kubeadm-config says; null: it does not. */
+  readonly kubernetesVersion: string | null;
   /** kubeadm's, not the kubelet's. */
   readonly featureGates: Readonly<Record<string, boolean>>;
   readonly warnings: readonly Warning[];
@@ -44,6 +46,7 @@ export async function readClusterBaseline(cluster: Cluster, catalogue: Catalogue
     layered,
     serviceSubnets: settings.networking.serviceSubnet,
     clusterName: settings.clusterName,
+    kubernetesVersion: found.model?.kubernetesVersion ?? null,
     featureGates: settings.featureGates ?? {},
     warnings: [...found.warnings, ...warnings, ...adviseClusterConfig(layered, defaults)],
   };

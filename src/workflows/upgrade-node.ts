@@ -1,4 +1,6 @@
 import { parseSource, type SourceDocument, sourceToJson } from '../core/config/source.ts';
+import { versionTag } from '../core/control-plane/images.ts';
+import { manifestVersion } from '../core/control-plane/manifest-version.ts';
 import { AppError } from '../core/errors.ts';
 import { combineFacts } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
@@ -20,7 +22,7 @@ import { type KubeletStartInput, upgradeKubeletConfig } from '../phases/kubelet-
 import { type RememberNodeInput, rememberUpgradedNode } from '../phases/remember-node.ts';
 import { removeSocketAnnotation } from '../phases/remove-socket-annotation.ts';
 import type { Cluster } from '../ports/cluster.ts';
-import { readClusterBaseline } from './cluster-baseline.ts';
+import { type ClusterBaseline, readClusterBaseline } from './cluster-baseline.ts';
 import { nodeMemoryOf } from './node-memory-of.ts';
 import { designObservedNode, kubeletStartInput, type NodeOptions, type ObservedNode, observeNode } from './prepare-node.ts';
 import { selectPhase } from './select-phase.ts';
@@ -97,7 +99,7 @@ async function prepareUpgrade(context: PhaseContext, options: UpgradeNodeOptions
       remember: { memory: remembered(memory, nodeMemoryOf(node, nodeOptions)), mayChown: start.mayChown },
       nodeName: node.registration.name,
     },
-    warnings: [...memoryWarnings, ...flagWarnings(flags), ...controlPlaneWarnings(found), ...baseline.warnings, ...warnings],
+    warnings: [...memoryWarnings, ...flagWarnings(flags), ...controlPlaneWarnings(found, baseline), ...baseline.warnings, ...warnings],
     refusals,
     origins: design.origins,
   };
@@ -197,9 +199,12 @@ function flagWarnings({ dropped }: UpgradedFlags): readonly Warning[] {
   }));
 }
 
-function controlPlaneWarnings(found: FoundFiles): readonly Warning[] {
-  if (found(API_SERVER_MANIFEST) === null) return [];
-  const message = 'the host is a control plane: its kubelet is upgraded, its static pods are not (kubeadm upgrade node does that)';
+/** Where there is nothing to upgrade nothing is said. */
+function controlPlaneWarnings(found: FoundFiles, { kubernetesVersion }: ClusterBaseline): readonly Warning[] {
+  const manifest = found(API_SERVER_MANIFEST);
+  const version = manifest === null ? null : manifestVersion(manifest, 'kube-apiserver');
+  if (version === null || kubernetesVersion === null || version === versionTag(kubernetesVersion)) return [];
+  const message = `its kube-apiserver is ${version}, and the cluster is to be ${kubernetesVersion}: the kubelet is upgraded, static pods are not (kubeadm upgrade node does that)`;
   return [{ code: 'CONTROL_PLANE_NOT_UPGRADED', message }];
 }
 

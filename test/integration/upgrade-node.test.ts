@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -35,7 +35,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     expect((await runCommand(['init', '--kubeconfig', lab.kubeconfig, '--host', 'node1', ...shared])).code).toBe(0);
     const patches = join(directory, 'patches');
     const overlay = join(directory, 'node2.yaml');
-    await import('node:fs').then(({ mkdirSync }) => mkdirSync(patches));
+    mkdirSync(patches);
     writeFileSync(join(patches, 'kubeletconfiguration+merge.yaml'), 'imageGCHighThresholdPercent: 91\n');
     writeFileSync(overlay, 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nserializeImagePulls: false\n');
     const own = ['--host', 'node2', '--overlay', overlay, '--patches', patches, '--set', 'maxPods=60', '--node-labels', 'pool=edge'];
@@ -53,6 +53,21 @@ describe('upgrade node', { timeout: 120_000 }, () => {
   it('has nothing to do right after a join, without any of what was given there', async () => {
     const { code, stdout, stderr } = await upgrade('--dry-run', '--exit-code');
     expect(code, stdout + stderr).toBe(0);
+  });
+
+  it('says of a control plane that its static pods are older than the cluster, and nothing where they are not', async () => {
+    const data = (await admin.get({ ...KUBELET_CONFIG, name: 'kubeadm-config' }))?.data as Record<string, string> | undefined;
+    const [, version = ''] = /^kubernetesVersion: (.+)$/m.exec(data?.ClusterConfiguration ?? '') ?? [];
+    const manifest = (tag: string): string =>
+      `spec: {containers: [{name: kube-apiserver, image: "localhost:5000/kube-apiserver:${tag}"}]}\n`;
+    mkdirSync(path('etc/kubernetes/manifests'), { recursive: true });
+    writeFileSync(path('etc/kubernetes/manifests/kube-apiserver.yaml'), manifest('v1.30.1'));
+    const older = await upgrade('--dry-run');
+    writeFileSync(path('etc/kubernetes/manifests/kube-apiserver.yaml'), manifest(version));
+    const same = await upgrade('--dry-run');
+    rmSync(path('etc/kubernetes/manifests'), { recursive: true });
+    expect(older.stderr).toContain(`its kube-apiserver is v1.30.1, and the cluster is to be ${version}: `);
+    expect(same.stdout + same.stderr).not.toContain('kube-apiserver');
   });
 
   it('remembers in a file that only root may read, without a secret', () => {

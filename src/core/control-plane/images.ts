@@ -12,9 +12,14 @@ const DEFAULT_REPOSITORY = 'registry.k8s.io';
 
 type KubernetesImage = 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler' | 'kube-proxy';
 
-/** The image of a component that is released with Kubernetes. What a tag cannot hold (the `+` of build metadata) becomes `_`. */
+/** The image of a component that is released with Kubernetes. */
 export function kubernetesImage(name: KubernetesImage, { imageRepository, kubernetesVersion }: DefaultedCluster): string {
-  return `${imageRepository}/${name}:${kubernetesVersion.replace(/[^-\w.]/g, '_')}`;
+  return `${imageRepository}/${name}:${versionTag(kubernetesVersion)}`;
+}
+
+/** The tag of such images. What a tag cannot hold (the `+` of build metadata) becomes `_`. */
+export function versionTag(kubernetesVersion: string): string {
+  return kubernetesVersion.replace(/[^-\w.]/g, '_');
 }
 
 /** The image of local etcd; `etcd.local` may name another repository or tag. */
