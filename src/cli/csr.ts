@@ -1,9 +1,9 @@
 import { AppError, type ExitCode, type Problem, usageError } from '../core/errors.ts';
-import { localAddresses } from '../core/facts/addresses.ts';
 import { combineFacts } from '../core/facts/fact.ts';
 import { clientIdentity } from '../core/facts/kubelet-identity.ts';
 import { operatingSystem } from '../core/facts/operating-system.ts';
-import type { KnownNames } from '../core/kubernetes/judge-serving-csr.ts';
+import { ownAddresses } from '../core/facts/own-addresses.ts';
+import { type KnownNames, withoutShared } from '../core/kubernetes/judge-serving-csr.ts';
 import { nodeOfRequest, SERVING_SIGNER } from '../core/kubernetes/node-csr.ts';
 import { formatAge } from '../core/text/age.ts';
 import { renderTable } from '../core/text/table.ts';
@@ -70,9 +70,9 @@ function isOf({ csr }: JudgedCsr, known: KnownNodes, hosts: readonly string[]): 
 
 /** What the hosts of `--host` are called and reached by, asked on the hosts themselves. */
 async function lookAtHosts(services: Services, options: CommandOptions): Promise<KnownNodes> {
-  const known = new Map<string, KnownNames>();
-  if (flagList(options, 'host').length === 0) return known;
-  const facts = combineFacts({ os: operatingSystem, addresses: localAddresses, identity: clientIdentity });
+  const found: KnownNames[] = [];
+  if (flagList(options, 'host').length === 0) return new Map();
+  const facts = combineFacts({ os: operatingSystem, addresses: ownAddresses, identity: clientIdentity });
   for (const target of await readHostTargets(services, options)) {
     const host = await services.connectHost(target);
     try {
@@ -81,12 +81,12 @@ async function lookAtHosts(services: Services, options: CommandOptions): Promise
       const nodeName = certified ?? os.hostname;
       if (nodeName === null) throw new AppError({ host: host.name, code: 'HOST_NO_NAME', message: 'the host does not tell its name' });
       const names = [...new Set([nodeName, ...(os.hostname === null ? [] : [os.hostname])])];
-      known.set(nodeName, { names, addresses: addresses ?? [], source: `host ${host.name}` });
+      found.push({ names, addresses: addresses ?? [], source: `host ${host.name}` });
     } finally {
       await host.close();
     }
   }
-  return known;
+  return new Map(withoutShared(found).map((known) => [known.names[0] as string, known]));
 }
 
 function renderList(found: readonly JudgedCsr[], now: Date): string {

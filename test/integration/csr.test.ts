@@ -11,6 +11,7 @@ import type { Lab } from '../../src/ports/services.ts';
 import { runCommand } from '../support/run-cli.ts';
 import { untilTrue } from '../support/until-true.ts';
 
+const SERVING = 'kubernetes.io/kubelet-serving';
 const CSR = { apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest' } as const;
 
 describe('csr', { timeout: 120_000 }, () => {
@@ -53,13 +54,24 @@ describe('csr', { timeout: 120_000 }, () => {
     const subject = { commonName: 'system:node:node2', organizations: ['system:nodes'] };
     const { requestPem } = await createCertificateRequest(subject, ['api.example.org']);
     const request = Buffer.from(requestPem).toString('base64');
-    const spec = { request, signerName: 'kubernetes.io/kubelet-serving', usages: ['digital signature', 'server auth'] };
+    const spec = { request, signerName: SERVING, usages: ['digital signature', 'server auth'] };
     await admin.create({ ...CSR, metadata: { name: 'evil' }, spec });
     const { code, stdout, stderr } = await csr('approve', 'evil');
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toContain('evil is not approved: kubernetes-admin asks for a certificate of system:node:node2.');
     expect(stderr).toContain('evil is not approved: it asks for api.example.org, and Node node2 has only node2, 10.99.0.12.');
     expect((await admin.get({ ...CSR, name: 'evil' }))?.status).toEqual({});
+  });
+
+  it('does not give a host the address of a bridge that every host has', async () => {
+    const node2 = { commonName: 'system:node:node2', organizations: ['system:nodes'] };
+    const { requestPem } = await createCertificateRequest(node2, ['node2', '172.17.0.1']);
+    const spec = { request: Buffer.from(requestPem).toString('base64'), signerName: SERVING, usages: ['digital signature', 'server auth'] };
+    await admin.create({ ...CSR, metadata: { name: 'bridge' }, spec });
+    expect((await csr('approve', 'bridge', ...onNode2())).stderr).toContain(
+      'it asks for 172.17.0.1, and host node2 has only node2, 10.99.0.12.',
+    );
+    await admin.delete({ ...CSR, name: 'bridge' });
   });
 
   it('approves by the host itself, and the kubelet gets its certificate', async () => {

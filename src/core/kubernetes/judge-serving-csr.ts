@@ -26,6 +26,13 @@ export function namesOfNode(node: KubeObject): KnownNames {
   };
 }
 
+/** What several hosts have is none's own: an address of a bridge that each of them has, or one that moves from host to host. */
+export function withoutShared(known: readonly KnownNames[]): readonly KnownNames[] {
+  const count = new Map<string, number>();
+  for (const address of known.flatMap(({ addresses }) => [...new Set(addresses)])) count.set(address, (count.get(address) ?? 0) + 1);
+  return known.map((one) => ({ ...one, addresses: one.addresses.filter((address) => count.get(address) === 1) }));
+}
+
 /**
  * What speaks against approving a request for a serving certificate; empty: nothing.
  * @param known of the node the request names; null when there is no such node

@@ -8,7 +8,7 @@ export interface CommandAnswer {
 }
 
 /** Commands that ask the lab what to say; the others below are plain shell. */
-const ASKING = ['systemctl', 'journalctl', 'kubelet', 'crictl', 'curl', 'uname', 'getent'];
+const ASKING = ['systemctl', 'journalctl', 'kubelet', 'crictl', 'curl', 'uname', 'getent', 'ip'];
 
 const ASK = `#!/bin/sh
 # A stand-in: asks the lab over file descriptors 3 and 4.

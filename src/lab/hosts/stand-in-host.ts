@@ -93,6 +93,11 @@ export class StandInHost {
         return say(args.includes('-n') ? this.#options.hostname : args.includes('-r') ? '6.12.0-lab' : 'x86_64');
       case 'getent':
         return fail(2);
+      case 'ip':
+        return say(
+          `2: eth0    inet ${this.#options.address}/24 brd 10.99.0.255 scope global eth0`,
+          '3: docker0    inet 172.17.0.1/16 brd 172.17.255.255 scope global docker0',
+        );
       default:
         return fail(127);
     }

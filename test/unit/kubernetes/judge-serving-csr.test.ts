@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { judgeServingCsr, type KnownNames, namesOfNode } from '../../../src/core/kubernetes/judge-serving-csr.ts';
+import { judgeServingCsr, type KnownNames, namesOfNode, withoutShared } from '../../../src/core/kubernetes/judge-serving-csr.ts';
 import { CLIENT_SIGNER, type NodeCsr, SERVING_SIGNER } from '../../../src/core/kubernetes/node-csr.ts';
 
 const KNOWN: KnownNames = { names: ['w1', 'w1.example.org'], addresses: ['10.0.0.4', 'fd00::4'], source: 'Node w1' };
@@ -79,5 +79,16 @@ describe('judgeServingCsr', () => {
     ];
     const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'w1' }, status: { addresses } };
     expect(namesOfNode(node)).toEqual({ names: ['w1', 'host-1', 'w1.internal'], addresses: ['10.0.0.4', '1.2.3.4'], source: 'Node w1' });
+  });
+});
+
+describe('withoutShared', () => {
+  it('leaves each host what no other has', () => {
+    const hosts = [
+      { ...KNOWN, addresses: ['10.0.0.4', '172.17.0.1', '10.0.0.4'] },
+      { names: ['w2'], addresses: ['10.0.0.5', '172.17.0.1', '10.0.0.100'], source: 'host w2' },
+      { names: ['w3'], addresses: ['10.0.0.100'], source: 'host w3' },
+    ];
+    expect(withoutShared(hosts).map(({ addresses }) => addresses)).toEqual([['10.0.0.4', '10.0.0.4'], ['10.0.0.5'], []]);
   });
 });

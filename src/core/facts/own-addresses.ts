@@ -1,0 +1,25 @@
+import { localAddresses } from './addresses.ts';
+import { defineFact } from './fact.ts';
+
+/**
+ * The IP addresses by which others reach the host: without those of interfaces that container runtimes, pod networks, kube-proxy and virtual machines make for
+ * themselves, which are the same on many hosts, or those of Services. Null when they can't be known (an image). Where there is no `ip` nobody tells whose
+ * interface it is, and all addresses count but those of the loopback.
+ */
+export const ownAddresses = defineFact(
+  { ...localAddresses.questions, shown: { kind: 'command', argv: ['ip', '-o', 'address', 'show', 'scope', 'global'] } },
+  ({ shown, ...local }): readonly string[] | null => {
+    const { exitCode, stdout } = shown;
+    return exitCode === 0 ? parseOwnAddresses(stdout) : localAddresses.parse(local);
+  },
+);
+
+const MADE_BY_OTHERS =
+  /^(?:docker|br-[0-9a-f]{12}$|podman|cni|cbr0$|flannel|cali|tunl0$|vxlan[.-]|cilium|lxc|lxdbr|incusbr|weave|antrea|ovn|kube-|nodelocaldns$|veth|virbr|vnet)/;
+
+/** Addresses in lines like `2: eth0    inet 10.0.0.5/24 brd 10.0.0.255 scope global eth0`. */
+export function parseOwnAddresses(text: string): readonly string[] {
+  return [...text.matchAll(/^\d+:\s+([^\s@]+)(?:@\S+)?\s+inet6?\s+([0-9a-f.:]+)\b/gim)].flatMap(([, device = '', address = '']) =>
+    MADE_BY_OTHERS.test(device) ? [] : [address],
+  );
+}
