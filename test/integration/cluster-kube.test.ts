@@ -11,6 +11,7 @@ import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.
 import type { Cluster } from '../../src/ports/cluster.ts';
 import { collect, take } from '../contract/cluster.ts';
 import { freePort, listenOnLoopback, startTcpServer } from '../support/loopback.ts';
+import { socksProxy } from '../support/socks-proxy.ts';
 
 const TOKEN = 'static-token-of-an-admin';
 const configMap = (name: string, data: Record<string, string> = {}): KubeObject => ({
@@ -372,6 +373,15 @@ describe('the way there', () => {
     const port = await listen(proxy);
     const cluster = clusterOf(kubeconfig({ 'proxy-url': `http://127.0.0.1:${port}` }, { token: TOKEN }));
     expect([await cluster.version(), await cluster.version()]).toEqual(['v1.36.2', 'v1.36.2']);
+    expect(asked).toEqual([new URL(server.url).host]);
+    await cluster.close();
+  });
+
+  it('goes through a SOCKS proxy', async () => {
+    const asked: string[] = [];
+    const proxy = await listen(socksProxy({ to: { port: Number(new URL(server.url).port) }, asked }));
+    const cluster = clusterOf(kubeconfig({ 'proxy-url': `socks5://127.0.0.1:${proxy}` }, { token: TOKEN }));
+    expect(await cluster.version()).toBe('v1.36.2');
     expect(asked).toEqual([new URL(server.url).host]);
     await cluster.close();
   });

@@ -11,6 +11,7 @@ import { Secret } from '../../src/core/text/secret.ts';
 import { type CertificateAuthority, createAuthority, type KeyPair } from '../../src/lab/api-server/pki.ts';
 import { createCertificateChain } from '../support/certificate-chain.ts';
 import { freePort, listenOnLoopback, startTcpServer, type TcpServer } from '../support/loopback.ts';
+import { socksProxy } from '../support/socks-proxy.ts';
 
 let authority: CertificateAuthority;
 let serving: KeyPair;
@@ -146,11 +147,50 @@ describe('the way there', () => {
     expect(asked).toEqual(['api.example.test:6443', 'other.example.test:6443']);
   });
 
-  it.each([403, 407, 502])('a proxy refuses with %d', async (status) => {
+  it.each([
+    [403, 'ban'],
+    [407, 'login'],
+    [502, 'failure'],
+  ] as const)('a proxy refuses with %d', async (status, kind) => {
     const proxy = createHttpServer().on('connect', (_, client) => client.end(`HTTP/1.1 ${status} No\r\nContent-Length: 0\r\n\r\n`));
     const origin = `127.0.0.1:${await listen(proxy)}`;
     const answer = await nodeWeb({ HTTPS_PROXY: `http://me:hunter2@${origin}` }).get({ url: 'https://api.example.test/', trust: TRUST() });
-    expect(answer).toEqual({ kind: 'failed', trouble: { kind: 'proxy-refused', proxy: `http://${origin}`, status } });
+    expect(answer).toEqual({
+      kind: 'failed',
+      trouble: { kind: 'proxy-refused', proxy: `http://${origin}`, refusal: { why: `with status ${status}`, kind } },
+    });
+  });
+
+  it('leads through a SOCKS proxy, which looks up the name and is told who asks', async () => {
+    const port = await listen(createHttpsServer(keyPair(), (_, response) => void response.end('{}')));
+    const asked: string[] = [];
+    const proxy = await listen(socksProxy({ login: 'me:p@ss', to: { port }, asked }));
+    const get = (login: string) =>
+      nodeWeb({ HTTPS_PROXY: `socks5://${login}127.0.0.1:${proxy}` }).get({ url: 'https://api.example.test:6443/', trust: TRUST() });
+    expect(await get('me:p%40ss@')).toMatchObject({ kind: 'answer', status: 200, text: '{}' });
+    expect(asked).toEqual(['api.example.test:6443']);
+    const refusal = { why: '(it wants another login)', kind: 'login' };
+    const refused = { kind: 'failed', trouble: { kind: 'proxy-refused', proxy: `socks5://127.0.0.1:${proxy}`, refusal } };
+    expect([await get('me:hunter2@'), await get('')]).toEqual([refused, refused]);
+  });
+
+  it.each([
+    [2, 'NotAllowed', 'ban'],
+    [4, 'HostUnreachable', 'failure'],
+    [5, 'ConnectionRefused', 'failure'],
+  ] as const)('a SOCKS proxy refuses with %d', async (to, answer, kind) => {
+    const proxy = await listen(socksProxy({ to, asked: [] }));
+    const trouble = await nodeWeb({ HTTPS_PROXY: `socks5h://127.0.0.1:${proxy}` }).get({ url: 'https://10.0.0.1:6443/', trust: TRUST() });
+    expect(trouble).toMatchObject({ trouble: { kind: 'proxy-refused', refusal: { why: `(${answer})`, kind } } });
+  });
+
+  it('a SOCKS proxy that speaks something else, or goes away', async () => {
+    const get = async (greeting: string) => {
+      const proxy = await tcp((client) => client.once('data', () => client.end(greeting)));
+      return nodeWeb({ HTTPS_PROXY: `socks5://127.0.0.1:${proxy}` }).get({ url: 'https://10.0.0.1:6443/', trust: TRUST() });
+    };
+    expect(await get('HTTP/1.1 400 Bad Request\r\n')).toMatchObject({ trouble: { refusal: { why: '(it does not speak SOCKS 5)' } } });
+    expect(await get('')).toMatchObject({ trouble: { kind: 'proxy-unreachable' } });
   });
 
   it('a proxy that is not there, and one that is none', async () => {
@@ -160,7 +200,10 @@ describe('the way there', () => {
       kind: 'failed',
       trouble: { kind: 'proxy-unreachable', proxy: `http://127.0.0.1:${port}`, why: 'connection refused' },
     });
-    expect(await get('socks5://127.0.0.1:1')).toMatchObject({ trouble: { kind: 'proxy-unusable' } });
+    expect(await get(`socks5://me:hunter2@127.0.0.1:${port}`)).toEqual({
+      kind: 'failed',
+      trouble: { kind: 'proxy-unreachable', proxy: `socks5://127.0.0.1:${port}`, why: 'connection refused' },
+    });
     expect(await get('ftp://me:hunter2@x')).toEqual({
       kind: 'failed',
       trouble: { kind: 'proxy-unusable', why: 'HTTPS_PROXY is not the URL of a proxy' },

@@ -53,7 +53,7 @@ const ADAPTER_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   openssh: ['execa'],
   ssh: ['node-ssh', 'ssh2'],
   'ssh-config': ['ssh-config'],
-  kube: ['@kubernetes/client-node'],
+  kube: ['@kubernetes/client-node', 'socks'],
   'certificate-issuer': ['@peculiar/x509', 'reflect-metadata'],
 };
 

@@ -9,7 +9,7 @@ import type { CredentialMaterial } from './connection.ts';
 export type PrepareOptions = (material: CredentialMaterial) => Promise<RequestOptions>;
 
 /**
- * Leaves to @kubernetes/client-node what is hard: credential plugins, OIDC and other auth-providers, HTTP and SOCKS proxies.
+ * Leaves to @kubernetes/client-node what is hard: credential plugins, OIDC and other auth-providers.
  * @param folder relative paths in the kubeconfig count from here
  */
 export function clientNodeOptions(target: KubeconfigTarget, folder: string): PrepareOptions {

@@ -114,9 +114,9 @@ function readMaterial({ target: { cluster, user }, file, folder }: ConnectionOpt
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
 }
 
-/** Certificates, tokens and HTTP proxies alone need no library, whose loading takes longer than a request. */
-function needsClientNode({ cluster, user }: KubeconfigTarget): boolean {
-  return proxyOf(cluster)?.protocol.startsWith('socks') || user?.exec !== undefined || user?.authProvider !== undefined;
+/** Certificates, tokens and proxies alone need no library, whose loading takes longer than a request. */
+function needsClientNode({ user }: KubeconfigTarget): boolean {
+  return user?.exec !== undefined || user?.authProvider !== undefined;
 }
 
 function proxyOf({ proxyUrl }: KubeconfigCluster): URL | null {

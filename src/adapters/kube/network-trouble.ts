@@ -1,4 +1,4 @@
-import { ProxyError } from './tunnel.ts';
+import { ProxyError } from './proxy-error.ts';
 
 /** Why a connection failed, in words, and what to look at. */
 export interface NetworkTrouble {
@@ -62,10 +62,10 @@ export function explainNetworkError(error: unknown): NetworkTrouble {
 
 const CHECK_PROXY = 'Check HTTPS_PROXY and NO_PROXY, or proxy-url in the kubeconfig';
 
-function explainProxyError({ proxy, status, cause }: ProxyError): NetworkTrouble {
-  if (status === null) return { why: `the proxy ${proxy}: ${explainNetworkError(cause).why}`, mend: CHECK_PROXY, neverSent: true };
-  const mend = status === 407 ? `${CHECK_PROXY}: it wants a user and a password (http://USER:PASSWORD@HOST:PORT)` : CHECK_PROXY;
-  return { why: `the proxy ${proxy} refused the connection with status ${status}`, mend, neverSent: true };
+function explainProxyError({ proxy, refusal, cause, message }: ProxyError): NetworkTrouble {
+  if (refusal === null) return { why: `the proxy ${proxy}: ${explainNetworkError(cause).why}`, mend: CHECK_PROXY, neverSent: true };
+  const mend = refusal.kind === 'login' ? `${CHECK_PROXY}: it wants a user and a password (http://USER:PASSWORD@HOST:PORT)` : CHECK_PROXY;
+  return { why: message, mend, neverSent: true };
 }
 
 /** True when the connection broke without an answer: the same request may be sent again if it only reads. */

@@ -2,7 +2,7 @@ import type { X509Certificate } from 'node:crypto';
 import type { PeerCertificate, WebTrouble } from '../../core/network/web-answer.ts';
 import { parseCertificates } from '../../core/tls/certificate.ts';
 import { explainNetworkError } from './network-trouble.ts';
-import { ProxyError } from './tunnel.ts';
+import { ProxyError } from './proxy-error.ts';
 
 /** Went wrong, and this is how. */
 export class WebError extends Error {
@@ -78,10 +78,10 @@ export function peerOf(certificate: X509Certificate | undefined): PeerCertificat
   return { subject, issuer, notBefore, notAfter, names };
 }
 
-function proxyTrouble({ proxy, status, cause }: ProxyError): WebTrouble {
-  return status === null
+function proxyTrouble({ proxy, refusal, cause }: ProxyError): WebTrouble {
+  return refusal === null
     ? { kind: 'proxy-unreachable', proxy, why: explainNetworkError(cause).why }
-    : { kind: 'proxy-refused', proxy, status };
+    : { kind: 'proxy-refused', proxy, refusal };
 }
 
 function describe(error: unknown): { readonly code: string; readonly message: string } {

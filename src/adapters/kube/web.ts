@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect, isIP, type Socket } from 'node:net';
 import { type TLSSocket, connect as tlsConnect } from 'node:tls';
-import { type ProxyEnvironment, proxyFor, showProxy } from '../../core/network/proxy.ts';
+import { type ProxyEnvironment, proxyFor } from '../../core/network/proxy.ts';
 import type { WebAnswer, WebFailure } from '../../core/network/web-answer.ts';
 import type { Trust, Web, WebRequest } from '../../ports/web.ts';
 import { machineAuthorities } from './machine-authorities.ts';
@@ -42,7 +42,7 @@ export function nodeWeb(env: ProxyEnvironment): Web {
 async function ask(request: WebRequest, env: ProxyEnvironment, signal: AbortSignal): Promise<WebAnswer> {
   const url = new URL(request.url);
   const ca = await authoritiesOf(request.trust, env);
-  const proxy = request.proxyUrl === undefined ? environmentProxy(url, env) : usable(new URL(request.proxyUrl));
+  const proxy = request.proxyUrl === undefined ? environmentProxy(url, env) : new URL(request.proxyUrl);
   const dial = dialer(url, proxy, signal);
   const name = request.serverName ?? hostOf(url);
   const raw = await dial();
@@ -80,15 +80,10 @@ function dialer(url: URL, proxy: URL | null, signal: AbortSignal): Dial {
 
 function environmentProxy(url: URL, env: ProxyEnvironment): URL | null {
   try {
-    return usable(proxyFor(url, env));
+    return proxyFor(url, env);
   } catch (cause) {
-    throw cause instanceof WebError ? cause : new WebError({ kind: 'proxy-unusable', why: (cause as Error).message }, cause);
+    throw new WebError({ kind: 'proxy-unusable', why: (cause as Error).message }, cause);
   }
-}
-
-function usable(proxy: URL | null): URL | null {
-  if (proxy === null || /^https?:$/.test(proxy.protocol)) return proxy;
-  throw new WebError({ kind: 'proxy-unusable', why: `${showProxy(proxy)} is no HTTP proxy` });
 }
 
 function secure(socket: Socket, host: string, ca: readonly string[] | null, signal: AbortSignal): Promise<TLSSocket> {

@@ -1,4 +1,5 @@
 import type { Problem } from '../errors.ts';
+import type { ProxyRefusal } from '../network/proxy.ts';
 import type { WebTrouble } from '../network/web-answer.ts';
 import * as problems from '../problems/discovery.ts';
 import type { ClockReading } from './clock-reading.ts';
@@ -83,8 +84,7 @@ const NOT_TLS = {
   other: 'what answers does not speak TLS',
 } as const;
 
-/** 502 to 504: the proxy did not get through this time. */
-function explainProxy(endpoint: string, { proxy, status }: { readonly proxy: string; readonly status: number }): ExplainedTrouble {
-  const problem = problems.proxyInTheWay(endpoint, `the proxy ${proxy} refused the connection with status ${status}`, status);
-  return { kind: status >= 502 && status <= 504 ? 'wait' : 'refuse', problem };
+function explainProxy(endpoint: string, { proxy, refusal }: { readonly proxy: string; readonly refusal: ProxyRefusal }): ExplainedTrouble {
+  const problem = problems.proxyInTheWay(endpoint, `the proxy ${proxy} refused the connection ${refusal.why}`, refusal.kind);
+  return { kind: refusal.kind === 'failure' ? 'wait' : 'refuse', problem };
 }

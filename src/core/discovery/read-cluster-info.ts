@@ -28,7 +28,7 @@ export function readClusterInfoAnswer(answer: WebAnswer | WebFailure, context: T
       : { kind: 'found', info };
   }
   if (body?.kind === 'Status') return readStatus(status, body, endpoint);
-  if (status === 407) return refuse(problems.proxyInTheWay(endpoint, 'a proxy answers with status 407', 407));
+  if (status === 407) return refuse(problems.proxyInTheWay(endpoint, 'a proxy answers with status 407', 'login'));
   if (status === 429 || status >= 500) return wait(problems.serverTrouble(endpoint, status, describeBody(answer)));
   if (status >= 300 && status < 400) {
     const where = answer.location === null ? '' : ` to ${printable(answer.location, 100)}`;

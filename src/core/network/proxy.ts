@@ -20,6 +20,14 @@ export function proxyFor(url: URL, env: ProxyEnvironment): URL | null {
   return proxy;
 }
 
+/** What a proxy answered that did not connect. */
+export interface ProxyRefusal {
+  /** Follows "refused the connection". */
+  readonly why: string;
+  /** It wants a user and a password, it tried and did not get through, or it does not let anybody there. */
+  readonly kind: 'login' | 'failure' | 'ban';
+}
+
 /** A proxy as it may be shown: without user and password. */
 export function showProxy(proxy: URL): string {
   return `${proxy.protocol}//${proxy.host}`;

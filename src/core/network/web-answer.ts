@@ -1,3 +1,5 @@
+import type { ProxyRefusal } from './proxy.ts';
+
 /** The certificate a server showed. Whoever is not verified may show any. */
 export interface PeerCertificate {
   readonly subject: string;
@@ -42,7 +44,7 @@ export type WebTrouble =
   | { readonly kind: 'certificate-expired'; readonly peer: PeerCertificate | null }
   | { readonly kind: 'certificate-not-yet-valid'; readonly peer: PeerCertificate | null }
   /** `proxy` without credentials. */
-  | { readonly kind: 'proxy-refused'; readonly proxy: string; readonly status: number }
+  | { readonly kind: 'proxy-refused'; readonly proxy: string; readonly refusal: ProxyRefusal }
   | { readonly kind: 'proxy-unreachable'; readonly proxy: string; readonly why: string }
   | { readonly kind: 'proxy-unusable'; readonly why: string }
   | { readonly kind: 'not-http' }

@@ -1,6 +1,7 @@
 import type { ClockReading } from '../discovery/clock-reading.ts';
 import { clocksDiffer, describeClocks } from '../discovery/clock-reading.ts';
 import type { Problem } from '../errors.ts';
+import type { ProxyRefusal } from '../network/proxy.ts';
 import type { PeerCertificate } from '../network/web-answer.ts';
 import { printable } from '../text/printable.ts';
 import { formatRfc3339 } from '../text/rfc3339.ts';
@@ -23,9 +24,9 @@ export function unreachable(endpoint: string, why: string, mend = 'Check that th
 }
 
 /** The proxy of the environment is in the way. */
-export function proxyInTheWay(endpoint: string, why: string, status: number | null): Problem {
+export function proxyInTheWay(endpoint: string, why: string, kind: ProxyRefusal['kind'] | null): Problem {
   const mend =
-    status === 407
+    kind === 'login'
       ? 'Give user and password in HTTPS_PROXY (http://USER:PASSWORD@HOST:PORT), or name the API server in NO_PROXY'
       : 'Correct HTTPS_PROXY, or name the API server in NO_PROXY to go there directly';
   return problem(endpoint, 'PROXY', why, mend);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { explainNetworkError, isBrokenConnection } from '../../../../src/adapters/kube/network-trouble.ts';
-import { ProxyError } from '../../../../src/adapters/kube/tunnel.ts';
+import { ProxyError } from '../../../../src/adapters/kube/proxy-error.ts';
 
 const PROXY = new URL('http://me:hunter2@proxy:3128');
 const failed = (code: string, message = '', more: object = {}) => Object.assign(new Error(message), { code, ...more });
@@ -27,7 +27,12 @@ describe('explainNetworkError', () => {
       true,
     ],
     ['no TLS', failed('EPROTO', 'write EPROTO ...:wrong version number:...'), 'it does not speak TLS', true],
-    ['a proxy', new ProxyError(PROXY, 403), 'the proxy http://proxy:3128 refused the connection with status 403', true],
+    [
+      'a proxy',
+      new ProxyError(PROXY, { why: 'with status 403', kind: 'ban' }),
+      'the proxy http://proxy:3128 refused the connection with status 403',
+      true,
+    ],
     [
       'a proxy that is not there',
       new ProxyError(PROXY, null, failed('ENOTFOUND')),

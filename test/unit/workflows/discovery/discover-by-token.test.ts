@@ -460,7 +460,10 @@ describe('the way there', () => {
       { kind: 'proxy-unreachable', proxy: 'http://proxy:3128', why: 'connection refused' },
       /the proxy http:\/\/proxy:3128: connection refused .*HTTPS_PROXY.*\[DISCOVERY_PROXY\]$/,
     ],
-    [{ kind: 'proxy-refused', proxy: 'http://proxy:3128', status: 503 }, /refused the connection with status 503/],
+    [
+      { kind: 'proxy-refused', proxy: 'http://proxy:3128', refusal: { why: 'with status 503', kind: 'failure' } },
+      /refused the connection with status 503/,
+    ],
     [{ kind: 'other', code: 'EWHATEVER' }, /the connection failed \(EWHATEVER\)/],
   ])('$kind may pass', async (trouble, expected) => {
     const { message, exitCode, clock } = await attempt({ replies: [{ trouble }] });
@@ -481,7 +484,7 @@ describe('the way there', () => {
       /the TLS handshake failed \(ERR_SSL_X\)\..*TLS 1\.2 or later is needed\. \[DISCOVERY_TLS\]$/,
     ],
     [
-      { kind: 'proxy-refused', proxy: 'http://proxy:3128', status: 407 },
+      { kind: 'proxy-refused', proxy: 'http://proxy:3128', refusal: { why: 'with status 407', kind: 'login' } },
       /the proxy http:\/\/proxy:3128 refused the connection with status 407\. Give user and password.*\[DISCOVERY_PROXY\]$/,
     ],
     [
