@@ -1,14 +1,12 @@
 import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ConfigIdentity, formatIdentity } from '../../src/core/dynamic/config-source.ts';
 import { nativeStorePaths } from '../../src/core/dynamic/native-store.ts';
-import type { JsonObject } from '../../src/core/json.ts';
 import { type Catalogue, loadCatalogue } from '../../src/core/kubelet/catalogue.ts';
-import type { KubeObject } from '../../src/core/kubernetes/object.ts';
 import { NativeKubelet, type NativeKubeletOptions } from '../../src/lab/native-config/native-kubelet.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import { type FakeCluster, fakeCluster } from './fake-cluster.ts';
+import { type NativeSteps, nativeSteps } from './native-steps.ts';
 
 export const GOOD = payload('maxPods: 77');
 /** Not readable. */
@@ -27,7 +25,7 @@ const NODE = { apiVersion: 'v1', kind: 'Node', name: 'n1' };
 const NODE_USER = { name: 'system:node:n1', groups: ['system:nodes', 'system:authenticated'] };
 
 /** A Node, an API server that keeps configSource, and the stand-in for its kubelet 1.21, all on one clock. */
-export interface NativeWorld {
+export interface NativeWorld extends NativeSteps {
   readonly admin: FakeCluster;
   /** As the kubelet is. */
   readonly asNode: FakeCluster;
@@ -37,19 +35,6 @@ export interface NativeWorld {
   pass(seconds: number): Promise<void>;
   /** Sleeping lets the kubelet live on. */
   readonly clock: Clock;
-  /** Creates or replaces a ConfigMap in kube-system. */
-  put(name: string, data: Readonly<Record<string, string>>, change?: JsonObject): Promise<KubeObject>;
-  remove(name: string): Promise<void>;
-  assign(name: string, key?: string): Promise<void>;
-  reset(): Promise<void>;
-  node(): Promise<KubeObject>;
-  spec(): Promise<JsonObject>;
-  /** `status.config` as it is. */
-  status(): Promise<unknown>;
-  events(): Promise<readonly string[]>;
-  /** A version of a ConfigMap in the JSON of a status. */
-  at(object: KubeObject, key?: string): JsonObject;
-  identity(object: KubeObject, key?: string): ConfigIdentity;
   /** Makes `meta/assigned` as old as that. */
   backdate(minutes: number): void;
   meta(file: 'assigned' | 'lastKnownGood'): string;
@@ -106,19 +91,8 @@ export async function nativeWorld(options: NativeWorldOptions = {}): Promise<Nat
     await pass(30);
   }
   const paths = nativeStorePaths(directory);
-  const ref = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name });
-  const node = async (): Promise<KubeObject> => (await admin.get(NODE)) as KubeObject;
-  const identity = ({ metadata }: KubeObject, key = 'kubelet'): ConfigIdentity => ({
-    namespace: metadata.namespace ?? '',
-    name: metadata.name,
-    uid: metadata.uid ?? '',
-    resourceVersion: metadata.resourceVersion ?? '',
-    kubeletConfigKey: key,
-  });
-  const patch = async (configSource: JsonObject | null): Promise<void> => {
-    await admin.patch(NODE, 'merge', { spec: { configSource } });
-  };
   return {
+    ...nativeSteps({ admin, nodeName: 'n1', namespace: 'kube-system' }),
     admin,
     asNode,
     kubelet,
@@ -131,23 +105,6 @@ export async function nativeWorld(options: NativeWorldOptions = {}): Promise<Nat
         await pass(ms / 1000);
       },
     },
-    put: async (name, data, change = {}) => {
-      const { metadata = {}, ...rest } = change as { readonly metadata?: JsonObject };
-      const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'kube-system', ...metadata }, data, ...rest };
-      return (await admin.get(ref(name))) === null ? admin.create(object as KubeObject) : admin.update(object as KubeObject);
-    },
-    remove: async (name) => void (await admin.delete(ref(name))),
-    assign: (name, kubeletConfigKey = 'kubelet') => patch({ configMap: { namespace: 'kube-system', name, kubeletConfigKey } }),
-    reset: () => patch(null),
-    node,
-    spec: async () => ((await node()).spec ?? {}) as JsonObject,
-    status: async () => ((await node()).status as JsonObject | undefined)?.config,
-    events: async () => {
-      const { items } = await admin.list({ apiVersion: 'v1', kind: 'Event', namespace: 'default' });
-      return items.map(({ message }) => String(message));
-    },
-    identity,
-    at: (object, key) => formatIdentity(identity(object, key)),
     backdate: (minutes) => {
       const seconds = time / 1000 - minutes * 60;
       utimesSync(paths.assigned, seconds, seconds);

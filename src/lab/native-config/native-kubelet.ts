@@ -178,8 +178,7 @@ export class NativeKubelet {
     this.#status = { ...this.#status, error: loaded.error };
     if (lastKnownGood === null) return local.config;
     const fallback = this.#load(lastKnownGood);
-    if (fallback.config === null)
-      throw new FatalStoreError(`failed to determine a valid configuration, error: ${fallback.error}, error: ${fallback.why}`);
+    if (fallback.config === null) throw new FatalStoreError(`failed to determine a valid configuration, error: ${fallback.why}`);
     this.#status = { ...this.#status, active: lastKnownGood };
     return fallback.config;
   }
@@ -188,6 +187,10 @@ export class NativeKubelet {
     if (identity.uid === '' || identity.resourceVersion === '') {
       const what = identity.uid === '' ? 'UID' : 'ResourceVersion';
       const why = `failed to check whether the checkpoint exists: empty ${what} is ambiguous`;
+      return { config: null, error: CONFIG_ERRORS.LOAD_FAILED.text, why } as const;
+    }
+    if (!this.#store.hasCheckpoint(identity)) {
+      const why = `no checkpoint for source ${sourceText(identity)}`;
       return { config: null, error: CONFIG_ERRORS.LOAD_FAILED.text, why } as const;
     }
     return loadPayload(this.#store.payloadFile(identity), this.#options);
@@ -282,11 +285,7 @@ export class NativeKubelet {
     };
     const before = this.#save(identity, configMap);
     if (!sameIdentity(before, identity)) {
-      const { namespace, name, uid, resourceVersion, kubeletConfigKey } = identity;
-      const path = `/api/v1/namespaces/${namespace}/configmaps/${name}`;
-      await this.#leave(
-        `Kubelet restarting to use ${path}, UID: ${uid}, ResourceVersion: ${resourceVersion}, KubeletConfigKey: ${kubeletConfigKey}`,
-      );
+      await this.#leave(`Kubelet restarting to use ${sourceText(identity)}, KubeletConfigKey: ${identity.kubeletConfigKey}`);
       return;
     }
     if (this.#syncError === null) return;
@@ -368,6 +367,7 @@ export class NativeKubelet {
   #exit(code: number, why: string): void {
     this.#timers = [];
     this.exits.push({ at: this.#now, code, why });
+    if (code !== 0) this.log.push(`E ${why}`);
     const { restart = 'always', restartMs = 1_000 } = this.#options;
     const comesBack = restart === 'always' || (restart === 'on-failure' && code !== 0);
     this.#state = comesBack ? 'waiting' : 'stopped';
@@ -392,6 +392,11 @@ class SyncError extends Error {
 function identityIn(file: MetaFile): ConfigIdentity | null {
   if (file.kind === 'corrupt') throw new FatalStoreError(`failed to determine a valid configuration, error: ${file.why}`);
   return file.kind === 'local' ? null : file.identity;
+}
+
+/** As it is in messages. */
+function sourceText({ namespace, name, uid, resourceVersion }: ConfigIdentity): string {
+  return `/api/v1/namespaces/${namespace}/configmaps/${name}, UID: ${uid}, ResourceVersion: ${resourceVersion}`;
 }
 
 function sourceOf(node: KubeObject): Json {

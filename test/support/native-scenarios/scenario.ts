@@ -1,0 +1,72 @@
+import { CONFIG_ERRORS } from '../../../src/core/dynamic/error-texts.ts';
+import type { KubeObject } from '../../../src/core/kubernetes/object.ts';
+import { comesTo, type NativeSubject } from '../native-subject.ts';
+import type { StandInSubject } from '../stand-in-subject.ts';
+
+export const E1 = CONFIG_ERRORS.LOAD_FAILED.text;
+export const E2 = CONFIG_ERRORS.VALIDATION_FAILED.text;
+export const E4 = CONFIG_ERRORS.DOWNLOAD_FAILED.text;
+export const E5 = CONFIG_ERRORS.SYNC_INTERNAL_FAILURE.text;
+
+/** How the kubelet of a scenario is started. */
+export interface SubjectOptions {
+  /** `Restart=` of its unit; default `always`. */
+  readonly restart?: 'always' | 'on-failure';
+  /** It does not make its Node itself. */
+  readonly needsNode?: boolean;
+}
+
+interface Told {
+  /** Of the feature's record of scenarios; none: it has no number there. */
+  readonly numbers: readonly number[];
+  readonly title: string;
+  readonly options: SubjectOptions;
+}
+
+/** Something a kubelet 1.11 to 1.23 does, whichever it is. It begins with a kubelet that runs its local configuration and has reported so. */
+export type NativeScenario =
+  | (Told & { readonly notReal: null; readonly run: (subject: NativeSubject) => Promise<void> })
+  /** What a real one can't be brought to here, and why. */
+  | (Told & { readonly notReal: string; readonly run: (subject: StandInSubject) => Promise<void> });
+
+export function scenario(
+  numbers: readonly number[],
+  title: string,
+  run: (subject: NativeSubject) => Promise<void>,
+  options: SubjectOptions = {},
+): NativeScenario {
+  return { numbers, title, options, notReal: null, run };
+}
+
+export function standInScenario(
+  numbers: readonly number[],
+  title: string,
+  notReal: string,
+  run: (subject: StandInSubject) => Promise<void>,
+): NativeScenario {
+  return { numbers, title, options: {}, notReal, run };
+}
+
+/** The name of its test. */
+export function scenarioTitle({ numbers, title }: NativeScenario): string {
+  return numbers.length === 0 ? title : `${numbers.join(', ')}: ${title}`;
+}
+
+export const nodeRef = ({ nodeName: name }: NativeSubject) => ({ apiVersion: 'v1', kind: 'Node', name });
+
+/** Assigns what is there, and lets the kubelet come up with it. */
+export async function takes(subject: NativeSubject, object: KubeObject, key?: string): Promise<void> {
+  await subject.assign(object.metadata.name, key);
+  const at = subject.at(object, key);
+  await comesTo(subject, { status: { assigned: at, active: at } });
+}
+
+/** With ConfigMap `a` good, and running for long enough. */
+export async function withLastKnownGood(subject: NativeSubject, text: string): Promise<KubeObject> {
+  const a = await subject.put('a', { kubelet: text });
+  await takes(subject, a);
+  await subject.passTrial();
+  const at = subject.at(a);
+  await comesTo(subject, { status: { assigned: at, active: at, lastKnownGood: at } });
+  return a;
+}
