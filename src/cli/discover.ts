@@ -1,6 +1,8 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
+import { discoveryCluster, parseKubeconfig } from '../core/config/kubeconfig.ts';
 import type { JoinConfiguration } from '../core/config/model.ts';
-import { usageError } from '../core/errors.ts';
+import { isAppError, usageError } from '../core/errors.ts';
+import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
 import { type DiscoveredCluster, type DiscoveryPlan, discoverCluster } from '../workflows/discovery/discover-cluster.ts';
@@ -13,16 +15,45 @@ export interface DiscoveryInput {
   readonly caFile: string | undefined;
   /** Some of the hosts are not this machine. */
   readonly forOthers: boolean;
+  /** The API server is asked over the connection to this host; null: from here. */
+  readonly from: Host | null;
   readonly reporter: Reporter;
 }
 
 /** Finds the cluster to join as the configuration says, before any host is asked. */
-export async function discover(services: Services, { join, caFile, forOthers, reporter }: DiscoveryInput): Promise<DiscoveredCluster> {
-  const { web, clock, signal, connectCluster } = services;
-  return discoverCluster({ web, clock, reporter, signal, connectCluster }, await planDiscovery(services, join, caFile), {
+export async function discover(
+  services: Services,
+  { join, caFile, forOthers, from, reporter }: DiscoveryInput,
+): Promise<DiscoveredCluster> {
+  const { clock, signal } = services;
+  const ports = { ...(from === null ? services : overHost(services, from)), clock, reporter, signal };
+  return discoverCluster(ports, await planDiscovery(services, join, caFile), {
     timeoutMs: durationMs(join.timeouts?.discovery, 300_000),
     forOthers,
   });
+}
+
+/**
+ * Where the API server is that is to be joined, as far as that is known before it is asked.
+ * @returns `https://ADDRESS:PORT`; null: a URL has to be read first, a proxy is on the way, or the file is not right, which discovery says
+ */
+export async function serverToJoin({ input }: Services, { discovery = {} }: JoinConfiguration): Promise<string | null> {
+  const { bootstrapToken, file } = discovery;
+  const path = file?.kubeConfigPath;
+  if (path === undefined) return bootstrapToken?.apiServerEndpoint === undefined ? null : `https://${bootstrapToken.apiServerEndpoint}`;
+  if (/^https:/i.test(path)) return null;
+  try {
+    const { server, proxyUrl } = discoveryCluster(parseKubeconfig(await input.readText(path), path));
+    return proxyUrl === undefined ? server : null;
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return null;
+  }
+}
+
+function overHost({ web, connectCluster }: Services, from: Host): Pick<Services, 'web' | 'connectCluster'> {
+  const dial = from.dial === undefined ? {} : { dial: from.dial };
+  return { web: { get: (request) => web.get({ ...request, ...dial }) }, connectCluster: (target) => connectCluster({ ...target, from }) };
 }
 
 async function planDiscovery(

@@ -13,7 +13,8 @@ import type { ApiServerTarget } from '../workflows/bootstrap-files.ts';
 import { createTokens, deleteTokens } from '../workflows/bootstrap-tokens.ts';
 import { discover } from './discover.ts';
 import { besideFleet } from './load-fleet.ts';
-import { type ApiServerAddress, type OpenedCluster, openCluster } from './open-cluster.ts';
+import { answers } from './near-api-server.ts';
+import { type OpenedCluster, openCluster } from './open-cluster.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
 
@@ -75,9 +76,6 @@ export async function openFleetCluster(services: Services, options: CommandOptio
   };
 }
 
-/** Long enough for a network, short enough for whoever waits. */
-const PROBE_MS = 5_000;
-
 /** Connects from here, or from a control plane where nobody answers here. */
 async function openNear(
   services: Services,
@@ -86,17 +84,12 @@ async function openNear(
 ): Promise<OpenedCluster & { readonly from?: Host }> {
   const run = { dryRun: false, staged: false };
   const near = await openCluster(services, options, run);
-  if (through === undefined || near.apiServer === null || (await answersHere(services, near.apiServer))) return near;
+  if (through === undefined || near.apiServer === null) return near;
+  const { server, caPem } = near.apiServer;
+  if (await answers(services, { server, trust: { kind: 'authorities', pem: caPem } })) return near;
   await near.cluster?.close();
   const from = await through();
   return { ...(await openCluster(services, options, { ...run, from })), from };
-}
-
-async function answersHere({ web, signal }: Services, { server, caPem }: ApiServerAddress): Promise<boolean> {
-  const url = `${server.replace(/\/+$/, '')}/version`;
-  const answer = await web.get({ url, trust: { kind: 'authorities', pem: caPem }, timeoutMs: PROBE_MS, signal });
-  // Where something else answers at that address, the network of the hosts is another one.
-  return answer.kind === 'answer';
 }
 
 async function byToken(services: Services, { cluster, file, reporter }: FleetAccessInput, token: Secret): Promise<FleetAccess> {
@@ -110,6 +103,7 @@ async function byToken(services: Services, { cluster, file, reporter }: FleetAcc
     },
     caFile: caFile === null ? undefined : besideFleet(caFile, file, services.homeDirectory),
     forOthers: true,
+    from: null,
     reporter,
   });
   return {

@@ -1,13 +1,19 @@
 import { DEFAULT_CA_CERT_PATH } from '../core/config/defaults.ts';
 import { mergeJoinFlags } from '../core/config/flags.ts';
-import type { NodeRegistration } from '../core/config/model.ts';
+import type { JoinConfiguration, NodeRegistration } from '../core/config/model.ts';
 import { type ExitCode, usageError } from '../core/errors.ts';
+import type { Warning } from '../core/plan/change.ts';
 import { httpProxyWarning } from '../core/preflight/http-proxy.ts';
 import { parseGoDuration } from '../core/text/go-duration.ts';
-import type { Services } from '../ports/services.ts';
+import type { Cluster } from '../ports/cluster.ts';
+import type { Host } from '../ports/host.ts';
+import type { Reporter } from '../ports/reporter.ts';
+import type { HostTarget, Services } from '../ports/services.ts';
+import type { DiscoveredCluster } from '../workflows/discovery/discover-cluster.ts';
 import { type JoinOptions, joinWorkflow } from '../workflows/join.ts';
-import { discover } from './discover.ts';
+import { discover, serverToJoin } from './discover.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
+import { hostNearApiServer } from './near-api-server.ts';
 import { durationMs, readNodeOptions } from './node-options.ts';
 import { type OpenedCluster, openCluster } from './open-cluster.ts';
 import { phaseName } from './phase-name.ts';
@@ -45,11 +51,8 @@ async function join(services: Services, endpoint: string | undefined, options: C
   const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
   const node = await readNodeOptions(services, { config, kind: 'join', options, reporter });
   if (targets.length > 1) refuseOneNodesOwn(node.nodeRegistration);
-  const admin = await openAdmin(services, options);
-  const forOthers = targets.some(({ address }) => address !== undefined);
-  const server = document.discovery?.bootstrapToken?.apiServerEndpoint;
-  const proxied = server === undefined ? null : httpProxyWarning(`https://${server}`, services.env);
-  const { cluster, apiServer, credentials } = await discover(services, { join: document, caFile: caCert, forOthers, reporter });
+  const access = await openAccess(services, { document, options, caFile: caCert, targets, reporter });
+  const { cluster, apiServer, credentials, admin, proxied } = access;
   const workflowOptions: JoinOptions = {
     ...node,
     apiServer,
@@ -59,7 +62,7 @@ async function join(services: Services, endpoint: string | undefined, options: C
     tlsBootstrapMs: durationMs(document.timeouts?.tlsBootstrap, 300_000),
     takeOver: options.takeOver === true,
     waitReadyMs: waitReadyMs(options),
-    admin: admin?.cluster ?? null,
+    admin,
   };
   const run = {
     targets,
@@ -76,14 +79,52 @@ async function join(services: Services, endpoint: string | undefined, options: C
     const { runJoinControlPlane } = await import('./join-control-plane.ts');
     return await runJoinControlPlane(services, { ...run, node, workflowOptions, document, onlyPhase });
   } finally {
-    await cluster.close();
-    await admin?.cluster?.close();
+    await access.close();
+  }
+}
+
+/** The cluster to join, and who else is asked of it. */
+interface JoinAccess extends DiscoveredCluster {
+  readonly admin: Cluster | null;
+  /** The API server is asked through a proxy of the environment. */
+  readonly proxied: Warning | null;
+  close(): Promise<void>;
+}
+
+interface JoinAccessInput {
+  readonly document: JoinConfiguration;
+  readonly options: CommandOptions;
+  readonly caFile: string | undefined;
+  readonly targets: readonly HostTarget[];
+  readonly reporter: Reporter;
+}
+
+/** Finds the cluster from here, or over the connection to a host that reaches it where nobody does from here. */
+async function openAccess(services: Services, { document, options, caFile, targets, reporter }: JoinAccessInput): Promise<JoinAccess> {
+  const forOthers = targets.some(({ address }) => address !== undefined);
+  const server = await serverToJoin(services, document);
+  const question = server === null ? null : { server, trust: { kind: 'unverified' } as const };
+  const from = question && (await hostNearApiServer(services, { question, targets, reporter }));
+  const opened: { close(): Promise<void> }[] = from === null ? [] : [from];
+  const close = async (): Promise<void> => {
+    for (const each of opened.splice(0).reverse()) await each.close();
+  };
+  try {
+    const admin = (await openAdmin(services, options, from))?.cluster ?? null;
+    if (admin !== null) opened.push(admin);
+    const found = await discover(services, { join: document, caFile, forOthers, from, reporter });
+    opened.push(found.cluster);
+    return { ...found, admin, proxied: server === null || from !== null ? null : httpProxyWarning(server, services.env), close };
+  } catch (error) {
+    await close();
+    throw error;
   }
 }
 
 /** An administrator, only where one is named: who joins a node seldom means the cluster that KUBECONFIG happens to name. */
-async function openAdmin(services: Services, options: CommandOptions): Promise<OpenedCluster | null> {
-  if (flagText(options, 'kubeconfig') !== undefined) return openCluster(services, options, { dryRun: false, staged: false });
+async function openAdmin(services: Services, options: CommandOptions, from: Host | null): Promise<OpenedCluster | null> {
+  if (flagText(options, 'kubeconfig') !== undefined)
+    return openCluster(services, options, { dryRun: false, staged: false, ...(from === null ? {} : { from }) });
   if (flagText(options, 'context') === undefined) return null;
   throw usageError('--context is of a kubeconfig, and none was given', 'Add --kubeconfig');
 }

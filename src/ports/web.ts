@@ -1,4 +1,5 @@
 import type { WebAnswer, WebFailure } from '../core/network/web-answer.ts';
+import type { Dial } from './transport.ts';
 
 /** Whom a server may prove its name by. */
 export type Trust =
@@ -16,6 +17,8 @@ export interface WebRequest {
   readonly serverName?: string;
   /** In place of the proxy that the environment names. */
   readonly proxyUrl?: string;
+  /** Opens the connection in place of this machine; no proxy is used then. */
+  readonly dial?: Dial;
   /** For everything from the first packet to the last byte; default 10,000. */
   readonly timeoutMs?: number;
   /** More than this is an answer nobody wants; default 4 MiB. */

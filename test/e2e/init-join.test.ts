@@ -27,7 +27,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
   };
 
   beforeAll(async () => {
-    api = await startApiServer({ controllers: ['bootstrap-signer'] });
+    api = await startApiServer({ controllers: ['bootstrap-signer'], names: [GATEWAY] });
     api.put({
       apiVersion: 'v1',
       kind: 'Secret',
@@ -283,6 +283,18 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     expect(lab.run('node2', 'curl -s http://127.0.0.1:10248/healthz')).toBe('ok');
   });
 
+  it('join asks the API server over the connection to the host where it is not reached from here', async () => {
+    lab.reset('node2');
+    await nodeIsGone('node2');
+    const { port } = new URL(api.url);
+    lab.expose(Number(port));
+    const found = ['--token', TOKEN, '--ca-cert', join(directory, 'ca.crt'), ...ssh('node2')];
+    const { code, stderr } = await runCommand(['join', `${GATEWAY}:${port}`, ...found]);
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain(`https://${GATEWAY}:${port} is not reached from here: it is asked over the connection to node2`);
+    expect(lab.run('node2', 'curl -s http://127.0.0.1:10248/healthz')).toBe('ok');
+  });
+
   it('never says the token', async () => {
     lab.reset('node2');
     await nodeIsGone('node2');
@@ -301,5 +313,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
   });
 });
 
+/** The hosts know this machine by that name, and nobody else does. */
+const GATEWAY = 'lab-gw';
 const CLUSTER = 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.2\n';
 const KUBELET = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';

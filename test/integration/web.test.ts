@@ -9,6 +9,7 @@ import { tokenKubeconfig } from '../../src/core/config/kubeconfig-render.ts';
 import type { WebTrouble } from '../../src/core/network/web-answer.ts';
 import { Secret } from '../../src/core/text/secret.ts';
 import { type CertificateAuthority, createAuthority, type KeyPair } from '../../src/lab/api-server/pki.ts';
+import type { Dial, DialAddress } from '../../src/ports/transport.ts';
 import { createCertificateChain } from '../support/certificate-chain.ts';
 import { freePort, listenOnLoopback, startTcpServer, type TcpServer } from '../support/loopback.ts';
 import { socksProxy } from '../support/socks-proxy.ts';
@@ -145,6 +146,25 @@ describe('the way there', () => {
     expect(await web.get({ url: 'https://api.example.test:6443/', trust: TRUST() })).toMatchObject({ kind: 'answer' });
     expect(await web.get({ url: 'https://other.example.test:6443/', trust: TRUST() })).toMatchObject({ trouble: { kind: 'wrong-name' } });
     expect(asked).toEqual(['api.example.test:6443', 'other.example.test:6443']);
+  });
+
+  it('asks over the connections that somebody else opens, past any proxy', async () => {
+    const port = await listen(createHttpsServer(keyPair(), (_, response) => void response.end('{}')));
+    const asked: DialAddress[] = [];
+    const dial: Dial = async (address) => {
+      asked.push(address);
+      return connect(port, '127.0.0.1');
+    };
+    const web = nodeWeb({ HTTPS_PROXY: 'http://127.0.0.1:1' });
+    const get = (name: string) => web.get({ url: `https://${name}:6443/version`, trust: TRUST(), dial });
+    expect(await get('api.example.test')).toMatchObject({ kind: 'answer', text: '{}' });
+    expect(await get('other.example.test')).toMatchObject({ trouble: { kind: 'wrong-name' } });
+    expect(asked[0]).toEqual({ host: 'api.example.test', port: 6443 });
+    const lost = async (): Promise<never> => Promise.reject(Object.assign(new Error('no'), { code: 'ECONNREFUSED' }));
+    expect(await web.get({ url: 'https://10.0.0.1/', trust: TRUST(), dial: lost })).toEqual({
+      kind: 'failed',
+      trouble: { kind: 'refused' },
+    });
   });
 
   it.each([

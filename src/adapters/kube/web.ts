@@ -1,8 +1,10 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect, isIP, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { type ProxyEnvironment, proxyFor } from '../../core/network/proxy.ts';
 import type { WebAnswer, WebFailure } from '../../core/network/web-answer.ts';
+import type { Dial } from '../../ports/transport.ts';
 import type { Trust, Web, WebRequest } from '../../ports/web.ts';
 import { machineAuthorities } from './machine-authorities.ts';
 import { openTunnel } from './tunnel.ts';
@@ -42,8 +44,7 @@ export function nodeWeb(env: ProxyEnvironment): Web {
 async function ask(request: WebRequest, env: ProxyEnvironment, signal: AbortSignal): Promise<WebAnswer> {
   const url = new URL(request.url);
   const ca = await authoritiesOf(request.trust, env);
-  const proxy = request.proxyUrl === undefined ? environmentProxy(url, env) : new URL(request.proxyUrl);
-  const dial = dialer(url, proxy, signal);
+  const dial = dialer(url, wayTo(url, request, env), signal);
   const name = request.serverName ?? hostOf(url);
   const raw = await dial();
   try {
@@ -63,19 +64,24 @@ async function ask(request: WebRequest, env: ProxyEnvironment, signal: AbortSign
   }
 }
 
-type Dial = () => Promise<Socket>;
-
-/** Opens connections to the server of a URL, directly or through the proxy. */
-function dialer(url: URL, proxy: URL | null, signal: AbortSignal): Dial {
-  const [host, port] = [hostOf(url), url.port === '' ? 443 : Number(url.port)];
+/** Opens connections to the server of a URL. */
+function dialer(url: URL, dial: Dial, signal: AbortSignal): () => Promise<Duplex> {
+  const address = { host: hostOf(url), port: url.port === '' ? 443 : Number(url.port) };
   return async () => {
     signal.throwIfAborted();
-    const socket =
-      proxy === null ? await connected(connect({ host, port }), 'connect', signal) : await openTunnel(proxy, host, port, signal);
+    const socket = (await dial(address, signal)) as Duplex;
     // What fails later is told by whoever uses the socket.
     socket.on('error', () => undefined);
     return socket;
   };
+}
+
+/** From elsewhere, through a proxy, or directly. */
+function wayTo(url: URL, { dial, proxyUrl }: WebRequest, env: ProxyEnvironment): Dial {
+  if (dial !== undefined) return dial;
+  const proxy = proxyUrl === undefined ? environmentProxy(url, env) : new URL(proxyUrl);
+  return ({ host, port }, signal) =>
+    proxy === null ? connected(connect({ host, port }), 'connect', signal) : openTunnel(proxy, host, port, signal);
 }
 
 function environmentProxy(url: URL, env: ProxyEnvironment): URL | null {
@@ -86,7 +92,7 @@ function environmentProxy(url: URL, env: ProxyEnvironment): URL | null {
   }
 }
 
-function secure(socket: Socket, host: string, ca: readonly string[] | null, signal: AbortSignal): Promise<TLSSocket> {
+function secure(socket: Duplex, host: string, ca: readonly string[] | null, signal: AbortSignal): Promise<TLSSocket> {
   const tls = tlsConnect({
     socket,
     host,
@@ -100,11 +106,11 @@ function secure(socket: Socket, host: string, ca: readonly string[] | null, sign
   return connected(tls, 'secureConnect', signal);
 }
 
-function connected<S extends Socket>(socket: S, event: 'connect' | 'secureConnect', signal: AbortSignal): Promise<S> {
+function connected<S extends Socket>(socket: S, event: 'connect' | 'secureConnect', signal?: AbortSignal): Promise<S> {
   return new Promise((resolve, reject) => {
     const abort = () => socket.destroy(new WebError({ kind: 'timed-out' }));
-    const settle = () => signal.removeEventListener('abort', abort);
-    signal.addEventListener('abort', abort, { once: true });
+    const settle = () => signal?.removeEventListener('abort', abort);
+    signal?.addEventListener('abort', abort, { once: true });
     socket.once(event, () => {
       settle();
       resolve(socket);
@@ -158,7 +164,7 @@ function headersOf({ headers }: IncomingMessage): Pick<WebAnswer, 'contentType' 
 }
 
 /** What something that does not speak TLS says by itself, or to a plain request. */
-async function listen(dial: Dial): Promise<'ssh' | 'http' | null> {
+async function listen(dial: () => Promise<Duplex>): Promise<'ssh' | 'http' | null> {
   const socket = await dial().catch(() => null);
   if (socket === null) return null;
   const first = new Promise<string>((resolve) => {
