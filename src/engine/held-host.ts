@@ -1,4 +1,4 @@
-import type { Answer, Answers, Question, Questions } from '../core/facts/question.ts';
+import { type Answer, type Answers, type Question, type Questions, questionKey } from '../core/facts/question.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Host } from '../ports/host.ts';
 
@@ -19,7 +19,7 @@ const FRESH_MS = 2_000;
  * @param expected what will be asked in any case
  */
 export function holdAnswers(host: Host, clock: Clock, expected: readonly Question[] = []): HeldHost {
-  let answers: Readonly<Record<string, Answer<Question>>> = NONE;
+  let answers: readonly GivenAnswers[] = NONE;
   const known = new Map<string, Question>();
   const first = byKey(expected);
   let holding = true;
@@ -48,17 +48,20 @@ export function holdAnswers(host: Host, clock: Clock, expected: readonly Questio
         answers = NONE;
         return host.ask(questions, options);
       }
-      const asked = keyed(questions);
-      const missing = asked.filter(({ key }) => answers[key] === undefined);
+      const { asked, areKeys } = keyed(questions);
+      const missing = asked.filter(({ key }) => answerTo(key, answers) === undefined);
       if (missing.length > 0) {
-        const fresh = answers === NONE;
-        const given = await host.ask(batchOf(missing, fresh), options);
+        const fresh = answers.length === 0;
+        const given: GivenAnswers = await host.ask(batchOf(missing, fresh), options);
         if (fresh) askedAt = clock.now().getTime();
         for (const { key, question } of missing) if (first[key] === undefined) known.set(key, question);
-        answers = fresh ? given : { ...answers, ...given };
+        answers = fresh ? [given] : [given, ...answers];
+        // Who asks by key finds what he asked among all that was answered.
+        if (areKeys && missing.length === asked.length) return given as Answers<Q>;
       }
+      if (areKeys && answers.length === 1) return answers[0] as Answers<Q>;
       const result: Record<string, Answer<Question> | undefined> = {};
-      for (const { name, key } of asked) result[name] = answers[key];
+      for (const { name, key } of asked) result[name] = answerTo(key, answers);
       return result as Answers<Q>;
     },
     perform: (operations, options) => {
@@ -72,7 +75,16 @@ export function holdAnswers(host: Host, clock: Clock, expected: readonly Questio
   return held;
 }
 
-const NONE: Readonly<Record<string, Answer<Question>>> = {};
+/** What was answered in one round trip, by key. */
+type GivenAnswers = Readonly<Record<string, Answer<Question>>>;
+
+const NONE: readonly GivenAnswers[] = [];
+
+/** The last answer counts. */
+function answerTo(key: string, answers: readonly GivenAnswers[]): Answer<Question> | undefined {
+  for (const given of answers) if (given[key] !== undefined) return given[key];
+  return undefined;
+}
 
 const HELD = new WeakSet<Host>();
 
@@ -93,13 +105,20 @@ interface Keyed {
   readonly question: Question;
 }
 
-const KEYED = new WeakMap<Questions, readonly Keyed[]>();
+interface KeyedQuestions {
+  readonly asked: readonly Keyed[];
+  /** All are called what stands for them. */
+  readonly areKeys: boolean;
+}
+
+const KEYED = new WeakMap<Questions, KeyedQuestions>();
 
 /** Facts ask with the same objects again and again. */
-function keyed(questions: Questions): readonly Keyed[] {
+function keyed(questions: Questions): KeyedQuestions {
   let found = KEYED.get(questions);
   if (found === undefined) {
-    found = Object.entries(questions).map(([name, question]) => ({ name, key: JSON.stringify(question), question }));
+    const asked = Object.entries(questions).map(([name, question]) => ({ name, key: questionKey(question), question }));
+    found = { asked, areKeys: asked.every(({ name, key }) => name === key) };
     KEYED.set(questions, found);
   }
   return found;
@@ -109,7 +128,7 @@ const BY_KEY = new WeakMap<readonly Question[], Questions>();
 
 /** Hosts of a fleet are expected to be asked the same. */
 function byKey(questions: readonly Question[]): Questions {
-  const found = BY_KEY.get(questions) ?? Object.fromEntries(questions.map((question) => [JSON.stringify(question), question]));
+  const found = BY_KEY.get(questions) ?? Object.fromEntries(questions.map((question) => [questionKey(question), question]));
   BY_KEY.set(questions, found);
   return found;
 }

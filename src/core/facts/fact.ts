@@ -1,4 +1,4 @@
-import type { Answer, Answers, Question, Questions } from './question.ts';
+import { type Answer, type Answers, type Question, type Questions, questionKey } from './question.ts';
 
 /**
  * One thing to know about a host: the read-only questions to ask and the pure parser of their answers. Facts are asked together, in one round
@@ -16,23 +16,26 @@ export function defineFact<T, const Q extends Questions>(questions: Q, parse: (a
 
 type FactsValue<F extends Readonly<Record<string, Fact<unknown>>>> = { readonly [K in keyof F]: F[K] extends Fact<infer T> ? T : never };
 
-/** Several facts as one: asked together, parsed each for itself. */
+/** Several facts as one: asked together, what several ask is asked once; parsed each for itself. Its questions are named by their keys (`questionKey`). */
 export function combineFacts<F extends Readonly<Record<string, Fact<unknown>>>>(facts: F): Fact<FactsValue<F>> {
   const questions: Record<string, Question> = {};
   const parts = Object.entries(facts).map(([name, fact]) => {
-    const keys = Object.keys(fact.questions).map((key) => [key, `${name}/${key}`] as const);
-    for (const [key, whole] of keys) questions[whole] = fact.questions[key] as Question;
-    return { name, fact, keys };
+    const names = Object.entries(fact.questions).map(([own, question]) => [own, questionKey(question)] as const);
+    for (const [own, key] of names) questions[key] = fact.questions[own] as Question;
+    // Facts that are combined themselves know the answers by the same keys.
+    return { name, fact, names: names.every(([own, key]) => own === key) ? null : names };
   });
   // Called for every host of a fleet: the keys were put together before.
   const parse = (answers: Answers<Questions>): FactsValue<F> => {
     const values: Record<string, unknown> = {};
-    for (const { name, fact, keys } of parts) {
-      const own: Record<string, Answer<Question> | undefined> = {};
-      for (const [key, whole] of keys) own[key] = answers[whole];
-      values[name] = fact.parse(own as Answers<Questions>);
-    }
+    for (const { name, fact, names } of parts) values[name] = fact.parse(names === null ? answers : renamed(answers, names));
     return values as FactsValue<F>;
   };
   return { questions, parse };
+}
+
+function renamed(answers: Answers<Questions>, names: readonly (readonly [own: string, key: string])[]): Answers<Questions> {
+  const own: Record<string, Answer<Question>> = {};
+  for (const [name, key] of names) own[name] = answers[key] as Answer<Question>;
+  return own;
 }

@@ -1,6 +1,6 @@
 import { TextMemo } from '../memo.ts';
 import { defineFact, type Fact } from './fact.ts';
-import type { FileFact, Question } from './question.ts';
+import { type FileFact, type Question, questionKey } from './question.ts';
 
 type FileFacts = Fact<ReadonlyMap<string, FileFact | null>>;
 
@@ -13,10 +13,13 @@ export function fileFacts(paths: readonly string[]): FileFacts {
 const FACTS = new TextMemo<FileFacts>();
 
 function factsOf(paths: readonly string[]): FileFacts {
-  const questions: Record<string, Question> = {};
-  for (const path of paths) questions[path] = { kind: 'file', path };
-  return defineFact(
-    questions,
-    (answers) => new Map(paths.map((path) => [path, (answers as Record<string, FileFact | null>)[path] ?? null])),
-  );
+  const asked = paths.map((path) => {
+    const question: Question = { kind: 'file', path };
+    return { path, key: questionKey(question), question };
+  });
+  return defineFact(Object.fromEntries(asked.map(({ key, question }) => [key, question])), (answers) => {
+    const found = new Map<string, FileFact | null>();
+    for (const { path, key } of asked) found.set(path, (answers as Record<string, FileFact | null>)[key] ?? null);
+    return found;
+  });
 }

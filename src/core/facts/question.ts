@@ -39,5 +39,16 @@ export type Answer<Q extends Question> = Q extends { kind: 'file' }
       ? CommandFact
       : HttpFact;
 
+const KEYS = new WeakMap<Question, string>();
+
+/** What stands for a question wherever it is asked: the same text for the same question. */
+export function questionKey(question: Question): string {
+  const known = KEYS.get(question);
+  if (known !== undefined) return known;
+  const key = JSON.stringify(question);
+  KEYS.set(question, key);
+  return key;
+}
+
 export type Questions = Readonly<Record<string, Question>>;
 export type Answers<Q extends Questions> = { readonly [K in keyof Q]: Answer<Q[K]> };

@@ -8,6 +8,7 @@ import { kubeletBinary, parseKubeletVersion } from '../../../src/core/facts/kube
 import { listeningPorts, parseProcNetTcp } from '../../../src/core/facts/listening-ports.ts';
 import { nodeChecks, parseSwaps } from '../../../src/core/facts/node-checks.ts';
 import { operatingSystem, parseOsRelease } from '../../../src/core/facts/operating-system.ts';
+import { questionKey } from '../../../src/core/facts/question.ts';
 import { commandFailure, commandOutput, parseFact, textFile } from '../../support/answers.ts';
 import { fixture } from '../../support/fixture.ts';
 
@@ -223,17 +224,24 @@ describe('criSockets', () => {
 describe('combineFacts', () => {
   const greeting = defineFact({ word: { kind: 'command', argv: ['echo', 'hi'] } }, ({ word }) => word.stdout);
 
-  it('asks everything under its own name and parses each for itself', () => {
-    const both = combineFacts({ a: greeting, b: combineFacts({ inner: greeting }) });
-    expect(Object.keys(both.questions)).toEqual(['a/word', 'b/inner/word']);
-    expect(parseFact(both, { 'a/word': commandOutput('1'), 'b/inner/word': commandOutput('2') })).toEqual({ a: '1', b: { inner: '2' } });
+  const parting = defineFact({ word: { kind: 'command', argv: ['echo', 'bye'] } }, ({ word }) => word.stdout);
+
+  it('asks what several want to know once, and parses each for itself', () => {
+    const all = combineFacts({ a: greeting, b: combineFacts({ inner: greeting, other: parting }), c: parting });
+    const [hi, bye] = ['hi', 'bye'].map((word) => questionKey({ kind: 'command', argv: ['echo', word] })) as [string, string];
+    expect(Object.keys(all.questions)).toEqual([hi, bye]);
+    expect(parseFact(all, { [hi]: commandOutput('1'), [bye]: commandOutput('2') })).toEqual({
+      a: '1',
+      b: { inner: '1', other: '2' },
+      c: '2',
+    });
   });
 });
 
 describe('fileFacts', () => {
   it('is a map by path, absent ones included', () => {
     const file = textFile('x');
-    expect(parseFact(fileFacts(['/a', '/b']), { '/a': file })).toEqual(
+    expect(parseFact(fileFacts(['/a', '/b']), { [questionKey({ kind: 'file', path: '/a' })]: file })).toEqual(
       new Map([
         ['/a', file],
         ['/b', null],
