@@ -161,7 +161,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     writeFileSync(pem, good);
     expect(code).toBe(3);
     expect(stderr).toMatch(
-      /node2: the client certificate in .* expired on Jan +1 .*certs renew-kubelet --host node2 --kubeconfig admin.conf.*\[NODE_NO_CREDENTIALS\]/,
+      /node2: the client certificate in .* expired on \d{4}-01-01T.*certs renew-kubelet --host node2 --kubeconfig admin.conf.*\[NODE_NO_CREDENTIALS\]/,
     );
   });
 

@@ -1,6 +1,6 @@
-import { X509Certificate } from 'node:crypto';
 import { entryOf, parseSource, type SourceNode } from '../config/source.ts';
 import { TextMemo } from '../memo.ts';
+import { type CertificateHead, readCertificateHead } from '../x509/certificate-head.ts';
 import { defineFact } from './fact.ts';
 
 export const KUBELET_CONF = '/etc/kubernetes/kubelet.conf';
@@ -82,31 +82,18 @@ function readIdentity(kubeletConf: string, currentPem: string | null, now: Date 
 
 function judge(pem: string, source: string, server: string | null, now: Date | null): ClientIdentity {
   try {
-    const certificate = readCertificate(pem);
-    const { commonName } = certificate;
-    if (now !== null && new Date(certificate.validTo) < now)
-      return { state: 'unusable', why: `the client certificate in ${source} expired on ${certificate.validTo}`, commonName };
-    return { state: 'usable', source, commonName, notAfter: new Date(certificate.validTo).toISOString(), server };
+    const { subject, notAfter } = CERTIFICATES.get(pem, () => readCertificateHead(pem));
+    const commonName = subject.find(({ type }) => type === 'CN')?.value ?? null;
+    if (now !== null && notAfter < now)
+      return { state: 'unusable', why: `the client certificate in ${source} expired on ${notAfter.toISOString()}`, commonName };
+    return { state: 'usable', source, commonName, notAfter: notAfter.toISOString(), server };
   } catch {
     return { state: 'unusable', why: `${source} holds no certificate` };
   }
 }
 
-interface ReadCertificate {
-  readonly commonName: string | null;
-  readonly validTo: string;
-}
-
-/** Several phases of a run look at the same certificate, and reading it takes longest of all that is read of a host. */
-const CERTIFICATES = new TextMemo<ReadCertificate>(100);
-
-function readCertificate(pem: string): ReadCertificate {
-  const [block = pem] = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/.exec(pem) ?? [];
-  return CERTIFICATES.get(block, () => {
-    const { subject, validTo } = new X509Certificate(block);
-    return { commonName: /^CN=(.+)$/m.exec(subject)?.[1] ?? null, validTo };
-  });
-}
+/** Several phases of a run look at the same certificate. */
+const CERTIFICATES = new TextMemo<CertificateHead>(100);
 
 /** The member of the first entry of a named list of a kubeconfig. */
 function firstMember(root: SourceNode, list: string, member: string): SourceNode | null {

@@ -1,6 +1,7 @@
 import { parseIp } from '../text/ip.ts';
 import { formatRfc3339 } from '../text/rfc3339.ts';
-import { type CertificateContent, type NamePart, readCertificate } from '../x509/read-certificate.ts';
+import type { NamePart } from '../x509/certificate-head.ts';
+import { type CertificateContent, readCertificate } from '../x509/read-certificate.ts';
 
 /** A certificate in words, as plans show it. Names are OpenSSL's; lists are sorted; what a certificate does not have is left out. */
 export interface CertificateDescription {

@@ -1,10 +1,28 @@
 /** One element of DER: its tag and what is in it. */
-export interface DerElement {
+export class DerElement {
   readonly tag: number;
+  readonly #source: Uint8Array;
+  readonly #at: number;
+  readonly #start: number;
+  readonly #end: number;
+
+  constructor(source: Uint8Array, { at, start, end }: { readonly at: number; readonly start: number; readonly end: number }) {
+    this.tag = source[at] as number;
+    this.#source = source;
+    this.#at = at;
+    this.#start = start;
+    this.#end = end;
+  }
+
   /** What is in it. */
-  readonly bytes: Uint8Array;
+  get bytes(): Uint8Array {
+    return this.#source.subarray(this.#start, this.#end);
+  }
+
   /** With its tag and length. */
-  readonly whole: Uint8Array;
+  get whole(): Uint8Array {
+    return this.#source.subarray(this.#at, this.#end);
+  }
 }
 
 export const BOOLEAN = 0x01;
@@ -23,7 +41,7 @@ export function derElements(bytes: Uint8Array): readonly DerElement[] {
     const { length, start } = readLength(bytes, at + 1);
     const end = start + length;
     if (end > bytes.length) throw new Error('an element is cut off');
-    elements.push({ tag, bytes: bytes.subarray(start, end), whole: bytes.subarray(at, end) });
+    elements.push(new DerElement(bytes, { at, start, end }));
     at = end;
   }
   return elements;

@@ -1,19 +1,10 @@
 import { X509Certificate } from 'node:crypto';
-import { BOOLEAN, type DerElement, derElements, derOid } from './der.ts';
+import { bodyOf, type CertificateHead, readHead } from './certificate-head.ts';
+import { BOOLEAN, derOid } from './der.ts';
 import { children, DNS_NAME, decodeText, type Extension, exactly, IP_ADDRESS, readAddress, readExtension } from './der-parts.ts';
 
-/** One part of a name, e.g. `CN` and `kubernetes`. */
-export interface NamePart {
-  /** Its short name where it has a usual one, else its object identifier. */
-  readonly type: string;
-  readonly value: string;
-}
-
 /** What a certificate says of itself. */
-export interface CertificateContent {
-  /** In the order of the certificate. */
-  readonly subject: readonly NamePart[];
-  readonly issuer: readonly NamePart[];
+export interface CertificateContent extends CertificateHead {
   readonly dnsNames: readonly string[];
   readonly ipAddresses: readonly string[];
   /** As OpenSSL names them: `Digital Signature`. Null: it does not say. */
@@ -23,8 +14,6 @@ export interface CertificateContent {
   readonly isAuthority: boolean;
   readonly basicConstraintsCritical: boolean;
   readonly keyUsageCritical: boolean;
-  readonly notBefore: Date;
-  readonly notAfter: Date;
   readonly publicKey: PublicKeyKind;
   /** To verify signatures with; DER is in `raw`. */
   readonly x509: X509Certificate;
@@ -64,59 +53,25 @@ export function readCertificateChain(pem: string): readonly [CertificateContent,
 const MAX_CERTIFICATES = 100;
 
 const EXTENSIONS = 0xa3;
-const VERSION = 0xa0;
 
 function readOne(pem: string): CertificateContent {
   const x509 = new X509Certificate(pem);
-  const [certificate] = exactly(1, derElements(x509.raw));
-  const [body] = exactly(3, children(certificate));
-  const parts = children(body).filter(({ tag }, i) => i > 0 || tag !== VERSION);
+  const parts = bodyOf(x509.raw);
   const extensions = parts.filter(({ tag }) => tag === EXTENSIONS).flatMap((each) => children(exactly(1, children(each))[0]));
   const read = new Map(extensions.map(readExtension).map((extension) => [derOid(extension.oid.bytes), extension]));
   const keyUsage = read.get('2.5.29.15');
   return {
-    subject: readName(parts[4]),
-    issuer: readName(parts[2]),
+    ...readHead(parts),
     ...readAlternativeNames(read.get('2.5.29.17')),
     keyUsage: keyUsage === undefined ? null : readKeyUsage(keyUsage),
     extKeyUsage: readExtKeyUsage(read.get('2.5.29.37')),
     isAuthority: readIsAuthority(read.get('2.5.29.19')),
     basicConstraintsCritical: read.get('2.5.29.19')?.critical ?? false,
     keyUsageCritical: keyUsage?.critical ?? false,
-    ...readValidity(x509),
     publicKey: kindOf(x509),
     x509,
     pem: x509.toString(),
   };
-}
-
-function readValidity(x509: X509Certificate): Pick<CertificateContent, 'notBefore' | 'notAfter'> {
-  const [notBefore, notAfter] = [new Date(x509.validFrom), new Date(x509.validTo)];
-  if (Number.isNaN(notBefore.getTime() + notAfter.getTime())) throw new Error('its times cannot be read');
-  return { notBefore, notAfter };
-}
-
-const NAME_TYPES: Readonly<Record<string, string>> = {
-  '2.5.4.3': 'CN',
-  '2.5.4.5': 'serialNumber',
-  '2.5.4.6': 'C',
-  '2.5.4.7': 'L',
-  '2.5.4.8': 'ST',
-  '2.5.4.9': 'street',
-  '2.5.4.10': 'O',
-  '2.5.4.11': 'OU',
-  '0.9.2342.19200300.100.1.25': 'DC',
-  '1.2.840.113549.1.9.1': 'emailAddress',
-};
-
-function readName(name: DerElement | undefined): readonly NamePart[] {
-  return children(name).flatMap((set) =>
-    children(set).map((part) => {
-      const [oid, value] = exactly(2, children(part));
-      const type = derOid(oid?.bytes ?? new Uint8Array());
-      return { type: NAME_TYPES[type] ?? type, value: decodeText(value) };
-    }),
-  );
 }
 
 function readAlternativeNames(extension: Extension | undefined): Pick<CertificateContent, 'dnsNames' | 'ipAddresses'> {

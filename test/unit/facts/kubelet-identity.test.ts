@@ -58,7 +58,7 @@ describe('clientIdentity', () => {
     [
       'an expired certificate',
       { conf: textFile(BY_KUBELET), pem: textFile(EXPIRED), date: NOW },
-      { state: 'unusable', why: `the client certificate in ${PEM} expired on Jan  1 00:00:00 2021 GMT`, commonName: usable.commonName },
+      { state: 'unusable', why: `the client certificate in ${PEM} expired on 2021-01-01T00:00:00.000Z`, commonName: usable.commonName },
     ],
     [
       'a host that does not tell the time',

@@ -4,6 +4,7 @@ import { isSameCertificate, leadsTo, missingNames } from '../../../src/core/pki/
 import type { CertificateSpec } from '../../../src/core/pki/certificate-spec.ts';
 import { describeCertificate } from '../../../src/core/pki/describe-certificate.ts';
 import type { Secret } from '../../../src/core/text/secret.ts';
+import { readCertificateHead } from '../../../src/core/x509/certificate-head.ts';
 import { type CertificateContent, readCertificate, readCertificateChain } from '../../../src/core/x509/read-certificate.ts';
 
 const NOW = new Date('2030-01-01T00:00:00Z');
@@ -64,6 +65,32 @@ describe('a certificate that is read', () => {
       expect(readCertificateChain(text)).toBeNull();
     }
     expect(readCertificateChain(`text\n${pem}\r\n${pem.replaceAll('\n', '\r\n')}`)).toHaveLength(2);
+  });
+});
+
+describe('the head of a certificate', () => {
+  it('is what OpenSSL reads there, with times in either form', async () => {
+    for (const notAfter of ['2031-02-28T23:59:59Z', '2049-12-31T23:59:59Z', '2050-01-01T00:00:00Z', '2060-02-29T12:00:00Z']) {
+      const { pem, read } = await made({ commonName: 'system:node:ä', organizations: ['system:nodes'], notAfter: new Date(notAfter) });
+      const head = readCertificateHead(`some text\n${pem}`);
+      expect(head.subject).toContainEqual({ type: 'CN', value: 'system:node:ä' });
+      expect([head.notBefore, head.notAfter]).toEqual([read.x509.validFrom, read.x509.validTo].map((text) => new Date(text)));
+      expect(head).toEqual({ subject: read.subject, issuer: read.issuer, notBefore: read.notBefore, notAfter: read.notAfter });
+    }
+  });
+
+  it('is an error where it is damaged', async () => {
+    const { pem } = await made({});
+    const der = Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ''), 'base64');
+    const times = der.indexOf('300101000000Z');
+    for (const damaged of ['301301000000Z', '300230000000Z', '30010100000Z0', 'x00101000000Z']) {
+      const bytes = Buffer.from(der);
+      bytes.write(damaged, times);
+      const text = `-----BEGIN CERTIFICATE-----\n${bytes.toString('base64')}\n-----END CERTIFICATE-----\n`;
+      expect(() => readCertificateHead(text)).toThrow('its times cannot be read');
+    }
+    expect(() => readCertificateHead('no certificate')).toThrow('there is no certificate');
+    expect(() => readCertificateHead(pem.replace('MII', 'MIA'))).toThrow();
   });
 });
 
