@@ -91,13 +91,15 @@ export function definePhase<Input, Facts>(definition: PhaseDefinition<Input, Fac
     ready: async (context, input) => definition.ready?.(context, input),
     look: async (context, input) => {
       const facts = await definition.observe(context, input);
-      const { signal: _, ...uninterrupted } = context;
       return {
         plan: definition.plan(facts, input),
         verify: async (applied) => definition.verify?.(context, input, facts, applied),
         undo: (applied) => definition.undo?.(facts, applied) ?? null,
         provesUndone: definition.verifyUndone !== undefined,
-        verifyUndone: async () => definition.verifyUndone?.(uninterrupted, input, facts),
+        verifyUndone: async () => {
+          const { signal: _, ...uninterrupted } = context;
+          await definition.verifyUndone?.(uninterrupted, input, facts);
+        },
         commit:
           definition.commit === undefined
             ? null

@@ -12,7 +12,7 @@ export function nodeMemoryOf({ registration }: Pick<ObservedNode, 'registration'
     overlays: options.overlays.flatMap(({ file, root }) => (root === null ? [] : [{ source: fileOf(file), content: contentOf(root) }])),
     declared: options.declared.map((setting) => ({ ...setting, source: fileOf(setting.source) })),
     settings: options.settings,
-    patches: options.patches.map(({ source, type, patch }) => ({ source, type, patch })),
+    patches: options.patches,
   };
 }
 

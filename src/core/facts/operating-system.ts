@@ -1,3 +1,4 @@
+import { TextMemo } from '../memo.ts';
 import { defineFact } from './fact.ts';
 
 /** What kind of Linux a host runs. `packageFamily` decides where `KUBELET_EXTRA_ARGS` lives. */
@@ -20,7 +21,7 @@ export const operatingSystem = defineFact(
     release: { kind: 'file', path: '/etc/os-release' },
   },
   ({ id, machine, nodename, hostnameFile, release }): OperatingSystem => {
-    const os = parseOsRelease(release?.content ?? '');
+    const os = RELEASES.get(release?.content ?? '', () => parseOsRelease(release?.content ?? ''));
     const hostname = (nodename.exitCode === 0 ? nodename.stdout : (hostnameFile?.content?.replace(/^#.*$/gm, '') ?? ''))
       .trim()
       .toLowerCase();
@@ -33,6 +34,9 @@ export const operatingSystem = defineFact(
     };
   },
 );
+
+/** Hosts of a fleet have few of them. */
+const RELEASES = new TextMemo<ReadonlyMap<string, string>>(100);
 
 /** Reads os-release(5): shell-like assignments, values quoted or not. */
 export function parseOsRelease(text: string): ReadonlyMap<string, string> {

@@ -46,14 +46,11 @@ export function unitState(unit: string): Fact<UnitState | null> {
 
 /** Reads the `Name=value` lines of `systemctl show`; null when they are not there. */
 export function parseUnitState(output: string): UnitState | null {
-  const values = new Map(
-    output
-      .split('\n')
-      .flatMap((line) => (line.includes('=') ? [[line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]] : [])) as [
-      string,
-      string,
-    ][],
-  );
+  const values = new Map<string, string>();
+  for (const line of output.split('\n')) {
+    const end = line.indexOf('=');
+    if (end >= 0) values.set(line.slice(0, end), line.slice(end + 1));
+  }
   if (!values.has('ActiveState')) return null;
   const text = (name: string): string => values.get(name) ?? '';
   return {

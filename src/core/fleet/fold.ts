@@ -55,12 +55,30 @@ export function withoutOwn(text: string, { name, own = {} }: HostPlan): string {
   const words = [...Object.entries(own), ['host', name] as const].filter(([, value]) => value !== '');
   return words
     .toSorted(([, a], [, b]) => b.length - a.length)
-    .reduce((result, [what, value]) => result.replace(wordOf(value), `<${what}>`), text);
+    .reduce((result, [what, value]) => replaceWord(result, JSON.stringify(value).slice(1, -1), `<${what}>`), text);
 }
 
-function wordOf(value: string): RegExp {
-  const quoted = JSON.stringify(value)
-    .slice(1, -1)
-    .replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-  return new RegExp(`(?<![\\w.-])${quoted}(?![\\w-]|\\.\\w)`, 'g');
+/** Looks for the word itself, not by a pattern: each host of thousands has another one. */
+function replaceWord(text: string, word: string, by: string): string {
+  let result = '';
+  let from = 0;
+  for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at)) {
+    const end = at + word.length;
+    if (standsAlone(text, at, end)) {
+      result += text.slice(from, at) + by;
+      from = end;
+      at = end;
+    } else at++;
+  }
+  return from === 0 ? text : result + text.slice(from);
+}
+
+const NAME_CHARACTER = /[\w-]/;
+const WORD_CHARACTER = /\w/;
+
+/** Not part of a longer name; a dot at its end ends a sentence. */
+function standsAlone(text: string, start: number, end: number): boolean {
+  const [before, after] = [text.charAt(start - 1), text.charAt(end)];
+  if (before === '.' || NAME_CHARACTER.test(before) || NAME_CHARACTER.test(after)) return false;
+  return after !== '.' || !WORD_CHARACTER.test(text.charAt(end + 1));
 }

@@ -5,6 +5,7 @@ import { AppError, type Problem } from '../errors.ts';
 import type { Json, JsonObject } from '../json.ts';
 import type { KubeletPatch } from '../kubelet/patch-files.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
+import { identityOf, Memo, TextMemo } from '../memo.ts';
 import { encodeYaml, type YamlValue } from '../text/yaml-encode.ts';
 
 /** Where a host keeps what was declared for its node. kubeadm does not know the file; `reset`, ours and kubeadm's, empties the directory. */
@@ -62,8 +63,10 @@ const SCHEMA = z.strictObject({
 /** The memory as the text of its file. The same memory gives the same bytes. */
 export function encodeNodeMemory({ nodeRegistration, overlays, declared, settings, patches }: NodeMemory): string {
   const { name, criSocket, taints, kubeletExtraArgs } = nodeRegistration;
-  const document = {
+  // Piece by piece, the keys in their order: what hosts of a group have in common is put into words once.
+  const own = {
     apiVersion: API_VERSION,
+    declared: declared.map(({ path, value, source }) => ({ path, value, source })),
     kind: KIND,
     nodeRegistration: {
       ...(name === undefined ? {} : { name }),
@@ -73,13 +76,27 @@ export function encodeNodeMemory({ nodeRegistration, overlays, declared, setting
         ? {}
         : { kubeletExtraArgs: kubeletExtraArgs.map((arg) => ({ name: arg.name, value: arg.value })) }),
     },
-    overlays: overlays.map(({ source, content }) => ({ source, content })),
-    declared: declared.map(({ path, value, source }) => ({ path, value, source })),
-    settings,
-    patches: patches.map(({ source, type, patch }) => ({ source, type, patch })),
   };
-  return encodeYaml(document as unknown as YamlValue);
+  return encodeYaml(own as unknown as YamlValue) + encodeOverlays(overlays) + encodeGiven(settings, patches);
 }
+
+function encodeOverlays(overlays: readonly RememberedOverlay[]): string {
+  const key = overlays.map(({ source, content }) => `${identityOf(content)} ${source}`).join('\0');
+  return OVERLAYS.get(key, () =>
+    encodeYaml({ overlays: overlays.map(({ source, content }) => ({ source, content })) } as unknown as YamlValue),
+  );
+}
+
+/** By the identity of what they hold. */
+const OVERLAYS = new TextMemo<string>();
+
+function encodeGiven(settings: NodeMemory['settings'], patches: readonly KubeletPatch[]): string {
+  return GIVEN.get(patches, settings.join('\0'), () =>
+    encodeYaml({ patches: patches.map(({ source, type, patch }) => ({ source, type, patch })), settings } as unknown as YamlValue),
+  );
+}
+
+const GIVEN = new Memo<readonly KubeletPatch[], string>();
 
 /**
  * Reads a memory file.

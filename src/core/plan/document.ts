@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from '../json.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
 import { ownerReference } from '../kubernetes/object-ref.ts';
+import { TextMemo } from '../memo.ts';
 import { maskSecrets } from '../text/mask.ts';
 import { SensitiveText } from '../text/secret.ts';
 import type { ClusterChange, HostChange, PhasePlan, Warning } from './change.ts';
@@ -111,8 +112,15 @@ export function fileDiff(change: Extract<HostChange, { kind: 'write-file' }>): s
   const sensitive = change.content instanceof SensitiveText;
   const after = change.content.toString();
   const before = change.before === null ? '' : sensitive ? maskSecrets(change.before.content) : change.before.content;
-  return unifiedDiff(before, after, { before: change.before === null ? '/dev/null' : change.path, after: change.path });
+  const names = { before: change.before === null ? '/dev/null' : change.path, after: change.path };
+  const known = DIFFS.get(`${names.before} ${names.after}`, () => new TextMemo(MOST_TEXTS)).get(after, () => new TextMemo(MOST_TEXTS));
+  return known.get(before, () => unifiedDiff(before, after, names));
 }
+
+const MOST_TEXTS = 20;
+
+/** By path, by what is wanted and by what was there: hosts of a group have the same. */
+const DIFFS = new TextMemo<TextMemo<TextMemo<string>>>(MOST_TEXTS);
 
 function clusterChangeDocument(phase: string, change: ClusterChange): JsonObject {
   switch (change.kind) {

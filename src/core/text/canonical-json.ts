@@ -1,13 +1,17 @@
 import { createHash } from 'node:crypto';
-import type { Json } from '../json.ts';
 
 /** JSON in one spelling: keys in order, no blanks. Members that are undefined are left out, as JSON.stringify does. */
 export function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_, member: unknown) =>
-    typeof member === 'object' && member !== null && !Array.isArray(member)
-      ? Object.fromEntries(Object.entries(member as Record<string, Json>).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : member,
-  );
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  const members = value as Readonly<Record<string, unknown>>;
+  if (typeof members.toJSON === 'function') return canonicalJson(members.toJSON());
+  let text = '';
+  for (const key of Object.keys(members).sort()) {
+    if (members[key] === undefined) continue;
+    text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${canonicalJson(members[key])}`;
+  }
+  return `{${text}}`;
 }
 
 /** `sha256:…` of a value's canonical JSON. */

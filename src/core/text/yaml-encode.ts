@@ -228,5 +228,6 @@ function codePoints(text: string): number {
 
 function isSimpleKey(key: string): boolean {
   if (key.includes('\n') || LINE_SEPARATOR.test(key) || key.includes('\r')) return false;
-  return key.length <= MAX_SIMPLE_KEY_BYTES && new TextEncoder().encode(key).length <= MAX_SIMPLE_KEY_BYTES;
+  // UTF-8 takes three bytes at most for what is one unit here.
+  return key.length * 3 <= MAX_SIMPLE_KEY_BYTES || new TextEncoder().encode(key).length <= MAX_SIMPLE_KEY_BYTES;
 }

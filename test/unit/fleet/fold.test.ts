@@ -42,6 +42,11 @@ describe('hosts with the same changes', () => {
     expect(groups(a, b)).toEqual([['a1'], ['a2']]);
   });
 
+  it('finds each place of a name, beside others that only contain it', () => {
+    const [group] = foldPlans([plan('a1', 'a1 xa1 a1. a1.b -a1 a1,a1'), plan('a2', 'a2 xa1 a2. a1.b -a1 a2,a2')]);
+    expect(group?.changes[0]?.content).toBe('<node> xa1 <node>. a1.b -a1 <node>,<node>');
+  });
+
   it('takes no word of a name for a pattern', () => {
     expect(groups(plan('a.1', 'a.1'), plan('b+2', 'b+2'), plan('(c', '(c'), plan('d1', 'ax1'))).toEqual([['a.1', 'b+2', '(c'], ['d1']]);
   });

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseSource, type SourceDocument } from '../../../src/core/config/source.ts';
 import { differingOperations, operationsOf } from '../../../src/core/fleet/operations.ts';
@@ -126,6 +127,15 @@ describe('a saved plan', () => {
 
   it('has one spelling', () => {
     expect(canonicalJson({ b: [1, { d: undefined, c: null }], a: 'ü' })).toBe('{"a":"ü","b":[1,{"c":null}]}');
+    expect(canonicalJson({ secret: new Secret('s3cret'), list: [undefined, true] })).toBe('{"list":[null,true],"secret":"[secret]"}');
+  });
+
+  it('is read by JSON as what it was made of', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        expect(JSON.parse(canonicalJson(value))).toEqual(JSON.parse(JSON.stringify(value)));
+      }),
+    );
   });
 });
 
