@@ -3,7 +3,7 @@ import { combineFacts } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
 import { initSystem } from '../core/facts/init-system.ts';
 import { clientIdentity, KUBELET_CONF } from '../core/facts/kubelet-identity.ts';
-import { type BootstrapReason, explainBootstrap, isRefused } from '../core/kubernetes/explain-bootstrap.ts';
+import { type BootstrapReason, explainBootstrap, isRefused, isUnauthorized } from '../core/kubernetes/explain-bootstrap.ts';
 import { CLIENT_SIGNER, CSRS, type NodeCsr, nodeOfRequest, readNodeCsr } from '../core/kubernetes/node-csr.ts';
 import { kubeletSays } from '../engine/kubelet-says.ts';
 import { mayDoAsFarAsKnown, REQUEST_CERTIFICATE } from '../engine/may-do.ts';
@@ -94,7 +94,7 @@ interface EarlierRequests {
 
 async function decidedBefore({ cluster }: PhaseContext, nodeName: string): Promise<EarlierRequests> {
   const found = await requestsOf(cluster, nodeName);
-  const namesOf = (is: (csr: NodeCsr) => boolean) => new Set(typeof found === 'string' ? [] : found.filter(is).map(({ name }) => name));
+  const namesOf = (is: (csr: NodeCsr) => boolean) => new Set('unknown' in found ? [] : found.filter(is).map(({ name }) => name));
   return { issued: namesOf(({ state }) => state.kind === 'issued'), refused: namesOf(isRefused) };
 }
 
@@ -107,7 +107,7 @@ interface Waiting {
 async function reasonOf(context: PhaseContext, { nodeName, earlier, waitedMs }: Waiting): Promise<BootstrapReason> {
   const { cluster } = context;
   const found = await requestsOf(cluster, nodeName);
-  if (typeof found === 'string') return { why: found, mend: 'See kubectl get csr, and journalctl -u kubelet on the host', final: false };
+  if ('unknown' in found) return explainUnknown(found, await kubeletSays(context, waitedMs));
   const now = found.filter(({ name }) => !earlier.issued.has(name));
   if (now.length > 0) return explainBootstrap(now, { refusedBefore: earlier.refused });
   if (cluster === null || (await mayDoAsFarAsKnown(cluster, REQUEST_CERTIFICATE)))
@@ -116,14 +116,28 @@ async function reasonOf(context: PhaseContext, { nodeName, earlier, waitedMs }: 
   return { why: 'its credentials may not create certificate signing requests', mend, final: false };
 }
 
-/** The node's requests for a client certificate; a text says why they can't be seen. */
-async function requestsOf(cluster: Cluster | null, nodeName: string): Promise<readonly NodeCsr[] | string> {
-  if (cluster === null) return 'what became of its certificate signing request is not known: no API server was given';
+/** Why requests can't be seen. */
+interface UnknownRequests {
+  readonly unknown: string;
+  /** The API server does not accept our credentials, either. */
+  readonly isRefused: boolean;
+}
+
+/** With a token that has expired neither the kubelet nor we come any further. */
+function explainUnknown({ unknown, isRefused }: UnknownRequests, said: string | null): BootstrapReason {
+  if (said !== null) return { ...explainBootstrap([], { said }), final: isRefused && isUnauthorized(said) };
+  const why = `what became of its certificate signing request is not known: ${unknown}`;
+  return { why, mend: 'See kubectl get csr, and journalctl -u kubelet on the host', final: false };
+}
+
+/** The node's requests for a client certificate. */
+async function requestsOf(cluster: Cluster | null, nodeName: string): Promise<readonly NodeCsr[] | UnknownRequests> {
+  if (cluster === null) return { unknown: 'no API server was given', isRefused: false };
   try {
     const { items } = await cluster.list(CSRS);
     return items.map(readNodeCsr).filter((csr) => csr.signerName === CLIENT_SIGNER && nodeOfRequest(csr) === nodeName);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return `what became of its certificate signing request is not known: ${error.problems[0]?.message ?? ''}`;
+    return { unknown: error.problems[0]?.message ?? '', isRefused: error.code === 'CLUSTER_UNAUTHORIZED' };
   }
 }

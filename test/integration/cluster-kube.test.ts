@@ -255,6 +255,12 @@ describe('credentials', () => {
     );
   });
 
+  it('are a bootstrap token that has expired', async () => {
+    expect(await failure(clusterOf(kubeconfig({}, { token: 'abcdef.0123456789abcdef' })).get(ref('x')))).toBe(
+      'cannot get ConfigMap default/x: Unauthorized. The bootstrap token abcdef has expired or was deleted: make another, kubeletadm token create. [CLUSTER_UNAUTHORIZED]',
+    );
+  });
+
   it('are a client certificate that has expired', async () => {
     const notAfter = new Date(Date.now() - 48 * 3600 * 1000);
     const text = await server.kubeconfigFor('late', ['system:masters'], { notAfter });

@@ -330,7 +330,7 @@ describe('the token', () => {
 
   it('may sign and not log in', async () => {
     expect(lastLine(await withToken('signer.0123456789abcdef'))).toMatch(
-      /the token signer signs kube-public\/cluster-info, but the API server does not let it log in: it lacks the usage authentication, .*\[DISCOVERY_TOKEN_REFUSED\]$/,
+      /the token signer signs kube-public\/cluster-info, but the API server does not let it log in: it has expired this moment, lacks the usage authentication, .*\[DISCOVERY_TOKEN_REFUSED\]$/,
     );
   });
 

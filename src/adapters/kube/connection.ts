@@ -5,6 +5,7 @@ import { isAbsolute, join } from 'node:path';
 import { decodeDataField, type KubeconfigCluster, type KubeconfigTarget, type KubeconfigUser } from '../../core/config/kubeconfig.ts';
 import { clusterCredentials } from '../../core/problems/cluster.ts';
 import { kubeconfigReferenceUnreadable } from '../../core/problems/kubeconfig.ts';
+import { partsOfToken } from '../../core/token/bootstrap-token.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Dial } from '../../ports/transport.ts';
 import type { PrepareOptions } from './client-node-options.ts';
@@ -29,7 +30,7 @@ export interface Connection {
   open(): Promise<OpenConnection>;
   /** Forgets credentials the server refused. False when there is nothing that could give others. */
   renew(): boolean;
-  /** Why the server may not accept the credentials: a client certificate that has expired. */
+  /** Why the server may not accept the credentials: a client certificate that has expired, or a bootstrap token, whose time is short. */
   credentialTrouble(): string | undefined;
   close(): void;
 }
@@ -90,6 +91,8 @@ export function createConnection(options: ConnectionOptions): Connection {
       return true;
     },
     credentialTrouble: () => {
+      const token = target.user?.token && partsOfToken(target.user.token);
+      if (token) return `The bootstrap token ${token.id} has expired or was deleted: make another, kubeletadm token create`;
       const expires = current?.certificate ? new Date(current.certificate.validTo) : null;
       if (expires === null || expires > clock.now()) return undefined;
       return `The client certificate in ${file} expired on ${expires.toISOString().slice(0, 10)}: get a new kubeconfig or renew it`;

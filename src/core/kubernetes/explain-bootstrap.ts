@@ -66,7 +66,13 @@ export function isRefused({ state }: Pick<NodeCsr, 'state'>): boolean {
   return state.kind === 'denied' || state.kind === 'failed';
 }
 
+/** Whether a kubelet says that the API server does not know whom its credentials are of. */
+export function isUnauthorized(said: string): boolean {
+  return /\bUnauthorized\b/.test(said);
+}
+
 function mendOf(said: string): string {
-  if (/\bUnauthorized\b/.test(said)) return 'Its token is not accepted (any more): make one with token create';
+  if (isUnauthorized(said)) return 'Its token is not accepted (any more): make one with token create';
+  if (/x509: certificate has expired or is not yet valid/.test(said)) return 'Set the clock of the host (timedatectl, chronyc)';
   return 'It is the host itself that has to reach the API server: check address, firewall and proxy from there';
 }

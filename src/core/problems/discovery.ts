@@ -209,7 +209,7 @@ export function pinMismatch(
 /** The server is verified and does not accept the token as a login. */
 export function tokenRefused(endpoint: string, tokenId: string, isSigned: boolean): Problem {
   const message = isSigned
-    ? `the token ${tokenId} signs kube-public/cluster-info, but the API server does not let it log in: it lacks the usage authentication, or --enable-bootstrap-token-auth is off`
+    ? `the token ${tokenId} signs kube-public/cluster-info, but the API server does not let it log in: it has expired this moment, lacks the usage authentication, or --enable-bootstrap-token-auth is off`
     : `the API server does not accept the token ${tokenId}: it is unknown, has expired, or lacks the usage authentication`;
   return problem(endpoint, 'TOKEN_REFUSED', message, NEW_TOKEN);
 }

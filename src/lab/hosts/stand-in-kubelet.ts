@@ -142,7 +142,11 @@ export class StandInKubelet {
       metadata: { generateName },
       spec: { ...spec, request: Buffer.from(requestPem, 'utf8').toString('base64') },
     };
-    const created = await this.#ask(conf, { method: 'POST', path: CSRS, body });
+    const created = await this.#ask(conf, { method: 'POST', path: CSRS, body }).catch((error: Error) => {
+      const why = `cannot create certificate signing request: ${error.message}`;
+      this.#options.log('E', `"Failed while requesting a signed certificate from the control plane" err=${JSON.stringify(why)}`);
+      throw error;
+    });
     const name = textOf(memberOf(created, 'metadata'), 'name');
     for (;;) {
       const status = memberOf(await this.#ask(conf, { method: 'GET', path: `${CSRS}/${name}` }), 'status');

@@ -34,6 +34,12 @@ function world(user?: { name: string; groups: readonly string[] }) {
   return { admin, host, clock, reporter, context: { host, cluster, clock, reporter } };
 }
 
+function saying(why: string) {
+  const said = `Failed while requesting a signed certificate from the control plane: cannot create certificate signing request: ${why}\n`;
+  const commands = { journalctl: { stdout: said }, date: { stdout: '0\n' } };
+  return fakeHost({ units: {}, files: { [BOOTSTRAP]: 'token\n', [KUBELET]: CONF }, commands });
+}
+
 async function csr(name: string, nodeName: string, usages = ['digital signature', 'client auth']): Promise<KubeObject> {
   const { requestPem } = await createCertificateRequest({ commonName: `system:node:${nodeName}`, organizations: ['system:nodes'] });
   const request = Buffer.from(requestPem).toString('base64');
@@ -75,21 +81,35 @@ describe('kubelet-wait-bootstrap', () => {
     expect(host.files.has(BOOTSTRAP)).toBe(false);
   });
 
-  it('gives the word of a kubelet that could not make a request', async () => {
-    const { context } = world();
-    const said =
-      'Failed while requesting a signed certificate from the control plane: cannot create certificate signing request: no route to host';
-    const commands = { journalctl: { stdout: `${said}\n` }, date: { stdout: '0\n' } };
-    const host = fakeHost({ units: {}, files: { [BOOTSTRAP]: 'token\n', [KUBELET]: CONF }, commands });
-    await expect(run({ ...context, host })).rejects.toMatchObject({
+  it.each([
+    ['no route to host', 'It is the host itself that has to reach the API server'],
+    ['Unauthorized', 'Its token is not accepted (any more): make one with token create'],
+    [
+      'Post https://a:6443/apis: tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-01-01T00:00:00Z is before 2026-01-02T00:00:00Z',
+      'Set the clock of the host (timedatectl, chronyc)',
+    ],
+  ])('gives the word of a kubelet that could not make a request: %s', async (why, mend) => {
+    const { context, clock } = world();
+    await expect(run({ ...context, host: saying(why) })).rejects.toMatchObject({
       problems: [
         {
           code: 'BOOTSTRAP_TIMEOUT',
-          message: expect.stringContaining('could not ask for a certificate: cannot create certificate signing request: no route to host'),
-          mend: expect.stringContaining('the host itself that has to reach the API server'),
+          message: expect.stringContaining(`could not ask for a certificate: cannot create certificate signing request: ${why}`),
+          mend: expect.stringContaining(mend),
         },
       ],
     });
+    expect(clock.elapsedMs).toBe(60_000);
+  });
+
+  it('does not wait with a token that has expired for the kubelet and for us', async () => {
+    const { admin, context, clock } = world();
+    const refused = new AppError({ code: 'CLUSTER_UNAUTHORIZED', message: 'cannot list CertificateSigningRequest: Unauthorized' });
+    const cluster = { ...admin, list: async () => Promise.reject(refused) };
+    await expect(run({ ...context, cluster, host: saying('Unauthorized') })).rejects.toMatchObject({
+      problems: [{ code: 'BOOTSTRAP_DENIED', mend: expect.stringContaining('make one with token create') }],
+    });
+    expect(clock.elapsedMs).toBe(5_000);
   });
 
   it('says so when its credentials may look at requests, and not make one', async () => {
