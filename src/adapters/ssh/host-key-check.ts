@@ -43,11 +43,11 @@ export function hostKeyCheck(target: SshTarget, known: KnownHosts, policy: HostK
   const names = knownHostsNames(target);
   const knownAs = names.name;
   return async (key) => {
-    const shown = describeKey(key);
     const verdict = judgeHostKey(known, names, key);
+    // Most keys are known: nobody wants to hear of them.
+    if (verdict.kind === 'known') return;
+    const shown = describeKey(key);
     switch (verdict.kind) {
-      case 'known':
-        return;
       case 'mismatch':
         throw hostKeyMismatch({ host, knownAs, shown, known: describeKey(verdict.entry), entry: verdict.entry });
       case 'revoked':

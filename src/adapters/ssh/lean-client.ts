@@ -1,9 +1,10 @@
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import type ssh2 from 'ssh2';
+import { makeKeyExchangeLean } from './lean-key-exchange.ts';
 
 /** What is used of the client beyond its public interface; a test holds that it is there (ssh2 1.17). */
 interface Internals {
-  readonly _protocol?: { authPK: AuthPublicKey; readonly _handlers: { GLOBAL_REQUEST: HandleRequest } };
+  readonly _protocol?: { _kex?: unknown; authPK: AuthPublicKey; readonly _handlers: { GLOBAL_REQUEST: HandleRequest } };
 }
 
 type AuthPublicKey = (user: string, key: ssh2.ParsedKey, algorithm?: string, sign?: Sign) => void;
@@ -24,6 +25,7 @@ const HASHES: Readonly<Record<string, string>> = { 'rsa-sha2-256': 'sha256', 'rs
 export function makeLean(client: ssh2.Client): void {
   const { _protocol: protocol } = client as unknown as Internals;
   if (protocol === undefined) return;
+  makeKeyExchangeLean(protocol);
   const ask = protocol.authPK.bind(protocol) as AuthPublicKey;
   protocol.authPK = (user, key, algorithm, signer) => {
     if (signer !== undefined || !key.isPrivateKey()) return ask(user, key, algorithm, signer);
