@@ -12,6 +12,7 @@ import {
   type Frame,
   INCOMPLETE_EXIT,
   type PieceOperation,
+  readTogether,
   renderOperations,
   renderQuestions,
   shellLoader,
@@ -36,26 +37,13 @@ export function hostOver(transport: Transport, options: HostOptions): Host {
     ask: async (questions, askOptions = {}) => {
       const names = Object.keys(questions);
       const asked = names.filter((name) => !(rootDir !== null && isAboutRunningSystem(questions[name] as Question)));
-      const nonce = options.nonce();
-      const stdin = renderQuestions(
+      const answers = await answersTo(
         asked.map((name) => questions[name] as Question),
-        { nonce, rootDir },
+        { transport, rootDir, nonce: options.nonce, ...askOptions },
       );
-      const stdinMayShow = !asked.some((name) => isSecret(questions[name] as Question));
-      const result = await transport.run(shellLoader(nonce), {
-        maxOutputBytes: MAX_ANSWER_BYTES,
-        ...askOptions,
-        stdin: `${stdin}\n`,
-        stdinMayShow,
-      });
-      const frames = splitFrames(result.stdout, nonce);
-      const errors = splitFrames(result.stderr, nonce);
-      if (frames.length !== asked.length) throw brokenOff(transport.name, result.exitCode, unmarked(result.stderr, nonce));
-      const answers = new Map(
-        asked.map((name, i) => [name, readAnswer(questions[name] as Question, frames[i], errors[i], transport.name)]),
-      );
+      const byName = new Map(asked.map((name, i) => [name, answers[i] as Answer<Question>]));
       const answerOf = (name: string): Answer<Question> | null =>
-        answers.has(name) ? (answers.get(name) ?? null) : questions[name]?.kind === 'file' ? null : STAGED_ANSWER;
+        byName.has(name) ? (byName.get(name) ?? null) : questions[name]?.kind === 'file' ? null : STAGED_ANSWER;
       return Object.fromEntries(names.map((name) => [name, answerOf(name)])) as Answers<typeof questions>;
     },
     perform: async (operations, performOptions = {}) => {
@@ -76,6 +64,40 @@ export function hostOver(transport: Transport, options: HostOptions): Host {
     ...(transport.dial === undefined ? {} : { dial: transport.dial }),
     close: () => transport.close(),
   };
+}
+
+interface Asking {
+  readonly transport: Transport;
+  readonly rootDir: string | null;
+  readonly nonce: () => string;
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+}
+
+/** One answer for each question, in their order. */
+async function answersTo(questions: readonly Question[], asking: Asking, together = true): Promise<readonly Answer<Question>[]> {
+  const { transport, rootDir, signal, timeoutMs } = asking;
+  const nonce = asking.nonce();
+  const result = await transport.run(shellLoader(nonce), {
+    maxOutputBytes: MAX_ANSWER_BYTES,
+    ...(signal === undefined ? {} : { signal }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    stdin: `${renderQuestions(questions, { nonce, rootDir, together })}\n`,
+    stdinMayShow: !questions.some(isSecret),
+  });
+  const frames = readTogether(splitFrames(result.stdout, nonce), together ? questions : []);
+  if (frames === null) return answersTo(questions, asking, false);
+  const errors = splitFrames(result.stderr, nonce);
+  return questions.map((question, index) => {
+    const frame = frames[index];
+    if (frame === undefined) throw brokenOff(transport.name, result.exitCode, unmarked(result.stderr, nonce));
+    return readAnswer(
+      question,
+      frame,
+      errors.find((each) => each.index === index),
+      transport.name,
+    );
+  });
 }
 
 /** More than this on a stream, and the host is not answering us. */

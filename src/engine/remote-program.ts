@@ -47,12 +47,22 @@ export interface PieceOperation {
   readonly base64: string;
 }
 
+export interface QuestionOptions extends ProgramOptions {
+  /** Files are looked at all at once. False: each by itself, which takes the host longer. */
+  readonly together: boolean;
+}
+
 /**
  * The program that answers all questions in one round trip. Answers come framed: `\n<nonce> <index> <exit code>\n` ends each on stdout,
- * `\n<nonce> <index>\n` on stderr.
+ * `\n<nonce> <index>\n` on stderr. Of files that are looked at together the contents come in a frame of their own, whose index is the number of questions.
  */
-export function renderQuestions(questions: readonly Question[], options: ProgramOptions): string {
-  const lines = questions.map((question, index) => `${questionLines(question)}\nmark ${index} $?`);
+export function renderQuestions(questions: readonly Question[], { together, ...options }: QuestionOptions): string {
+  const files = together ? filesTogether(questions) : [];
+  const lines = questions.flatMap((question, index) => (files.includes(index) ? [] : [`${questionLines(question)}\nmark ${index} $?`]));
+  if (files.length > 0) {
+    const words = files.map((index) => fileWords(index, questions[index] as FileQuestion));
+    lines.unshift(`q_files ${words.join(' ')}\nmark ${questions.length} $?`);
+  }
   const http = questions.some(({ kind }) => kind === 'http') ? HTTP_FUNCTIONS : '';
   return renderProgram([...lines, 'exit 0'], QUESTION_FUNCTIONS + http, options);
 }
@@ -75,6 +85,18 @@ export function renderOperations(operations: readonly (Operation | PieceOperatio
   const arm = needs('arm-revert') ? ARM_FUNCTIONS : '';
   const large = needs('piece', 'put-file') ? LARGE_FILE_FUNCTIONS : '';
   return renderProgram([...lines, 'exit 0'], OPERATION_FUNCTIONS + large + lock + commit + arm, options);
+}
+
+type FileQuestion = Extract<Question, { kind: 'file' }>;
+
+/** The indexes of the questions that are answered together. */
+function filesTogether(questions: readonly Question[]): readonly number[] {
+  const files = questions.flatMap(({ kind }, index) => (kind === 'file' ? [index] : []));
+  return files.length > 1 ? files : [];
+}
+
+function fileWords(index: number, { path, content }: FileQuestion): string {
+  return `${index} ${quoteShell(path)} ${content === false ? 0 : 1}`;
 }
 
 function renderProgram(lines: readonly string[], functions: string, { nonce, rootDir }: ProgramOptions): string {
@@ -181,6 +203,32 @@ function base64Lines(text: string): string {
 function octal(mode: number): string {
   return mode.toString(8).padStart(4, '0');
 }
+
+/**
+ * Gives answers that came together their contents.
+ * @param frames of a program that asked all together
+ * @returns a frame for each question, by its index; null when the contents are not those that were announced: a file was changed meanwhile
+ */
+export function readTogether(frames: readonly Frame[], questions: readonly Question[]): readonly (Frame | undefined)[] | null {
+  const byIndex: (Frame | undefined)[] = [];
+  for (const frame of frames) byIndex[frame.index] = frame;
+  const files = filesTogether(questions);
+  const contents = byIndex[questions.length];
+  if (files.length === 0 || contents === undefined) return byIndex;
+  let from = 0;
+  for (const index of files) {
+    const frame = byIndex[index];
+    if (frame === undefined) return null;
+    const [size] = /^\d+\+/.exec(Buffer.from(frame.body).toString('latin1', 0, MAX_SIZE_DIGITS)) ?? [];
+    if (size === undefined) continue;
+    const to = from + Number.parseInt(size, 10);
+    byIndex[index] = { ...frame, body: Buffer.concat([frame.body.subarray(size.length), contents.body.subarray(from, to)]) };
+    from = to;
+  }
+  return contents.exitCode === 0 && from === contents.body.byteLength ? byIndex.slice(0, questions.length) : null;
+}
+
+const MAX_SIZE_DIGITS = 20;
 
 export interface Frame {
   /** Of the question or operation. */
