@@ -35,6 +35,14 @@ const SKIP_PASSWORD = [
 /** Begins what {@link FIRST_COMMAND} says of itself on stderr. */
 const WAY = 'kubeletadm way:';
 
+/** Runs the command by sudo. Its input is where the line's is; where printf is a program, it is none to give a secret to. */
+const SUDO = `[ "\${${STDIN_VARIABLE}+x}" ]||exec sudo -n -- "$@"
+if PATH=/nonexistent printf '' 2>/dev/null;then printf '%s\\n' "$${STDIN_VARIABLE}"|sudo -n -- "$@";exit;fi
+sudo -n -- "$@" <<E_O_I
+$${STDIN_VARIABLE}
+E_O_I
+exit`;
+
 /**
  * Finds out how to become root and goes on to the command in its arguments, so that both take one round trip. Its first argument is `auto` or `sudo`. It
  * says on stderr, before anything else, what it found: `directly`, `sudo`, `missing` (there is no such program, we are root), `refused` (sudo alone will not
@@ -44,10 +52,10 @@ const FIRST_COMMAND = [
   'case $1 in auto) if [ -O / ]&&[ -O /proc/1 ];then u=0;else u=$(id -u </dev/null);fi 2>/dev/null;; *) u=1;; esac;shift',
   'case $u in 0) w=directly;; ""|*[!0-9]*) w="unknown $u";; *) w=sudo;LC_ALL=C sudo -n -- true </dev/null >/dev/null 2>&1||w=refused;; esac',
   'if [ "$w" = directly ];then case $1 in */*) [ -f "$1" ]&&[ -x "$1" ];; *) command -v "$1" >/dev/null 2>&1;; esac||w=missing;fi',
-  'echo "$0 $w" >&2',
+  `echo "${WAY} $w" >&2`,
   // A line of sh that finds its input in a variable needs no shell but this one.
   `case $#$w$1$2\${${STDIN_VARIABLE}+x} in 3directly/bin/sh-cx) l=$3;set --;eval "$l";exit;; esac`,
-  `case $w in directly) exec "$@";; sudo) [ "\${${STDIN_VARIABLE}+x}" ]||exec sudo -n -- "$@";printf '%s\\n' "$${STDIN_VARIABLE}"|sudo -n -- "$@";exit;; esac`,
+  `case $w in directly) exec "$@";; sudo) ${SUDO};; esac`,
   'exit 127',
 ].join(';');
 
@@ -80,7 +88,7 @@ export function asRoot(transport: Transport, options: AsRootOptions): Transport 
       case 'directly':
         return transport.run(argv, runOptions);
       case 'sudo':
-        return checked(transport.name, argv, await transport.run(['sudo', '-n', '--', ...argv], runOptions));
+        return checked(transport.name, argv, await transport.run(sudo(argv, runOptions), runOptions));
       case 'password':
         return checked(transport.name, argv, await runWithPassword(transport, argv, way.password, runOptions));
     }
@@ -117,7 +125,7 @@ async function runFirstCommand(
   options: RunOptions,
 ): Promise<First> {
   const host = transport.name;
-  const result = await transport.run(['/bin/sh', '-c', FIRST_COMMAND, WAY, become, ...argv], options);
+  const result = await transport.run(['/bin/sh', '-c', FIRST_COMMAND, 'sh', become, ...argv], options);
   const end = result.stderr.indexOf(0x0a);
   const said = end < 0 ? '' : decode(result.stderr.subarray(0, end));
   const rest: RunResult = { ...result, stderr: result.stderr.subarray(end + 1) };
@@ -165,6 +173,10 @@ async function trySudo(transport: Transport, flags: readonly string[], options: 
   }
 }
 
+function sudo(argv: readonly string[], { mayShareShell }: RunOptions): readonly string[] {
+  return mayShareShell ? ['/bin/sh', '-c', SUDO, 'sh', ...argv] : ['sudo', '-n', '--', ...argv];
+}
+
 function runWithPassword(transport: Transport, argv: readonly string[], password: Secret, options: RunOptions): Promise<RunResult> {
   const stdin = `${password.reveal()}\n${BEGIN}\n${options.stdin ?? ''}`;
   return transport.run(['sudo', ...PASSWORD_FLAGS, '--', '/bin/sh', '-c', SKIP_PASSWORD, BEGIN, ...argv], {
@@ -172,6 +184,8 @@ function runWithPassword(transport: Transport, argv: readonly string[], password
     stdin,
     // Whatever may be seen of the command's own.
     stdinMayShow: false,
+    // The password is for stdin alone.
+    mayShareShell: false,
   });
 }
 

@@ -6,6 +6,11 @@ export interface RunOptions {
    * it from a variable where that is set (core/text/stdin-variable.ts).
    */
   readonly stdinMayShow?: boolean;
+  /**
+   * The command is a line of `/bin/sh -c` that takes its stdin from a variable where that is set (core/text/stdin-variable.ts), does not ask for its own name and
+   * leaves nothing running that writes on: a transport may run it and others like it in one shell, one after the other, if that saves the host a session.
+   */
+  readonly mayShareShell?: boolean;
   /** Default 60,000. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;

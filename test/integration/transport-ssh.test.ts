@@ -549,6 +549,15 @@ describe('SSH by password', () => {
     const transport = transportTo(target, { password });
     expect(await Promise.all([1, 2, 3, 4].map((i) => outputOf(transport, 'echo', String(i))))).toEqual(['1\n', '2\n', '3\n', '4\n']);
   });
+
+  it('makes do with one session where a shell waits in it', async () => {
+    const { target } = await serve({ maxSessions: 1 });
+    const transport = transportTo(target, { password });
+    for (let i = 0; i < 3; i++) {
+      const line = await transport.run(['/bin/sh', '-c', 'eval "$kubeletadm_stdin"'], { stdin: 'echo line', mayShareShell: true });
+      expect([String(line.stdout), await outputOf(transport, 'echo', 'other')]).toEqual(['line\n', 'other\n']);
+    }
+  });
 });
 
 describe('SSH to what is no SSH server', () => {

@@ -13,6 +13,7 @@ import { type Authentication, authentication } from './authentication.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
 import { type HostKeyPolicy, hostKeyCheck } from './host-key-check.ts';
 import type { AskPassphrase, Identities } from './identities.ts';
+import { type KeptShell, keptShell } from './kept-shell.ts';
 import { makeLean } from './lean-client.ts';
 import { type SessionChannels, sessionChannels } from './session-channels.ts';
 import { addressOf, openForward, openSocket, socketFailure } from './stream.ts';
@@ -29,6 +30,7 @@ export interface ConnectOptions extends HostKeyPolicy {
 export interface SshConnection {
   readonly client: ssh2.Client;
   readonly channels: SessionChannels;
+  readonly kept: KeptShell;
   /** The host is known to take commands of more than a few thousand bytes. */
   readonly takesLongCommands: boolean;
   /** Why it is no more; null while it is. */
@@ -247,6 +249,7 @@ function establish(client: ssh2.Client, socket: Duplex, progress: Progress): Ssh
   return {
     client,
     channels: sessionChannels(client),
+    kept: keptShell(),
     takesLongCommands: /^SSH-2\.0-OpenSSH_/m.test(progress.received),
     get lost() {
       return isLost ? lost() : null;

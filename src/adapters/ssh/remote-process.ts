@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import type ssh2 from 'ssh2';
 import { onAbort, untilAborted } from '../../core/abort.ts';
 import type { AppError } from '../../core/errors.ts';
 import { hostCommandNotFound, hostConnectionLost, hostNoShell, hostOutputTooLarge, hostTimeout } from '../../core/problems/host.ts';
 import { type MarkedOutput, markedOutput } from '../../core/ssh/marked-output.ts';
-import { renderKillCommand, renderRemoteCommand } from '../../core/ssh/remote-command.ts';
+import { canBeKept, renderKeptShell, renderKillCommand, renderNextLine, renderRemoteCommand } from '../../core/ssh/remote-command.ts';
 import type { SshTarget } from '../../core/ssh/target.ts';
 import { printable } from '../../core/text/printable.ts';
 import type { RunOptions, RunResult } from '../../ports/transport.ts';
 import type { SshConnection } from './connection.ts';
+import { type Exit, type Listeners, type Wire, wire } from './kept-shell.ts';
 import { startCommand } from './session-channels.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;
@@ -29,7 +29,7 @@ export interface RemoteRun {
 export type RemoteOutcome = { readonly kind: 'ended'; readonly result: RunResult } | { readonly kind: 'refused'; readonly cause: Error };
 
 /**
- * Runs one command in a session of its own, on a connection that is not lost.
+ * Runs one command on a connection that is not lost: in the shell kept for that, or in a session of its own.
  * @throws AppError HOST_TIMEOUT, HOST_CONNECTION_LOST, HOST_OUTPUT_TOO_LARGE, HOST_COMMAND_NOT_FOUND; the signal's reason
  */
 export async function runRemote(connection: SshConnection, run: RemoteRun): Promise<RemoteOutcome> {
@@ -42,12 +42,18 @@ export async function runRemote(connection: SshConnection, run: RemoteRun): Prom
   const forgetLoss = connection.onLost((why) => stop.abort(why()));
   const remote = startRemote(connection, run, stop);
   try {
-    const channel = await untilAborted(remote.opened, stop.signal);
-    if (channel instanceof Error) {
+    const line = await untilAborted(remote.opened, stop.signal);
+    if (line instanceof Error) {
       if (connection.lost !== null) throw connection.lost;
-      return { kind: 'refused', cause: channel };
+      const ending = connection.kept.letGo();
+      if (ending === null) return { kind: 'refused', cause: line };
+      // Where a host allows one session, the shell that waits had it.
+      await untilAborted(ending, stop.signal);
+      return await runRemote(connection, run);
     }
-    const exit = await untilAborted(remote.ended, stop.signal);
+    const exit = await untilAborted(Promise.race([remote.ended, remote.told]), stop.signal);
+    if (isTold(exit)) connection.kept.keep(line);
+    else if (exit !== null && hasNotBegun(remote)) return await runRemote(connection, run);
     return { kind: 'ended', result: readResult(remote, exit, run) };
   } catch (error) {
     if (stop.signal.aborted) await stopRemote(connection, remote);
@@ -59,30 +65,44 @@ export async function runRemote(connection: SshConnection, run: RemoteRun): Prom
   }
 }
 
-interface Exit {
-  readonly code: number | null;
-  readonly signal: string | null;
+/** The line has ended, its shell takes another. */
+interface Told extends Exit {
+  readonly isTold: true;
+}
+
+function isTold(exit: Exit | Told | null): exit is Told {
+  return exit !== null && 'isTold' in exit;
 }
 
 interface RemoteProcess extends Session {
   /** Comes as soon as the program runs; null when it ended before. */
   readonly processId: Promise<string | null>;
+  readonly told: Promise<Told>;
+  /** In a shell that was there. */
+  readonly isNext: boolean;
   readonly stdout: MarkedOutput;
   readonly stderr: MarkedOutput;
 }
 
+/** The shell had gone away while it waited, and read nothing. */
+function hasNotBegun({ isNext, stdout, stderr }: RemoteProcess): boolean {
+  return isNext && stdout.note === null && stderr.note === null;
+}
+
 function startRemote(connection: SshConnection, { target, argv, options }: RemoteRun, stop: AbortController): RemoteProcess {
-  const { maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES } = options;
+  const { maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES, mayShareShell = false, stdin = '' } = options;
   const mark = `kubeletadm-${randomBytes(12).toString('hex')}`;
-  const { command, stdinPrefix, includesInput } = renderRemoteCommand(argv, mark, {
-    ...(options.stdinMayShow && options.stdin !== undefined ? { input: options.stdin } : {}),
-    ...(connection.takesLongCommands ? { maxCommandBytes: MAX_COMMAND_BYTES } : {}),
-  });
-  const stdout = markedOutput(mark);
-  const stderr = markedOutput(mark);
+  const shares = mayShareShell && canBeKept(argv, stdin);
+  const shell = shares ? connection.kept.take() : null;
+  const stdout = markedOutput(mark, shares);
+  const stderr = markedOutput(mark, shares);
   let tellProcessId: (id: string | null) => void = () => undefined;
   const processId = new Promise<string | null>((resolve) => {
     tellProcessId = resolve;
+  });
+  let tellEnd: (told: Told) => void = () => undefined;
+  const told = new Promise<Told>((resolve) => {
+    tellEnd = resolve;
   });
   const take = (stream: 'stdout' | 'stderr', output: MarkedOutput, listener?: (chunk: Uint8Array) => void) => (chunk: Buffer) => {
     // Who stops a command that has only just started still wants to know its process id.
@@ -95,38 +115,59 @@ function startRemote(connection: SshConnection, { target, argv, options }: Remot
       stop.abort(error);
     }
     if (stderr.note !== null) tellProcessId(stderr.note);
+    if (stdout.end !== null && stderr.end !== null) tellEnd({ code: Number(stderr.end), signal: null, isTold: true });
   };
-  const input = { command, stdin: `${stdinPrefix}${includesInput ? '' : (options.stdin ?? '')}` };
-  const session = execute(connection, input, { stdout: take('stdout', stdout, options.onStdout), stderr: take('stderr', stderr) });
+  const listeners = { stdout: take('stdout', stdout, options.onStdout), stderr: take('stderr', stderr) };
+  const session =
+    shell === null
+      ? execute(connection, shares ? keptInput(connection, argv, mark, options) : ownInput(connection, argv, mark, options), listeners)
+      : goOn(shell, renderNextLine({ argv, mark, stdin }), listeners);
   void session.ended.then(() => tellProcessId(null));
-  return { ...session, processId, stdout, stderr };
+  return { ...session, processId, told, isNext: shell !== null, stdout, stderr };
 }
+
+interface Input {
+  readonly command: string;
+  readonly stdin: string;
+  /** Nothing comes after it. */
+  readonly ends: boolean;
+}
+
+type InputOf = (connection: SshConnection, argv: readonly string[], mark: string, options: RunOptions) => Input;
+
+const ownInput: InputOf = ({ takesLongCommands }, argv, mark, { stdin, stdinMayShow }) => {
+  const { command, stdinPrefix, includesInput } = renderRemoteCommand(argv, mark, {
+    ...(stdinMayShow && stdin !== undefined ? { input: stdin } : {}),
+    ...(takesLongCommands ? { maxCommandBytes: MAX_COMMAND_BYTES } : {}),
+  });
+  return { command, stdin: `${stdinPrefix}${includesInput ? '' : (stdin ?? '')}`, ends: true };
+};
+
+const keptInput: InputOf = ({ takesLongCommands }, argv, mark, { stdin = '', stdinMayShow = false }) => {
+  const line = { argv, mark, stdin };
+  const { command, includesFirst } = renderKeptShell(stdinMayShow ? line : null, takesLongCommands ? MAX_COMMAND_BYTES : undefined);
+  return { command, stdin: includesFirst ? '' : renderNextLine(line), ends: false };
+};
 
 interface Session {
   /** An Error: there is none, for this reason. */
-  readonly opened: Promise<ssh2.ClientChannel | Error>;
-  /** What the server says of the command's end; null when it says nothing. */
+  readonly opened: Promise<Wire | Error>;
+  /** What the server says of the session's end; null when it says nothing. */
   readonly ended: Promise<Exit | null>;
 }
 
-interface Listeners {
-  readonly stdout: (chunk: Buffer) => void;
-  readonly stderr: (chunk: Buffer) => void;
-}
-
 /** Never throws: a connection that just ended is an outcome like others. */
-function execute(connection: SshConnection, { command, stdin }: { command: string; stdin: string }, listeners: Listeners): Session {
-  const { client, channels } = connection;
-  const started = channels.open().then(
+function execute({ client, channels }: SshConnection, input: Input, listeners: Listeners): Session {
+  const started = channels.open(input.ends).then(
     (channel) => {
-      const ended = listen(channel, listeners);
-      const opened = startCommand(client, channel, command, stdin).then((refusal) => {
-        if (refusal === null) return channel;
+      const line = wire(channel, listeners);
+      const opened = startCommand(client, channel, input).then((refusal) => {
+        if (refusal === null) return line;
         channel.close();
         return refusal;
       });
       // Lost on the way, it is never answered.
-      return { opened: Promise.race([opened, ended.then(() => channel)]), ended };
+      return { opened: Promise.race([opened, line.ended.then(() => line)]), ended: line.ended };
     },
     (error: unknown) => ({
       opened: Promise.resolve(error instanceof Error ? error : new Error(String(error))),
@@ -136,25 +177,11 @@ function execute(connection: SshConnection, { command, stdin }: { command: strin
   return { opened: started.then(({ opened }) => opened), ended: started.then(({ ended }) => ended) };
 }
 
-/** The end is when both streams have closed: the exit status comes before the last output. */
-function listen(channel: ssh2.ClientChannel, listeners: Listeners): Promise<Exit | null> {
-  return new Promise((resolve) => {
-    let exit: Exit | null = null;
-    let open = 2;
-    const onClose = (): void => {
-      if (--open === 0) resolve(exit);
-    };
-    channel.on('exit', (code: number | null, signal?: string) => {
-      exit = { code, signal: signal ?? null };
-    });
-    channel.on('data', listeners.stdout);
-    channel.stderr.on('data', listeners.stderr);
-    channel.on('close', onClose);
-    channel.stderr.on('close', onClose);
-    // What was not read of stdin when the program ended is no failure.
-    channel.on('error', () => undefined);
-    channel.stderr.on('error', () => undefined);
-  });
+/** Gives a shell that waits its next line. */
+function goOn(shell: Wire, stdin: string, listeners: Listeners): Session {
+  shell.listen(listeners);
+  shell.channel.write(stdin);
+  return { opened: Promise.resolve(shell), ended: shell.ended };
 }
 
 function readResult({ stdout, stderr }: RemoteProcess, exit: Exit | null, { target, argv }: RemoteRun): RunResult {
@@ -186,11 +213,11 @@ async function stopRemote(connection: SshConnection, { opened, processId }: Remo
   if (connection.lost !== null) return;
   const id = await within(STOP_TIMEOUT_MS, processId);
   if (id !== null && /^[0-9]+$/.test(id)) await within(STOP_TIMEOUT_MS, runToEnd(connection, renderKillCommand(id)));
-  void opened.then((channel) => channel instanceof Error || channel.close());
+  void opened.then((line) => line instanceof Error || line.channel.close());
 }
 
 async function runToEnd(connection: SshConnection, command: string): Promise<null> {
-  await execute(connection, { command, stdin: '' }, { stdout: () => undefined, stderr: () => undefined }).ended;
+  await execute(connection, { command, stdin: '', ends: true }, { stdout: () => undefined, stderr: () => undefined }).ended;
   return null;
 }
 

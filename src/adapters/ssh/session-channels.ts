@@ -6,8 +6,11 @@ import type ssh2 from 'ssh2';
  * does it: one wait is left.
  */
 export interface SessionChannels {
-  /** A channel nothing runs on yet. Rejects when the host opens none. */
-  open(): Promise<ssh2.ClientChannel>;
+  /**
+   * A channel nothing runs on yet. Rejects when the host opens none.
+   * @param next another will be wanted
+   */
+  open(next: boolean): Promise<ssh2.ClientChannel>;
 }
 
 /** What is used of the client beyond its public interface; a test holds that it is there (ssh2 1.17). */
@@ -51,7 +54,7 @@ export function sessionChannels(client: ssh2.Client): SessionChannels {
     });
   };
   return {
-    open: () => {
+    open: (next) => {
       const ahead = spare;
       spare = null;
       const mine =
@@ -61,7 +64,7 @@ export function sessionChannels(client: ssh2.Client): SessionChannels {
               (channel) => (isOpen(channel) ? channel : openChannel(client)),
               () => openChannel(client),
             );
-      openAhead();
+      if (next) openAhead();
       return mine;
     },
   };
@@ -85,9 +88,14 @@ function openChannel(client: ssh2.Client): Promise<ssh2.ClientChannel> {
 
 /**
  * Starts a command on a channel nothing runs on and sends all of its stdin at once.
+ * @param ends nothing comes after this stdin
  * @returns null when it was started, else why the host refused; listen to the channel before, its output may come with the very same packet
  */
-export function startCommand(client: ssh2.Client, channel: ssh2.ClientChannel, command: string, stdin: string): Promise<Error | null> {
+export function startCommand(
+  client: ssh2.Client,
+  channel: ssh2.ClientChannel,
+  { command, stdin, ends }: { readonly command: string; readonly stdin: string; readonly ends: boolean },
+): Promise<Error | null> {
   const { _protocol: protocol } = client as unknown as ClientInternals;
   const internals = channel as unknown as ChannelInternals;
   return new Promise((resolve) => {
@@ -102,6 +110,7 @@ export function startCommand(client: ssh2.Client, channel: ssh2.ClientChannel, c
       return channel;
     };
     protocol.exec(internals.outgoing.id, command, true);
-    channel.end(stdin);
+    if (ends) channel.end(stdin);
+    else if (stdin !== '') channel.write(stdin);
   });
 }

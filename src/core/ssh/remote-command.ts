@@ -38,7 +38,7 @@ export function renderRemoteCommand(argv: readonly string[], mark: string, optio
   const { input, maxCommandBytes = MAX_COMMAND_BYTES, tellsEnd = false } = options;
   if (!tellsEnd && input?.endsWith('\n') && !input.includes('\0')) {
     const command = isLine(argv)
-      ? renderCommand(renderLineProgram(argv, mark, input), argv[3])
+      ? renderCommand(renderLineProgram(argv, mark, { stdin: quoteWord(input.slice(0, -1)) }), argv[3])
       : renderCommand(renderProgram(argv, mark, { input }));
     if (Buffer.byteLength(command) <= maxCommandBytes) return { command, stdinPrefix: '', includesInput: true };
   }
@@ -48,6 +48,49 @@ export function renderRemoteCommand(argv: readonly string[], mark: string, optio
   if (Buffer.byteLength(command) <= maxCommandBytes) return { command, stdinPrefix: '', includesInput: false };
   const reader = 'IFS= read -r kubeletadm_program;eval "$kubeletadm_program"';
   return { command: renderCommand(reader, inPlace ? argv[3] : undefined), stdinPrefix: `${program}\n`, includesInput: false };
+}
+
+/** What a kept shell is started with. */
+export interface KeptShell {
+  readonly command: string;
+  /** The line to begin with is in the command; else it has to be sent like the others. */
+  readonly includesFirst: boolean;
+}
+
+/** A line of `/bin/sh -c` and its stdin, which it takes from a variable (core/text/stdin-variable.ts). */
+export interface ShellLine {
+  readonly argv: readonly string[];
+  readonly mark: string;
+  readonly stdin: string;
+}
+
+/**
+ * Starts a shell that runs lines one after the other, each in a process of its own without another shell: one session of the host for all of them. Every line
+ * says its mark as in {@link renderRemoteCommand}, and at its end `<mark> end` on stdout and `<mark> end <exit code>` on stderr, right behind what else was said. The shell ends with its stdin.
+ * @param first may be seen in a list of processes; null: the first is sent like the others
+ */
+export function renderKeptShell(first: ShellLine | null, maxCommandBytes = MAX_COMMAND_BYTES): KeptShell {
+  const wait = 'while IFS= read -r l;do eval "$l";done';
+  if (first?.stdin.endsWith('\n')) {
+    const command = renderCommand(`${renderKeptLine(first, quoteWord(first.stdin.slice(0, -1)))};${wait}`);
+    if (Buffer.byteLength(command) <= maxCommandBytes) return { command, includesFirst: true };
+  }
+  return { command: renderCommand(wait), includesFirst: false };
+}
+
+/** What a kept shell reads to run one more line. Where the connection breaks, nothing is run, or the line finds less of its stdin. */
+export function renderNextLine(line: ShellLine): string {
+  return `${renderKeptLine(line, `$(head -c ${Buffer.byteLength(line.stdin)})`)}\n${line.stdin}`;
+}
+
+/** Whether a kept shell can run this. */
+export function canBeKept(argv: readonly string[], stdin: string): boolean {
+  return isLine(argv) && !stdin.includes('\0');
+}
+
+function renderKeptLine({ argv, mark }: ShellLine, stdin: string): string {
+  const end = `r=$?;echo "${mark} end";echo "${mark} end $r" >&2`;
+  return `${renderLineProgram(argv, mark, { stdin, run: '(eval "$l") </dev/null' })};${end}`;
 }
 
 /** @param name what the program is called, its `$0` */
@@ -93,12 +136,18 @@ function isLine(argv: readonly string[]): boolean {
   return argv[0] === '/bin/sh' && argv[1] === '-c' && argv[2] !== undefined && /^[\w:./ -]*$/.test(argv[3] ?? '');
 }
 
+interface LineStart {
+  /** The word that goes into the variable. */
+  readonly stdin?: string;
+  readonly run?: string;
+}
+
 /** A line needs no shell but the one that is there; its input may be in a variable, so that no process has to write it. */
-function renderLineProgram([, , line = '', , ...args]: readonly string[], mark: string, input?: string): string {
-  const variable = input === undefined ? '' : `${STDIN_VARIABLE}=${quoteWord(input.slice(0, -1))};`;
-  const words = [line, ...args];
-  const newline = input !== undefined || words.some((word) => word.includes('\n')) ? NEWLINE : '';
-  return `${newline}echo ${mark};echo "${mark} $$" >&2;l=${quoteWord(line)};${variable}set -- ${args.map(quoteWord).join(' ')};eval "$l"`;
+function renderLineProgram([, , line = '', , ...args]: readonly string[], mark: string, start: LineStart = {}): string {
+  const { stdin, run = 'eval "$l"' } = start;
+  const variable = stdin === undefined ? '' : `${STDIN_VARIABLE}=${stdin};`;
+  const words = `l=${quoteWord(line)};${variable}set -- ${args.map(quoteWord).join(' ')}`;
+  return `${words.includes('$1') ? NEWLINE : ''}echo ${mark};echo "${mark} $$" >&2;${words};${run}`;
 }
 
 function renderStart(command: string, mark: string, { input, tellsEnd }: { readonly input?: string; readonly tellsEnd?: boolean }): string {

@@ -37,36 +37,36 @@ describe('sessionChannels', () => {
     const { client, asked } = fakeClient();
     const channels = sessionChannels(client);
     expect(asked).toEqual([]);
-    await channels.open();
+    await channels.open(true);
     expect(asked).toEqual(['open', 'open']);
-    await channels.open();
+    await channels.open(true);
     expect(asked).toEqual(['open', 'open', 'open']);
   });
 
   it('opens none ahead once one was refused', async () => {
     const { client, asked } = fakeClient(1);
     const channels = sessionChannels(client);
-    await channels.open();
-    await expect(channels.open()).rejects.toThrow('open failed');
+    await channels.open(true);
+    await expect(channels.open(true)).rejects.toThrow('open failed');
     const before = asked.length;
-    await expect(channels.open()).rejects.toThrow('open failed');
+    await expect(channels.open(true)).rejects.toThrow('open failed');
     expect(asked.length).toBe(before + 1);
   });
 
   it('passes over one that the host has closed in the meantime', async () => {
     const { client, channels: opened } = fakeClient();
     const channels = sessionChannels(client);
-    await channels.open();
+    await channels.open(true);
     await new Promise((resolve) => setImmediate(resolve));
     const ahead = opened[1];
     if (ahead) ahead.outgoing.state = 'closed';
-    const channel = await channels.open();
+    const channel = await channels.open(true);
     expect(channel).not.toBe(ahead);
     expect(opened).toContain(channel);
   });
 
   it('fails on a connection that is gone', async () => {
-    await expect(sessionChannels(new ssh2.Client()).open()).rejects.toThrow('Not connected');
+    await expect(sessionChannels(new ssh2.Client()).open(true)).rejects.toThrow('Not connected');
   });
 });
 
@@ -76,8 +76,8 @@ describe('startCommand', () => {
     [true, new Error('Unable to exec')],
   ])('sends request and stdin together, and hears the answer: failed %s', async (failed, outcome) => {
     const { client, asked, channels } = fakeClient();
-    const channel = await sessionChannels(client).open();
-    const started = startCommand(client, channel, 'true', 'in');
+    const channel = await sessionChannels(client).open(true);
+    const started = startCommand(client, channel, { command: 'true', stdin: 'in', ends: true });
     expect(asked.slice(-2)).toEqual(['exec 0 true', 'stdin in']);
     channels[0]?._callbacks[0]?.(failed);
     expect(await started).toEqual(outcome);

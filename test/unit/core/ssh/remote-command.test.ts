@@ -1,13 +1,16 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { renderRemoteCommand } from '../../../../src/core/ssh/remote-command.ts';
+import { renderKeptShell, renderNextLine, renderRemoteCommand, type ShellLine } from '../../../../src/core/ssh/remote-command.ts';
 import { quoteShell } from '../../../../src/core/text/shell-quote.ts';
+import { untilTrue } from '../../../support/until-true.ts';
 
 const LOGIN_SHELLS = ['/bin/sh', '/bin/bash', '/bin/zsh', '/bin/ksh', '/bin/tcsh', '/bin/bsd-csh', '/usr/bin/fish'].filter((path) =>
   existsSync(path),
 );
+/** What a host may have as `/bin/sh`. */
+const INNER_SHELLS = ['/bin/dash', '/bin/bash', '/bin/mksh', '/bin/busybox sh'].filter((path) => existsSync(path.split(' ')[0] ?? ''));
 
 function runIn(shell: string, argv: readonly string[]): { status: number | null; stdout: Buffer; stderr: string } {
   const { command, stdinPrefix } = renderRemoteCommand(argv, 'mark');
@@ -110,6 +113,67 @@ describe.each(LOGIN_SHELLS)('renderRemoteCommand in %s', (shell) => {
 
   it('hands exit codes through', () => expect(runIn(shell, ['/bin/sh', '-c', 'exit 42']).status).toBe(42));
 });
+
+describe.each([...LOGIN_SHELLS.map((login) => [login, '/bin/sh'] as const), ...INNER_SHELLS.map((inner) => ['/bin/sh', inner] as const)])(
+  'a kept shell in %s, as %s',
+  (login, inner) => {
+    /** Runs lines, each when the one before has told its end; gives both streams and the shell's exit code. */
+    async function runLines(first: ShellLine | null, next: readonly ShellLine[]): Promise<readonly [string, string, number | null]> {
+      const { command, includesFirst } = renderKeptShell(first, 100_000);
+      expect(includesFirst).toBe(first !== null);
+      const shell = spawn(login, ['-c', command.replace('/bin/sh', inner)]);
+      const [out, errors]: [Buffer[], Buffer[]] = [[], []];
+      shell.stdout.on('data', (chunk: Buffer) => out.push(chunk));
+      shell.stderr.on('data', (chunk: Buffer) => errors.push(chunk));
+      const closed = new Promise<number | null>((resolve) => shell.once('close', resolve));
+      const text = (chunks: readonly Buffer[]): string => Buffer.concat(chunks).toString();
+      const untilEnd = (mark: string): Promise<void> =>
+        untilTrue(() => [out, errors].every((stream) => text(stream).includes(`${mark} end`)));
+      if (first !== null) await untilEnd(first.mark);
+      for (const line of next) {
+        shell.stdin.write(renderNextLine(line));
+        await untilEnd(line.mark);
+      }
+      shell.stdin.end();
+      const code = await closed;
+      return [text(out), text(errors).replace(/^(mark\d) \d+$/gm, '$1 pid'), code];
+    }
+
+    it('runs lines one after the other, each with its own variables and stdin', async () => {
+      const line = (mark: string, more: string): ShellLine => ({
+        argv: [
+          '/bin/sh',
+          '-c',
+          `printf '%s|' "$kubeletadm_stdin" "$@" "\${v-none}"; cat; v=set; cd /; printf problem >&2; exit 0`,
+          'sh',
+          "it's",
+          'a\nb',
+        ],
+        mark,
+        stdin: `$in\n'${more}\\\n`,
+      });
+      const [out, errors, code] = await runLines(line('mark1', ''), [line('mark2', 'é'), line('mark3', 'x\n'.repeat(50_000))]);
+      const said = (mark: string, more: string): string => `${mark}\n$in\n'${more}\\|it's|a\nb|none|${mark} end\n`;
+      expect(out).toBe(said('mark1', '') + said('mark2', 'é') + said('mark3', 'x\n'.repeat(50_000)));
+      expect(errors).toBe(['mark1', 'mark2', 'mark3'].map((mark) => `${mark} pid\nproblem${mark} end 0\n`).join(''));
+      expect(code).toBe(0);
+    });
+
+    it('waits for the first as for the others where that may not be seen', async () => {
+      const [out, errors] = await runLines(null, [
+        { argv: ['/bin/sh', '-c', 'eval "$kubeletadm_stdin"'], mark: 'mark1', stdin: 'echo in; exit 7' },
+      ]);
+      expect([out, errors]).toEqual(['mark1\nin\nmark1 end\n', 'mark1 pid\nmark1 end 7\n']);
+    });
+
+    it('runs nothing of a line that broke off', () => {
+      const { command } = renderKeptShell(null);
+      const whole = renderNextLine({ argv: ['/bin/sh', '-c', 'echo ran'], mark: 'mark', stdin: '' });
+      const { stdout } = spawnSync(login, ['-c', command.replace('/bin/sh', inner)], { input: whole.slice(0, -1) });
+      expect(stdout.toString()).toBe('');
+    });
+  },
+);
 
 describe('renderRemoteCommand', () => {
   it.each([
