@@ -1,4 +1,5 @@
 import { onAbort } from '../core/abort.ts';
+import { pullImage, removePods } from '../core/cri/runtime-commands.ts';
 import { AppError, isAppError } from '../core/errors.ts';
 import { downloadFile, extractArchive, installPackages } from '../core/install/operations.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
@@ -23,12 +24,12 @@ const OPERATIONS: { readonly [K in HostChange['kind']]: (change: Extract<HostCha
   'unmount-below': ({ path, flags }) => ({ kind: 'unmount-below', path, flags }),
   'remove-pods': ({ criSocket }) => ({
     kind: 'run',
-    argv: ['sh', '-c', REMOVE_PODS, 'sh', criSocket],
+    argv: removePods(criSocket),
     what: `removing the pods of ${criSocket}`,
   }),
   'pull-image': ({ image, criSocket }) => ({
     kind: 'run',
-    argv: ['crictl', '--runtime-endpoint', criSocket, '--timeout', '15m', 'pull', image],
+    argv: pullImage(criSocket, image),
     what: `pulling ${image}`,
   }),
   'daemon-reload': () => ({ kind: 'run', argv: ['systemctl', 'daemon-reload'] }),
@@ -45,13 +46,6 @@ const OPERATIONS: { readonly [K in HostChange['kind']]: (change: Extract<HostCha
   'turn-off-swap': () => ({ kind: 'run', argv: ['swapoff', '-a'] }),
   'confirm-commit': ({ id }) => ({ kind: 'confirm-commit', id }),
 };
-
-/** Each pod is tried five times, and one that stays keeps none of the others, as with kubeadm. */
-const REMOVE_PODS = `c() { crictl --runtime-endpoint "$s" "$@"; }; s=$1; left=
-for p in $(c pods -q); do
-  n=1; until c stopp "$p" && c rmp -f "$p"; do [ $n -lt 5 ] || { left="$left $p"; break; }; n=$((n+1)); sleep 1; done
-done
-[ -z "$left" ] || { echo "these pods stay:$left" >&2; exit 1; }`;
 
 /** What a change may take besides the time all of them have: systemd waits 90 s for a unit to stop, and again to start; a node has up to 110 pods. */
 const BASE_MS = 120_000;

@@ -1,5 +1,6 @@
 import { type CommitRecord, commitRecord } from '../core/commit/record.ts';
 import { COMMIT_DIRECTORY } from '../core/commit/revert-script.ts';
+import { listPods } from '../core/cri/runtime-commands.ts';
 import { combineFacts, defineFact } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
 import { initSystem } from '../core/facts/init-system.ts';
@@ -25,7 +26,7 @@ interface CleanupFacts {
   readonly files: ReadonlyMap<string, FileFact | null>;
   readonly directories: ReadonlyMap<string, readonly string[] | null>;
   readonly mountsBelowKubelet: boolean;
-  /** Null: crictl cannot ask the container runtime. */
+  /** Null: the container runtime cannot be asked. */
   readonly pods: readonly string[] | null;
   /** A change that was not confirmed, or was taken back. */
   readonly commit: CommitRecord | null;
@@ -49,7 +50,6 @@ export const cleanupNode = definePhase<CleanupNodeInput, CleanupFacts>({
   name: 'cleanup-node',
   short: 'Stop the kubelet and remove what init or join wrote',
   observe: async ({ host, signal }, input) => {
-    const socket = input.criSocket.replace(/^unix:\/\//, '');
     const facts = combineFacts({
       unit: unitState('kubelet'),
       init: initSystem,
@@ -57,14 +57,8 @@ export const cleanupNode = definePhase<CleanupNodeInput, CleanupFacts>({
       directories: directoryLists([MANIFESTS, KUBELET_DIR, input.certificatesDir, TMP, ...etcdData(input)]),
       mounts: fileFacts(['/proc/self/mounts']),
       commit: commitRecord,
-      pods: defineFact(
-        {
-          list: {
-            kind: 'command',
-            argv: ['sh', '-c', `[ -S "$1" ] && crictl --runtime-endpoint "unix://$1" --timeout 10s pods -q`, 'sh', socket],
-          },
-        },
-        ({ list }) => (list.exitCode === 0 ? list.stdout.split('\n').filter(Boolean) : null),
+      pods: defineFact({ list: { kind: 'command', argv: listPods(input.criSocket) } }, ({ list }) =>
+        list.exitCode === 0 ? list.stdout.split('\n').filter(Boolean) : null,
       ),
     });
     const { mounts, ...found } = await observe(host, facts, signal);
@@ -87,9 +81,7 @@ function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
     ...(facts.mountsBelowKubelet
       ? [{ kind: 'unmount-below', path: KUBELET_DIR, flags: umountOptions(input.unmountFlags), because } as const]
       : []),
-    ...(pods.length > 0
-      ? [{ kind: 'remove-pods', criSocket: input.criSocket, because: `${pods.length} pods of the node are there` } as const]
-      : []),
+    ...(pods.length > 0 ? [{ kind: 'remove-pods', criSocket: input.criSocket, because: 'pods of the node are there' } as const] : []),
     ...emptied.map((path) => ({ kind: 'empty-directory', path, because }) as const),
     ...KUBECONFIGS.flatMap((path): readonly HostChange[] => {
       const found = facts.files.get(path) ?? null;
@@ -105,7 +97,7 @@ function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
 
 const PODS_STAY: Warning = {
   code: 'PODS_STAY',
-  message: 'crictl cannot ask the container runtime: the pods of the control plane run on until it or the host is restarted',
+  message: 'neither crictl nor ctr can ask the container runtime: the pods of the control plane run on until it or the host is restarted',
 };
 
 function etcdData({ etcdDataDir }: CleanupNodeInput): readonly string[] {

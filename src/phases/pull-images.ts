@@ -1,4 +1,5 @@
 import type { PullPolicy } from '../core/config/model.ts';
+import { fullImageName, listImages } from '../core/cri/runtime-commands.ts';
 import { defineFact, type Fact } from '../core/facts/fact.ts';
 import { isJsonObject } from '../core/json.ts';
 import { observe } from '../engine/observe.ts';
@@ -17,7 +18,7 @@ type Found = ReadonlySet<string> | null;
 
 /**
  * Has the container runtime fetch what the control plane is made of, before anything is written: an image that cannot be had is found out here.
- * kubeadm 1.36: preflight of init and join --control-plane, check ImagePull. It speaks to the runtime itself; here crictl does, and where there is none the
+ * kubeadm 1.36: preflight of init and join --control-plane, check ImagePull. It speaks to the runtime itself; here crictl or ctr does, and where neither can the
  * kubelet fetches images when it starts the pods.
  */
 export const pullImages = definePhase<PullImagesInput, Found>({
@@ -27,25 +28,25 @@ export const pullImages = definePhase<PullImagesInput, Found>({
   plan: (found, { images, criSocket, policy, ignored }) => {
     if (ignored === true) return { changes: [], noop: 'ImagePull is ignored' };
     if (policy === 'Never') return { changes: [], noop: 'imagePullPolicy is Never' };
-    if (found === null) return { changes: [], noop: 'crictl cannot ask the container runtime: the kubelet pulls images as it starts pods' };
-    const missing = policy === 'Always' ? images : images.filter((image) => !found.has(image));
+    if (found === null)
+      return { changes: [], noop: 'neither crictl nor ctr can ask the container runtime: the kubelet pulls images as it starts pods' };
+    const missing = policy === 'Always' ? images : images.filter((image) => !found.has(fullImageName(image)));
     if (missing.length === 0) return { changes: [], noop: 'the images are there' };
     const because = policy === 'Always' ? 'imagePullPolicy is Always' : 'it is missing';
     return { changes: missing.map((image) => ({ kind: 'pull-image', image, criSocket, because }) as const) };
   },
 });
 
-/** Without the socket crictl would wait for its time-out. */
-const LIST_IMAGES = '[ -S "${1#unix://}" ] && exec crictl --runtime-endpoint "$1" --timeout 10s images --output json';
-
 function runtimeImages(criSocket: string): Fact<Found> {
-  return defineFact({ images: { kind: 'command', argv: ['sh', '-c', LIST_IMAGES, 'sh', criSocket] } }, ({ images }) =>
+  return defineFact({ images: { kind: 'command', argv: listImages(criSocket) } }, ({ images }) =>
     images.exitCode === 0 ? parseImages(images.stdout) : null,
   );
 }
 
-/** Names with tags and digests of `crictl images --output json`; null when it is none. */
+/** Names with tags and digests, of `crictl images --output json` or one a line; null when it is neither. */
 export function parseImages(text: string): Found {
+  const lines = text.split('\n').filter(Boolean);
+  if (lines.every((line) => /^[^\s{[]\S*[:@]\S+$/.test(line))) return new Set(lines);
   try {
     const answer: unknown = JSON.parse(text);
     const images = isJsonObject(answer) && Array.isArray(answer.images) ? answer.images.filter(isJsonObject) : [];

@@ -1,4 +1,5 @@
 import type { ComponentEndpoint } from '../core/control-plane/component-endpoints.ts';
+import { lastLog } from '../core/cri/runtime-commands.ts';
 import { AppError } from '../core/errors.ts';
 import { combineFacts, defineFact, type Fact } from '../core/facts/fact.ts';
 import { initSystem } from '../core/facts/init-system.ts';
@@ -107,19 +108,14 @@ async function unhealthy(
   return new AppError(problems, { detail: [...logs].map(([name, text]) => `${name}:\n${text}`).join('\n') });
 }
 
-/** The last container of each component and the end of its log, where crictl can tell. */
-const LAST_LINES =
-  'c=$(crictl --runtime-endpoint "$1" --timeout 5s ps -a --name "^$2$" --last 1 -q) && [ -n "$c" ] && exec crictl --runtime-endpoint "$1" --timeout 5s logs --tail 20 "$c" 2>&1';
-
+/** The end of the log of each component, where it can be had. */
 async function lastWords(
   { host, signal }: PhaseContext,
   criSocket: string,
   components: readonly ComponentEndpoint[],
 ): Promise<ReadonlyMap<string, string>> {
   const names = [...components.map(({ name }) => name), ...(components.some(({ name }) => name === 'kube-apiserver') ? ['etcd'] : [])];
-  const questions = Object.fromEntries(
-    names.map((name) => [name, { kind: 'command', argv: ['sh', '-c', LAST_LINES, 'sh', criSocket, name] } as const]),
-  );
+  const questions = Object.fromEntries(names.map((name) => [name, { kind: 'command', argv: lastLog(criSocket, name) } as const]));
   const answers = await host.ask(questions, signal === undefined ? {} : { signal });
   return new Map(
     names.flatMap((name) => {

@@ -39,7 +39,7 @@ describe('preflight/pull-images', () => {
     expect((await pullImages.look(context, input)).plan).toEqual({ changes: [], noop: 'ImagePull is ignored' });
   });
 
-  it('leaves it to the kubelet where crictl cannot ask', async () => {
+  it('leaves it to the kubelet where the runtime cannot be asked', async () => {
     expect(await planWith({ exitCode: 127 })).toMatchObject({ changes: [], noop: expect.stringContaining('kubelet pulls') });
     expect(await planWith({ exitCode: 0, stdout: 'no JSON' })).toMatchObject({
       changes: [],
@@ -50,5 +50,16 @@ describe('preflight/pull-images', () => {
   it('reads names with tags and with digests', () => {
     expect(parseImages(LISTED)).toEqual(new Set(['registry.k8s.io/etcd:3.6.8-0', 'registry.k8s.io/etcd@sha256:2']));
     expect(parseImages('[]')).toEqual(new Set());
+    expect(parseImages('')).toEqual(new Set());
+    expect(parseImages('registry.k8s.io/etcd:3.6.8-0\nregistry.k8s.io/etcd@sha256:2\nsha256:3\n')).toEqual(
+      new Set(['registry.k8s.io/etcd:3.6.8-0', 'registry.k8s.io/etcd@sha256:2', 'sha256:3']),
+    );
+  });
+
+  it('knows an image of Docker Hub by its full name', async () => {
+    const host = fakeHost({ commands: { sh: { exitCode: 0, stdout: 'docker.io/library/pause:3\ndocker.io/me/etcd:1\n' } } });
+    const context = { host, cluster: null, clock: fakeClock(), reporter: recordingReporter() };
+    const input = { images: ['pause:3', 'me/etcd:1'], criSocket: 'unix:///run/x.sock', policy: 'IfNotPresent' } as const;
+    expect((await pullImages.look(context, input)).plan).toEqual({ changes: [], noop: 'the images are there' });
   });
 });

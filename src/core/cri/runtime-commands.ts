@@ -1,0 +1,64 @@
+/**
+ * What is asked and wanted of the container runtime of a host, as lines for its shell. kubeadm 1.36 speaks CRI itself; here crictl does, and where only containerd
+ * brought its own ctr, that does. Both are given the socket; another runtime has no answer for ctr.
+ */
+
+/** `$1` is the socket. crictl would wait for one that is not there. */
+const TOOLS = `p=\${1#unix://}; s=unix://$p; [ -S "$p" ] || exit 1
+has() { command -v "$1" >/dev/null 2>&1; }
+cri() { crictl --runtime-endpoint "$s" "$@"; }
+ctrd() { ctr --address "$p" --namespace k8s.io "$@"; }
+`;
+
+type Words = readonly [program: string, ...args: string[]];
+
+const words = (script: string, ...args: readonly string[]): Words => ['sh', '-c', script, 'sh', ...args];
+
+/** Prints the images of the runtime: crictl's JSON, or ctr's names, one a line. See `parseImages`. */
+export function listImages(criSocket: string): Words {
+  return words(`${TOOLS}if has crictl; then cri --timeout 10s images --output json; else ctrd --timeout 10s images ls -q; fi`, criSocket);
+}
+
+/** Pulls one. ctr takes mirrors from the directory that containerd's documents name, and no credentials: what needs some is left to the kubelet. */
+export function pullImage(criSocket: string, image: string): Words {
+  const script = `${TOOLS}if has crictl; then exec crictl --runtime-endpoint "$s" --timeout 15m pull "$2"; fi
+d=/etc/containerd/certs.d; set -- "$2"; [ ! -d $d ] || set -- --hosts-dir $d "$1"
+ctrd --timeout 15m images pull "$@" >/dev/null`;
+  return words(script, criSocket, fullImageName(image));
+}
+
+/** Prints the pods of the runtime, or with ctr their containers, one a line. */
+export function listPods(criSocket: string): Words {
+  return words(`${TOOLS}if has crictl; then cri --timeout 10s pods -q; else ctrd --timeout 10s containers ls -q; fi`, criSocket);
+}
+
+/**
+ * Stops and removes all pods. Each is tried five times, and one that stays keeps none of the others, as with kubeadm. ctr knows containers alone: networks of pods stay
+ * until the host is restarted.
+ */
+export function removePods(criSocket: string): Words {
+  const script = `${TOOLS}if has crictl; then all=$(cri pods -q); drop() { cri stopp "$1" && cri rmp -f "$1"; }
+else all=$(ctrd containers ls -q); drop() { ctrd tasks rm -f "$1" >/dev/null 2>&1; ctrd containers rm "$1"; }; fi
+left=
+for i in $all; do
+  n=1; until drop "$i"; do [ $n -lt 5 ] || { left="$left $i"; break; }; n=$((n+1)); sleep 1; done
+done
+[ -z "$left" ] || { echo "these pods stay:$left" >&2; exit 1; }`;
+  return words(script, criSocket);
+}
+
+/** Prints the end of what the last container of a component said; what the kubelet wrote down where crictl cannot tell. */
+export function lastLog(criSocket: string, component: string): Words {
+  const script = `${TOOLS}if has crictl; then
+  c=$(cri --timeout 5s ps -a --name "^$2$" --last 1 -q) && [ -n "$c" ] && exec crictl --runtime-endpoint "$s" --timeout 5s logs --tail 20 "$c" 2>&1
+fi
+f=$(ls -t /var/log/pods/kube-system_"$2"-*/"$2"/*.log 2>/dev/null | head -n 1); [ -n "$f" ] && tail -n 20 "$f" | sed 's/^[^ ]* std[a-z]* [FP] //'`;
+  return words(script, criSocket, component);
+}
+
+/** The name by which runtimes know an image: one without a registry is of Docker Hub. */
+export function fullImageName(image: string): string {
+  const [first = '', ...rest] = image.split('/');
+  if (rest.length === 0) return `docker.io/library/${image}`;
+  return /[.:]/.test(first) || first === 'localhost' ? image : `docker.io/${image}`;
+}

@@ -1,0 +1,139 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { lastLog, listImages, listPods, pullImage, removePods } from '../../src/core/cri/runtime-commands.ts';
+import { findProgram } from '../support/shells.ts';
+
+/** Writes down how it was called. Has the pods a, b and c. Stopping one of `never` always fails, one of `once` the first time. */
+const CRICTL = `#!/bin/sh
+cd "$(dirname "$0")" || exit 1
+echo "crictl $*" >> calls
+case "$*" in
+  *"pods -q") printf 'a\\nb\\nc\\n';;
+  *"stopp "*) for pod; do :; done; [ "$pod" = "$NEVER" ] && exit 1; [ "$pod" != "$ONCE" ] || [ -e seen ] || { touch seen; exit 1; };;
+  *"images --output json") echo '{"images":[]}';;
+  *"ps -a --name ^etcd$ --last 1 -q") echo 0a;;
+  *"logs --tail 20 0a") echo 'from crictl';;
+esac
+`;
+/** containerd's: the same with containers, and images a line each. */
+const CTR = `#!/bin/sh
+cd "$(dirname "$0")" || exit 1
+echo "ctr $*" >> calls
+case "$*" in
+  *"containers ls -q") printf 'a\\nb\\n';;
+  *"containers rm "*) for c; do :; done; [ "$c" != "$NEVER" ];;
+  *"images ls -q") echo registry.k8s.io/pause:3;;
+  *"images pull"*) echo 'a progress bar'; [ -z "$NEVER" ];;
+esac
+`;
+const SHELLS = ['dash', 'bash', 'busybox'].filter((name) => findProgram(name) !== null);
+
+describe.each(SHELLS)('what a container runtime is asked in %s', (shell) => {
+  let directory = '';
+  let server: Server;
+  let socket = '';
+  beforeEach(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'ka-cri-'));
+    socket = join(directory, 'x.sock');
+    server = createServer();
+    await new Promise<void>((resolve) => server.listen(socket, resolve));
+    for (const name of ['dirname', 'touch', 'ls', 'head', 'tail', 'sed']) symlinkSync(findProgram(name) as string, join(directory, name));
+    install('sleep', '#!/bin/sh\n');
+  });
+  afterEach(async () => {
+    await new Promise((resolve) => server.close(resolve));
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  function install(name: string, text: string): void {
+    writeFileSync(join(directory, name), text);
+    chmodSync(join(directory, name), 0o755);
+  }
+
+  /** Nothing but what was installed is on the PATH. */
+  async function run([, ...args]: readonly [string, ...string[]], env: Record<string, string> = {}) {
+    const program = findProgram(shell) as string;
+    const rest = shell === 'busybox' ? ['sh', ...args] : args;
+    const { exitCode, stdout, stderr } = await execa(program, rest, {
+      reject: false,
+      stdin: 'ignore',
+      extendEnv: false,
+      env: { PATH: directory, ...env },
+    });
+    const calls = existsSync(join(directory, 'calls')) ? readFileSync(join(directory, 'calls'), 'utf8').trim().split('\n') : [];
+    return { exitCode, stdout, stderr, calls };
+  }
+
+  it('is asked by crictl where there is one', async () => {
+    install('crictl', CRICTL);
+    install('ctr', CTR);
+    const at = `crictl --runtime-endpoint unix://${socket}`;
+    expect(await run(listImages(`unix://${socket}`))).toMatchObject({ exitCode: 0, stdout: '{"images":[]}' });
+    expect(await run(pullImage(socket, 'registry.k8s.io/pause:3'))).toMatchObject({
+      exitCode: 0,
+      calls: [`${at} --timeout 10s images --output json`, `${at} --timeout 15m pull registry.k8s.io/pause:3`],
+    });
+    expect(await run(lastLog(socket, 'etcd'))).toMatchObject({ exitCode: 0, stdout: 'from crictl' });
+  });
+
+  it("is asked by containerd's ctr where there is no crictl", async () => {
+    install('ctr', CTR);
+    const at = `ctr --address ${socket} --namespace k8s.io`;
+    expect(await run(listImages(`unix://${socket}`))).toMatchObject({ exitCode: 0, stdout: 'registry.k8s.io/pause:3' });
+    const pulled = await run(pullImage(`unix://${socket}`, 'pause:3'));
+    expect(pulled).toMatchObject({ exitCode: 0, stdout: '' });
+    expect(pulled.calls.at(-1)).toMatch(
+      / --timeout 15m images pull (?:--hosts-dir \/etc\/containerd\/certs\.d )?docker\.io\/library\/pause:3$/,
+    );
+    expect(await run(pullImage(socket, 'x/y:1'), { NEVER: 'x' })).toMatchObject({ exitCode: 1 });
+    expect(await run(listPods(socket))).toMatchObject({ exitCode: 0, stdout: 'a\nb' });
+    const { exitCode, calls } = await run(removePods(socket));
+    expect([exitCode, ...calls.slice(-5)]).toEqual([
+      0,
+      `${at} containers ls -q`,
+      `${at} tasks rm -f a`,
+      `${at} containers rm a`,
+      `${at} tasks rm -f b`,
+      `${at} containers rm b`,
+    ]);
+    expect(await run(removePods(socket), { NEVER: 'a' })).toMatchObject({ exitCode: 1, stderr: 'these pods stay: a' });
+  });
+
+  it('is not asked where there is neither, or no socket', async () => {
+    expect(await run(listImages(socket))).toMatchObject({ exitCode: 127 });
+    install('crictl', CRICTL);
+    for (const command of [listImages, listPods]) expect(await run(command(`${socket}.gone`))).toMatchObject({ exitCode: 1, calls: [] });
+  });
+
+  it('removes all pods: one that does not stop is tried again, one that stays keeps none of the others', async () => {
+    install('crictl', CRICTL);
+    const removed = (calls: readonly string[]): readonly string[] => calls.flatMap((call) => / rmp -f (\w)$/.exec(call)?.[1] ?? []);
+    const once = await run(removePods(socket), { ONCE: 'b' });
+    expect([once.exitCode, removed(once.calls)]).toEqual([0, ['a', 'b', 'c']]);
+    rmSync(join(directory, 'calls'));
+    const never = await run(removePods(socket), { NEVER: 'b' });
+    expect([never.exitCode, never.stderr, removed(never.calls)]).toEqual([1, 'these pods stay: b', ['a', 'c']]);
+    expect(never.calls.filter((call) => call.includes('stopp b'))).toHaveLength(5);
+  });
+});
+
+/** What the kubelet writes down of a container. */
+describe('the log of a component without crictl', () => {
+  it('is what the kubelet wrote down last, without its marks', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'ka-logs-'));
+    try {
+      const pods = join(directory, 'kube-system_etcd-cp1_0123', 'etcd');
+      mkdirSync(pods, { recursive: true });
+      writeFileSync(join(pods, '0.log'), '2030-01-01T00:00:00.1Z stderr F one\n2030-01-01T00:00:00.2Z stdout F two words\n');
+      const script = lastLog('/nowhere', 'etcd')[2]?.replaceAll('/var/log/pods', directory).replace('[ -S "$p" ] || exit 1', '');
+      const { stdout } = await execa('sh', ['-c', script ?? '', 'sh', '/nowhere', 'etcd'], { env: { PATH: '/usr/bin:/bin' } });
+      expect(stdout).toBe('one\ntwo words');
+    } finally {
+      rmSync(directory, { recursive: true, force: true });
+    }
+  });
+});
