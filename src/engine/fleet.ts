@@ -10,7 +10,7 @@ export interface FleetMember {
   readonly name: string;
   /** Which come first: a member is begun when all of the stages before its own have ended. Default: 0. */
   readonly stage?: number;
-  /** It is changed while no other is. */
+  /** It is changed while no other is, and looked at when those like it that were begun have ended: what they change counts for it. */
   readonly isAlone?: boolean;
   /** The stages after it make no sense without it: where it fails they are left out. */
   readonly isNeeded?: boolean;
@@ -203,7 +203,7 @@ class FleetRun {
     }
     while (this.#next < this.#order.length && this.#busy() < parallel && this.#busy() + this.#waiting.length < maxOpen) {
       const index = this.#order[this.#next] as number;
-      if (!this.#isOpen(this.#stageOf(index))) break;
+      if (!this.#isOpen(this.#stageOf(index)) || this.#waitsForOneLikeIt(index)) break;
       this.#next++;
       this.#start(this.#looking, { index, member: this.#members[index] as FleetMember }, (one) => this.#look(one));
     }
@@ -211,6 +211,12 @@ class FleetRun {
 
   #busy(): number {
     return this.#looking.size + this.#changing.size;
+  }
+
+  #waitsForOneLikeIt(index: number): boolean {
+    if (this.#rules.dryRun || this.#members[index]?.isAlone !== true) return false;
+    const begun = [...this.#looking, ...this.#changing, ...this.#waiting.map(({ member }) => member.name)];
+    return begun.some((name) => this.#alone.has(name));
   }
 
   /** The first in the order of the members; null where it has to wait for others, or others for one that is changed alone. */

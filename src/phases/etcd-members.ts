@@ -1,4 +1,5 @@
 import { ETCD_MEMBER, type EtcdMemberState, etcdMemberObject, etcdMemberOf } from '../core/control-plane/etcd-member.ts';
+import type { EtcdMember } from '../core/control-plane/model.ts';
 import { AppError } from '../core/errors.ts';
 import { combineFacts } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
@@ -13,8 +14,8 @@ export interface EtcdJoinInput {
   readonly nodeName: string;
   /** `https://ADDRESS:2380` */
   readonly peerURL: string;
-  /** Its manifest and directories. */
-  readonly manifest: WriteFilesInput;
+  /** Its manifest and directories, for the members that there are with it. Once it has started it has no need of knowing them: a manifest that is there is kept. */
+  readonly manifestFor: (members: readonly EtcdMember[], hasStarted: boolean) => WriteFilesInput;
   /** `timeouts.etcdAPICall`. */
   readonly timeoutMs: number;
   /** Etcd is external, or nobody may be asked (files are staged): why, as a clause. */
@@ -29,6 +30,12 @@ async function membersOf({ cluster }: PhaseContext): Promise<readonly EtcdMember
 
 function ownMember(members: readonly EtcdMemberState[] | null, { peerURL }: Pick<EtcdJoinInput, 'peerURL'>): EtcdMemberState | null {
   return members?.find(({ peerURLs }) => peerURLs.includes(peerURL)) ?? null;
+}
+
+/** All members with the one that joins behind them, as `--initial-cluster` is to have them. */
+function initialCluster(members: readonly EtcdMemberState[], { nodeName, peerURL }: EtcdJoinInput): readonly EtcdMember[] {
+  const others = members.filter(({ peerURLs }) => !peerURLs.includes(peerURL));
+  return [...others.flatMap(({ name, peerURLs }) => peerURLs.map((each) => ({ name, peerURL: each }))), { name: nodeName, peerURL }];
 }
 
 const NO_ETCD = 'needs the etcd of the cluster';
@@ -63,14 +70,16 @@ interface JoinFacts {
 }
 
 /**
- * Announces the member as a learner, which does not count for the quorum, and writes the manifest that starts it.
+ * Announces the member as a learner, which does not count for the quorum, and writes the manifest that starts it: for the members there are then, which may be more
+ * than when the run was planned.
  * kubeadm 1.36: join phase etcd-join
  */
 export const etcdJoin = definePhase<EtcdJoinInput, JoinFacts>({
   name: 'etcd-join',
   short: 'Add the local etcd member to the cluster',
-  observe: async (context, { manifest, skipped }) => {
-    const paths = [...manifest.directories, ...manifest.files].map(({ path }) => path);
+  observe: async (context, { manifestFor, skipped }) => {
+    const { directories, files: written } = manifestFor([], false);
+    const paths = [...directories, ...written].map(({ path }) => path);
     const [members, { files }] = await Promise.all([
       skipped === null ? membersOf(context) : null,
       observe(context.host, combineFacts({ files: fileFacts(paths) }), context.signal),
@@ -78,18 +87,25 @@ export const etcdJoin = definePhase<EtcdJoinInput, JoinFacts>({
     return { members, files };
   },
   plan: ({ members, files }, input) => {
-    const { nodeName, peerURL, manifest, skipped } = input;
+    const { nodeName, peerURL, manifestFor, skipped } = input;
     if (skipped !== null) return { changes: [], noop: skipped };
     if (members === null) return { changes: [], deferred: NO_ETCD };
+    const own = ownMember(members, input);
+    const manifest = manifestFor(initialCluster(members, input), own !== null && own.name !== '');
     const object = etcdMemberObject({ name: nodeName, id: '', peerURLs: [peerURL], clientURLs: [], isLearner: true });
+    const writes = manifest.files.map((file) => diffFile(files.get(file.path) ?? null, file, { mayChown: manifest.mayChown }));
     const changes = [
-      ...(ownMember(members, input) === null ? [{ kind: 'create-object', object, because: 'it is missing' } as const] : []),
+      ...(own === null ? [{ kind: 'create-object', object, because: 'it is missing' } as const] : []),
       ...manifest.directories.map(({ path, mode }) => diffDirectory(files.get(path) ?? null, path, mode)),
-      ...manifest.files.map((file) => diffFile(files.get(file.path) ?? null, file, { mayChown: manifest.mayChown })),
+      ...writes,
+      ...(writes.some((change) => change?.kind === 'write-file' && change.before !== null) ? [TAKE_OVER] : []),
     ].filter((change) => change !== null);
     return changes.length === 0 ? { changes, noop: 'the member is announced and its manifest is there' } : { changes };
   },
 });
+
+/** It ends no static pod before it has reached the API server, which here waits for that very pod. */
+const TAKE_OVER = { kind: 'restart-unit', unit: 'kubelet', because: 'it would keep the etcd of the manifest from before' } as const;
 
 /** Makes a learner a voting member once it has caught up. kubeadm 1.36 does it in etcd-join. */
 export const etcdPromote = definePhase<EtcdJoinInput, readonly EtcdMemberState[] | null>({

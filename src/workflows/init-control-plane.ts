@@ -154,7 +154,6 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
     cluster,
     kubeconfigs: KUBECONFIGS,
     makes: { certificate: (name) => options.selects(`certs/${name}`), kubeconfig: (name) => options.selects(`kubeconfig/${name}`) },
-    etcdMembers: null,
     manifestPhase: (name) => `control-plane/${name.slice('kube-'.length)}`,
   });
   ways.use(prepared.pki.textAt);

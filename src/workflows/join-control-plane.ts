@@ -1,7 +1,6 @@
 import { applyClusterDefaults, type DefaultedCluster } from '../core/config/defaults.ts';
 import { etcdPeerUrl } from '../core/control-plane/etcd.ts';
-import { ETCD_MEMBER, etcdMemberOf } from '../core/control-plane/etcd-member.ts';
-import { type EtcdMember, hasLocalEtcd, localServer } from '../core/control-plane/model.ts';
+import { hasLocalEtcd, localServer } from '../core/control-plane/model.ts';
 import { ADMIN_CONF } from '../core/control-plane/paths.ts';
 import { AppError } from '../core/errors.ts';
 import { pkiPath } from '../core/pki/certificate-list.ts';
@@ -27,13 +26,7 @@ import { readClusterConfiguration } from './cluster-baseline.ts';
 import { type ApiAccess, apiAccess, type ConnectControlPlane } from './control-plane/api-access.ts';
 import { atApiServer, type MakesApiServer } from './control-plane/at-api-server.ts';
 import { type ConnectEtcd, etcdAccess, etcdEndpoints } from './control-plane/etcd-access.ts';
-import {
-  advertised,
-  type ControlPlaneOptions,
-  type ObservedControlPlane,
-  observeControlPlane,
-  prepareControlPlane,
-} from './control-plane/prepare-control-plane.ts';
+import { advertised, type ControlPlaneOptions, observeControlPlane, prepareControlPlane } from './control-plane/prepare-control-plane.ts';
 import { type JoinInput, type JoinOptions, prepareJoin } from './join.ts';
 import { observeNode } from './prepare-node.ts';
 import { selectPhase } from './select-phase.ts';
@@ -107,8 +100,7 @@ async function prepareJoinControlPlane(context: PhaseContext, options: JoinContr
     certificateKey: options.certificateKey,
     mayChown: !options.staged,
   });
-  // First without etcd's members: who they are is asked with the certificates that are made here.
-  const input = {
+  const prepared = await prepareControlPlane(context, options, {
     node,
     observed,
     cluster,
@@ -120,14 +112,8 @@ async function prepareJoinControlPlane(context: PhaseContext, options: JoinContr
     },
     given: download.files,
     manifestPhase: () => 'control-plane-prepare/control-plane',
-  };
-  const alone = await prepareControlPlane(context, options, { ...input, etcdMembers: null });
-  const ways = waysOf(context, options, cluster, alone.pki.textAt);
-  const refused = [...download.problems, ...alone.refusals];
-  const members =
-    refused.length > 0 || !hasLocalEtcd(cluster) ? null : await membersWith(context, ways.etcdApi, node.registration.name, observed);
-  const prepared =
-    members === null ? alone : await prepareControlPlane(context, options, { ...input, etcdMembers: members, pki: alone.pki });
+  });
+  const ways = waysOf(context, options, cluster, prepared.pki.textAt);
   const join = await prepareJoin(
     context,
     { ...options, apiServer: { ...options.apiServer, server: localServer(observed.localAPIEndpoint) } },
@@ -153,7 +139,7 @@ async function prepareJoinControlPlane(context: PhaseContext, options: JoinContr
       etcd: {
         nodeName: node.registration.name,
         peerURL: etcdPeerUrl(observed.localAPIEndpoint.advertiseAddress),
-        manifest: prepared.manifests.etcd,
+        manifestFor: prepared.joiningEtcd,
         timeoutMs: goDurationMs(prepared.timeouts.etcdAPICall),
         skipped: hasLocalEtcd(cluster) ? null : EXTERNAL,
       },
@@ -166,7 +152,7 @@ async function prepareJoinControlPlane(context: PhaseContext, options: JoinContr
       wait: prepared.wait,
     },
     warnings: [...found.warnings, ...join.warnings, ...prepared.warnings],
-    refusals: [...refused, ...join.refusals],
+    refusals: [...download.problems, ...prepared.refusals, ...join.refusals],
   };
 }
 
@@ -219,22 +205,4 @@ function waysOf(
     : api;
   for (const access of new Set([api, etcdApi])) opened(access);
   return { api, etcdApi };
-}
-
-/** All members with the one that joins behind them, as `--initial-cluster` is to have them; null: etcd cannot be asked. */
-async function membersWith(
-  context: PhaseContext,
-  etcdApi: ApiAccess,
-  nodeName: string,
-  { localAPIEndpoint }: ObservedControlPlane,
-): Promise<readonly EtcdMember[] | null> {
-  const etcd = await etcdApi.reach(context);
-  if (etcd === null) return null;
-  const own = { name: nodeName, peerURL: etcdPeerUrl(localAPIEndpoint.advertiseAddress) };
-  const { items } = await etcd.list(ETCD_MEMBER);
-  const others = items
-    .map(etcdMemberOf)
-    .filter(({ peerURLs }) => !peerURLs.includes(own.peerURL))
-    .flatMap(({ name, peerURLs }) => peerURLs.map((peerURL) => ({ name, peerURL })));
-  return [...others, own];
 }

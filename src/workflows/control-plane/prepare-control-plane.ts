@@ -99,11 +99,8 @@ export interface PrepareControlPlaneInput {
   readonly makes: { readonly certificate: (name: string) => boolean; readonly kubeconfig: (name: string) => boolean };
   /** It is one more of a cluster that is there. */
   readonly joins?: boolean;
-  /** What was prepared before; absent: it is prepared here. */
-  readonly pki?: PreparedPki;
   /** Files that will be there before, by path. */
   readonly given?: ReadonlyMap<string, string | SensitiveText>;
-  readonly etcdMembers: readonly EtcdMember[] | null;
   /** The phase that writes the manifest of a component. */
   readonly manifestPhase: (name: ComponentEndpoint['name']) => string;
 }
@@ -122,8 +119,10 @@ function caDirectoriesFor(
 export interface PreparedControlPlane {
   readonly node: ControlPlaneNode;
   readonly pki: PreparedPki;
-  /** Of each component. */
+  /** Of each component; that of etcd is one of a cluster's first member. */
   readonly manifests: Readonly<Record<StaticPodName, WriteFilesInput>>;
+  /** Of a member of etcd that joins: with it these are all. Of one that has started what is there is kept. */
+  readonly joiningEtcd: (members: readonly EtcdMember[], hasStarted: boolean) => WriteFilesInput;
   readonly pull: PullImagesInput;
   readonly wait: WaitControlPlaneInput;
   readonly timeouts: Required<Timeouts>;
@@ -139,34 +138,21 @@ export interface PreparedControlPlane {
 export async function prepareControlPlane(
   context: PhaseContext,
   options: ControlPlaneOptions,
-  {
-    node: observedNode,
-    observed,
-    cluster,
-    kubeconfigs,
-    makes,
-    given,
-    etcdMembers,
-    manifestPhase,
-    joins,
-    ...before
-  }: PrepareControlPlaneInput,
+  { node: observedNode, observed, cluster, kubeconfigs, makes, given, manifestPhase, joins }: PrepareControlPlaneInput,
 ): Promise<PreparedControlPlane> {
   const { registration, facts } = observedNode;
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const identity = { cluster, nodeName: registration.name, localAPIEndpoint: observed.localAPIEndpoint };
-  const pki =
-    before.pki ??
-    (await preparePki(context, {
-      ...(joins === undefined ? {} : { joins }),
-      node: identity,
-      kubernetesDir: KUBERNETES_DIR,
-      kubeconfigs,
-      makes,
-      issuer: options.issuer,
-      mayChown: !options.staged,
-      ...(given === undefined ? {} : { given }),
-    }));
+  const pki = await preparePki(context, {
+    ...(joins === undefined ? {} : { joins }),
+    node: identity,
+    kubernetesDir: KUBERNETES_DIR,
+    kubeconfigs,
+    makes,
+    issuer: options.issuer,
+    mayChown: !options.staged,
+    ...(given === undefined ? {} : { given }),
+  });
   const node: ControlPlaneNode = {
     ...identity,
     taints: registration.taints ?? [CONTROL_PLANE_TAINT],
@@ -174,12 +160,13 @@ export async function prepareControlPlane(
     timeouts,
     patches: options.staticPodPatches,
     caDirectories: caDirectoriesFor(observed, options, facts.os),
-    etcdMembers,
+    etcdMembers: null,
     externalCA: pki.externalCA,
     proxyEnvironment: options.proxyEnvironment,
     kubeProxy: options.kubeProxy,
   };
-  const inputOf = (name: StaticPodName): WriteFilesInput => staticPodsInput(node, [name], { mayChown: !options.staged });
+  const inputOf = (name: StaticPodName, etcdMembers: ControlPlaneNode['etcdMembers'] = null): WriteFilesInput =>
+    staticPodsInput({ ...node, etcdMembers }, [name], { mayChown: !options.staged });
   const manifests = {
     etcd: startedManifest(inputOf('etcd'), observed),
     'kube-apiserver': inputOf('kube-apiserver'),
@@ -191,6 +178,7 @@ export async function prepareControlPlane(
     node,
     pki,
     manifests,
+    joiningEtcd: (members, hasStarted) => (hasStarted ? startedManifest(inputOf('etcd', members), observed) : inputOf('etcd', members)),
     pull: {
       images: controlPlaneImages(cluster),
       criSocket: registration.criSocket,

@@ -217,8 +217,22 @@ describe('stages', () => {
 
   it('have hosts that are changed one at a time', async () => {
     const alone = { stage: 1, isAlone: true, applyTakes: 5 };
-    const { statuses, now } = world({ a: alone, b: alone, c: alone, d: { stage: 1, applyTakes: 5 } });
+    const { statuses, now, log } = world({ a: alone, b: alone, c: alone, d: { stage: 1, applyTakes: 5 } });
     expect(await statuses()).toEqual({ a: 'changed', b: 'changed', c: 'changed', d: 'changed' });
     expect(now.mostChanging).toBe(1);
+    // Each is looked at when the one before it is done.
+    expect(log.filter((line) => /^(?:look|change) [abc]$/.test(line))).toEqual([
+      'look a',
+      'change a',
+      'look b',
+      'change b',
+      'look c',
+      'change c',
+    ]);
+  });
+
+  it('have them all looked at when nothing is to be changed', async () => {
+    const { statuses } = world({ a: { isAlone: true }, b: { isAlone: true, plan: GONE, planTakes: 20 } }, { dryRun: true, parallel: 1 });
+    expect(await statuses()).toEqual({ a: 'pending', b: 'unreachable' });
   });
 });

@@ -9,11 +9,15 @@ import { fakeHost } from '../../support/fake-host.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
 const MANIFEST = '/etc/kubernetes/manifests/etcd.yaml';
-const file = { path: MANIFEST, content: 'kind: Pod\n', mode: 0o600, owner: 'root:root' };
+const manifestOf = (members: string): string => `initial-cluster: ${members}\n`;
 const input: EtcdJoinInput = {
   nodeName: 'cp-2',
   peerURL: 'https://10.0.0.2:2380',
-  manifest: { files: [file], directories: [{ path: '/var/lib/etcd', mode: 0o700 }], mayChown: true },
+  manifestFor: (members) => {
+    const content = manifestOf(members.map(({ name, peerURL }) => `${name}=${peerURL}`).join(','));
+    const files = [{ path: MANIFEST, content, mode: 0o600, owner: 'root:root' }];
+    return { files, directories: [{ path: '/var/lib/etcd', mode: 0o700 }], mayChown: true };
+  },
   timeoutMs: 5_000,
   skipped: null,
 };
@@ -48,14 +52,30 @@ describe('etcd-join', () => {
     ]);
   });
 
+  it('names all members there are when its turn has come, and itself last', async () => {
+    const etcd = fakeEtcd([FIRST, member('', '10.0.0.2', { isLearner: true }), member('cp-3', '10.0.0.3')]);
+    const { changes } = await planOf(etcdJoin, contextWith(etcd));
+    const all = 'cp-1=https://10.0.0.1:2380,cp-3=https://10.0.0.3:2380,cp-2=https://10.0.0.2:2380';
+    expect(changes.at(-1)).toMatchObject({ path: MANIFEST, content: manifestOf(all) });
+  });
+
   it('goes on where the member was announced and the run was broken off', async () => {
     const etcd = fakeEtcd([FIRST, member('', '10.0.0.2', { isLearner: true })]);
     expect((await planOf(etcdJoin, contextWith(etcd))).changes.map(({ kind }) => kind)).toEqual(['make-directory', 'write-file']);
   });
 
+  it('has the kubelet take over a manifest that was made for other members', async () => {
+    const content = manifestOf('cp-1=https://10.0.0.1:2380,cp-2=https://10.0.0.2:2380');
+    const there = { [MANIFEST]: { type: 'file', mode: 0o600, owner: 'root:root', content } };
+    const etcd = fakeEtcd([FIRST, member('cp-3', '10.0.0.3'), member('', '10.0.0.2', { isLearner: true })]);
+    const { changes } = await planOf(etcdJoin, contextWith(etcd, there));
+    expect(changes.map(({ kind }) => kind)).toEqual(['make-directory', 'write-file', 'restart-unit']);
+  });
+
   it('has nothing to do a second time', async () => {
     const directory = { type: 'directory', mode: 0o700, owner: 'root:root' };
-    const there = { [MANIFEST]: { type: 'file', mode: 0o600, owner: 'root:root', content: file.content }, '/var/lib/etcd': directory };
+    const content = manifestOf('cp-1=https://10.0.0.1:2380,cp-2=https://10.0.0.2:2380');
+    const there = { [MANIFEST]: { type: 'file', mode: 0o600, owner: 'root:root', content }, '/var/lib/etcd': directory };
     const context = contextWith(fakeEtcd([FIRST, member('cp-2', '10.0.0.2')]), there);
     expect(await planPhases([etcdJoin, etcdPromote, checkEtcd], context, input)).toMatchObject([
       { plan: { changes: [], noop: 'the member is announced and its manifest is there' } },
