@@ -98,7 +98,8 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
       },
       removeMember: etcd.input,
       api: etcd.access,
-      assumeEmptyCluster: false,
+      // Without a member of etcd there is nobody to be asked.
+      assumeEmptyCluster: true,
       // Where etcd does not answer there is nobody to take the member out.
       staged: true,
       deleteNode: { nodeName },
