@@ -8,7 +8,8 @@ export function refOf({ apiVersion, kind, metadata }: KubeObject): ObjectRef {
 
 /** `ConfigMap kube-system/kubelet-config`, `Node worker-1`: for messages. */
 export function describeRef({ kind, namespace, name }: Pick<ObjectRef, 'kind' | 'namespace' | 'name'>): string {
-  return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
+  // A review has no name.
+  return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name ?? ''}`.trimEnd();
 }
 
 /** `ConfigMap in kube-system`, `Node`: a collection in messages. */
