@@ -42,7 +42,7 @@ cluster:
   kubeconfig: admin.conf
 ${first === '' ? '' : '  configuration: cluster.yaml\n'}baseline:
   nodeIP: ${lab.address(one as string).replace(/\d+$/, '0/24')}
-  ignorePreflightErrors: [SystemVerification, Swap, FileExisting-losetup]
+  ignorePreflightErrors: [SystemVerification, Swap, FileExisting-losetup, ImagePull]
 hosts:
 ${first}${others.map((name) => `  - name: ${name}\n`).join('')}`;
 }

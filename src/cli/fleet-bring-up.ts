@@ -1,4 +1,3 @@
-import { mergeInitFlags } from '../core/config/flags.ts';
 import type { LoadedConfig } from '../core/config/load.ts';
 import { ADMIN_CONF } from '../core/control-plane/paths.ts';
 import { AppError } from '../core/errors.ts';
@@ -12,6 +11,7 @@ import type { Services } from '../ports/services.ts';
 import type { ApiAccess } from '../workflows/control-plane/api-access.ts';
 import { initControlPlaneWorkflow } from '../workflows/init-control-plane.ts';
 import { type FleetAccess, openFleetCluster } from './fleet-cluster.ts';
+import { readFleetConfiguration } from './fleet-configuration.ts';
 import { fleetInitOptions } from './fleet-init-options.ts';
 import {
   FIRST_CONTROL_PLANE,
@@ -24,10 +24,7 @@ import {
   waitingMember,
 } from './fleet-members.ts';
 import { installSources } from './install-sources.ts';
-import { loadConfigFile, requireValid } from './load-config-file.ts';
-import { besideFleet } from './load-fleet.ts';
 import type { CommandOptions } from './program.ts';
-import { kubeadmFlags } from './read-options.ts';
 import { readWriting } from './writing-options.ts';
 
 export interface BringUpInput {
@@ -107,7 +104,16 @@ export async function bringUpCluster(services: Services, options: CommandOptions
     const own = { ...options, kubeconfig };
     const access = await openFleetCluster(services, own, { cluster, file, dryRun, reporter, through: connect });
     const others = tasks.filter(({ host }) => host !== first);
-    const members = await fleetMembers(services, own, { tasks: others, directory, access, dryRun, planes: [first] });
+    const members = await fleetMembers(services, own, {
+      tasks: others,
+      cluster,
+      file,
+      directory,
+      access,
+      dryRun,
+      reporter,
+      planes: [first],
+    });
     return { access, members: new Map(members.map((each) => [each.name, each])) };
   };
   let after: Promise<After> | null = null;
@@ -140,18 +146,9 @@ export async function bringUpCluster(services: Services, options: CommandOptions
   };
 }
 
-/**
- * The kubeadm documents of `cluster.configuration`. Where they name no endpoint, the one that the file names is that of all control planes.
- * @throws AppError CONTROL_PLANE_ENDPOINT_MISSING, exit code 2, where several control planes would have none: only the first of them could be made
- */
+/** @throws AppError CONTROL_PLANE_ENDPOINT_MISSING, exit code 2, where several control planes would have none: only the first of them could be made */
 async function readConfiguration(services: Services, { cluster, file, planes }: BringUpInput): Promise<LoadedConfig> {
-  const path = cluster.configuration && besideFleet(cluster.configuration, file, services.homeDirectory);
-  const kinds = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration', 'KubeProxyConfiguration'] as const;
-  const loaded = await loadConfigFile(services, path === null ? {} : { config: path }, kinds);
-  const isDeclared = loaded.cluster?.controlPlaneEndpoint !== undefined;
-  const flags = !isDeclared && cluster.endpoint !== null ? { controlPlaneEndpoint: cluster.endpoint } : {};
-  const config = mergeInitFlags(loaded, kubeadmFlags(flags));
-  requireValid(config);
+  const config = await readFleetConfiguration(services, { cluster, file });
   if (planes.length > 1 && config.cluster?.controlPlaneEndpoint === undefined) throw noEndpoint(file, planes);
   return config;
 }

@@ -36,7 +36,15 @@ export async function runFleetDrift(services: Services, _args: readonly string[]
   const access = await openFleetCluster(services, options, { cluster, file, dryRun: true, reporter, ...through });
   try {
     const tasks = hosts.map((host) => ({ host }));
-    const members = await fleetMembers(services, options, { tasks, directory: directoryOf(fleet.file), access, dryRun: true });
+    const members = await fleetMembers(services, options, {
+      tasks,
+      cluster,
+      file,
+      directory: directoryOf(file),
+      access,
+      dryRun: true,
+      reporter,
+    });
     const result = await runFleet(members, rules, watch.ports);
     watch.close();
     const drifts = result.outcomes.flatMap((outcome) =>

@@ -8,10 +8,10 @@ import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
 import type { ApiAccess } from '../workflows/control-plane/api-access.ts';
 import type { InitControlPlaneOptions } from '../workflows/init-control-plane.ts';
+import { readFleetPatches, registrationOf } from './fleet-configuration.ts';
 import { connectOver, releaseOf } from './init-control-plane.ts';
 import { freshTokens, isLeftOut, phaseSelection, placeholderTokens } from './init-tokens.ts';
-import { besideFleet } from './load-fleet.ts';
-import { durationMs, isForKubelet, readPatches } from './node-options.ts';
+import { durationMs, isForKubelet } from './node-options.ts';
 import type { CommandOptions } from './program.ts';
 import { flagList } from './read-options.ts';
 
@@ -41,20 +41,13 @@ export async function fleetInitOptions(
 ): Promise<InitControlPlaneOptions> {
   const { first, dryRun, file, reporter, config, given, opened, showCertificateKey } = input;
   const init = config.init ?? {};
-  const directory = init.patches?.directory;
-  const patches =
-    directory === undefined ? [] : await readPatches(services, besideFleet(directory, file, services.homeDirectory), reporter);
-  const registration = init.nodeRegistration ?? {};
+  const patches = await readFleetPatches(services, init, { file, reporter });
   const selects = phaseSelection({ skipPhases: input.skipPhases }, init.skipPhases ?? [], input.onlyPhase);
   const count = countMissingTokens(init);
   return {
     templates: await services.templates(),
     catalogue: await loadCatalogue(),
-    nodeRegistration: {
-      ...registration,
-      ...first.nodeRegistration,
-      kubeletExtraArgs: [...(registration.kubeletExtraArgs ?? []), ...(first.nodeRegistration.kubeletExtraArgs ?? [])],
-    },
+    nodeRegistration: registrationOf(init, first.nodeRegistration),
     overlays: first.overlays.map(({ document }) => document),
     declared: first.declared,
     settings: [],

@@ -5,25 +5,38 @@ import type { Services } from '../ports/services.ts';
 import type { ApiAccess } from '../workflows/control-plane/api-access.ts';
 import type { JoinOptions } from '../workflows/join.ts';
 import { type JoinControlPlaneInput, type JoinControlPlaneOptions, joinControlPlaneWorkflow } from '../workflows/join-control-plane.ts';
+import { type PlaneSettings, registrationOf } from './fleet-configuration.ts';
 import { connectOver } from './init-control-plane.ts';
+import { durationMs, isForKubelet } from './node-options.ts';
 
 export interface JoiningMemberInput {
   readonly common: Omit<WorkflowMember<JoinControlPlaneOptions, JoinControlPlaneInput>, 'workflow' | 'options'>;
   readonly join: JoinOptions;
+  /** What is declared for all control planes; what is declared for the host goes over it. */
+  readonly settings: PlaneSettings;
   /** Opens the certificates that were uploaded. */
   readonly certificateKey: Secret;
 }
 
 /** A host of a fleet that joins as one more control plane. */
-export async function joiningMember(services: Services, { common, join, certificateKey }: JoiningMemberInput): Promise<FleetMember> {
+export async function joiningMember(
+  services: Services,
+  { common, join, settings, certificateKey }: JoiningMemberInput,
+): Promise<FleetMember> {
   const accesses: ApiAccess[] = [];
+  const { localAPIEndpoint: { bindPort } = {}, timeouts = {} } = settings.init;
+  const patches = settings.patches ?? [];
   const options: JoinControlPlaneOptions = {
     ...join,
     controlPlane: true,
-    localAPIEndpoint: {},
+    nodeRegistration: registrationOf(settings.init, join.nodeRegistration),
+    patches: patches.filter(isForKubelet),
+    staticPodPatches: patches.filter((patch) => !isForKubelet(patch)),
+    localAPIEndpoint: bindPort === undefined ? {} : { bindPort },
     advertisesNodeIP: true,
-    timeouts: {},
-    staticPodPatches: [],
+    timeouts,
+    kubeletHealthCheckMs: durationMs(timeouts.kubeletHealthCheck, join.kubeletHealthCheckMs),
+    tlsBootstrapMs: durationMs(timeouts.tlsBootstrap, join.tlsBootstrapMs),
     kubeProxy: null,
     proxyEnvironment: [],
     issuer: await services.certificateIssuer(),

@@ -1,5 +1,6 @@
 import { DEFAULT_CA_CERT_PATH } from '../core/config/defaults.ts';
 import type { Question } from '../core/facts/question.ts';
+import type { FleetCluster } from '../core/fleet/model.ts';
 import { differingOperations, type Operations, operationsOf } from '../core/fleet/operations.ts';
 import type { PlannedHost } from '../core/fleet/saved-plan.ts';
 import { type HostPreparation, isUndeclared } from '../core/install/model.ts';
@@ -10,6 +11,7 @@ import { type PlannedWorkflow, planStale, planWorkflow, type WorkflowRun } from 
 import { workflowMember } from '../engine/workflow-member.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
+import type { Reporter } from '../ports/reporter.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
 import { readClusterBaseline } from '../workflows/cluster-baseline.ts';
 import { planeStateOver } from '../workflows/control-plane/plane-state.ts';
@@ -17,7 +19,9 @@ import { type JoinOptions, joinWorkflow } from '../workflows/join.ts';
 import { prepareHostWorkflow } from '../workflows/prepare-host.ts';
 import { upgradeNodeWorkflow } from '../workflows/upgrade-node.ts';
 import type { FleetAccess } from './fleet-cluster.ts';
+import { type PlaneSettings, readPlaneSettings } from './fleet-configuration.ts';
 import { type InstallSources, installSources } from './install-sources.ts';
+import { isForKubelet } from './node-options.ts';
 import type { CommandOptions } from './program.ts';
 import { flagList, readSshOptions } from './read-options.ts';
 import { readWriting } from './writing-options.ts';
@@ -30,10 +34,14 @@ export interface FleetTask {
 
 export interface FleetMembersInput {
   readonly tasks: readonly FleetTask[];
+  readonly cluster: FleetCluster;
+  /** The fleet file: relative paths count from there. */
+  readonly file: string;
   /** Relative key files count from there. */
   readonly directory: string;
   readonly access: FleetAccess;
   readonly dryRun: boolean;
+  readonly reporter: Reporter;
   /** The control planes of the fleet: one that is there uploads the certificates that others join by. */
   readonly planes?: readonly PlannedHost[];
   /** In place of a plain connection: who wants to know more of a host. */
@@ -77,9 +85,10 @@ export async function fleetMembers(services: Services, options: CommandOptions, 
       planes: input.planes ?? [],
       connectTo: (host) => services.connectHost(targetOf(host)),
       cluster: access.cluster,
-      file: `${input.directory}/fleet`,
+      file: input.file,
     });
   });
+  const planeSettings = onceAsked(() => readPlaneSettings(services, input));
   const memberOf = async ({ host, operations }: FleetTask): Promise<FleetMember> => {
     const { name, role, nodeRegistration, declared, overlays, preparation } = host;
     const target = targetOf(host);
@@ -96,16 +105,17 @@ export async function fleetMembers(services: Services, options: CommandOptions, 
       clock: services.clock,
       writing: dryRun ? null : await writing(target),
     };
-    const join = workflowMember({ ...common, workflow: joinWorkflow, options: own });
-    const present = workflowMember({ ...common, workflow: upgradeNodeWorkflow, options: { ...own, forget: false } });
-    const joining = async (): Promise<FleetMember> => {
-      const { joiningMember } = await import('./fleet-join-plane.ts');
-      return joiningMember(services, { common, join: own, certificateKey: await certificateKey() });
+    const workerMember = (): FleetMember => ({ ...workflowMember({ ...common, workflow: joinWorkflow, options: own }), stage: WORKERS });
+    const planeMember = (settings: PlaneSettings): FleetMember => {
+      const patches = settings.patches?.filter(isForKubelet) ?? null;
+      const present = workflowMember({ ...common, workflow: upgradeNodeWorkflow, options: { ...own, patches, forget: false } });
+      const joining = async (): Promise<FleetMember> => {
+        const { joiningMember } = await import('./fleet-join-plane.ts');
+        return joiningMember(services, { common, join: own, settings, certificateKey: await certificateKey() });
+      };
+      return controlPlaneMember({ name, connect, cluster: access.cluster, present, joining: dryRun ? null : joining });
     };
-    const member =
-      role === 'control-plane'
-        ? controlPlaneMember({ name, connect, cluster: access.cluster, present, joining: dryRun ? null : joining })
-        : { ...join, stage: WORKERS };
+    const member = role === 'control-plane' ? planeMember(await planeSettings()) : workerMember();
     return operations === undefined ? member : exactly(member, operations);
   };
   return Promise.all(tasks.map(memberOf));

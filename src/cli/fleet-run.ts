@@ -39,13 +39,13 @@ export interface OpenFleetRun {
  * @throws what opening the cluster throws
  */
 export async function openFleetRun(services: Services, options: CommandOptions, input: FleetRunInput): Promise<OpenFleetRun> {
-  const { tasks, cluster, file, directory, dryRun, reporter } = input;
+  const { cluster, file, dryRun, reporter } = input;
   const kubeconfig = await kubeconfigToMake(services, options, input);
   if (kubeconfig !== null) return openBringUp(services, options, input, kubeconfig);
   const through = await wayThrough(services, options, input);
   const access = await openFleetCluster(services, options, { cluster, file, dryRun, reporter, ...through });
   try {
-    const members = await fleetMembers(services, options, { tasks, directory, access, dryRun, planes: input.hosts.filter(isControlPlane) });
+    const members = await fleetMembers(services, options, { ...input, access, planes: input.hosts.filter(isControlPlane) });
     return { members, access, settle: async () => undefined, close: () => access.close() };
   } catch (error) {
     await access.close();

@@ -55,9 +55,12 @@ export async function runFleetStatus(services: Services, _args: readonly string[
     const looked = new Map<string, Looked>();
     const members = await fleetMembers(services, options, {
       tasks: hosts.map((host) => ({ host })),
+      cluster: fleet.cluster,
+      file: fleet.file,
       directory: directoryOf(fleet.file),
       access,
       dryRun: true,
+      reporter: watch.reporter,
       // All in the one round trip that the plan takes.
       connect: async (target, { name }, questions) => {
         const host = holdAnswers(await services.connectHost(target), services.clock, [...questions, ...Object.values(FACTS.questions)]);

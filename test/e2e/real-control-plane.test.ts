@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { HAS_SCHEDULER, importControlPlaneImages } from '../support/control-plane-images.ts';
+import { ETCD_PROBES, HAS_SCHEDULER, importControlPlaneImages } from '../support/control-plane-images.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { findRealBinaries, whyNoControlPlane } from '../support/real-apiserver.ts';
 import { requirement } from '../support/requirement.ts';
@@ -114,17 +114,8 @@ interface NodeList {
   }[];
 }
 
-/** This machine's kernel has no modules, perhaps cgroup v1. */
-const IGNORED = ['--ignore-preflight-errors', 'SystemVerification,Swap,FileExisting-losetup'];
-
-/** As older versions of etcd answer. */
-const ETCD_PROBES = `spec:
-  containers:
-  - name: etcd
-    livenessProbe: {httpGet: {path: /health}}
-    readinessProbe: {httpGet: {path: /health}}
-    startupProbe: {httpGet: {path: /health}}
-`;
+/** This machine's kernel has no modules, perhaps cgroup v1; the add-ons have no images here. */
+const IGNORED = ['--ignore-preflight-errors', 'SystemVerification,Swap,FileExisting-losetup,ImagePull'];
 
 const config = (endpoint: string, patches: string): string => `apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration

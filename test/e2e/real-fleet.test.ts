@@ -1,8 +1,8 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { HAS_SCHEDULER, importControlPlaneImages } from '../support/control-plane-images.ts';
+import { ETCD_PROBES, HAS_SCHEDULER, importControlPlaneImages } from '../support/control-plane-images.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { findRealBinaries, whyNoControlPlane } from '../support/real-apiserver.ts';
 import { requirement } from '../support/requirement.ts';
@@ -10,7 +10,11 @@ import { type CliResult, runCommand } from '../support/run-cli.ts';
 
 const binaries = findRealBinaries();
 const kubelet = typeof binaries === 'string' ? null : binaries.kubelet;
-const missing = whyNoControlPlane() ?? (kubelet === null ? 'there is no kubelet (KUBEBUILDER_ASSETS)' : null) ?? whyNoLabHosts();
+const missing =
+  whyNoControlPlane() ??
+  (kubelet === null ? 'there is no kubelet (KUBEBUILDER_ASSETS)' : null) ??
+  (HAS_SCHEDULER ? null : 'there is no kube-scheduler (KUBEBUILDER_ASSETS)') ??
+  whyNoLabHosts();
 
 describe.skipIf(requirement('a cluster brought up by a fleet file', missing))('a cluster brought up by a fleet file', () => {
   let lab: LabHosts;
@@ -22,6 +26,9 @@ describe.skipIf(requirement('a cluster brought up by a fleet file', missing))('a
     for (const name of lab.names) lab.reset(name);
     writeFileSync(join(directory, 'fleet.yaml'), fleet(lab.address('node1')));
     writeFileSync(join(directory, 'cluster.yaml'), CLUSTER);
+    mkdirSync(join(directory, 'patches'));
+    writeFileSync(join(directory, 'patches/etcd.yaml'), ETCD_PROBES);
+    writeFileSync(join(directory, 'patches/kubeletconfiguration+merge.yaml'), 'imageGCHighThresholdPercent: 91\n');
     importControlPlaneImages(lab, binaries);
   }, 900_000);
   afterAll(() => {
@@ -38,7 +45,7 @@ describe.skipIf(requirement('a cluster brought up by a fleet file', missing))('a
         '--ssh-config',
         lab.sshConfig,
         '--ignore-preflight-errors',
-        'SystemVerification,Swap,FileExisting-losetup',
+        'SystemVerification,Swap,FileExisting-losetup,ImagePull',
       ],
       { env: { XDG_STATE_HOME: directory } },
     );
@@ -50,10 +57,11 @@ describe.skipIf(requirement('a cluster brought up by a fleet file', missing))('a
     expect(existsSync(join(directory, 'admin.conf'))).toBe(false);
   });
 
-  it('comes up, and the workers join', async () => {
+  it('comes up: one control plane makes it, another one and a worker join', async () => {
     const { code, stdout, stderr } = await run('apply');
     expect(code, stderr).toBe(0);
     expect(stdout).toBe('3 hosts: 3 changed.\n');
+    expect(stderr).toContain('[etcd-join/promote] patched Member node2');
     expect(statSync(join(directory, 'admin.conf')).mode & 0o777).toBe(0o600);
   }, 900_000);
 
@@ -63,7 +71,7 @@ describe.skipIf(requirement('a cluster brought up by a fleet file', missing))('a
     const { stdout: rows } = await runCommand(['fleet', 'status', '-f', join(directory, 'fleet.yaml'), '--ssh-config', lab.sshConfig]);
     const nodes = rows.trim().split('\n').slice(1);
     expect(nodes.map((line) => line.split(/ {2,}/)).map(([host, , , , health, node, drift]) => [host, health, node, drift])).toEqual(
-      ['node2', 'node3', 'node1'].map((host) => [host, 'ok', 'Ready', 'none']),
+      ['node3', 'node1', 'node2'].map((host) => [host, 'ok', 'Ready', 'none']),
     );
   }, 300_000);
 
@@ -75,18 +83,30 @@ describe.skipIf(requirement('a cluster brought up by a fleet file', missing))('a
     expect(stdout).toBe('3 hosts: 3 as they should be.\n');
     expect(readFileSync(join(directory, 'admin.conf'), 'utf8')).toBe(before);
   }, 300_000);
+
+  it('takes a control plane again that was reset', async () => {
+    const reset = await runCommand(['reset', '--force', '--host', 'node2', '--ssh-config', lab.sshConfig]);
+    expect(reset.code, reset.stderr).toBe(0);
+    expect(reset.stderr).toContain('[remove-etcd-member] deleted Member node2');
+    expect(reset.stderr).not.toContain('PODS_STAY');
+    const { code, stdout, stderr } = await run('apply', '--take-over');
+    expect([code, stdout], stderr).toEqual([0, '3 hosts: 1 changed, 2 as they should be.\n']);
+    expect(lab.run('node2', 'cat /etc/kubernetes/manifests/etcd.yaml')).toContain('path: /health');
+    expect(lab.run('node2', 'cat /var/lib/kubelet/config.yaml')).toContain('imageGCHighThresholdPercent: 91');
+    expect((await run('plan', '--exit-code')).stdout).toBe('3 hosts: 3 as they should be.\n');
+  }, 300_000);
 });
 
 const fleet = (address: string): string => `apiVersion: kubeletadm.dev/v1alpha1
 kind: Fleet
 kubernetesVersion: "1.36"
-cluster: {kubeconfig: admin.conf, configuration: cluster.yaml}
+cluster: {kubeconfig: admin.conf, configuration: cluster.yaml, endpoint: "${address}:6443"}
 baseline:
   nodeIP: ${address.replace(/\d+$/, '0/24')}
 hosts:
-  - {name: node2, labels: {pool: a}}
-  - {name: node3, kubeletConfiguration: {maxPods: 30}}
+  - {name: node3, labels: {pool: a}, kubeletConfiguration: {maxPods: 30}}
   - {name: node1, role: controlPlane, kubeletConfiguration: {maxPods: 20}}
+  - {name: node2, role: controlPlane}
 `;
 const CLUSTER = `apiVersion: kubeadm.k8s.io/v1beta4
 kind: ClusterConfiguration
@@ -95,7 +115,7 @@ networking: {podSubnet: 10.244.0.0/16}
 ---
 apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration
-skipPhases: [${HAS_SCHEDULER ? '' : 'control-plane/scheduler'}]
+patches: {directory: patches}
 ---
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration

@@ -13,6 +13,15 @@ const SCHEDULER = join(process.env.KUBEBUILDER_ASSETS ?? '', 'kube-scheduler');
 /** Whether there is a scheduler; where there is none its phase has to be left out. */
 export const HAS_SCHEDULER = process.env.KUBEBUILDER_ASSETS !== undefined && existsSync(SCHEDULER);
 
+/** A patch for etcd: a distribution's may answer as older versions do. */
+export const ETCD_PROBES = `spec:
+  containers:
+  - name: etcd
+    livenessProbe: {httpGet: {path: /health}}
+    readinessProbe: {httpGet: {path: /health}}
+    startupProbe: {httpGet: {path: /health}}
+`;
+
 /** Puts the images of a control plane of kubeadm 1.36.2 on all hosts of a lab, made of programs of this machine. */
 export function importControlPlaneImages(lab: LabHosts, binaries: Binaries): void {
   const images: readonly ImageInput[] = [

@@ -1,0 +1,67 @@
+import { mergeInitFlags } from '../core/config/flags.ts';
+import type { LoadedConfig } from '../core/config/load.ts';
+import type { InitConfiguration, NodeRegistration } from '../core/config/model.ts';
+import type { FleetCluster } from '../core/fleet/model.ts';
+import type { PlannedPatch } from '../core/kubelet/patch-files.ts';
+import type { Reporter } from '../ports/reporter.ts';
+import type { Services } from '../ports/services.ts';
+import { loadConfigFile, requireValid } from './load-config-file.ts';
+import { besideFleet } from './load-fleet.ts';
+import { readPatches } from './node-options.ts';
+import { kubeadmFlags } from './read-options.ts';
+
+export interface FleetConfigurationInput {
+  readonly cluster: FleetCluster;
+  /** The fleet file: relative paths count from there. */
+  readonly file: string;
+}
+
+/**
+ * The kubeadm documents of `cluster.configuration`. Where they name no endpoint, the one that the file names is that of all control planes.
+ * @throws AppError with exit code 2: what is wrong in them
+ */
+export async function readFleetConfiguration(services: Services, { cluster, file }: FleetConfigurationInput): Promise<LoadedConfig> {
+  const path = cluster.configuration && besideFleet(cluster.configuration, file, services.homeDirectory);
+  const kinds = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration', 'KubeProxyConfiguration'] as const;
+  const loaded = await loadConfigFile(services, path === null ? {} : { config: path }, kinds);
+  const isDeclared = loaded.cluster?.controlPlaneEndpoint !== undefined;
+  const flags = !isDeclared && cluster.endpoint !== null ? { controlPlaneEndpoint: cluster.endpoint } : {};
+  const config = mergeInitFlags(loaded, kubeadmFlags(flags));
+  requireValid(config);
+  return config;
+}
+
+/** The patches that an InitConfiguration of a fleet names. */
+export async function readFleetPatches(
+  services: Services,
+  { patches }: InitConfiguration,
+  { file, reporter }: { readonly file: string; readonly reporter: Reporter },
+): Promise<readonly PlannedPatch[]> {
+  if (patches?.directory === undefined) return [];
+  return readPatches(services, besideFleet(patches.directory, file, services.homeDirectory), reporter);
+}
+
+/** What the InitConfiguration says of every control plane of a fleet, whichever of them made the cluster. */
+export interface PlaneSettings {
+  /** Without the name, which is one host's. */
+  readonly init: InitConfiguration;
+  /** Null: the fleet has no configuration that could name some. */
+  readonly patches: readonly PlannedPatch[] | null;
+}
+
+/** @throws AppError with exit code 2 */
+export async function readPlaneSettings(
+  services: Services,
+  input: FleetConfigurationInput & { readonly reporter: Reporter },
+): Promise<PlaneSettings> {
+  if (input.cluster.configuration === null) return { init: {}, patches: null };
+  const { init = {} } = await readFleetConfiguration(services, input);
+  const { name: _, ...nodeRegistration } = init.nodeRegistration ?? {};
+  return { init: { ...init, nodeRegistration }, patches: await readFleetPatches(services, init, input) };
+}
+
+/** What a host registers with: what is declared for all control planes, and the host's own over it. */
+export function registrationOf({ nodeRegistration = {} }: InitConfiguration, own: NodeRegistration): NodeRegistration {
+  const kubeletExtraArgs = [...(nodeRegistration.kubeletExtraArgs ?? []), ...(own.kubeletExtraArgs ?? [])];
+  return { ...nodeRegistration, ...own, kubeletExtraArgs };
+}
