@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { nativeStorePaths } from '../../src/core/dynamic/native-store.ts';
+import { isJsonObject } from '../../src/core/json.ts';
 import { type Catalogue, loadCatalogue } from '../../src/core/kubelet/catalogue.ts';
 import { NativeKubelet, type NativeKubeletOptions } from '../../src/lab/native-config/native-kubelet.ts';
 import type { Clock } from '../../src/ports/clock.ts';
@@ -15,6 +16,11 @@ export const BAD = '{0xdeadbeef}';
 export const INVALID = payload('kubeAPIQPS: -1');
 /** Taken, and the kubelet then dies. */
 export const CRASHING = payload('tlsCertFile: /nonexistent/tls.crt');
+
+/** Taken, and the kubelet dies before it looks at its assignment. */
+export const DYING_EARLY = payload("evictionHard: {memory.available: '100 pounds'}");
+/** Taken, and then the kubelet's own flag is refused. */
+export const TURNING_OFF = payload('featureGates: {DynamicKubeletConfig: false}');
 
 /** A KubeletConfiguration with these lines. */
 export function payload(...lines: readonly string[]): string {
@@ -66,8 +72,12 @@ export async function nativeWorld(options: NativeWorldOptions = {}): Promise<Nat
   const status = { conditions: [ready], nodeInfo: { kubeletVersion } };
   await admin.patch(NODE, 'strategic', { status }, { subresource: 'status' });
   const catalogue: Catalogue = await loadCatalogue();
-  const crash: NonNullable<NativeKubeletOptions['crash']> = ({ tlsCertFile }) =>
-    typeof tlsCertFile === 'string' && tlsCertFile !== '' ? { afterMs: 0, why: `open ${tlsCertFile}: no such file or directory` } : null;
+  const crash: NonNullable<NativeKubeletOptions['crash']> = ({ tlsCertFile, evictionHard }) => {
+    if (isJsonObject(evictionHard) && evictionHard['memory.available'] === '100 pounds')
+      return { afterMs: -500, why: 'failed to run Kubelet: quantities must match the regular expression' };
+    if (typeof tlsCertFile === 'string' && tlsCertFile !== '') return { afterMs: 0, why: `open ${tlsCertFile}: no such file or directory` };
+    return null;
+  };
   const kubelet = new NativeKubelet({
     nodeName: 'n1',
     dynamicConfigDir: directory,

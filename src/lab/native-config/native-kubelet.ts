@@ -148,6 +148,9 @@ export class NativeKubelet {
     this.#metrics = '';
     try {
       this.#config = this.#choose();
+      // It judges the age of a file before anything of the configuration was tried.
+      if (this.#onTrial) this.#startTrial();
+      refuseGateOff(this.#config);
     } catch (error) {
       this.#exit(1, (error as Error).message);
       return;
@@ -163,6 +166,7 @@ export class NativeKubelet {
     const { configFile } = this.#options;
     const local = loadPayload(configFile, this.#options);
     if (local.config === null) throw new Error(`failed to load or validate ${configFile}: ${local.why}`);
+    refuseGateOff(local.config);
     this.#store.ensure();
     const [assigned, lastKnownGood] = [identityIn(this.#store.assigned()), identityIn(this.#store.lastKnownGood())];
     this.#status = { ...LOCAL_STATUS, assigned, lastKnownGood };
@@ -198,17 +202,7 @@ export class NativeKubelet {
 
   #startLoops(death: { readonly afterMs: number; readonly why: string } | null): void {
     if (death !== null && death.afterMs >= 0) this.#after(death.afterMs, () => this.#exit(1, death.why));
-    if (memberOf(this.#config, 'featureGates')[GATE] === false) return;
     const period = (): number => PERIOD_MS * (1 + 0.2 * (this.#options.jitter ?? Math.random)());
-    if (this.#onTrial) {
-      // What is due at once comes before the process can die of what it does at the same moment.
-      this.#checkTrial();
-      this.#every(
-        () => PERIOD_MS,
-        () => this.#checkTrial(),
-        PERIOD_MS,
-      );
-    }
     this.#after(ROUND_TRIP_MS, () => this.#refresh());
     this.#every(period, () => this.#syncStatus(), ROUND_TRIP_MS);
     this.#every(
@@ -218,6 +212,15 @@ export class NativeKubelet {
         await this.#syncConfig();
       },
       period(),
+    );
+  }
+
+  #startTrial(): void {
+    this.#checkTrial();
+    this.#every(
+      () => PERIOD_MS,
+      () => this.#checkTrial(),
+      PERIOD_MS,
     );
   }
 
@@ -288,7 +291,7 @@ export class NativeKubelet {
       await this.#leave(`Kubelet restarting to use ${sourceText(identity)}, KubeletConfigKey: ${identity.kubeletConfigKey}`);
       return;
     }
-    if (this.#syncError === null) return;
+    // Also where nothing changed: a report that was lost goes out again with the first sync after a start.
     this.#syncError = null;
     this.#statusIsSet = true;
   }
@@ -360,7 +363,7 @@ export class NativeKubelet {
     const status = { ...this.#status, error: this.#syncError ?? this.#status.error };
     this.#metrics = nativeMetrics(status);
     const patch = statusPatch(memberOf(node, 'status').config, formatConfigStatus(status));
-    // One that fails is not sent again until something else sets the status.
+    // One that fails is not sent again until something sets the status.
     await cluster.patch(ref, 'strategic', patch, { subresource: 'status' }).catch((error: Error) => this.log.push(`E ${error.message}`));
   }
 
@@ -377,6 +380,12 @@ export class NativeKubelet {
       this.#boot();
     });
   }
+}
+
+/** The gate counts after the payload was chosen, too, and there is no way back from that. */
+function refuseGateOff(config: JsonObject): void {
+  if (memberOf(config, 'featureGates')[GATE] === false)
+    throw new Error(`the ${GATE} feature gate must be enabled in order to use the --dynamic-config-dir flag`);
 }
 
 /** What a sync reports; the message is for the log. */

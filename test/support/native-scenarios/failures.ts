@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { nativeCheckpointDirectory, nativeStorePaths, renderMetaFile } from '../../../src/core/dynamic/native-store.ts';
 import type { JsonObject } from '../../../src/core/json.ts';
 import { comesTo, stays } from '../native-subject.ts';
-import { BAD, CRASHING, GOOD, payload } from '../native-world.ts';
+import { BAD, CRASHING, DYING_EARLY, GOOD, payload, TURNING_OFF } from '../native-world.ts';
 import { E1, E2, E4, E5, type NativeScenario, nodeRef, scenario, standInScenario, takes, withLastKnownGood } from './scenario.ts';
 
 const moreThan = (few: number): unknown => expect.toSatisfy((count: unknown) => Number(count) > few);
@@ -55,13 +55,25 @@ export const PAYLOADS: readonly NativeScenario[] = [
     expect(await s.store.read(path)).toBe('nameserver 10.0.0.1\n');
   }),
 
-  scenario([], 'a payload that turns the feature off cannot be taken back through the API', async (s) => {
-    await s.put('a', { kubelet: payload('maxPods: 77', 'featureGates: {DynamicKubeletConfig: false}') });
-    await s.assign('a');
-    await comesTo(s, { pods: 77 });
-    await s.reset();
-    await stays(s, { status: {}, pods: 77, assigned: expect.stringContaining('name: a\n'), restarts: 1 }, s.rounds(5 * 60, 30));
-  }),
+  ...(
+    [
+      ['turns the feature off', TURNING_OFF],
+      ['ends the kubelet before its loops begin', DYING_EARLY],
+    ] as const
+  ).map(([what, text]) =>
+    scenario([], `a payload that ${what} loops for ever, and becomes last known good`, async (s) => {
+      await s.put('a', { kubelet: text });
+      await s.assign('a');
+      await comesTo(s, { restarts: moreThan(4) }, 60);
+      await s.reset();
+      await s.backdate(11);
+      const a = expect.stringContaining('name: a\n');
+      await comesTo(s, { status: {}, assigned: a, lastKnownGood: a });
+      await stays(s, { status: {}, assigned: a }, s.rounds(5 * 60, 20));
+      const { exitCodes } = await s.kubelet.process();
+      expect(new Set(exitCodes.slice(1))).toEqual(new Set([1]));
+    }),
+  ),
 ];
 
 const META = (name: string, uid = 'u'): string => {
@@ -207,16 +219,27 @@ export const FAILURES: readonly NativeScenario[] = [
     }),
   ),
 
-  scenario([46], 'a report that is lost is not sent again', async (s) => {
+  scenario([46], 'a report that is lost, and with the first sync again, is not sent any more', async (s) => {
     const a = await s.put('a', { kubelet: GOOD });
     await s.refuseReports(true);
     await s.assign('a');
     await comesTo(s, { pods: 77 });
-    await s.pass(10);
+    await s.pass(40);
     await s.refuseReports(false);
     await stays(s, { status: {}, pods: 77 }, s.rounds(8 * 60, 30));
     await s.passTrial();
     await comesTo(s, { status: { assigned: s.at(a), active: s.at(a), lastKnownGood: s.at(a) } });
+  }),
+
+  scenario([46], 'a report that is lost goes out again with the first sync', async (s) => {
+    const a = await s.put('a', { kubelet: GOOD });
+    await s.refuseReports(true);
+    await s.assign('a');
+    await comesTo(s, { pods: 77 });
+    await s.pass(5);
+    await stays(s, { status: {} }, 0);
+    await s.refuseReports(false);
+    await comesTo(s, { status: { assigned: s.at(a), active: s.at(a) } });
   }),
 
   scenario(
