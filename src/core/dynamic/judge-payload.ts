@@ -6,6 +6,7 @@ import { decodeKubeletConfiguration, syntaxOf } from '../kubelet/decode.ts';
 import { judgeKubeletFile } from '../kubelet/kubelet-file.ts';
 import { isStartupRule, type JudgeOptions, judgeKubeletConfiguration } from '../kubelet/validate/judge.ts';
 import { asKubeletDocument, isOverlayDocument } from './agent/overlay.ts';
+import { FIRST_GATED_MINOR } from './native-flags.ts';
 
 export interface JudgePayloadOptions {
   /** Of the kubelets that are to read it; what is said by several is said once. */
@@ -63,10 +64,10 @@ function judgeOverlay(document: SourceDocument, options: JudgeOptions): readonly
   );
 }
 
-/** A payload that turns off what reads it: the node could not be changed by the API any more, not even back. */
+/** A payload that turns off what its kubelet is started for. From 1.22 on that kubelet has the gate as a flag, which wins. */
 function ownFindings(text: string, file: string, options: { readonly minor: Minor; readonly catalogue: Catalogue }): readonly Problem[] {
   const document = parseSource(text, file).documents[0];
-  if (document === undefined) return [];
+  if (document === undefined || options.minor >= FIRST_GATED_MINOR) return [];
   const decoded = decodeKubeletConfiguration(document, { ...options, lenient: true, syntax: syntaxOf(text) });
   const gates = decoded.value.featureGates;
   if (!isJsonObject(gates) || gates.DynamicKubeletConfig !== false) return [];
@@ -76,7 +77,7 @@ function ownFindings(text: string, file: string, options: { readonly minor: Mino
       code: 'DYNAMIC_TURNS_ITSELF_OFF',
       path: 'featureGates[DynamicKubeletConfig]',
       ...(position === undefined ? {} : { position }),
-      message: 'the kubelet would take this and then read no other assignment, nor a reset',
+      message: 'the kubelet would take this and then refuse its flag --dynamic-config-dir each time it is started, and restart for ever',
       mend: 'Take it out',
     },
   ];

@@ -8,7 +8,7 @@ export const NATIVE_DROP_IN = '/etc/systemd/system/kubelet.service.d/20-kubeleta
 /** Where kubeadm up to 1.19 had it. */
 export const NATIVE_DIRECTORY = '/var/lib/kubelet/dynamic-config';
 /** From this minor on the feature is off unless its gate is given, and as a flag: in the file it comes too late. */
-const FIRST_GATED_MINOR = 22;
+export const FIRST_GATED_MINOR = 22;
 const GATE = 'DynamicKubeletConfig';
 
 export interface NativeFlagsOptions {

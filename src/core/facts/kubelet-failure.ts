@@ -87,6 +87,12 @@ const PATTERNS: readonly Pattern[] = [
     fatal: true,
   },
   {
+    pattern: /the (\w+) feature gate must be enabled in order to use the (--\S+) flag/,
+    cause: (match) => `feature gate ${match[1]} is off, and the kubelet is started with ${match[2]}`,
+    mend: 'Set the gate as a flag (--feature-gates), and do not switch it off in a configuration; or take that flag out',
+    fatal: true,
+  },
+  {
     pattern: /unknown (?:shorthand )?flag: (.+)$/,
     cause: (match) => `this kubelet does not know the flag ${match[1]}`,
     mend: 'Take it out of kubeletExtraArgs or KUBELET_EXTRA_ARGS',

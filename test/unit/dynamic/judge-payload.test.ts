@@ -34,3 +34,15 @@ describe('the verdict on an overlay', () => {
     expect(await judge('apiVersion: kubeletadm.dev/v1alpha1\nkind: Overlay\n')).toMatchObject([{ code: 'CONFIG_WRONG_KIND' }]);
   });
 });
+
+describe('the verdict on a payload that switches off what reads it', () => {
+  const text = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nfeatureGates: {DynamicKubeletConfig: false}\n';
+  const ownFindings = async (minor: number, native: boolean) =>
+    (await judgePayload(text, 'kubelet.yaml', { minors: [minor], catalogue, native })).filter(({ code }) => code.startsWith('DYNAMIC_'));
+
+  it('refuses it where the kubelet reads it itself and has no flag that wins', async () => {
+    expect(await ownFindings(21, true)).toMatchObject([{ code: 'DYNAMIC_TURNS_ITSELF_OFF', path: 'featureGates[DynamicKubeletConfig]' }]);
+    expect(await ownFindings(22, true)).toEqual([]);
+    expect(await ownFindings(21, false)).toEqual([]);
+  });
+});
