@@ -33,7 +33,7 @@ describe.skipIf(requirement('what the real kubeadm makes of made-up configuratio
     let [compared, refused] = [0, 0];
     const property = fc.asyncProperty(initInputs, async (input) => {
       const config = writeInput(directory, input);
-      const theirs = kubeadmDryRun(kubeadm as string, config);
+      const theirs = await kubeadmDryRun(kubeadm as string, config);
       const ours = await runCommand(['init', '--config', config, '--rootfs', root, '--dry-run', '-o', 'json']);
       expect(ours.code === 0, ours.stderr + theirs.log).toBe(theirs.exitCode === 0);
       if (ours.code !== 0) {
