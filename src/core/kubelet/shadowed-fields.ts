@@ -1,4 +1,5 @@
 import type { Arg } from '../config/model.ts';
+import type { Json } from '../json.ts';
 import type { Warning } from '../plan/change.ts';
 import type { Catalogue, Minor } from './catalogue.ts';
 import { type LayeredConfig, leavesOf } from './layers.ts';
@@ -20,10 +21,16 @@ export function shadowedFields(
     if (field === null) return [];
     const set = [...leaves].filter(([path]) => path === field || path.startsWith(`${field}.`) || path.startsWith(`${field}[`));
     const said = set.find(
-      ([path, leaf]) => layered.history.get(path)?.at(-1)?.origin.layer !== 'kubelet default' && String(leaf) !== value,
+      ([path, leaf]) => layered.history.get(path)?.at(-1)?.origin.layer !== 'kubelet default' && asFlag(leaf) !== value,
     );
     if (said === undefined) return [];
     const message = `--${name}=${value} on the kubelet's command line wins over ${field}: ${JSON.stringify(said[1])} of the configuration file`;
     return [{ code: 'FLAG_SHADOWS_FIELD', field, message }];
   });
+}
+
+/** A value as its flag has it; what is made of objects (`registerWithTaints`) only looks like itself. */
+function asFlag(leaf: Json): string {
+  const isPlain = [leaf].flat().every((item) => typeof item !== 'object' || item === null);
+  return isPlain ? String(leaf) : JSON.stringify(leaf);
 }
