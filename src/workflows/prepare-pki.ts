@@ -8,7 +8,7 @@ import { type FoundText, type JudgedCertificate, type JudgedPki, judgePki, type 
 import { clientSpecOf, type KubeconfigDefinition, serverOf } from '../core/pki/kubeconfig-list.ts';
 import { readPrivateKey } from '../core/pki/private-key.ts';
 import type { Warning } from '../core/plan/change.ts';
-import { formatMode, type WantedFile } from '../core/plan/diff-file.ts';
+import { formatMode, notAFile, type WantedFile } from '../core/plan/diff-file.ts';
 import { revealText, Secret, SensitiveText } from '../core/text/secret.ts';
 import { readCertificate } from '../core/x509/read-certificate.ts';
 import { observe } from '../engine/observe.ts';
@@ -61,15 +61,19 @@ export async function preparePki(context: PhaseContext, options: PkiOptions): Pr
     },
     externalCA: judged.externalCA,
     externalFrontProxyCA: judged.externalFrontProxyCA,
-    problems: judged.problems.map((problem) => ({ host: context.host.name, ...problem })),
+    problems: [...notFiles(facts), ...judged.problems].map((problem) => ({ host: context.host.name, ...problem })),
     warnings: [...judged.warnings, ...openSecrets(facts)],
   };
+}
+
+function notFiles(facts: ReadonlyMap<string, FileFact | null>): readonly Problem[] {
+  return [...facts].flatMap(([path, file]) => notAFile(path, file) ?? []);
 }
 
 /** Keys, and kubeconfigs with keys, that others than their owner can read. */
 function openSecrets(facts: ReadonlyMap<string, FileFact | null>): readonly Warning[] {
   return [...facts].flatMap(([path, file]) => {
-    if (file === null || (file.mode & 0o077) === 0 || !/\.(?:key|conf)$/.test(path)) return [];
+    if (file?.type !== 'file' || (file.mode & 0o077) === 0 || !/\.(?:key|conf)$/.test(path)) return [];
     const message = `${path} holds a private key, and others than its owner can read it (${formatMode(file.mode)}): chmod 600 ${path}`;
     return [{ code: 'PKI_KEY_READABLE', message }];
   });

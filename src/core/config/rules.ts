@@ -118,6 +118,7 @@ export const discoveryFile: Rule = (text) => {
   return scheme === 'https' && URL.canParse(text) && !/\s/.test(text) ? null : discoveryFileNotHttps();
 };
 
+const LIKE_IPV4 = /^\d+(?:\.\d+){3}$/;
 const PATH_COMPONENT = '[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*';
 const DOMAIN_COMPONENT = '(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])';
 const DOMAIN = `(?:${DOMAIN_COMPONENT}(?:\\.${DOMAIN_COMPONENT})*|\\[[a-fA-F0-9:]+\\])(?::[0-9]+)?`;
@@ -126,9 +127,14 @@ const REPOSITORY = new RegExp(`^(?:${DOMAIN}|(?:${DOMAIN}/)?${PATH_COMPONENT}(?:
 /** What may stand in front of `/name:tag` in an image reference. */
 export const imageRepository: Rule = (text) => (REPOSITORY.test(text) ? null : invalidImageRepository(text));
 
-/** A subject alternative name: an IP address, a DNS name, or one with `*.` in front. */
+/**
+ * A subject alternative name: an IP address, a DNS name, or one with `*.` in front. Stricter than kubeadm: what looks like an IPv4 address is one, and has no
+ * leading zeros.
+ */
 export const certSan: Rule = (text) =>
-  isDnsSubdomain(text) || (text.startsWith('*.') && isDnsSubdomain(text.slice(2))) || parseIp(text) ? null : invalidSan(text);
+  (isDnsSubdomain(text) && !LIKE_IPV4.test(text)) || (text.startsWith('*.') && isDnsSubdomain(text.slice(2))) || parseIp(text)
+    ? null
+    : invalidSan(text);
 
 /** A release or a label. */
 export const kubernetesVersion: Rule = (text) => (parseKubernetesVersion(text) ? null : invalidVersion(text));

@@ -247,7 +247,9 @@ function warnOfShortAuthority(one: {
 }): void {
   const { made, authority, wanted, notes } = one;
   const end = authority.chain[0]?.notAfter;
-  if (end === undefined || end.getTime() >= wanted.now.getTime() + termsOf(wanted.node.cluster, wanted.now).validMs) return;
+  // Of one that ended already it is said what is wrong with it.
+  if (end === undefined || end < wanted.now || end.getTime() >= wanted.now.getTime() + termsOf(wanted.node.cluster, wanted.now).validMs)
+    return;
   const message = `${authority.crt} ends on ${formatRfc3339(end)}, before the certificate ${made} that it signs: from then on neither is good`;
   notes.warnings.push({ code: 'PKI_AUTHORITY_ENDS_FIRST', message });
 }

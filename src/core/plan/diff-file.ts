@@ -1,3 +1,4 @@
+import { AppError, type Problem } from '../errors.ts';
 import type { FileFact } from '../facts/question.ts';
 import { revealText, type SensitiveText } from '../text/secret.ts';
 import type { FileBefore, FileSummary, HostChange } from './change.ts';
@@ -22,11 +23,14 @@ type WriteFile = Extract<HostChange, { kind: 'write-file' }>;
  *
  * An existing file keeps a mode that is stricter than ours (hardened hosts have config.yaml 0600), as it would with kubeadm, which writes into the file it
  * finds. Its owner is kept too when the host does not let us be root, where nobody could change it.
+ * @throws AppError NOT_A_FILE, exit code 3: what is there is a directory or a socket
  */
 export function diffFile(found: FileFact | null, wanted: WantedFile, options: { readonly mayChown?: boolean } = {}): WriteFile | null {
   const { path, content, summary } = wanted;
   const base = { kind: 'write-file', path, content, ...(summary === undefined ? {} : { summary }) } as const;
   if (found === null) return { ...base, mode: wanted.mode, owner: wanted.owner, action: 'create', before: null, because: 'it is missing' };
+  const problem = notAFile(path, found);
+  if (problem !== null) throw new AppError(problem, { exitCode: 3 });
   if (wanted.onlyIfAbsent === true) return null;
   const mode = (found.mode & ~wanted.mode) === 0 ? found.mode : wanted.mode;
   const owner = options.mayChown === false ? found.owner : wanted.owner;
@@ -34,6 +38,12 @@ export function diffFile(found: FileFact | null, wanted: WantedFile, options: { 
   if (because === null) return null;
   const before: FileBefore = { content: found.content ?? '', mode: found.mode, owner: found.owner };
   return { ...base, mode, owner, action: 'update', before, because };
+}
+
+/** What is wrong with something that stands where a file is to be; null: it is one, or nothing is there. */
+export function notAFile(path: string, found: FileFact | null): Problem | null {
+  if (found === null || (found.type !== 'directory' && found.type !== 'socket')) return null;
+  return { code: 'NOT_A_FILE', message: `${path} is a ${found.type}, and a file is to be there`, mend: 'Remove it' };
 }
 
 function reasonsToWrite(

@@ -50,15 +50,18 @@ describe('diffFile', () => {
       { because: 'its content differs, its mode is 0777, its owner is 0:12' } as Partial<HostChange>,
     ],
     ['is empty', textFile(''), { action: 'update', before: { content: '', mode: 0o644, owner: 'root:root' } } as Partial<HostChange>],
-    [
-      'is something else',
-      { type: 'directory', mode: 0o755, owner: 'root:root' },
-      { action: 'update', because: 'its content differs, its mode is 0755' } as Partial<HostChange>,
-    ],
   ])('a file that %s', (_, found, expected) => {
     const change = diffFile(found, CONFIG);
     if (expected === null) expect(change).toBeNull();
     else expect(change).toMatchObject({ kind: 'write-file', path: CONFIG.path, content: CONFIG.content, ...expected });
+  });
+
+  it.each(['directory', 'socket'] as const)('refuses what is a %s', (type) => {
+    for (const onlyIfAbsent of [true, false]) {
+      expect(() => diffFile({ type, mode: 0o755, owner: 'root:root' }, { ...CONFIG, onlyIfAbsent })).toThrow(
+        `${CONFIG.path} is a ${type}, and a file is to be there`,
+      );
+    }
   });
 
   it('keeps the owner where nobody may change it', () => {

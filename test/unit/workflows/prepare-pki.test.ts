@@ -305,6 +305,17 @@ describe('what is there and not good is refused in one line', () => {
     expect(host.performed).toEqual([]);
   });
 
+  it('directories in the place of files', async () => {
+    const directory = { type: 'directory', mode: 0o755, owner: 'root:root' } as const;
+    const host = fakeHost({ files: { ...made, [`${PKI}/sa.key`]: directory, '/etc/kubernetes/admin.conf': directory } });
+    const { problems, warnings } = await preparePki(pkiContext(host), pkiOptions(pkiNode()));
+    expect(problems.slice(0, 2).map(({ code, message }) => `${code} ${message}`)).toEqual([
+      `NOT_A_FILE ${PKI}/sa.key is a directory, and a file is to be there`,
+      'NOT_A_FILE /etc/kubernetes/admin.conf is a directory, and a file is to be there',
+    ]);
+    expect(warnings.filter(({ message }) => /\/(?:sa\.key|admin\.conf) /.test(message))).toEqual([]);
+  });
+
   it('names that a certificate lacks', async () => {
     const node = pkiNode({ controlPlaneEndpoint: 'api.example.org:6443', apiServer: { certSANs: ['10.9.9.9', 'fd00::1', '*.lab'] } });
     const { problems, warnings } = await preparePki(pkiContext(fakeHost({ files: made })), pkiOptions(node));
