@@ -2,6 +2,7 @@ import { corednsObjects } from '../core/addons/coredns.ts';
 import { kubeProxyObjects } from '../core/addons/kube-proxy.ts';
 import { applyClusterDefaults } from '../core/config/defaults.ts';
 import { encodeClusterConfiguration } from '../core/config/encode.ts';
+import { releaseOfVersion } from '../core/config/kubernetes-version.ts';
 import { argValue, type ClusterConfiguration } from '../core/config/model.ts';
 import type { SourceDocument } from '../core/config/source.ts';
 import { controlPlaneServer, localServer } from '../core/control-plane/model.ts';
@@ -157,7 +158,7 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
     manifestPhase: (name) => `control-plane/${name.slice('kube-'.length)}`,
   });
   ways.use(prepared.pki.textAt);
-  const minor = Math.min(parseMinor(cluster.kubernetesVersion) ?? NEWEST_MINOR, NEWEST_MINOR);
+  const minor = Math.min(parseMinor(releaseOfVersion(cluster.kubernetesVersion)) ?? NEWEST_MINOR, NEWEST_MINOR);
   const { design, upload, warnings, refusals } = await designFirstNode(context, options, {
     node,
     cluster,

@@ -2,7 +2,7 @@ import { AppError } from '../errors.ts';
 import { DEFAULT_CRI_SOCKET } from '../facts/cri-socket.ts';
 import { formatIp, isLoopback, isUnspecified, parseIp } from '../text/ip.ts';
 import type { Secret } from '../text/secret.ts';
-import { parseKubernetesVersion } from './kubernetes-version.ts';
+import { keptVersion } from './kubernetes-version.ts';
 import {
   type ApiEndpoint,
   argValue,
@@ -149,12 +149,11 @@ export function applyInitDefaults(init: InitConfiguration, host: HostDefaults, f
 }
 
 /**
- * ClusterConfiguration with everything filled in. A label as `kubernetesVersion` stays one; a release gets its `v`.
+ * ClusterConfiguration with everything filled in. A label as `kubernetesVersion` stays one; a release gets its `v`, and keeps a `ci/`.
  * @param bindPort of the local API endpoint: what a `controlPlaneEndpoint` without a port gets
  */
 export function applyClusterDefaults(cluster: ClusterConfiguration, bindPort: number = DEFAULT_BIND_PORT): DefaultedCluster {
   const { controlPlaneEndpoint, networking, apiServer, kubernetesVersion = DEFAULT_KUBERNETES_VERSION } = cluster;
-  const parsed = parseKubernetesVersion(kubernetesVersion);
   return {
     ...cluster,
     etcd: withEtcdDefaults(cluster.etcd ?? {}),
@@ -163,7 +162,7 @@ export function applyClusterDefaults(cluster: ClusterConfiguration, bindPort: nu
       serviceSubnet: networking?.serviceSubnet ?? '10.96.0.0/12',
       dnsDomain: networking?.dnsDomain ?? 'cluster.local',
     },
-    kubernetesVersion: parsed?.kind === 'release' ? parsed.version : kubernetesVersion,
+    kubernetesVersion: keptVersion(kubernetesVersion),
     ...(controlPlaneEndpoint !== undefined && { controlPlaneEndpoint: withPort(controlPlaneEndpoint, bindPort) }),
     apiServer: { ...apiServer, ...(apiServer?.certSANs && { certSANs: apiServer.certSANs.map((san) => san.toLowerCase()) }) },
     controllerManager: cluster.controllerManager ?? {},

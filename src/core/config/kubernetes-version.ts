@@ -22,6 +22,20 @@ export function parseKubernetesVersion(text: string): KubernetesVersion | null {
   return LABEL.test(label) ? { kind: 'label', label, ci } : null;
 }
 
+/**
+ * What a cluster keeps of its version: `v1.36.2`, and `ci/v1.36.2-10+abcdef` of a build that is no release. A label stays one.
+ * @see kubeadm 1.36 NormalizeKubernetesVersion: the images of such a build are in another repository
+ */
+export function keptVersion(text: string): string {
+  const parsed = parseKubernetesVersion(text);
+  return parsed?.kind === 'release' ? `${parsed.ci ? 'ci/' : ''}${parsed.version}` : text;
+}
+
+/** The release of a version that a cluster keeps: without `ci/`. */
+export function releaseOfVersion(kept: string): string {
+  return kept.replace(/^ci\//, '');
+}
+
 function withV(version: string): string {
   return version.startsWith('v') ? version : `v${version}`;
 }

@@ -1,4 +1,5 @@
 import type { DefaultedCluster } from '../config/defaults.ts';
+import { releaseOfVersion } from '../config/kubernetes-version.ts';
 import type { ImageMeta } from '../config/model.ts';
 import { hasLocalEtcd } from './model.ts';
 
@@ -10,16 +11,21 @@ const PAUSE_TAG = '3.10.2';
 /** kubeadm's own repository, in which CoreDNS has a folder of its own. */
 const DEFAULT_REPOSITORY = 'registry.k8s.io';
 
+/** Where builds that are no releases (`ci/v1.36.2-10+abcdef`) go; another repository that is declared goes before it. */
+const CI_REPOSITORY = 'gcr.io/k8s-staging-ci-images';
+
 type KubernetesImage = 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler' | 'kube-proxy';
 
 /** The image of a component that is released with Kubernetes. */
 export function kubernetesImage(name: KubernetesImage, { imageRepository, kubernetesVersion }: DefaultedCluster): string {
-  return `${imageRepository}/${name}:${versionTag(kubernetesVersion)}`;
+  const isBuild = releaseOfVersion(kubernetesVersion) !== kubernetesVersion;
+  const repository = isBuild && imageRepository === DEFAULT_REPOSITORY ? CI_REPOSITORY : imageRepository;
+  return `${repository}/${name}:${versionTag(kubernetesVersion)}`;
 }
 
 /** The tag of such images. What a tag cannot hold (the `+` of build metadata) becomes `_`. */
 export function versionTag(kubernetesVersion: string): string {
-  return kubernetesVersion.replace(/[^-\w.]/g, '_');
+  return releaseOfVersion(kubernetesVersion).replace(/[^-\w.]/g, '_');
 }
 
 /** The image of local etcd; `etcd.local` may name another repository or tag. */

@@ -9,7 +9,7 @@ import { CA_MOUNT_DIRS, type HostCaDirectory } from './paths.ts';
  * pure. `settleControlPlane` of workflows makes it from the configuration and the facts of the host.
  */
 export interface ControlPlaneNode {
-  /** For all control planes alike. `kubernetesVersion` is a release (`v1.36.2`), never a label. */
+  /** For all control planes alike. `kubernetesVersion` is a release (`v1.36.2`, or `ci/v1.36.2-10+abcdef`), never a label. */
   readonly cluster: DefaultedCluster;
   /** `nodeRegistration.name`: of the Node, of the etcd member, in the certificates. */
   readonly nodeName: string;

@@ -1,5 +1,5 @@
 import { applyClusterDefaults, type DefaultedCluster } from '../../core/config/defaults.ts';
-import { parseKubernetesVersion } from '../../core/config/kubernetes-version.ts';
+import { keptVersion, parseKubernetesVersion, releaseOfVersion } from '../../core/config/kubernetes-version.ts';
 import { mergeClusterConfiguration } from '../../core/config/merge-cluster.ts';
 import type { ClusterConfiguration } from '../../core/config/model.ts';
 import { AppError } from '../../core/errors.ts';
@@ -31,8 +31,9 @@ export interface SettleClusterInput {
 export async function settleCluster(input: SettleClusterInput): Promise<{ cluster: DefaultedCluster; warnings: readonly Warning[] }> {
   const { found, declared, bindPort, skips } = input;
   const { version, warnings } = await settleVersion(input);
-  const minor = parseMinor(version) ?? NEWEST_CONTROL_PLANE;
-  if (minor < OLDEST_CONTROL_PLANE) throw tooOld(version);
+  const release = releaseOfVersion(version);
+  const minor = parseMinor(release) ?? NEWEST_CONTROL_PLANE;
+  if (isTooOld(release, minor)) throw tooOld(release);
   const merged = applyClusterDefaults({ ...mergeClusterConfiguration(found, declared), kubernetesVersion: version }, bindPort);
   const off = (addon: string): boolean => skips(`addon/${addon}`);
   const cluster = {
@@ -45,7 +46,7 @@ export async function settleCluster(input: SettleClusterInput): Promise<{ cluste
       ? [
           {
             code: 'KubernetesVersion',
-            message: `Kubernetes ${version} is newer than the control planes this program knows (${formatMinor(NEWEST_CONTROL_PLANE)})`,
+            message: `Kubernetes ${release} is newer than the control planes this program knows (${formatMinor(NEWEST_CONTROL_PLANE)})`,
           },
         ]
       : [];
@@ -55,18 +56,27 @@ export async function settleCluster(input: SettleClusterInput): Promise<{ cluste
 async function settleVersion(input: SettleClusterInput): Promise<{ version: string; warnings: readonly Warning[] }> {
   const { declared, found, kubelet, releaseOf } = input;
   const written = declared.kubernetesVersion === undefined ? null : parseKubernetesVersion(declared.kubernetesVersion);
-  if (written?.kind === 'release') return { version: written.version, warnings: [] };
+  if (written?.kind === 'release') return { version: keptVersion(declared.kubernetesVersion ?? ''), warnings: [] };
   const there = found.kubernetesVersion === undefined ? null : parseKubernetesVersion(found.kubernetesVersion);
-  if (there?.kind === 'release') return { version: there.version, warnings: [] };
+  if (there?.kind === 'release') return { version: keptVersion(found.kubernetesVersion ?? ''), warnings: [] };
   if (written === null) return { version: kubeletRelease(kubelet) ?? NEWEST_RELEASE, warnings: [] };
+  const inBucket = (version: string): string => `${written.ci ? 'ci/' : ''}${version}`;
   const release = parseKubernetesVersion((await releaseOf(written.label, written.ci)) ?? '');
   if (release?.kind === 'release' && (parseMinor(release.version) ?? 0) <= NEWEST_CONTROL_PLANE)
-    return { version: release.version, warnings: [] };
+    return { version: inBucket(release.version), warnings: [] };
   const why =
     release?.kind === 'release'
       ? `${written.label} is ${release.version}, newer than the control planes this program knows`
       : `what ${written.label} stands for could not be asked at dl.k8s.io`;
-  return { version: NEWEST_RELEASE, warnings: [{ code: 'KUBERNETES_VERSION_FALLBACK', message: `${why}: ${NEWEST_RELEASE} is taken` }] };
+  return {
+    version: inBucket(NEWEST_RELEASE),
+    warnings: [{ code: 'KUBERNETES_VERSION_FALLBACK', message: `${why}: ${NEWEST_RELEASE} is taken` }],
+  };
+}
+
+/** A pre-release of the oldest comes before it. */
+function isTooOld(release: string, minor: number): boolean {
+  return minor < OLDEST_CONTROL_PLANE || (minor === OLDEST_CONTROL_PLANE && /^v1\.\d+\.0-/.test(release));
 }
 
 /** Its version, where it is one of a control plane that can be made. */

@@ -29,6 +29,9 @@ describe('settleCluster', () => {
     ['the newest known, where the kubelet is too old for a control plane', { kubelet: kubelet('v1.33.1') }, 'v1.36.2'],
     ['the newest known, where there is no kubelet', {}, 'v1.36.2'],
     ['what a label stands for', { declared: { kubernetesVersion: 'stable-1.35' }, releaseOf: async () => 'v1.35.9' }, 'v1.35.9'],
+    ['a build that is no release', { declared: { kubernetesVersion: 'ci/1.36.3-10+abc' } }, 'ci/v1.36.3-10+abc'],
+    ['a cluster of such a build', { found: { kubernetesVersion: 'ci/v1.36.3-10+abc' } }, 'ci/v1.36.3-10+abc'],
+    ['the newest build', { declared: { kubernetesVersion: 'ci/latest' }, releaseOf: async () => 'v1.36.3-10+abc' }, 'ci/v1.36.3-10+abc'],
   ])('takes the version of %s', async (_, input, expected) => {
     const { cluster, warnings } = await settle(input);
     expect([cluster.kubernetesVersion, warnings]).toEqual([expected, []]);
@@ -44,10 +47,10 @@ describe('settleCluster', () => {
   });
 
   it('refuses what is too old, warns of what is newer', async () => {
-    await expect(settle({ declared: { kubernetesVersion: 'v1.34.9' } })).rejects.toMatchObject({
-      code: 'KUBERNETES_VERSION_UNSUPPORTED',
-      exitCode: 2,
-    });
+    for (const kubernetesVersion of ['v1.34.9', 'v1.35.0-rc.1', 'ci/v1.34.9']) {
+      const refused = settle({ declared: { kubernetesVersion } });
+      await expect(refused, kubernetesVersion).rejects.toMatchObject({ code: 'KUBERNETES_VERSION_UNSUPPORTED', exitCode: 2 });
+    }
     expect((await settle({ declared: { kubernetesVersion: 'v1.37.0' } })).warnings).toMatchObject([{ code: 'KubernetesVersion' }]);
   });
 
