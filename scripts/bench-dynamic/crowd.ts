@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { systemClock } from '../../src/adapters/clock-system.ts';
 import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
+import { nodeWeb } from '../../src/adapters/kube/web.ts';
 import { runAgent } from '../../src/agent/run-agent.ts';
 import { DEFAULT_TIMING } from '../../src/core/dynamic/agent/health.ts';
 import { AGENT_DIRECTORY, hashInPath, pointerFile } from '../../src/core/dynamic/agent/layout.ts';
@@ -46,6 +47,8 @@ export async function benchCrowd(): Promise<void> {
       nodeName: name,
       cluster: kubeCluster({ kubeconfig, env: {} }),
       host,
+      web: nodeWeb({}),
+      tokenFile: null,
       clock: systemClock,
       reporter: { verbosity: 0, report: () => undefined },
       random: Math.random,

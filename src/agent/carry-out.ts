@@ -47,7 +47,7 @@ async function switchTo(
   { host, store, watch, report, signal }: CarryOutOptions,
 ): Promise<AgentEvent> {
   try {
-    const before = await watch.leave(state, to);
+    const before = await watch.leave(state);
     const { restarts, wasRestarted } = await switchKubelet(host, store, to);
     const what = to === null ? 'the local configuration' : `payload ${to.slice(0, 12)}`;
     if (wasRestarted) report('info', 'KUBELET_RESTARTED', `the kubelet was restarted with ${what}`);

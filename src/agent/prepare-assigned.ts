@@ -67,15 +67,8 @@ export async function prepareAssigned(
   return { ...prepared, files: null, refusal: { code: 'VALIDATION_FAILED', cause: `the kubelet refuses it: ${word.cause}` } };
 }
 
-/**
- * What the configz of the kubelet that runs has to show of a payload.
- * @throws what observing the kubelet throws
- */
-export async function expectedOf(
-  text: string,
-  { host, catalogue, signal }: Pick<PrepareOptions, 'host' | 'catalogue' | 'signal'>,
-): Promise<JsonObject> {
-  const kubelet = await observeKubelet(host, catalogue, signal);
+/** What the configz of the kubelet that runs has to show of a payload. */
+export function expectedOf(text: string, kubelet: ObservedKubelet, catalogue: Catalogue): JsonObject {
   const { minor, flags } = kubelet;
   return expectedConfigz(text, { minor, catalogue, flags, dropIns: dropInsOf(kubelet) });
 }

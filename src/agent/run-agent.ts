@@ -9,9 +9,10 @@ import type { Clock } from '../ports/clock.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
+import type { Web } from '../ports/web.ts';
 import { type AgentMachine, agentMachine } from './agent-machine.ts';
 import { carryOut } from './carry-out.ts';
-import { configzProof } from './configz-proof.ts';
+import { configzSource } from './configz-source.ts';
 import { type AssignmentFollower, type ConfigMapMessage, followAssignment } from './follow-assignment.ts';
 import { followObject } from './follow-object.ts';
 import { createInbox, type Inbox } from './inbox.ts';
@@ -24,6 +25,10 @@ export interface AgentOptions {
   readonly nodeName: string;
   readonly cluster: Cluster;
   readonly host: Host;
+  /** By which the kubelet is asked. */
+  readonly web: Web;
+  /** On the host, with the token the agent logs in with; null: it logs in by something else. */
+  readonly tokenFile: string | null;
   readonly clock: Clock;
   readonly reporter: Reporter;
   /** From 0 up to 1. */
@@ -67,26 +72,10 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   const loaded = await store.load(signal);
   tellDamaged(loaded, report);
   const status = statusReporter({ cluster, nodeName, clock, random });
-  const askConfigz = () => cluster.getRaw(`/api/v1/nodes/${encodeURIComponent(nodeName)}/proxy/configz`);
-  const watch = kubeletWatch({
-    host,
-    store,
-    catalogue,
-    clock,
-    configz: configzProof({
-      nodeName,
-      catalogue,
-      clock,
-      ask: askConfigz,
-      onTrouble: (message) => report('debug', 'CONFIGZ_NOT_TOLD', message),
-    }),
-    isReached: () =>
-      askConfigz().then(
-        () => true,
-        () => false,
-      ),
-    signal,
-  });
+  const { web, tokenFile } = options;
+  const configz = configzSource({ host, cluster, web, nodeName, tokenFile, signal });
+  const onTrouble = (message: string): void => report('debug', 'CONFIGZ_NOT_TOLD', message);
+  const watch = kubeletWatch({ host, nodeName, store, catalogue, clock, configz, onTrouble, signal });
   const onState = (state: AgentState): void => {
     status.stateIs(state);
     options.onState?.(state);

@@ -42,6 +42,8 @@ export async function runAgentCommand(services: Services, args: readonly string[
       nodeName: nodeName.toLowerCase(),
       cluster,
       host,
+      web: services.web,
+      tokenFile: token ?? null,
       clock,
       reporter,
       random,

@@ -29,6 +29,7 @@ export async function runDynamicEnable(services: Services, args: readonly string
         directory: programDirectory(options) ?? PROGRAM_DIRECTORY,
         node: flagText(options, 'node') ?? null,
       },
+      mayLockOut: flagText(options, 'allow') === 'unsafe',
       agentOptions,
       agentAddress: agentAddress(options),
       nativeDirectory: flagText(options, 'dynamicConfigDir') ?? NATIVE_DIRECTORY,

@@ -28,7 +28,7 @@ export async function startLabAgents(services: Services, lab: Lab, names: readon
   const stop = new AbortController();
   const running: Promise<unknown>[] = [];
   for (const nodeName of names) {
-    for (const object of agentAccount({ nodeName, namespace: NAMESPACE })) await admin.create(object);
+    for (const object of agentAccount({ nodeName, namespace: NAMESPACE, isProxied: true })) await admin.create(object);
     const name = agentAccountName(nodeName);
     const { token } = await admin.requestToken({ namespace: NAMESPACE, name }, TOKEN_SECONDS);
     const kubeconfig = tokenKubeconfig({ server: lab.server, caPem, clusterName: 'lab', user: name, token });
@@ -42,6 +42,9 @@ export async function startLabAgents(services: Services, lab: Lab, names: readon
       nodeName,
       cluster,
       host,
+      web: services.web,
+      // What is reached on the host is not reached from here: the API server has to get through to its kubelet.
+      tokenFile: null,
       clock: services.clock,
       reporter: { verbosity: 0, report: () => undefined },
       random: () => services.random(),

@@ -1,4 +1,4 @@
-import { type AgentAccount, agentAccount } from '../core/dynamic/agent/account.ts';
+import { type AgentAccount, type AgentRights, agentAccount } from '../core/dynamic/agent/account.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { refOf } from '../core/kubernetes/object-ref.ts';
 import { diffRbac } from '../core/kubernetes/rbac-diff.ts';
@@ -8,7 +8,7 @@ import { findObjects } from './find-objects.ts';
 type Found = readonly { readonly wanted: KubeObject; readonly found: KubeObject | null }[];
 
 /** Makes the account of one node's agent, with what it may do. */
-export const agentAccountPhase = definePhase<AgentAccount | null, Found>({
+export const agentAccountPhase = definePhase<AgentRights | null, Found>({
   name: 'agent-account',
   short: "Make the agent's account, with the least it needs",
   observe: findAccount,
@@ -23,7 +23,8 @@ export const agentAccountPhase = definePhase<AgentAccount | null, Found>({
 export const agentAccountRemoval = definePhase<AgentAccount | null, Found>({
   name: 'agent-account',
   short: "Delete the agent's account, and so its tokens",
-  observe: findAccount,
+  // What there is has the same names whatever it allows.
+  observe: (context, input) => findAccount(context, input === null ? null : { ...input, isProxied: false }),
   plan: (objects, input) => {
     if (input === null) return { changes: [] };
     const there = objects.filter(({ found }) => found !== null);
@@ -34,7 +35,7 @@ export const agentAccountRemoval = definePhase<AgentAccount | null, Found>({
 
 async function findAccount(
   { cluster }: { readonly cluster: Parameters<typeof findObjects>[0] | null },
-  input: AgentAccount | null,
+  input: AgentRights | null,
 ): Promise<Found> {
   if (input === null || cluster === null) return [];
   const wanted = agentAccount(input);

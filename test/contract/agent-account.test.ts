@@ -25,13 +25,13 @@ const MAY = [
   ['watch', 'nodes', '', 'n1'],
   ['patch', 'nodes', '', 'n1'],
   ['patch', 'nodes', 'status', 'n1'],
-  ['get', 'nodes', 'proxy', 'n1'],
   ['get', 'nodes', 'configz', 'n1'],
 ] as const;
 const MAY_NOT = [
   ['patch', 'nodes', '', 'n2'],
   ['patch', 'nodes', 'status', 'n2'],
-  ['get', 'nodes', 'proxy', 'n2'],
+  ['get', 'nodes', 'proxy', 'n1'],
+  ['get', 'nodes', 'configz', 'n2'],
   ['delete', 'nodes', '', 'n1'],
   ['create', 'nodes', 'proxy', 'n1'],
   ['list', 'nodes', '', ''],
@@ -45,7 +45,7 @@ function accountContract(name: string, start: () => Promise<World>): void {
     const world = await start();
     const { admin } = world;
     try {
-      for (const object of agentAccount({ nodeName: 'n1', namespace: 'kube-system' })) await admin.create(object);
+      for (const object of agentAccount({ nodeName: 'n1', namespace: 'kube-system', isProxied: false })) await admin.create(object);
       for (const node of ['n1', 'n2']) await admin.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: node } });
       const map = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'a' };
       await admin.create({

@@ -118,6 +118,32 @@ describe('an authority that another one signed', () => {
   });
 });
 
+describe('one certificate and no other', () => {
+  it('is trusted for the key that belongs to it, whatever it is for, and gets the token; others get nothing', async () => {
+    const asked: (string | undefined)[] = [];
+    const server = createHttpsServer(keyPair(), (request, response) => {
+      asked.push(request.headers.authorization);
+      response.end('{}');
+    });
+    const port = await listen(server);
+    const other = await authority.issueServer(['127.0.0.1'], { commonName: 'kube-apiserver' });
+    const get = (pem: string) =>
+      nodeWeb({ HTTPS_PROXY: 'http://127.0.0.1:9' }).get({
+        url: `https://127.0.0.1:${port}/configz`,
+        serverName: 'a-name-it-is-not-for',
+        trust: { kind: 'certificate', pem },
+        bearerToken: new Secret('abc'),
+        proxyUrl: null,
+      });
+    expect(await get(`${serving.certPem}\n${other.certPem}`)).toMatchObject({ kind: 'answer', status: 200 });
+    for (const pem of [other.certPem, authority.certPem, `${other.certPem}\n${serving.certPem}`])
+      expect(await get(pem)).toMatchObject({ trouble: { kind: 'other-certificate', peer: { issuer: expect.any(String) } } });
+    const unverified = { url: `https://127.0.0.1:${port}/`, trust: { kind: 'unverified' }, bearerToken: new Secret('abc') } as const;
+    expect(await nodeWeb({}).get(unverified)).toMatchObject({ kind: 'failed' });
+    expect(asked).toEqual(['Bearer abc']);
+  });
+});
+
 describe('the way there', () => {
   it('is an IPv6 address', async () => {
     const server = createHttpsServer(keyPair(), (_, response) => void response.end('{}'));

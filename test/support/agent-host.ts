@@ -16,6 +16,7 @@ import { StandInHost } from '../../src/lab/hosts/stand-in-host.ts';
 import type { RunResult, Transport } from '../../src/ports/transport.ts';
 import { fakeClock } from './fake-clock.ts';
 import type { FakeCluster } from './fake-cluster.ts';
+import { fakeWeb } from './fake-web.ts';
 import { findProgram } from './shells.ts';
 
 /** Programs by which a shell changes the disk or the unit. */
@@ -171,6 +172,8 @@ export async function agentHost({ directory, tools, cluster, catalogue, from }: 
         nodeName: NODE,
         cluster,
         host,
+        web: fakeWeb({ servers: {} }),
+        tokenFile: null,
         clock,
         reporter: { verbosity: 0, report: () => undefined },
         random: () => 0.5,

@@ -8,6 +8,8 @@ export type FakeReply = (Partial<WebAnswer> & { readonly trouble?: undefined }) 
 export interface FakeServer {
   /** PEM of the authority that signed its certificate; absent: one nobody knows. */
   readonly authority?: string;
+  /** PEM of its certificate, for those who know it. */
+  readonly certificate?: string;
   /** What its certificate is for; default: whatever it is asked as. */
   readonly names?: readonly string[];
   readonly notBefore?: Date;
@@ -67,11 +69,12 @@ function failed(trouble: WebTrouble): WebFailure {
 
 function judge(
   { trust }: WebRequest,
-  { authority, notBefore, notAfter }: FakeServer,
+  { authority, certificate, notBefore, notAfter }: FakeServer,
   peer: PeerCertificate,
   { host, machine, now }: { readonly host: string; readonly machine: readonly string[]; readonly now: Date },
 ): WebTrouble | null {
   if (trust.kind === 'unverified') return null;
+  if (trust.kind === 'certificate') return trust.pem === certificate ? null : { kind: 'other-certificate', peer };
   const known = trust.kind === 'machine' ? machine.join('') : trust.pem;
   if (authority === undefined || !known.includes(authority.trim())) return { kind: 'unknown-authority', peer };
   if (notBefore !== undefined && now < notBefore) return { kind: 'certificate-not-yet-valid', peer };

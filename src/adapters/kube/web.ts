@@ -1,9 +1,11 @@
+import { X509Certificate } from 'node:crypto';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { type ProxyEnvironment, proxyFor } from '../../core/network/proxy.ts';
 import type { WebAnswer, WebFailure } from '../../core/network/web-answer.ts';
+import type { Secret } from '../../core/text/secret.ts';
 import type { Dial } from '../../ports/transport.ts';
 import type { Trust, Web, WebRequest } from '../../ports/web.ts';
 import { machineAuthorities } from './machine-authorities.ts';
@@ -44,6 +46,8 @@ export function nodeWeb(env: ProxyEnvironment): Web {
 async function ask(request: WebRequest, env: ProxyEnvironment, signal: AbortSignal): Promise<WebAnswer> {
   const url = new URL(request.url);
   const ca = await authoritiesOf(request.trust, env);
+  if (request.bearerToken !== undefined && request.trust.kind === 'unverified')
+    throw new TypeError('a token for a server that is not verified');
   const dial = dialer(url, wayTo(url, request, env), signal);
   const name = request.serverName ?? hostOf(url);
   const raw = await dial();
@@ -52,11 +56,14 @@ async function ask(request: WebRequest, env: ProxyEnvironment, signal: AbortSign
       const trouble = troubleOf(error);
       throw trouble.kind === 'not-tls' ? new WebError({ ...trouble, speaks: await listen(dial) }, error) : error;
     });
-    const peer = peerOf(socket.getPeerX509Certificate());
+    const shown = socket.getPeerX509Certificate();
+    const peer = peerOf(shown);
     const code = socket.authorizationError as unknown as string | null;
     // Node is told to go on with any certificate so that the one shown can be named here; nothing has been sent yet.
-    if (request.trust.kind !== 'unverified' && !socket.authorized) throw new WebError(certificateTrouble(String(code), name, peer));
-    const response = await send(socket, url, signal);
+    if (request.trust.kind === 'certificate') {
+      if (!isCertificate(shown, request.trust.pem)) throw new WebError({ kind: 'other-certificate', peer });
+    } else if (request.trust.kind !== 'unverified' && !socket.authorized) throw new WebError(certificateTrouble(String(code), name, peer));
+    const response = await send(socket, url, { signal, bearerToken: request.bearerToken });
     const text = await readBody(response, request.maxBytes ?? DEFAULT_MAX_BYTES);
     return { kind: 'answer', status: response.statusCode ?? 0, ...headersOf(response), text, peer };
   } finally {
@@ -76,10 +83,15 @@ function dialer(url: URL, dial: Dial, signal: AbortSignal): () => Promise<Duplex
   };
 }
 
+/** TLS has shown that the other side has its key. */
+function isCertificate(shown: X509Certificate | undefined, pem: string): boolean {
+  return shown?.raw.equals(new X509Certificate(pem).raw) === true;
+}
+
 /** From elsewhere, through a proxy, or directly. */
 function wayTo(url: URL, { dial, proxyUrl }: WebRequest, env: ProxyEnvironment): Dial {
   if (dial !== undefined) return dial;
-  const proxy = proxyUrl === undefined ? environmentProxy(url, env) : new URL(proxyUrl);
+  const proxy = proxyUrl === undefined ? environmentProxy(url, env) : proxyUrl === null ? null : new URL(proxyUrl);
   return ({ host, port }, signal) =>
     proxy === null ? connected(connect({ host, port }), 'connect', signal) : openTunnel(proxy, host, port, signal);
 }
@@ -126,7 +138,13 @@ function connected<S extends Socket>(socket: S, event: 'connect' | 'secureConnec
   });
 }
 
-function send(socket: TLSSocket, url: URL, signal: AbortSignal): Promise<IncomingMessage> {
+interface SendOptions {
+  readonly signal: AbortSignal;
+  readonly bearerToken: Secret | undefined;
+}
+
+function send(socket: TLSSocket, url: URL, { signal, bearerToken }: SendOptions): Promise<IncomingMessage> {
+  const login = bearerToken === undefined ? {} : { Authorization: `Bearer ${bearerToken.reveal()}` };
   return new Promise((resolve, reject) => {
     const request = httpRequest({
       createConnection: () => socket,
@@ -134,7 +152,7 @@ function send(socket: TLSSocket, url: URL, signal: AbortSignal): Promise<Incomin
       method: 'GET',
       path: `${url.pathname}${url.search}`,
       setHost: false,
-      headers: { Host: url.host, Accept: 'application/json, */*;q=0.5', 'User-Agent': 'kubeletadm', Connection: 'close' },
+      headers: { Host: url.host, Accept: 'application/json, */*;q=0.5', 'User-Agent': 'kubeletadm', Connection: 'close', ...login },
       signal,
     });
     request.once('error', reject);
@@ -181,6 +199,7 @@ async function listen(dial: () => Promise<Duplex>): Promise<'ssh' | 'http' | nul
 async function authoritiesOf(trust: Trust, env: ProxyEnvironment): Promise<readonly string[] | null> {
   switch (trust.kind) {
     case 'unverified':
+    case 'certificate':
       return null;
     case 'authorities':
       return [trust.pem];

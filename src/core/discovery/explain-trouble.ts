@@ -58,6 +58,7 @@ export function explainTrouble(trouble: WebTrouble, { endpoint, authority, clock
     case 'tls-handshake':
       return refuse(problems.tlsFailed(endpoint, `the TLS handshake failed (${trouble.why})`));
     case 'unknown-authority':
+    case 'other-certificate':
       return refuse(problems.untrustedServer(endpoint, authority, trouble.peer));
     case 'wrong-name':
       return refuse(problems.wrongServerName(endpoint, trouble.host, trouble.peer));

@@ -40,6 +40,8 @@ export type WebTrouble =
   /** The server wants a client certificate before it talks. */
   | { readonly kind: 'wants-client-certificate' }
   | { readonly kind: 'unknown-authority'; readonly peer: PeerCertificate | null }
+  /** Not the very certificate that was expected. */
+  | { readonly kind: 'other-certificate'; readonly peer: PeerCertificate | null }
   | { readonly kind: 'wrong-name'; readonly host: string; readonly peer: PeerCertificate | null }
   | { readonly kind: 'certificate-expired'; readonly peer: PeerCertificate | null }
   | { readonly kind: 'certificate-not-yet-valid'; readonly peer: PeerCertificate | null }

@@ -18,6 +18,7 @@ import { combineFacts, defineFact } from '../../core/facts/fact.ts';
 import { fileFacts } from '../../core/facts/file-facts.ts';
 import { KUBELET_CONF } from '../../core/facts/kubelet-identity.ts';
 import type { Catalogue } from '../../core/kubelet/catalogue.ts';
+import { isConfigzFineGrained } from '../../core/kubelet/kubelet-server.ts';
 import type { Warning } from '../../core/plan/change.ts';
 import type { WantedFile } from '../../core/plan/diff-file.ts';
 import type { LargeFile } from '../../core/plan/large-file.ts';
@@ -51,6 +52,8 @@ export interface EnableOptions {
     /** Node.js on the host; null: found there. */
     readonly node: string | null;
   };
+  /** The agent may make changes that lock the API server out of the kubelet: it has to see when it is. */
+  readonly mayLockOut: boolean;
   /** Options of `agent` as they were given. */
   readonly agentOptions: readonly string[];
   /** Null: it serves nothing. */
@@ -134,6 +137,7 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
   if (place?.kind !== 'drop-in' || program === null || server === null || nodeName === null)
     return { input: NOTHING, warnings: [], refusals };
   const account = { nodeName, namespace: options.namespace };
+  const isProxied = options.mayLockOut || found.config === null || !isConfigzFineGrained(found.config, found.minor);
   const token = tokenFile(AGENT_DIRECTORY);
   const kubeconfig: WantedFile = {
     path: AGENT_KUBECONFIG,
@@ -153,7 +157,7 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
     input: {
       ...NOTHING,
       program,
-      account,
+      account: { ...account, isProxied },
       credentials: { account, directory: AGENT_DIRECTORY, tokenFile: token, kubeconfig, issued: { token: null } },
       agent: {
         files: [unitFile(AGENT_UNIT, renderAgentUnit(words)), unitFile(POINTER_DROP_IN, place.text)],

@@ -1,20 +1,22 @@
 import { hashInPath } from '../../core/dynamic/agent/layout.ts';
 import type { Backend } from '../../core/dynamic/node-config.ts';
-import type { Problem } from '../../core/errors.ts';
+import { isAppError, type Problem } from '../../core/errors.ts';
 import { combineFacts } from '../../core/facts/fact.ts';
 import { fileFacts } from '../../core/facts/file-facts.ts';
 import { initSystem } from '../../core/facts/init-system.ts';
 import { clientIdentity } from '../../core/facts/kubelet-identity.ts';
 import { operatingSystem } from '../../core/facts/operating-system.ts';
+import type { JsonObject } from '../../core/json.ts';
 import { type Catalogue, formatMinor, type Minor } from '../../core/kubelet/catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../../core/kubelet/effective/dynamic-store.ts';
+import { layerRunningConfig } from '../../core/kubelet/effective/running-config.ts';
 import { noSuchNode } from '../../core/problems/dynamic.ts';
 import type { UnitTexts } from '../../core/systemd/exec-start.ts';
 import type { HealthTarget } from '../../engine/kubelet-health.ts';
 import { observe } from '../../engine/observe.ts';
 import type { PhaseContext } from '../../engine/phase.ts';
 import type { ChangeUnitsInput } from '../../phases/change-units.ts';
-import { observeKubeletFlags } from '../observe-kubelet.ts';
+import { type ObservedFlags, observeKubeletFlags } from '../observe-kubelet.ts';
 import { observeUnitTexts } from '../observe-unit-texts.ts';
 import { healthzOf } from './read-agent.ts';
 
@@ -34,6 +36,8 @@ export interface DynamicHost {
   /** `uname -m`. */
   readonly machine: string | null;
   readonly unitTexts: UnitTexts | null;
+  /** What its kubelet has in force, by its file and its flags; null: that can't be read. */
+  readonly config: JsonObject | null;
   /** Of the kubelet that runs, or of the next one. */
   flag(name: string): string | undefined;
   /** Whether the kubelet that runs was started with a flag. */
@@ -99,6 +103,7 @@ export async function observeDynamicHost(context: PhaseContext, options: Dynamic
     nodeName,
     machine: os.machine,
     unitTexts,
+    config: configOf(configPath, configText, observed, options.catalogue),
     flag,
     runsWith: (name) => observed.kubelet?.argv.some((word) => new RegExp(`^--?${name}(?:=|$)`).test(word)) === true,
     payload: observed.kubelet === null ? null : hashInPath(observed.kubelet.argv.join('\n')),
@@ -109,4 +114,14 @@ export async function observeDynamicHost(context: PhaseContext, options: Dynamic
         : { nodeName, flags, minor, catalogue: options.catalogue, before: configText, after: configText },
     refusals,
   };
+}
+
+function configOf(path: string | null, text: string | null, { minor, flags }: ObservedFlags, catalogue: Catalogue): JsonObject | null {
+  if (path === null || text === null) return null;
+  try {
+    return layerRunningConfig({ catalogue, minor, flags, configFile: { path, text }, dropIns: [], dynamicConfig: null }).layered.config;
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return null;
+  }
 }

@@ -17,7 +17,7 @@ const account = { namespace: 'kube-system', name: NAME };
 async function world() {
   const clock = fakeClock(new Date('2030-01-01T00:00:00Z'));
   const now = (): Date => clock.now();
-  const admin = fakeCluster({ now, objects: agentAccount({ nodeName: 'node1', namespace: 'kube-system' }) });
+  const admin = fakeCluster({ now, objects: agentAccount({ nodeName: 'node1', namespace: 'kube-system', isProxied: true }) });
   const user = { name: `system:serviceaccount:kube-system:${NAME}`, groups: ['system:serviceaccounts'] };
   const cluster = fakeCluster({ now, user, sharedWith: admin });
   const { token } = await admin.requestToken(account, TOKEN_SECONDS);

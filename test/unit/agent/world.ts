@@ -12,6 +12,7 @@ import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../support/fake-cluster.ts';
 import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
 import { fakeUnit } from '../../support/fake-units.ts';
+import { fakeWeb } from '../../support/fake-web.ts';
 
 const catalogue = await loadCatalogue();
 export const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
@@ -261,6 +262,8 @@ export function newWorld({ timing = {}, allow = 'unsafe', spreadMs = 0, flags = 
         nodeName: NODE,
         cluster: reached,
         host,
+        web: fakeWeb({ servers: {} }),
+        tokenFile: null,
         clock,
         reporter: { report: () => undefined },
         random: () => 0.5,

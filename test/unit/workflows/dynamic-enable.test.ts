@@ -126,6 +126,7 @@ function world(options: WorldOptions = {}): World {
     apiServer: { server: 'https://api:6443', caPem: 'CA\n' },
     namespace: 'kube-system',
     program: { file: BUNDLE, directory: '/usr/local/lib/kubeletadm', node: null },
+    mayLockOut: false,
     agentOptions: ['--trial=5m'],
     agentAddress: '127.0.0.1:10246',
     nativeDirectory: '/var/lib/kubelet/dynamic-config',

@@ -11,6 +11,12 @@ export interface AgentAccount {
   readonly namespace: string;
 }
 
+/** What it may do besides what every agent may. */
+export interface AgentRights extends AgentAccount {
+  /** It may have the API server ask the kubelet. What it asks for itself takes less. */
+  readonly isProxied: boolean;
+}
+
 /** The name of the account of one node's agent, and of all its roles. */
 export function agentAccountName(nodeName: string): string {
   return `kubeletadm-agent-${nodeName}`;
@@ -18,17 +24,17 @@ export function agentAccountName(nodeName: string): string {
 
 /**
  * The account of the agent of one node with what it may do, and no more: read the ConfigMaps of one namespace; follow and annotate its own Node and write that
- * one's status; make Events about Nodes; read the configz of its own kubelet; and get itself its next token. What the API server calls `nodes/proxy` opens more of that kubelet than
- * configz, but the agent is root on the node it is of. A node's own credentials can do none of this to another node, nor can these.
+ * one's status; make Events about Nodes; read the configz of its own kubelet; and get itself its next token. A node's own credentials can do none of this to another
+ * node, nor can these. `nodes/proxy`, which opens all that a kubelet serves, commands in its pods among it, is part of it only where that can't be done without.
  */
-export function agentAccount({ nodeName, namespace }: AgentAccount): readonly KubeObject[] {
+export function agentAccount({ nodeName, namespace, isProxied }: AgentRights): readonly KubeObject[] {
   const name = agentAccountName(nodeName);
   const subjects = [{ kind: 'ServiceAccount', name, namespace }];
   const own = { apiGroups: [''], resourceNames: [nodeName] };
   const clusterRules: readonly JsonObject[] = [
     { ...own, resources: ['nodes'], verbs: ['get', 'list', 'watch', 'patch'] },
     { ...own, resources: ['nodes/status'], verbs: ['patch'] },
-    { ...own, resources: ['nodes/configz', 'nodes/proxy'], verbs: ['get'] },
+    { ...own, resources: isProxied ? ['nodes/configz', 'nodes/proxy'] : ['nodes/configz'], verbs: ['get'] },
   ];
   const role = (kind: 'Role' | 'ClusterRole', at: JsonObject, rules: readonly JsonObject[]): readonly KubeObject[] => [
     { apiVersion: RBAC_VERSION, kind, metadata: { name, ...at }, rules },

@@ -22,7 +22,7 @@ export interface Observation {
   readonly pressures: readonly string[];
   /** Why the kubelet ended, by its journal; null: not looked for. */
   readonly cause: string | null;
-  /** The API server answers and can't get through to this kubelet, though it could to the one before the switch: why; null: that is not so. */
+  /** The API server or the agent does not get through to this kubelet, as it did to the one before the switch: a clause; null: that is not so. */
   readonly lockedOut?: string | null;
   /** What could not be found out though it should be, and why: clauses. */
   readonly unknown?: readonly string[];
@@ -178,8 +178,7 @@ function signsOf(watch: Watch, hash: string, seen: Observation): readonly Failur
     );
   } else if (!isUp(seen) && !hasCrashed(watch, unit))
     signs.push({ sign: 'start', cause: `the kubelet does not start: ${describeUnit(unit)}` });
-  if (typeof seen.lockedOut === 'string' && isUp(seen))
-    signs.push({ sign: 'locked-out', cause: `the API server does not get through to the kubelet any more: ${seen.lockedOut}` });
+  if (typeof seen.lockedOut === 'string' && isUp(seen)) signs.push({ sign: 'locked-out', cause: seen.lockedOut });
   if (ready !== null && !ready.is && watch.before?.ready !== false)
     signs.push({ sign: 'not-ready', cause: `the Node is not Ready: ${ready.why}` });
   const added = pressures.filter((name) => watch.before?.pressures.includes(name) !== true);

@@ -22,7 +22,7 @@ describe('the account of an agent', () => {
         named('Node', 'n2'),
         { ...inKubeSystem('ConfigMap', 'a'), data: {} },
         { ...inKubeSystem('Secret', 's'), data: {} },
-        ...agentAccount({ nodeName: 'n1', namespace: 'kube-system' }),
+        ...agentAccount({ nodeName: 'n1', namespace: 'kube-system', isProxied: true }),
       ],
     });
     const user = {

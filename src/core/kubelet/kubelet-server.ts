@@ -1,0 +1,54 @@
+import { isJsonObject, type Json, type JsonObject } from '../json.ts';
+import type { Minor } from './catalogue.ts';
+
+/** Where a kubelet keeps certificates it makes or is given, unless `--cert-dir` says otherwise. */
+export const KUBELET_PKI = '/var/lib/kubelet/pki';
+
+/** A kubelet's own API, as it is reached on its host. */
+export interface KubeletServer {
+  /** `https://127.0.0.1:10250`. */
+  readonly url: string;
+  /** Holds, first, the certificate it shows. */
+  readonly certificateFile: string;
+}
+
+/**
+ * Where a kubelet serves its API.
+ * @param config what it has in force
+ * @param certDirectory its flag `--cert-dir`
+ * @returns null: it serves none
+ * @see kubernetes/kubernetes cmd/kubelet/app/server.go InitializeTLS, pkg/kubelet/certificate/kubelet.go (1.36)
+ */
+export function kubeletServerOf(config: JsonObject, certDirectory: string = KUBELET_PKI): KubeletServer | null {
+  if (config.enableServer === false) return null;
+  const port = typeof config.port === 'number' && config.port !== 0 ? config.port : 10250;
+  const bind = textOf(config.address);
+  const address = bind === '' || bind === '0.0.0.0' ? '127.0.0.1' : bind === '::' ? '::1' : bind;
+  const named = textOf(config.tlsCertFile);
+  const own = config.serverTLSBootstrap === true ? 'kubelet-server-current.pem' : 'kubelet.crt';
+  return {
+    url: `https://${address.includes(':') ? `[${address}]` : address}:${port}`,
+    certificateFile: named === '' ? `${certDirectory}/${own}` : named,
+  };
+}
+
+/** From that minor on a kubelet asks whether somebody may `get` `nodes/configz`; before it asks for `nodes/proxy`, which opens all it serves. */
+const FINE_GRAINED_SINCE: Minor = 33;
+
+/**
+ * Whether a kubelet tells its configz to an account that may `get` `nodes/configz` and no more.
+ * @see kubernetes/kubernetes pkg/kubelet/server/auth.go, feature gate KubeletFineGrainedAuthz: on by default since 1.33, always since 1.36
+ */
+export function isConfigzFineGrained(config: JsonObject, minor: Minor): boolean {
+  const [authentication, gates] = [objectOf(config.authentication), objectOf(config.featureGates)];
+  const knowsAccounts = config.enableServer !== false && objectOf(authentication.webhook).enabled !== false;
+  return knowsAccounts && minor >= FINE_GRAINED_SINCE && (minor >= 36 || gates.KubeletFineGrainedAuthz !== false);
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function objectOf(value: Json | undefined): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
