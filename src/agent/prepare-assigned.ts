@@ -17,6 +17,8 @@ export interface PrepareOptions {
   /** What the kubelet reads while nothing is assigned. */
   readonly localConfig: string;
   readonly allow: LiveChange;
+  /** Where checkpoints are kept. */
+  readonly directory: string;
   readonly signal: AbortSignal;
 }
 
@@ -35,7 +37,7 @@ export interface AssignedObject {
 export async function prepareAssigned(
   { source, object, terms }: AssignedObject,
   proven: readonly string[],
-  { host, nodeName, catalogue, localConfig, allow, signal }: PrepareOptions,
+  { host, nodeName, catalogue, localConfig, allow, directory, signal }: PrepareOptions,
 ): Promise<PreparedPayload> {
   const kubelet = await observeKubelet(host, catalogue, signal);
   const { version, minor, flags } = kubelet;
@@ -49,6 +51,7 @@ export async function prepareAssigned(
     {
       name: nodeName,
       group: terms.group,
+      directory,
       minor,
       catalogue,
       local: { path: localConfig, text: local?.content ?? '' },

@@ -15,7 +15,7 @@ import { leavesOf, mergeConfig } from '../../kubelet/layers.ts';
 import { type ClassifiedChange, classifyChanges, worstLiveChange } from '../../kubelet/validate/classify-changes.ts';
 import { isStartupRule, judgeKubeletConfiguration } from '../../kubelet/validate/judge.ts';
 import type { ConfigIdentity } from '../config-source.ts';
-import { type CheckpointFiles, hashOfFiles, isFileName, MANIFEST_FILE, PAYLOAD_FILE } from './layout.ts';
+import { type CheckpointFiles, checkpointDirectory, hashOfFiles, isFileName, MANIFEST_FILE, PAYLOAD_FILE } from './layout.ts';
 import { asKubeletDocument, isOverlayDocument, OVERLAY_KIND } from './overlay.ts';
 import type { Candidate, Fault } from './state.ts';
 
@@ -42,6 +42,8 @@ export interface StartedKubelet {
 export interface PayloadNode extends StartedKubelet {
   readonly name: string;
   readonly group: string | null;
+  /** Where its agent keeps checkpoints: relative paths of a payload count from there. */
+  readonly directory: string;
   /** What the kubelet reads while nothing is assigned. */
   readonly local: HostText;
   /** What is in force now, without apiVersion and kind; null: not known. */
@@ -96,7 +98,7 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
 
   const verdict = judge(rendered.text, node);
   if (verdict !== null) return refuse('VALIDATION_FAILED', verdict, hash);
-  const found = changesOf(rendered.text, node);
+  const found = changesOf({ path: `${checkpointDirectory(node.directory, hash)}/${PAYLOAD_FILE}`, text: rendered.text }, node);
   const changes = found.ofLocal.map((change) => describeChange(change, found.shadowedBy(change.path)));
   const forbidden = found.ofRunning.filter((change) => !isAllowed(change, policy));
   if (forbidden.length > 0) return refuse('NOT_ALLOWED', describeForbidden(forbidden, policy), hash, changes);
@@ -197,10 +199,10 @@ interface FoundChanges {
   readonly shadowedBy: (path: string) => string | null;
 }
 
-function changesOf(text: string, node: PayloadNode): FoundChanges {
+function changesOf(configFile: HostText, node: PayloadNode): FoundChanges {
   const { minor, catalogue, flags, dropIns, local } = node;
   const input = { catalogue, minor, flags, dropIns, dynamicConfig: null };
-  const running = layerRunningConfig({ ...input, configFile: { path: PAYLOAD_FILE, text } });
+  const running = layerRunningConfig({ ...input, configFile });
   const wanted = running.layered.config;
   const before = layerRunningConfig({ ...input, configFile: local }).layered.config;
   return {

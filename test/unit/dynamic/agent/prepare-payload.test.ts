@@ -8,6 +8,7 @@ const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfiguration
 const identity = { namespace: 'kube-system', name: 'a', kubeletConfigKey: 'kubelet', uid: 'u', resourceVersion: '1' };
 const NODE: PayloadNode = {
   name: 'node-1',
+  directory: '/agent',
   group: 'edge',
   minor: 36,
   catalogue,
