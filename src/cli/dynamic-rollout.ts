@@ -15,6 +15,7 @@ import { nodeDocument } from './dynamic-status.ts';
 import { rolloutListener } from './dynamic-watch.ts';
 import { namesText } from './fleet-report.ts';
 import type { CommandOptions } from './program.ts';
+import { flagText } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
 export interface DynamicRollout {
@@ -115,13 +116,15 @@ async function revert(
 
 function portsOf(
   services: Services,
-  { reporter, backend, wishes }: DynamicRollout,
+  { reporter, backend, wishes, options }: DynamicRollout,
   { total, prefix }: { readonly total: number; readonly prefix: string },
 ) {
   return {
     clock: services.clock,
+    random: () => services.random(),
     signal: services.signal,
     backend,
+    labelSelector: flagText(options, 'selector'),
     timeoutMs: wishes.timeoutMs,
     listener: rolloutListener(services, { reporter, total, verb: 'assigned', prefix }),
   };

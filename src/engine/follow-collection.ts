@@ -8,6 +8,7 @@ export interface FollowedKind {
   readonly kind: string;
   readonly namespace?: string;
   readonly fieldSelector?: string;
+  readonly labelSelector?: string;
 }
 
 export interface FollowCollectionOptions {
@@ -16,6 +17,8 @@ export interface FollowCollectionOptions {
   /** From 0 up to 1. */
   readonly random: () => number;
   readonly signal: AbortSignal;
+  /** Between tries, where it is not half a minute. */
+  readonly longestDelayMs?: number;
   /** The objects as they are now, by name, and each time one of them changed. */
   readonly onObjects: (objects: ReadonlyMap<string, KubeObject>) => void;
   /** They can't be followed now. It is tried again. */
@@ -32,7 +35,7 @@ const LONGEST_DELAY_MS = 30_000;
  * again after 0.8 s, doubled up to 30 s, with a jitter that keeps many clients from coming back at once. Ends when the signal is aborted.
  */
 export async function followCollection(kind: FollowedKind, options: FollowCollectionOptions): Promise<void> {
-  const { signal, clock, random, onTrouble } = options;
+  const { signal, clock, random, onTrouble, longestDelayMs = LONGEST_DELAY_MS } = options;
   for (let failures = 0; !signal.aborted; ) {
     try {
       if (await followOnce(kind, options, () => (failures = 0))) return;
@@ -40,7 +43,7 @@ export async function followCollection(kind: FollowedKind, options: FollowCollec
       if (signal.aborted) return;
       const isGone = isAppError(error, 'CLUSTER_GONE');
       if (!isGone) onTrouble(error);
-      const delayMs = Math.min(FIRST_DELAY_MS * 2 ** Math.min(failures, 10), LONGEST_DELAY_MS);
+      const delayMs = Math.min(FIRST_DELAY_MS * 2 ** Math.min(failures, 10), longestDelayMs);
       failures++;
       await clock.sleep(delayMs * (0.5 + random()), signal).catch(() => undefined);
     }
@@ -49,12 +52,15 @@ export async function followCollection(kind: FollowedKind, options: FollowCollec
 
 /** True: there is nothing more to follow. */
 async function followOnce(
-  { fieldSelector, ...kind }: FollowedKind,
+  { fieldSelector, labelSelector, ...kind }: FollowedKind,
   options: FollowCollectionOptions,
   onAnswer: () => void,
 ): Promise<boolean> {
   const { cluster, signal, onObjects, isFinal = () => false, clock, random } = options;
-  const selected = fieldSelector === undefined ? {} : { fieldSelector };
+  const selected = {
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+  };
   const { items, resourceVersion } = await cluster.list(kind, selected);
   onAnswer();
   const objects = new Map(items.map((object) => [object.metadata.name, object]));

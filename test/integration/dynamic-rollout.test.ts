@@ -261,8 +261,9 @@ describe('dynamic assign of many nodes', () => {
     fleet = await agentFleet(NODES);
     const source = await push(50);
     const away = (): void => {
-      for (let i = 0; i < 60; i++)
-        fleet.cluster.failNext('get Node', clusterUnreachable('https://cluster.test:6443', 'connection refused', 'Wait'));
+      for (const call of ['watch Node', ...Array.from({ length: 5 }, () => 'list Node')])
+        fleet.cluster.failNext(call, clusterUnreachable('https://cluster.test:6443', 'connection refused', 'Wait'));
+      fleet.cluster.endWatches();
     };
     fleet.plan.set(fleet.elapsedSeconds + 20, async () => {
       await fleet.cluster.delete({ apiVersion: 'v1', kind: 'Node', name: 'n4' });

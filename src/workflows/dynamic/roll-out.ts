@@ -6,7 +6,8 @@ import { type AppError, isAppError } from '../../core/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Cluster } from '../../ports/cluster.ts';
 import { applyAssignment, planAssignment } from './assign-config.ts';
-import { type JudgedNode, judgeNodes } from './read-nodes.ts';
+import { isPassing, type NodeFeed, openNodeFeed } from './node-feed.ts';
+import type { JudgedNode } from './read-nodes.ts';
 
 /** A node, and what it is to be assigned; null: nothing. */
 export interface RolloutTarget {
@@ -25,8 +26,12 @@ export interface RolloutBatch {
 
 export interface RolloutOptions {
   readonly clock: Clock;
-  readonly signal?: AbortSignal;
+  /** From 0 up to 1. */
+  readonly random: () => number;
+  readonly signal: AbortSignal;
   readonly backend?: Backend | undefined;
+  /** What the nodes have in common, so that others need not be told of. */
+  readonly labelSelector?: string | undefined;
   readonly rules: AssignRules;
   readonly until: Goal['until'];
   /** How long a node may take. */
@@ -71,9 +76,9 @@ export interface RolloutResult {
   readonly blocked: readonly string[];
 }
 
-const POLL_MS = 1_000;
-/** So many nodes are read at a time as often as that; more of them less often. */
-const NODES_A_POLL = 250;
+const LOOK_MS = 1_000;
+/** So many nodes are judged as often as that; more of them less often. */
+const NODES_A_LOOK = 250;
 
 /**
  * Assigns nodes what they are to have, batch by batch, and watches each until it is there, is lost or has had its time. Nodes that are there already are left
@@ -81,7 +86,14 @@ const NODES_A_POLL = 250;
  * @throws what reading the nodes throws; an API server that does not answer is asked again for as long as a node may take
  */
 export async function rollOut(cluster: Cluster, targets: readonly RolloutTarget[], options: RolloutOptions): Promise<RolloutResult> {
-  return new Rollout(cluster, targets, options).run();
+  const { clock, random, signal, backend, labelSelector } = options;
+  const names = targets.map(({ name }) => name);
+  const feed = await openNodeFeed(names, { cluster, clock, random, signal, backend, labelSelector });
+  try {
+    return await new Rollout(cluster, feed, targets, options).run();
+  } finally {
+    await feed.close();
+  }
 }
 
 interface Member {
@@ -102,6 +114,7 @@ interface Member {
 
 class Rollout {
   readonly #cluster: Cluster;
+  readonly #feed: NodeFeed;
   readonly #targets: readonly RolloutTarget[];
   readonly #options: RolloutOptions;
   #members: readonly Member[] = [];
@@ -109,15 +122,16 @@ class Rollout {
   #blockedSince: number | null = null;
   #unansweredSince: number | null = null;
 
-  constructor(cluster: Cluster, targets: readonly RolloutTarget[], options: RolloutOptions) {
+  constructor(cluster: Cluster, feed: NodeFeed, targets: readonly RolloutTarget[], options: RolloutOptions) {
     this.#cluster = cluster;
+    this.#feed = feed;
     this.#targets = targets;
     this.#options = options;
   }
 
   async run(): Promise<RolloutResult> {
     const { clock, signal, rules, listener, timeoutMs } = this.#options;
-    const pollMs = POLL_MS * Math.max(1, Math.ceil(this.#targets.length / NODES_A_POLL));
+    const lookMs = LOOK_MS * Math.max(1, Math.ceil(this.#targets.length / NODES_A_LOOK));
     await this.#look();
     for (;;) {
       listener?.progress?.(this.#outcomes());
@@ -126,7 +140,6 @@ class Rollout {
       switch (step.kind) {
         case 'begin':
           await this.#begin(step.names, step.isCanary);
-          await this.#look();
           continue;
         case 'done':
         case 'stop':
@@ -138,7 +151,7 @@ class Rollout {
           if (this.#blockedSince === null) listener?.blocked?.(step.down);
           this.#blockedSince ??= this.#now();
       }
-      await clock.sleep(pollMs, signal);
+      await clock.sleep(lookMs, signal);
       await this.#look();
     }
   }
@@ -213,27 +226,20 @@ class Rollout {
     for (const member of this.#members) {
       const found = byName.get(member.target.name);
       if (found !== undefined) this.#see(member, found);
+      else if (!member.isGone) this.#lose(member);
     }
   }
 
   /** Null: the API server does not answer now. */
   async #read(): Promise<readonly JudgedNode[] | null> {
-    const { clock, backend, listener, timeoutMs } = this.#options;
-    const gone = new Set(this.#members.flatMap(({ isGone, target }) => (isGone ? [target.name] : [])));
-    const names = this.#targets.flatMap(({ name }) => (gone.has(name) ? [] : [name]));
-    if (names.length === 0) return [];
+    const { listener, timeoutMs } = this.#options;
     try {
-      const judged = await judgeNodes(this.#cluster, names, { now: clock.now(), backend });
+      const judged = await this.#feed.read();
       if (this.#unansweredSince !== null) listener?.trouble?.(null);
       this.#unansweredSince = null;
       return judged;
     } catch (error) {
-      if (isAppError(error, 'NODE_NOT_FOUND') && this.#members.length > 0) {
-        for (const { host } of error.problems) this.#lose(host ?? '');
-        return this.#read();
-      }
-      const isPassing = isAppError(error, 'CLUSTER_UNREACHABLE') || isAppError(error, 'CLUSTER_ERROR');
-      if (!isPassing || this.#members.length === 0) throw error;
+      if (!isPassing(error)) throw error;
       if (this.#unansweredSince === null) listener?.trouble?.(error);
       this.#unansweredSince ??= this.#now();
       if (this.#now() - this.#unansweredSince >= timeoutMs) throw error;
@@ -242,12 +248,9 @@ class Rollout {
   }
 
   /** A Node was deleted: nobody waits for it, and it does not count as down. */
-  #lose(name: string): void {
-    for (const member of this.#members) {
-      if (member.target.name !== name) continue;
-      member.isGone = true;
-      if (member.stage === 'waiting' || member.stage === 'under-way') this.#end(member, 'unreached');
-    }
+  #lose(member: Member): void {
+    member.isGone = true;
+    if (member.stage === 'waiting' || member.stage === 'under-way') this.#end(member, 'unreached');
   }
 
   #newMember(target: RolloutTarget, judged: JudgedNode): Member {
