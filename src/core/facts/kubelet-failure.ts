@@ -176,11 +176,25 @@ const PATTERNS: readonly Pattern[] = [
     mend: 'Check cgroupDriver and the cgroups of the host',
     fatal: false,
   },
+  {
+    pattern: /^Failed to start cAdvisor: .*too many open files/,
+    cause: () => 'the host has no inotify instances left',
+    mend: 'Raise fs.inotify.max_user_instances',
+    fatal: false,
+  },
   { pattern: /no space left on device/i, cause: () => 'the disk is full', mend: 'Free some space', fatal: false },
 ];
 
-/** What ended a run, when no pattern knows it. */
-const LAST_WORDS = /^(?:command failed|Failed to run kubelet|Failed to listen and serve|panic): (.+)$/;
+/**
+ * What ended a run, when no pattern knows it: in the first group, or in the second where the error alone says too little.
+ * @see kubernetes/kubernetes cmd/kubelet/app/server.go, pkg/kubelet/kubelet.go, pkg/kubelet/server/server.go (1.36): what is logged before os.Exit(1)
+ */
+const LAST_WORDS = new RegExp(
+  [
+    '^(?:command failed|Failed to run kubelet|Failed to listen and serve|panic): (.+)$',
+    '^((?:Failed to start cAdvisor|Kubelet failed to get node info|Failed to initialize internal modules|Failed to create listener for .+ endpoint|Failed to serve): .+)$',
+  ].join('|'),
+);
 
 /**
  * Finds the cause in a unit's state and its journal: in the kubelet's last run, else in the one before, and so on.
@@ -221,7 +235,9 @@ function explainRuns(runs: readonly (readonly string[])[]): KubeletFailure | nul
     if (found !== null) return found;
   }
   const last = runs.flat().find((text) => LAST_WORDS.test(text));
-  return last === undefined ? null : { cause: LAST_WORDS.exec(last)?.[1] as string, mend: SEE_JOURNAL, fatal: false };
+  if (last === undefined) return null;
+  const [, error, whole] = LAST_WORDS.exec(last) ?? [];
+  return { cause: (error ?? whole) as string, mend: SEE_JOURNAL, fatal: false };
 }
 
 /** @param run what one run said, newest first */

@@ -20,6 +20,7 @@ const CAUSES: Readonly<Record<string, readonly [cause: string, fatal: boolean]>>
   'kubelet-1.36/duplicate-key': ['the host uses cgroup v1', true],
   'kubelet-1.36/eviction': ['cannot read a quantity of its configuration: quantities must match', true],
   'kubelet-1.36/expired': ['client certificate in /etc/kubernetes/kubelet.conf expired on 2021-01-01', true],
+  'kubelet-1.36/inotify': ['the host has no inotify instances left', false],
   'kubelet-1.36/invalid-values': [
     '200 must be between 0 and 100, inclusive; maxPods (--max-pods) -5 must not be a negative number; kubelet is configured',
     true,
