@@ -24,6 +24,28 @@ function write(texts: Readonly<Record<string, string>>): string {
   return root;
 }
 
+/** As kubespray's sample inventory, with a bastion and an etcd of its own. */
+const KUBESPRAY = `[all]
+node1 ansible_host=10.0.0.1 ip=10.3.0.1
+node2 ansible_host=10.0.0.2 ip=10.3.0.2
+etcd1 ansible_host=10.0.0.9
+bastion ansible_host=1.2.3.4 ansible_user=ubuntu
+[bastion]
+bastion
+[kube_control_plane]
+node1
+[etcd]
+etcd1
+[kube_node]
+node2
+[k8s_cluster:children]
+kube_control_plane
+kube_node
+[k8s_cluster:vars]
+ansible_user=ubuntu
+ansible_ssh_common_args='-o ProxyCommand="ssh -W %h:%p -q ubuntu@1.2.3.4"'
+`;
+
 describe('fleet init', () => {
   it('writes a file that is right, and never over one that is there', async () => {
     const file = join(write({}), 'fleet.yaml');
@@ -74,6 +96,30 @@ describe('fleet init', () => {
       ['a', 'a'],
       ['b', 'b'],
     ]);
+  });
+
+  it('knows the groups of kubespray: what is a control plane, a bastion, no node, and where the node IPs are', async () => {
+    const root = write({ 'hosts.ini': KUBESPRAY });
+    const file = join(root, 'fleet.yaml');
+    expect(await runCommand(['fleet', 'init', '-f', file, '--from-ansible', join(root, 'hosts.ini')])).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+    expect((await runCommand(['fleet', 'inventory', '-f', file])).stdout.replace(/ +$/gm, '')).toBe(
+      [
+        'NAME     ADDRESS          BASTION         ROLE           GROUPS                          NODE',
+        'node1    ubuntu@10.0.0.1  ubuntu@1.2.3.4  control-plane  k8s_cluster,kube_control_plane  -',
+        'node2    ubuntu@10.0.0.2  ubuntu@1.2.3.4  worker         k8s_cluster,kube_node           -',
+        'bastion  ubuntu@1.2.3.4   -               bastion        -                               -',
+        '',
+      ].join('\n'),
+    );
+    const { stdout } = await runCommand(['fleet', 'inventory', '-f', file, '--host', 'node2']);
+    expect(stdout).toMatch(/\{"name":"node-ip","value":"10\.3\.0\.2"\}/);
+    // Where a host has none, and all are nodes, nothing is made up.
+    writeFileSync(join(root, 'hosts.ini'), '[kube_node]\nn1 ip=10.3.0.1\nn2\n[k8s_cluster:children]\nkube_node\n');
+    const plain = await runCommand(['fleet', 'init', '-f', '-', '--from-ansible', join(root, 'hosts.ini')]);
+    expect(plain.stdout).not.toMatch(/^ +(?:nodeIP|hosts):/m);
   });
 
   it('prints it with -f -', async () => {

@@ -1,3 +1,4 @@
+import { parseIp } from '../text/ip.ts';
 import type { ImportedInventory } from './entries.ts';
 import { FLEET_API_VERSION, FLEET_KIND } from './schema.ts';
 import type { VagrantMachine } from './vagrant.ts';
@@ -89,9 +90,36 @@ function groups({ imports = [], machines = [] }: StarterSource): string {
       ? `${lines.join('\n')}\n${EDGE_GROUP}`
       : `${lines.join('\n')}\n# groups:\n#   - name: edge\n`;
   lines.push('# These are the groups of the inventory; what is said here is laid over all their hosts.', 'groups:');
-  for (const name of found.slice(0, MAX_GROUPS)) lines.push(`  - name: ${quoted(name)}`);
+  for (const name of found.slice(0, MAX_GROUPS)) {
+    lines.push(`  - name: ${quoted(name)}`);
+    const role = ROLES.get(name);
+    if (role !== undefined) lines.push(`    role: ${role}`);
+    if (imports.some(({ inventory }) => nodeGroupOf(inventory) === name && haveIp(inventory, name)))
+      lines.push('    nodeIP: "{{ ip }}"    # as the inventory says of each host');
+  }
   if (found.length > MAX_GROUPS) lines.push(`  # and ${found.length - MAX_GROUPS} more, which need not be listed`);
   return `${lines.join('\n')}\n`;
+}
+
+/** What groups stand for in the inventories of kubespray and others. */
+const ROLES: ReadonlyMap<string, string> = new Map([
+  ['bastion', 'bastion'],
+  ...['kube_control_plane', 'control_plane', 'kube_master', 'kube-master', 'masters', 'master'].map(
+    (name) => [name, 'control-plane'] as const,
+  ),
+]);
+
+/** Groups of all nodes: hosts besides them are something else, such as members of etcd alone. */
+const NODE_GROUPS = ['k8s_cluster', 'k8s-cluster', 'k3s_cluster'];
+
+function nodeGroupOf({ hosts }: ImportedInventory): string | undefined {
+  return NODE_GROUPS.find((name) => hosts.some(({ groups: own }) => own.includes(name)));
+}
+
+/** kubespray's `ip` is the address that Kubernetes is to use on a host. */
+function haveIp({ hosts }: ImportedInventory, group: string): boolean {
+  const ips = hosts.filter(({ groups: own }) => own.includes(group)).map(({ written }) => written.variables?.ip);
+  return ips.every((ip) => typeof ip === 'string' && parseIp(ip) !== null);
 }
 
 const EDGE_GROUP = `groups:
@@ -156,10 +184,21 @@ function importsText(imports: readonly StarterImport[]): string {
     const names = inventory.hosts.slice(0, 5).map(({ name }) => name);
     lines.push(`  - ${source}: ${quoted(path)}`);
     lines.push(`    # ${count === 1 ? '1 host' : `${count} hosts`}: ${names.join(', ')}${count > names.length ? ', ...' : ''}`);
-    lines.push('    # hosts: ["edge-*", "!edge-9*"]    # only these, by name or group');
+    const only = nodePatterns(inventory);
+    if (only === null) lines.push('    # hosts: ["edge-*", "!edge-9*"]    # only these, by name or group');
+    else lines.push(`    hosts: [${only.join(', ')}]    # the others are no nodes`);
     lines.push('    # groups: [edge]');
   }
   return `${lines.join('\n')}\n`;
+}
+
+/** Where an inventory has a group of all nodes and others besides: what to import. */
+function nodePatterns(inventory: ImportedInventory): readonly string[] | null {
+  const { hosts } = inventory;
+  const group = nodeGroupOf(inventory);
+  const others = hosts.filter(({ groups: own }) => group !== undefined && !own.includes(group));
+  if (group === undefined || others.length === 0) return null;
+  return others.some(({ groups: own }) => own.includes('bastion')) ? [group, 'bastion'] : [group];
 }
 
 /** Plain where YAML takes it for a text, else in quotes. */
