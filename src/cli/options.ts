@@ -72,7 +72,11 @@ export function addFleetFileOption(command: Command): Command {
 /** Which hosts of a fleet. */
 export function addFleetSelectionOptions(command: Command): Command {
   return command
-    .option('--limit <hosts>', 'only these hosts: names with * and ?, or groups; ! in front leaves out (repeatable)', collectList)
+    .option(
+      '--limit <hosts>',
+      'only these hosts: names with * and ?, ranges like edge-[001:020], or groups; ! in front leaves out (repeatable)',
+      collectList,
+    )
     .option('--group <groups>', 'only hosts in one of these groups (repeatable)', collectList);
 }
 

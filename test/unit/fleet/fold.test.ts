@@ -93,6 +93,8 @@ describe('which hosts are worked on', () => {
     [['!edge-1'], [], ['edge-2', 'core-1']],
     [['edge', '!gpu'], [], ['edge-1']],
     [[], ['gpu', 'core'], ['edge-2', 'core-1']],
+    [['edge-[2:9]', 'c*-[1:2]'], [], ['edge-2', 'core-1']],
+    [['!edge-[1:2]'], [], ['core-1']],
     [['*-1'], ['edge'], ['edge-1']],
   ])('--limit %j --group %j', (limit, groupNames, expected) => {
     expect(selectHosts(hosts, { limit, groups: groupNames }).map(({ name }) => name)).toEqual(expected);
@@ -101,6 +103,9 @@ describe('which hosts are worked on', () => {
   it.each([
     [['edge-9'], []],
     [['!nobody'], []],
+    [['edge-[3:9]'], []],
+    [['edge-[12]'], []],
+    [['edge-['], []],
     [[], ['nobody']],
     [['core-1'], ['edge']],
   ])('refuses what means nobody: %j %j', (limit, groupNames) => {
