@@ -3,7 +3,7 @@ import type { Arg, NodeRegistration, Taint } from '../config/model.ts';
 import { nodeRegistrationFindings } from '../config/validate-parts.ts';
 import type { HostPreparation } from '../install/model.ts';
 import { isNodeIp, NODE_IP_FORM } from '../kubelet/node-ip.ts';
-import { nodeLabelTroubles } from '../kubelet/node-labels.ts';
+import { isReservedLabel, nodeLabelTroubles } from '../kubelet/node-labels.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
 import { invalidFleetValue, invalidHostAddress, saidTwice } from '../problems/fleet.ts';
 import type { KnownHostsEntry } from '../ssh/known-hosts.ts';
@@ -39,16 +39,23 @@ export interface BastionText {
   readonly inherited: boolean;
 }
 
+export interface SettingsContext {
+  readonly findings: Findings;
+  readonly kubernetesVersion: string | null;
+  readonly byAdministrator: boolean;
+}
+
 /**
  * Works out what a host's layers say: the last word on each member, with its templates filled in and its value judged.
  * @param layers lowest first: baseline, groups, the host's own
+ * @param byAdministrator whether somebody labels Nodes who may give them any label
  */
 export function hostSettings(
   entry: HostEntry,
   layers: readonly Layer[],
-  { findings, kubernetesVersion }: { readonly findings: Findings; readonly kubernetesVersion: string | null },
+  { findings, kubernetesVersion, byAdministrator }: SettingsContext,
 ): HostSettings {
-  const reader = new SettingsReader(entry, layers, findings);
+  const reader = new SettingsReader(entry, layers, { findings, byAdministrator });
   const address = reader.address();
   const args = reader.extraArgs();
   const registration: NodeRegistration = {
@@ -93,11 +100,17 @@ class SettingsReader {
   readonly #entry: HostEntry;
   readonly #layers: readonly Layer[];
   readonly #findings: Findings;
+  readonly #byAdministrator: boolean;
 
-  constructor(entry: HostEntry, layers: readonly Layer[], findings: Findings) {
+  constructor(
+    entry: HostEntry,
+    layers: readonly Layer[],
+    { findings, byAdministrator }: Pick<SettingsContext, 'findings' | 'byAdministrator'>,
+  ) {
     this.#entry = entry;
     this.#layers = layers;
     this.#findings = findings;
+    this.#byAdministrator = byAdministrator;
     this.scope = new Scope(entry.name, hostVariables(entry, layers), findings);
   }
 
@@ -258,8 +271,12 @@ class SettingsReader {
       }
     }
     for (const [key, { value, place }] of labels) {
-      const troubles = /,/.test(key + value) ? [`${JSON.stringify(value)} holds a comma`] : nodeLabelTroubles(`${key}=${value}`);
-      for (const trouble of troubles) this.#findings.addShared(trouble, place, () => invalidFleetValue(trouble));
+      const byAdministrator = this.#byAdministrator;
+      const troubles = /,/.test(key + value)
+        ? [`${JSON.stringify(value)} holds a comma`]
+        : nodeLabelTroubles(`${key}=${value}`, { byAdministrator });
+      const mend = isReservedLabel(key) ? 'With cluster.kubeconfig, that of an administrator, the Node gets it' : undefined;
+      for (const trouble of troubles) this.#findings.addShared(trouble, place, () => invalidFleetValue(trouble, mend));
     }
     return labels.size === 0 ? undefined : [...labels].map(([key, { value }]) => `${key}=${value}`).join(',');
   }

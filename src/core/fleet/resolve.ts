@@ -84,6 +84,9 @@ function resolveHosts({ fleet, document, file }: LoadedFleet, imports: readonly 
   const baseline = fleet.baseline === undefined ? [] : [fileLayer('baseline', fleet.baseline, document as Document, ['baseline'])];
   const entries = hostEntries(fleet, document as Document, imports, findings);
   for (const layer of judgedLayers([...baseline, ...groups.values()], entries)) judgeVariableNames(layer, findings);
+  // With nothing but a token nobody is there who may.
+  const { kubeconfig, endpoint, token } = fleet.cluster ?? {};
+  const byAdministrator = kubeconfig !== undefined || endpoint === undefined || token === undefined;
   const prepared = new Map<string, PreparedHost>();
   for (const entry of entries.values()) {
     const names = groupNames(entry.groups, { groups, importedGroups, findings });
@@ -92,7 +95,7 @@ function resolveHosts({ fleet, document, file }: LoadedFleet, imports: readonly 
       entry,
       groups: names,
       layers,
-      settings: hostSettings(entry, layers, { findings, kubernetesVersion: fleet.kubernetesVersion ?? null }),
+      settings: hostSettings(entry, layers, { findings, kubernetesVersion: fleet.kubernetesVersion ?? null, byAdministrator }),
     });
   }
   const way = bastionWays(prepared, findings);

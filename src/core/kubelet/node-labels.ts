@@ -20,15 +20,18 @@ const DOMAIN = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a
 /**
  * Why the kubelet would not start with a value of `--node-labels`; one clause for each label that is wrong.
  * @param value `key=value,key=value`
+ * @param byAdministrator whether one gives the Node those that its kubelet may not give it
  * @see kubernetes/kubernetes cmd/kubelet/app/options (ValidateKubeletFlags), pkg/apis/core/validation: the same from 1.16 to 1.36
  */
-export function nodeLabelTroubles(value: string): readonly string[] {
+export function nodeLabelTroubles(value: string, { byAdministrator = false } = {}): readonly string[] {
   const labels = value.split(',').filter((label) => label.trim() !== '');
   return labels.flatMap((label) => {
     const at = label.indexOf('=');
     if (at < 0) return [`"${label}" is not key=value`];
-    const trouble = labelTrouble(label.slice(0, at).trim(), label.slice(at + 1).trim());
-    return trouble === null ? [] : [trouble];
+    const key = label.slice(0, at).trim();
+    const trouble = labelTrouble(key, label.slice(at + 1).trim());
+    if (trouble !== null) return [trouble];
+    return isReservedLabel(key) && !byAdministrator ? [`a kubelet may not give itself the label ${key}`] : [];
   });
 }
 
@@ -43,5 +46,5 @@ function labelTrouble(key: string, value: string): string | null {
   const [namespace, name] = parts.length === 1 ? [null, key] : [parts[0] as string, parts.slice(1).join('/')];
   if (!NAME.test(name) || (namespace !== null && !DOMAIN.test(namespace))) return `"${key}" is not a label key`;
   if (value !== '' && !NAME.test(value)) return `"${value}" is not a value of a label (${key})`;
-  return isReservedLabel(key) ? `a kubelet may not give itself the label ${key}` : null;
+  return null;
 }

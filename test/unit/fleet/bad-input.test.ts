@@ -213,9 +213,12 @@ describe('a fleet file that is wrong', () => {
     ],
     [
       'a label a kubelet may not give itself',
-      'hosts: [{name: n1, labels: {node-role.kubernetes.io/worker: ""}}]\n',
+      'cluster: {endpoint: "a:6443", caCertHashes: ["sha256:HASH"], token: {env: T}}\nhosts: [{name: n1, labels: {node-role.kubernetes.io/worker: ""}}]\n'.replace(
+        'HASH',
+        'a'.repeat(64),
+      ),
       [
-        'fleet.yaml:3:29 hosts[0].labels["node-role.kubernetes.io/worker"]: a kubelet may not give itself the label node-role.kubernetes.io/worker [FLEET_INVALID_VALUE]',
+        'fleet.yaml:4:29 hosts[0].labels["node-role.kubernetes.io/worker"]: a kubelet may not give itself the label node-role.kubernetes.io/worker. With cluster.kubeconfig, that of an administrator, the Node gets it. [FLEET_INVALID_VALUE]',
       ],
     ],
     [
