@@ -66,7 +66,11 @@ async function applyTasks(
 async function tasksToDo({ tasks, subject }: FleetTasks, journals: RunJournals, options: CommandOptions): Promise<readonly FleetTask[]> {
   if (flagText(options, 'retry') === undefined) return tasks;
   const last = await journals.latest(subject);
-  if (last === null) throw usageError('--retry failed: there was no run that could be taken up', 'Leave it out');
+  if (last === null)
+    throw usageError(
+      '--retry failed: this file or plan was not applied before by you on this machine',
+      'Leave it out, or name the file or plan of the run that is to be taken up',
+    );
   const names = new Set(hostsToRetry(last));
   return tasks.filter(({ host }) => names.has(host.name));
 }

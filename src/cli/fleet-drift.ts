@@ -25,7 +25,7 @@ interface Drift {
 
 /** `fleet drift`: where hosts are not what they should be, whoever changed them. */
 export async function runFleetDrift(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const watch = watchFleet(services, options, {});
+  const watch = watchFleet(services, options, { reads: true });
   const fleet = await readFleet(services, options);
   for (const warning of fleet.warnings) services.output.stderr(`warning: ${formatProblem(warning)}\n`);
   const hosts = selectHosts(fleet.hosts, { limit: flagList(options, 'limit'), groups: flagList(options, 'group') });

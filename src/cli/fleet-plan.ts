@@ -16,7 +16,7 @@ import { formatOf, renderDocument } from './show-document.ts';
 
 /** `fleet plan`, `plan`. */
 export async function runFleetPlan(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const watch = watchFleet(services, options, {});
+  const watch = watchFleet(services, options, { reads: true });
   const { reporter } = watch;
   const fleet = await readFleet(services, options);
   for (const warning of fleet.warnings) services.output.stderr(`warning: ${formatProblem(warning)}\n`);

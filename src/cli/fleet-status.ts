@@ -31,16 +31,17 @@ type Looked = HostStatusFacts & { readonly health: string };
 interface Row {
   readonly host: string;
   readonly reachable: boolean;
-  readonly kubelet: string;
-  readonly config: string;
-  readonly health: string;
-  readonly node: string;
-  readonly drift: string;
+  /** Null here and below: not known. */
+  readonly kubelet: string | null;
+  readonly config: string | null;
+  readonly health: string | null;
+  readonly node: string | null;
+  readonly drift: string | null;
 }
 
 /** `fleet status`: one line a host. */
 export async function runFleetStatus(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const watch = watchFleet(services, options, {});
+  const watch = watchFleet(services, options, { reads: true });
   const fleet = await readFleet(services, options);
   const hosts = selectHosts(fleet.hosts, { limit: flagList(options, 'limit'), groups: flagList(options, 'group') });
   const rules = readRules(options, { total: hosts.length, dryRun: true });
@@ -116,13 +117,13 @@ function rowOf({ host, plan, error, status }: HostOutcome, looked: Looked | null
   return {
     host,
     reachable: looked !== null,
-    kubelet: looked?.kubeletVersion ?? '-',
-    config: looked?.configHash ?? '-',
-    health: looked?.health ?? '-',
-    node: looked === null || nodes === null ? '-' : node === undefined ? 'none' : isNodeReady(node) ? 'Ready' : 'NotReady',
+    kubelet: looked?.kubeletVersion ?? null,
+    config: looked?.configHash ?? null,
+    health: looked?.health ?? null,
+    node: looked === null || nodes === null ? null : node === undefined ? 'none' : isNodeReady(node) ? 'Ready' : 'NotReady',
     drift:
       looked === null
-        ? '-'
+        ? null
         : looked.nodeName === null
           ? 'not joined'
           : status === 'pending' && plan !== null && plan.host.phases.some(({ phase }) => phase === 'join')
@@ -141,14 +142,10 @@ function driftText(changes: number): string {
 
 function tableOf(rows: readonly Row[]): readonly string[] {
   const header = ['HOST', 'REACHABLE', 'KUBELET', 'CONFIG', 'HEALTH', 'NODE', 'DRIFT'];
-  const lines = rows.map(({ host, reachable, kubelet, config, health, node, drift }) => [
+  const lines = rows.map(({ host, reachable, ...known }) => [
     host,
     reachable ? 'yes' : 'no',
-    kubelet,
-    config,
-    health,
-    node,
-    drift,
+    ...[known.kubelet, known.config, known.health, known.node, known.drift].map((text) => text ?? '-'),
   ]);
   return renderTable([header, ...lines]).map(visible);
 }

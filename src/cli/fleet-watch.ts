@@ -2,7 +2,7 @@ import { onAbort } from '../core/abort.ts';
 import { formatProblem } from '../core/errors.ts';
 import type { FleetPorts, FleetProgress } from '../engine/fleet.ts';
 import { hostBlocks } from '../engine/host-blocks.ts';
-import type { Reporter } from '../ports/reporter.ts';
+import type { ReportEvent, Reporter } from '../ports/reporter.ts';
 import type { RunJournal } from '../ports/run-journals.ts';
 import type { Services } from '../ports/services.ts';
 import { eventReporter } from './event-reporter.ts';
@@ -24,17 +24,23 @@ export interface FleetWatch {
  * Watches a run over a fleet. As text each host is told when it is done, so that hosts are never mixed up; on a terminal a line at the bottom says how far the run is.
  * Events are told as they come, each with its host.
  * @param journal where hosts are written down before they begin and when they end
+ * @param reads hosts are only looked at: the same warning of many hosts is told once, at the end
  */
 export function watchFleet(
   services: Services,
   options: CommandOptions,
-  { journal = null, events = false }: { readonly journal?: RunJournal | null; readonly events?: boolean },
+  {
+    journal = null,
+    events = false,
+    reads = false,
+  }: { readonly journal?: RunJournal | null; readonly events?: boolean; readonly reads?: boolean },
 ): FleetWatch {
   const { clock, output, signal } = services;
   const asEvents = events && flagText(options, 'output') === 'json';
   const verbosity = verbosityOf(options);
   const reporter = asEvents ? eventReporter(services, verbosity) : services.reporter({ verbosity, format: 'text' });
   const blocks = hostBlocks(reporter);
+  const warnings = sameWarnings(reporter);
   const time = (): string => clock.now().toISOString();
   let changing: readonly string[] = [];
   const forget = onAbort(signal, () => {
@@ -46,7 +52,7 @@ export function watchFleet(
     asEvents,
     ports: {
       signal,
-      reporterOf: asEvents ? () => reporter : blocks.of,
+      reporterOf: asEvents ? () => reporter : reads ? (host) => warnings.of(blocks.of(host)) : blocks.of,
       begins: async (host) => journal?.write({ event: 'host-began', time: time(), host }),
       ended: async (outcome) => {
         const { host, status } = outcome;
@@ -65,6 +71,31 @@ export function watchFleet(
     close: () => {
       forget();
       output.status?.(null);
+      warnings.flush();
+    },
+  };
+}
+
+/** Keeps warnings of hosts until all of them have ended. */
+function sameWarnings(reporter: Reporter) {
+  const kept = new Map<string, { readonly event: ReportEvent; readonly hosts: string[] }>();
+  return {
+    of: (own: Reporter): Reporter => ({
+      ...own,
+      report: (event) => {
+        const { host, level, phase = '', code, message } = event;
+        if (level !== 'warning' || host === undefined) return own.report(event);
+        const key = [phase, code, message].join('\0');
+        const same = kept.get(key) ?? { event, hosts: [] };
+        kept.set(key, same);
+        same.hosts.push(host);
+      },
+    }),
+    flush: (): void => {
+      if (kept.size === 0) return;
+      const { compare } = new Intl.Collator('en', { numeric: true });
+      for (const { event, hosts } of kept.values()) reporter.report({ ...event, host: namesText(hosts.toSorted(compare)) });
+      kept.clear();
     },
   };
 }

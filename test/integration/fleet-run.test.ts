@@ -55,6 +55,18 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     expect(starts()).toEqual([1, 0, 0, 0]);
   });
 
+  it('tells a warning of many hosts once', async () => {
+    const file = join(directory, 'shadowed.yaml');
+    const flag = '  kubeletExtraArgs: [{name: max-pods, value: "70"}]\n  kubeletConfiguration: {maxPods: 80}';
+    writeFileSync(
+      file,
+      `${FLEET.slice(0, FLEET.indexOf('groups:')).replace('KUBECONFIG', lab.kubeconfig)}baseline:\n${flag}\nhosts: [{name: "node[2:4]"}]\n`,
+    );
+    const { code, stderr } = await run('plan', '-f', file);
+    expect(code, stderr).toBe(0);
+    expect(stderr.split('\n').filter((line) => line.includes('max-pods'))).toEqual([expect.stringMatching(/^node\[2:4\] warning: /)]);
+  });
+
   it('joins the hosts of a group, and no other', async () => {
     const { code, stdout, stderr } = await applyAsItIs('--group', 'edge');
     expect(code, stderr).toBe(0);
@@ -195,6 +207,9 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       ]);
       expect(stderr).toMatch(/^dead: .*\[HOST_UNREACHABLE\]$/m);
       expect(code).toBe(4);
+      const document = JSON.parse((await look('status', '--limit', 'dead', '-o', 'json')).stdout) as { hosts: readonly object[] };
+      const unknown = { kubelet: null, config: null, health: null, node: null, drift: null };
+      expect(document.hosts).toEqual([{ host: 'dead', reachable: false, ...unknown }]);
       fleet();
     });
 
