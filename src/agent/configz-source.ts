@@ -75,7 +75,8 @@ export function configzSource({ host, cluster, web, nodeName, tokenFile, signal 
     if (token === undefined || token === '') throw new ConfigzNotToldError(`there is no token in ${tokenFile}`, false);
     const trust = { kind: 'certificate', pem } as const;
     const url = `${server.url}/configz`;
-    const answer = await web.get({ url, trust, bearerToken: new Secret(token), proxyUrl: null, timeoutMs: TIMEOUT_MS, signal });
+    const way = host.dial === undefined ? { proxyUrl: null } : { dial: host.dial };
+    const answer = await web.get({ url, trust, bearerToken: new Secret(token), ...way, timeoutMs: TIMEOUT_MS, signal });
     if (answer.kind === 'failed')
       throw new ConfigzNotToldError(`${server.url}: ${describeTrouble(answer.trouble)}`, answer.trouble.kind !== 'other-certificate');
     const { status, text } = answer;

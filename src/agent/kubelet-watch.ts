@@ -94,7 +94,7 @@ export function kubeletWatch({ host, nodeName, store, catalogue, clock, configz,
     const lockedOut = isAsked ? await lockOut(pid, differing) : null;
     // What the Node said since this process was started is about it, also where the agent was started after that.
     const word = readNodeWord(node, ageMs === null ? switchedAt : clock.now().getTime() - ageMs);
-    return { ...seen, differing, ...word, lockedOut, unknown: unknownOf(differing, word) };
+    return { ...seen, ageMs, differing, ...word, lockedOut, unknown: unknownOf(differing, word) };
   };
 
   const isTold = (asking: Promise<unknown>): Promise<boolean> =>

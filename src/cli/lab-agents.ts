@@ -43,7 +43,7 @@ export async function startLabAgents(services: Services, lab: Lab, names: readon
       cluster,
       host,
       web: services.web,
-      // What is reached on the host is not reached from here: the API server has to get through to its kubelet.
+      // Its token is in no file of the host, and its kubelet a stand-in: the API server is asked.
       tokenFile: null,
       clock: services.clock,
       reporter: { verbosity: 0, report: () => undefined },

@@ -12,6 +12,8 @@ export interface Observation {
   } | null;
   /** The payload on the command line of the process; `local` for another configuration; null: no process, or it was not told. */
   readonly runs: string | null;
+  /** How long ago the process was started; null: not known. */
+  readonly ageMs?: number | null;
   /** Null: the kubelet serves none. */
   readonly healthz: { readonly ok: true } | { readonly ok: false; readonly why: string } | null;
   /** Fields of configz that are not what was wanted; null: it was not told. */
@@ -115,7 +117,8 @@ export interface Look {
  */
 export function lookAtTrial(watch: Watch, hash: string, seen: Observation, now: number, timing: Timing): Look {
   const stepMs = stepOf(watch, now, timing.lookMs);
-  const found = signsOf(watch, hash, seen);
+  const isStarting = (seen.ageMs ?? timing.patienceMs.start) < timing.patienceMs.start;
+  const found = signsOf(watch, hash, seen, isStarting);
   const signs: Partial<Record<Sign, number>> = {};
   for (const { sign } of found) signs[sign] = watch.signs[sign] === undefined ? 0 : watch.signs[sign] + stepMs;
   const failure = found.find(({ sign }) => (signs[sign] ?? 0) >= timing.patienceMs[sign]) ?? null;
@@ -163,18 +166,29 @@ function isUp({ unit, healthz }: Observation): boolean {
   return unit?.activeState === 'active' && (healthz === null || healthz.ok);
 }
 
-/** The worst first. */
-function signsOf(watch: Watch, hash: string, seen: Observation): readonly Failure[] {
+/** By somebody: a kubelet that ends by itself is started again, or its unit has failed. An upgrade of its package does it. */
+function isStopped({ unit }: Observation): boolean {
+  return unit?.activeState === 'inactive' || unit?.activeState === 'deactivating';
+}
+
+/**
+ * The worst first.
+ * @param isStarting it was started so lately that it need not be up yet, also where it was up before
+ */
+function signsOf(watch: Watch, hash: string, seen: Observation, isStarting: boolean): readonly Failure[] {
   const { unit, healthz, runs, differing, ready, pressures } = seen;
   const signs: Failure[] = [];
   if (hasCrashed(watch, unit)) signs.push({ sign: 'crash', cause: `the kubelet ended: ${seen.cause ?? describeUnit(unit)}` });
   if (differing !== null && differing.length > 0 && runs === hash)
     signs.push({ sign: 'configz', cause: `configz differs from what was wanted in ${differing.slice(0, 5).join(', ')}` });
   if (runs !== null && runs !== hash) signs.push({ sign: 'wrong-payload', cause: 'the kubelet runs another configuration' });
-  if (healthz !== null && !healthz.ok) {
+  if (isStopped(seen)) signs.push({ sign: 'start', cause: `the kubelet was stopped: ${describeUnit(unit)}` });
+  else if (healthz !== null && !healthz.ok) {
     const cause = `healthz: ${healthz.why}`;
     signs.push(
-      watch.wasHealthy ? { sign: 'healthz', cause } : { sign: 'start', cause: seen.cause === null ? cause : `${seen.cause} (${cause})` },
+      watch.wasHealthy && !isStarting
+        ? { sign: 'healthz', cause }
+        : { sign: 'start', cause: seen.cause === null ? cause : `${seen.cause} (${cause})` },
     );
   } else if (!isUp(seen) && !hasCrashed(watch, unit))
     signs.push({ sign: 'start', cause: `the kubelet does not start: ${describeUnit(unit)}` });
@@ -189,7 +203,7 @@ function signsOf(watch: Watch, hash: string, seen: Observation): readonly Failur
 function hasCrashed({ restarts }: Watch, unit: Observation['unit']): boolean {
   if (unit === null) return false;
   if (restarts !== null && unit.restarts > restarts) return true;
-  return unit.activeState === 'failed' || unit.activeState === 'inactive' || unit.subState === 'auto-restart';
+  return unit.activeState === 'failed' || unit.subState === 'auto-restart';
 }
 
 function describeUnit(unit: Observation['unit']): string {

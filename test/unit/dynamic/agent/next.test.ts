@@ -63,6 +63,32 @@ describe('a trial', () => {
     expect(conditionOf(agent.state)).toEqual({ status: 'False', reason: 'FallenBack', message: `${cause}; runs the local configuration` });
   });
 
+  it('gives a kubelet that somebody stops, or restarts, 45 s', () => {
+    const stopped = () =>
+      healthy('a', {
+        unit: { activeState: 'inactive', subState: 'dead', restarts: 0 },
+        runs: null,
+        healthz: { ok: false, why: 'connection refused' },
+        differing: null,
+      });
+    const young = () => healthy('a', { ageMs: 3_000, healthz: { ok: false, why: 'connection refused' }, differing: null });
+    const agent = testAgent();
+    agent.assign('A@1', 'a');
+    agent.run(30);
+    agent.run(30, stopped);
+    agent.run(10, young);
+    expect(agent.state.phase).toBe('trial');
+    agent.run(605);
+    expect(agent.state.phase).toBe('good');
+    agent.assign('B@1', 'b');
+    agent.run(30);
+    agent.run(47, stopped);
+    expect(agent.state).toMatchObject({
+      phase: 'fallen-back',
+      fault: { cause: 'the kubelet was stopped: its unit is inactive (dead), started again 0 times' },
+    });
+  });
+
   it('gives a kubelet that starts slowly 45 s', () => {
     const slow = () => healthy('a', { healthz: { ok: false, why: 'connection refused' }, differing: null });
     const agent = testAgent();
