@@ -7,14 +7,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { ETCD_PROBES, HAS_SCHEDULER, importControlPlaneImages } from '../support/control-plane-images.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
-import { findRealBinaries, whyNoControlPlane } from '../support/real-apiserver.ts';
+import { findRealBinaries, whyNoKubelet } from '../support/real-apiserver.ts';
 import { requirement } from '../support/requirement.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const binaries = findRealBinaries();
 const kubelet = typeof binaries === 'string' ? null : binaries.kubelet;
-const missing = whyNoControlPlane() ?? (kubelet === null ? 'there is no kubelet (KUBEBUILDER_ASSETS)' : null) ?? whyNoLabHosts();
+const missing = whyNoKubelet() ?? whyNoLabHosts();
 
 /** A cluster from bare hosts: static pods of Kubernetes itself, started by real kubelets in containerd. */
 describe.skipIf(requirement('a control plane made on a bare host', missing))('a control plane made on a bare host', () => {

@@ -4,17 +4,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ETCD_PROBES, HAS_SCHEDULER, importControlPlaneImages } from '../support/control-plane-images.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
-import { findRealBinaries, whyNoControlPlane } from '../support/real-apiserver.ts';
+import { findRealBinaries, whyNoKubelet } from '../support/real-apiserver.ts';
 import { requirement } from '../support/requirement.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
 const binaries = findRealBinaries();
 const kubelet = typeof binaries === 'string' ? null : binaries.kubelet;
-const missing =
-  whyNoControlPlane() ??
-  (kubelet === null ? 'there is no kubelet (KUBEBUILDER_ASSETS)' : null) ??
-  (HAS_SCHEDULER ? null : 'there is no kube-scheduler (KUBEBUILDER_ASSETS)') ??
-  whyNoLabHosts();
+const missing = whyNoKubelet() ?? (HAS_SCHEDULER ? null : 'there is no kube-scheduler (KUBEBUILDER_ASSETS)') ?? whyNoLabHosts();
 
 describe.skipIf(requirement('a cluster brought up by a fleet file', missing))('a cluster brought up by a fleet file', () => {
   let lab: LabHosts;

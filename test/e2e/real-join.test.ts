@@ -8,14 +8,14 @@ import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
 import type { JsonObject } from '../../src/core/json.ts';
 import type { Cluster } from '../../src/ports/cluster.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
-import { findRealBinaries, type RealApiServer, startRealApiServer, whyNoControlPlane } from '../support/real-apiserver.ts';
+import { findRealBinaries, type RealApiServer, startRealApiServer, whyNoKubelet } from '../support/real-apiserver.ts';
 import { requirement } from '../support/requirement.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const binaries = findRealBinaries();
 const kubelet = typeof binaries === 'string' ? null : binaries.kubelet;
-const missing = whyNoControlPlane() ?? (kubelet === null ? 'there is no kubelet (KUBEBUILDER_ASSETS)' : null) ?? whyNoLabHosts();
+const missing = whyNoKubelet() ?? whyNoLabHosts();
 
 /** A control plane and kubelets of Kubernetes itself, on hosts with systemd and containerd. */
 describe.skipIf(requirement('init and join with real kubelets', missing))('init and join with real kubelets', () => {

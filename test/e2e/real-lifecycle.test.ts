@@ -7,14 +7,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/ports/cluster.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
-import { findRealBinaries, type RealApiServer, startRealApiServer, whyNoControlPlane } from '../support/real-apiserver.ts';
+import { findRealBinaries, type RealApiServer, startRealApiServer, whyNoKubelet } from '../support/real-apiserver.ts';
 import { requirement } from '../support/requirement.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 const binaries = findRealBinaries();
 const kubelet = typeof binaries === 'string' ? null : binaries.kubelet;
 const kubeadm = typeof binaries === 'string' ? null : binaries.kubeadm;
-const missing = whyNoControlPlane() ?? (kubelet === null ? 'there is no kubelet (KUBEBUILDER_ASSETS)' : null) ?? whyNoLabHosts();
+const missing = whyNoKubelet() ?? whyNoLabHosts();
 const NODE = { apiVersion: 'v1', kind: 'Node', name: 'node2' } as const;
 const PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
 

@@ -1,11 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { clientCertificateKubeconfig, tokenKubeconfig } from '../../src/core/config/kubeconfig-render.ts';
 import { Secret } from '../../src/core/text/secret.ts';
@@ -29,32 +29,63 @@ export interface RealApiServer {
   kubeconfigWithToken(token: string): string;
   /** Stops the API server and starts it again on the same address with the same data. */
   restart(options?: { readonly whileDown?: () => Promise<void> | void }): Promise<void>;
+  /** Starts another API server for the same objects, with more flags. It ends with this one. @returns its address, and a kubeconfig for it */
+  beside(flags: readonly string[]): Promise<{ readonly url: string; readonly adminKubeconfig: string }>;
   close(): Promise<void>;
 }
 
+/** Minor versions of Kubernetes, both included. */
+export interface MinorRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Those whose kubelets are configured from the API server by themselves, and all after them. */
+export const DYNAMIC_MINORS: MinorRange = { from: 11, to: 23 };
+const LATER_MINORS: MinorRange = { from: 24, to: 999 };
+
 /**
  * Where the binaries are: in the folder that KUBEBUILDER_ASSETS names; etcd may also be on the PATH.
+ * @param minors what a test is for
  * @returns the reason, in words, when something is missing
  */
-export function findRealBinaries(env: NodeJS.ProcessEnv = process.env): RealBinaries | string {
-  const folder = env.KUBEBUILDER_ASSETS;
+export function findRealBinaries(minors: MinorRange = LATER_MINORS): RealBinaries | string {
+  const { KUBEBUILDER_ASSETS: folder, PATH = '' } = process.env;
   if (!folder) return 'KUBEBUILDER_ASSETS names no folder with kube-apiserver and etcd';
   const find = (name: string, folders: readonly string[]) => folders.map((each) => join(each, name)).find(existsSync);
   const apiserver = find('kube-apiserver', [folder]);
-  const etcd = find('etcd', [folder, ...(env.PATH ?? '').split(delimiter)]);
+  const etcd = find('etcd', [folder, ...PATH.split(delimiter)]);
   if (!apiserver) return `there is no kube-apiserver in ${folder} (KUBEBUILDER_ASSETS)`;
   if (!etcd) return `there is no etcd in ${folder} (KUBEBUILDER_ASSETS) nor on the PATH`;
+  const minor = minorOf(apiserver);
+  if (minor !== null && (minor < minors.from || minor > minors.to)) return `${apiserver} is of 1.${minor} (KUBEBUILDER_ASSETS)`;
   const more = (name: string) => find(name, [folder]) ?? null;
   return { apiserver, etcd, controllerManager: more('kube-controller-manager'), kubelet: more('kubelet'), kubeadm: more('kubeadm') };
 }
 
+function minorOf(program: string): number | null {
+  const version = /^Kubernetes v1\.(\d+)\./.exec(spawnSync(program, ['--version'], { encoding: 'utf8' }).stdout ?? '');
+  return version === null ? null : Number(version[1]);
+}
+
 /** Why there is no control plane with its controllers; null when there is. */
-export function whyNoControlPlane(env: NodeJS.ProcessEnv = process.env): string | null {
-  const binaries = findRealBinaries(env);
+export function whyNoControlPlane(minors?: MinorRange): string | null {
+  const binaries = findRealBinaries(minors);
   if (typeof binaries === 'string') return binaries;
-  return binaries.controllerManager === null
-    ? `there is no kube-controller-manager in ${env.KUBEBUILDER_ASSETS} (KUBEBUILDER_ASSETS)`
-    : null;
+  return binaries.controllerManager === null ? `there is no kube-controller-manager in ${folderOf(binaries)} (KUBEBUILDER_ASSETS)` : null;
+}
+
+/** Why there is no control plane and a kubelet; null when there are. */
+export function whyNoKubelet(minors?: MinorRange): string | null {
+  const binaries = findRealBinaries(minors);
+  if (typeof binaries === 'string') return binaries;
+  return (
+    whyNoControlPlane(minors) ?? (binaries.kubelet === null ? `there is no kubelet in ${folderOf(binaries)} (KUBEBUILDER_ASSETS)` : null)
+  );
+}
+
+function folderOf({ apiserver }: RealBinaries): string {
+  return dirname(apiserver);
 }
 
 /** Starts etcd and kube-apiserver on free ports of the loopback address, with Node and RBAC authorizers, NodeRestriction and bootstrap tokens. */
@@ -84,10 +115,10 @@ export async function startRealApiServer(
   for (const [name, content] of Object.entries(files)) await writeFile(path(name), content, { mode: 0o600 });
   const [port, etcdPort, peerPort, managerPort] = await freePorts(4);
   const url = `https://127.0.0.1:${port}`;
-  const kubeconfigOf = (user: string, { certPem, keyPem }: KeyPair) =>
+  const kubeconfigOf = (user: string, { certPem, keyPem }: KeyPair, server = url) =>
     clientCertificateKubeconfig({
       clusterName: 'kubernetes',
-      server: url,
+      server,
       caPem: authority.certPem,
       user,
       certificatePem: certPem,
@@ -104,9 +135,9 @@ export async function startRealApiServer(
     for (const process of running.reverse()) await process.stop();
     await rm(folder, { recursive: true, force: true });
   };
-  const startServer = async () => {
-    const server = start(binaries.apiserver, apiserverArgs(path, port, etcdPort));
-    await waitUntilReady(url, authority.certPem, server);
+  const startServer = async (at: number | undefined = port, flags: readonly string[] = []) => {
+    const server = start(binaries.apiserver, [...apiserverArgs(path, at, etcdPort), ...flags]);
+    await waitUntilReady(`https://127.0.0.1:${at}`, authority.certPem, server);
     return server;
   };
   try {
@@ -136,6 +167,12 @@ export async function startRealApiServer(
         await server.stop();
         await whileDown?.();
         server = await startServer();
+      },
+      beside: async (flags) => {
+        const [other] = await freePorts(1);
+        await startServer(other, flags);
+        const address = `https://127.0.0.1:${other}`;
+        return { url: address, adminKubeconfig: kubeconfigOf('kubernetes-admin', admin, address) };
       },
       close,
     };
