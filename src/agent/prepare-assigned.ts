@@ -2,10 +2,12 @@ import { PAYLOAD_FILE } from '../core/dynamic/agent/layout.ts';
 import type { NodeTerms } from '../core/dynamic/agent/node-assignment.ts';
 import { expectedConfigz, type PreparedPayload, preparePayload } from '../core/dynamic/agent/prepare-payload.ts';
 import type { ConfigSource } from '../core/dynamic/config-source.ts';
+import { cgroupDriverTrouble, runtimeCgroupDriver } from '../core/facts/cgroup-driver.ts';
 import { isJsonObject, type JsonObject } from '../core/json.ts';
 import type { Catalogue, LiveChange } from '../core/kubelet/catalogue.ts';
 import type { HostText } from '../core/kubelet/effective/running-config.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
+import { observe } from '../engine/observe.ts';
 import type { Host } from '../ports/host.ts';
 import { askKubelet } from '../workflows/ask-kubelet.ts';
 import { type ObservedKubelet, observeKubelet } from '../workflows/observe-kubelet.ts';
@@ -64,10 +66,25 @@ export async function prepareAssigned(
   );
   const { hash } = prepared.candidate;
   if (prepared.files === null || (hash !== null && proven.includes(hash))) return prepared;
+  const refuse = (cause: string): PreparedPayload => ({ ...prepared, files: null, refusal: { code: 'VALIDATION_FAILED', cause } });
+  const wrongDriver = await driverTrouble(host, prepared.config ?? {}, kubelet, signal);
+  if (wrongDriver !== null) return refuse(wrongDriver);
   const asked = { host, path: 'kubelet', version, minor, flags, running: null, cgroupVersion: null };
   const word = await askKubelet(asked, prepared.files[PAYLOAD_FILE] ?? '', { catalogue, signal });
-  if (word.verdict !== 'refused' || word.isHost) return prepared;
-  return { ...prepared, files: null, refusal: { code: 'VALIDATION_FAILED', cause: `the kubelet refuses it: ${word.cause}` } };
+  return word.verdict !== 'refused' || word.isHost ? prepared : refuse(`the kubelet refuses it: ${word.cause}`);
+}
+
+/** A kubelet comes up with another cgroup driver than its runtime has, and is Ready; no pod starts then. */
+async function driverTrouble(
+  host: Host,
+  wanted: JsonObject,
+  { running, flags }: ObservedKubelet,
+  signal: AbortSignal,
+): Promise<string | null> {
+  if (wanted.cgroupDriver === running.layered.config.cgroupDriver) return null;
+  const socket = wanted.containerRuntimeEndpoint ?? flags.findLast(({ name }) => name === 'container-runtime-endpoint')?.value;
+  if (typeof socket !== 'string' || socket === '') return null;
+  return cgroupDriverTrouble(wanted.cgroupDriver, await observe(host, runtimeCgroupDriver(socket), signal));
 }
 
 /** What the configz of the kubelet that runs has to show of a payload. */

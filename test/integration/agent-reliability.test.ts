@@ -119,6 +119,15 @@ describe('a bad configuration ends in the last known good', () => {
     expect(world.runs()).toBe(50);
   });
 
+  it('wrong cgroup driver: not tried where the runtime says which it has, for a kubelet comes up with it', async () => {
+    await withGood();
+    await world.push('b', payload(60, 'cgroupDriver: systemd\ncontainerRuntimeEndpoint: unix:///run/containerd/containerd.sock\n'));
+    await world.assign('b');
+    await world.until('it is refused', async () => (await reason()) === 'Rejected');
+    expect(await message()).toContain('cgroupDriver is systemd, but the container runtime uses cgroupfs (containerd config dump)');
+    expect(world.runs()).toBe(50);
+  });
+
   it('two in a row', async () => {
     await withGood();
     world.behaviours.set(60, { healthz: 500 });

@@ -12,6 +12,12 @@ export interface RuntimeCgroupDriver {
   readonly change: string;
 }
 
+/** Why pods would not start with a driver; null: the runtime has the same, or does not tell. */
+export function cgroupDriverTrouble(wanted: unknown, runtime: RuntimeCgroupDriver | null): string | null {
+  if (runtime === null || wanted === runtime.driver) return null;
+  return `cgroupDriver is ${String(wanted)}, but the container runtime uses ${runtime.driver} (${runtime.source})`;
+}
+
 type RuntimeName = 'containerd' | 'crio' | 'docker';
 type Asked = readonly [source: string, argv: readonly string[], parse: (output: string) => CgroupDriver | null];
 

@@ -1,3 +1,4 @@
+import { cgroupDriverTrouble } from '../facts/cgroup-driver.ts';
 import type { HostFacts } from '../facts/host-facts.ts';
 import type { JsonObject } from '../json.ts';
 import type { Finding } from './check.ts';
@@ -180,8 +181,8 @@ const forwarding: Check = ({ facts, ipv4, ipv6 }) => [
 
 const cgroupDriver: Check = ({ facts, criSocket, config }) => {
   const runtimeDriver = facts.cgroupDrivers.get(criSocket) ?? null;
-  if (runtimeDriver === null || config.cgroupDriver === runtimeDriver.driver) return [];
-  const message = `cgroupDriver is ${String(config.cgroupDriver)}, but the container runtime uses ${runtimeDriver.driver} (${runtimeDriver.source})`;
+  const message = cgroupDriverTrouble(config.cgroupDriver, runtimeDriver);
+  if (runtimeDriver === null || message === null) return [];
   return [error('CgroupDriver', message, `Set cgroupDriver: ${runtimeDriver.driver}, or change the runtime: ${runtimeDriver.change}`)];
 };
 

@@ -116,6 +116,9 @@ export function newWorld({ timing = {}, allow = 'unsafe', spreadMs = 0, flags = 
         };
       },
       kubelet: { stdout: 'Kubernetes v1.36.2\n' },
+      'containerd config dump': {
+        stdout: "[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]\n  SystemdCgroup = false\n",
+      },
       id: { stdout: '0\n' },
       uname: { stdout: `${NODE}\n` },
       'systemctl reset-failed kubelet': {},

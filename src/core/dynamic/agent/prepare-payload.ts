@@ -63,6 +63,8 @@ export interface PreparedPayload {
   /** Null when it is refused. */
   readonly files: CheckpointFiles | null;
   readonly refusal: Fault | null;
+  /** What the kubelet would have in force with it; null: nothing could be made of it. */
+  readonly config: JsonObject | null;
 }
 
 /**
@@ -75,6 +77,7 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
     candidate: { identity, hash, changes },
     files: null,
     refusal: { code, cause },
+    config: null,
   });
   const key = identity.kubeletConfigKey;
   if (!Object.hasOwn(data, key)) return refuse('LOAD_FAILED', `the ConfigMap has no key ${JSON.stringify(key)} in data`);
@@ -102,7 +105,7 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
   const changes = found.ofLocal.map((change) => describeChange(change, found.shadowedBy(change.path)));
   const forbidden = found.ofRunning.filter((change) => !isAllowed(change, policy));
   if (forbidden.length > 0) return refuse('NOT_ALLOWED', describeForbidden(forbidden, policy), hash, changes);
-  return { candidate: { identity, hash, changes }, files, refusal: null };
+  return { candidate: { identity, hash, changes }, files, refusal: null, config: found.wanted };
 }
 
 /**
@@ -195,6 +198,8 @@ interface FoundChanges {
   readonly ofRunning: readonly ClassifiedChange[];
   /** Of the local configuration: these are told. */
   readonly ofLocal: readonly ClassifiedChange[];
+  /** What the kubelet would have in force. */
+  readonly wanted: JsonObject;
   /** What wins over the payload's word on a field; null: nothing. */
   readonly shadowedBy: (path: string) => string | null;
 }
@@ -208,6 +213,7 @@ function changesOf(configFile: HostText, node: PayloadNode): FoundChanges {
   return {
     ofRunning: classifyChanges(node.running ?? before, wanted, node),
     ofLocal: classifyChanges(before, wanted, node),
+    wanted,
     shadowedBy: shadowsOf(running),
   };
 }
