@@ -177,6 +177,14 @@ describe('importAnsible', () => {
       'hosts.ini:1:1: a heading of type "hots" is not known. There are hosts, vars and children. [FLEET_IMPORT_INVALID]',
     ],
     ['hosts.ini', '\n  n1 user\n', 'hosts.ini:2:3: "user" is not name=value [FLEET_IMPORT_INVALID]'],
+    ...[
+      ['ec2.py', '#!/usr/bin/env python3\nprint("{}")\n', 'a program'],
+      ['aws_ec2.yml', '# ours\nplugin: amazon.aws.aws_ec2\nregions: [eu-central-1]\n', 'the settings of a plugin'],
+    ].map(([file, text, what]): [string, string, string] => [
+      file as string,
+      text as string,
+      `${file}:1:1: this is ${what}, which only Ansible can run. Import what it comes to: ansible-inventory -i FILE --list > inventory.json. [FLEET_IMPORT_INVALID]`,
+    ]),
     ['hosts.ini', 'n1 a="b\n', 'hosts.ini:1:1: a quote is not closed [FLEET_IMPORT_INVALID]'],
     [
       'hosts.ini',

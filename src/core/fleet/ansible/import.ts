@@ -65,8 +65,19 @@ export function readAnsibleInventory(
   }
 }
 
+/** What only Ansible can run is told as that: its lines are neither hosts nor mistakes. */
+function readInventoryFile(file: InventoryFile, inventory: Inventory): readonly Problem[] {
+  if (file.text.startsWith('#!')) return [notListed(file, 'a program')];
+  return /^plugin:/m.test(file.text) ? [notListed(file, 'the settings of a plugin')] : readListedFile(file, inventory);
+}
+
+function notListed({ path }: InventoryFile, what: string): Problem {
+  const mend = 'Import what it comes to: ansible-inventory -i FILE --list > inventory.json';
+  return { ...importInvalid(`this is ${what}, which only Ansible can run`, mend), position: { file: path, line: 1, column: 1 } };
+}
+
 /** By its ending, as Ansible: what may be either is YAML when it holds a mapping. */
-function readInventoryFile({ path, text }: InventoryFile, inventory: Inventory): readonly Problem[] {
+function readListedFile({ path, text }: InventoryFile, inventory: Inventory): readonly Problem[] {
   const ending = /\.([^./]+)$/.exec(path)?.[1]?.toLowerCase();
   const isYaml = ending === 'yaml' || ending === 'yml' || ending === 'json';
   if (text.startsWith('$ANSIBLE_VAULT'))
