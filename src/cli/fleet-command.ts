@@ -11,9 +11,11 @@ export function defineFleet(fleet: Command, on: On): void {
   trustCommand(fleet, on);
   settleCommands(fleet, on);
   defineFleetRun(fleet, on);
-  on(
-    fleet.command('schema').description('Print the JSON Schema of fleet files, for editors'),
-    async (): Promise<Run> => (await import('./fleet-schema.ts')).runFleetSchema,
+  const schema = fleet.command('schema').description('Print the JSON Schema of fleet files, for editors');
+  on(schema, async (): Promise<Run> => (await import('./fleet-schema.ts')).runFleetSchema);
+  schema.addHelpText(
+    'after',
+    '\nExamples:\n  # the first line of the file that fleet init writes names it\n  kubeletadm fleet schema > fleet.schema.json',
   );
 }
 
@@ -50,6 +52,10 @@ function validateCommand(fleet: Command, on: On): void {
     .option('--kubernetes-version <version>', 'the kubelet to judge by (default: kubernetesVersion of the file, else the newest known)')
     .addOption(outputOption(['text', 'json', 'sarif']));
   on(validate, async (): Promise<Run> => (await import('./fleet-validate.ts')).runFleetValidate);
+  validate.addHelpText(
+    'after',
+    '\nExamples:\n  kubeletadm fleet validate -f fleet.yaml\n  kubeletadm fleet validate --kubernetes-version 1.35   # before an upgrade',
+  );
 }
 
 /** What a run left that was killed, or lost its host, before it came to confirm a change. */
@@ -80,4 +86,5 @@ function trustCommand(fleet: Command, on: On): void {
     .option('--dry-run', 'only show them; exit code 6 when some are not known')
     .addOption(outputOption(['text', 'json', 'yaml']));
   on(trust, async (): Promise<Run> => (await import('./fleet-trust.ts')).runFleetTrust);
+  trust.addHelpText('after', '\nExamples:\n  kubeletadm fleet trust -f fleet.yaml\n  kubeletadm fleet trust --group edge --dry-run');
 }

@@ -26,6 +26,7 @@ export function defineFleetRun(fleet: Command, on: On): void {
 function defineStatus(status: Command, on: On): void {
   addClusterOptions(addFleetHostOptions(status)).addOption(outputOption(['text', 'json', 'yaml']));
   on(status, async (): Promise<Run> => (await import('./fleet-status.ts')).runFleetStatus);
+  status.addHelpText('after', STATUS_EXAMPLES);
 }
 
 function defineDrift(drift: Command, on: On): void {
@@ -106,6 +107,11 @@ A host that cannot be reached is told at the end and keeps nobody waiting. Ctrl-
 Examples:
   kubeletadm apply -f fleet.yaml --serial 10% --max-fail 2
   kubeletadm apply plan.json`;
+
+const STATUS_EXAMPLES = `
+Examples:
+  kubeletadm fleet status -f fleet.yaml
+  kubeletadm fleet status --group edge -o json`;
 
 const DRIFT_EXAMPLES = `
 Examples:
