@@ -29,10 +29,10 @@ export function writeInput(directory: string, { documents, patches }: InitInput)
 /** Runs the real kubeadm. */
 export async function kubeadmDryRun(kubeadm: string, config: string): Promise<DryRun> {
   const output = mkdtempSync(join(tmpdir(), 'kubeletadm-kubeadm-'));
-  // Its preflight waits a quarter of a minute for an external etcd. Phases left out by the file cannot be added to.
-  const checks = readFileSync(config, 'utf8').includes('skipPhases') ? '--ignore-preflight-errors=all' : '--skip-phases=preflight';
+  // Its preflight waits a quarter of a minute for an external etcd. Where the file leaves out phases, that is one of them.
+  const without = readFileSync(config, 'utf8').includes('skipPhases') ? [] : ['--skip-phases', 'preflight'];
   try {
-    const { exitCode, stdout, stderr } = await execa(kubeadm, ['init', '--config', config, '--dry-run', checks], {
+    const { exitCode, stdout, stderr } = await execa(kubeadm, ['init', '--config', config, '--dry-run', ...without], {
       reject: false,
       env: { PATH: process.env.PATH, KUBEADM_INIT_DRYRUN_DIR: output },
       extendEnv: false,

@@ -37,6 +37,17 @@ const kubeletExtraArgs = fc.constantFrom(
   [{ name: 'cert-dir', value: '/srv/kubelet-pki' }],
 );
 
+/** Of a node named otherwise than this machine. */
+export const nodeRegistration = partial({
+  name: fc.constantFrom('cp-1', 'cp-2.example.org', 'CP-3', '1.2.3'),
+  criSocket: fc.constantFrom('unix:///run/x.sock', 'unix:///var/run/crio/crio.sock', '/run/y.sock', 'unix:/run/z.sock'),
+  taints: maybe(taints),
+  kubeletExtraArgs: maybe(kubeletExtraArgs),
+  imagePullPolicy: maybe(fc.constantFrom('Always', 'Never', 'IfNotPresent')),
+  imagePullSerial: maybe(fc.boolean()),
+  ignorePreflightErrors: maybe(fc.constantFrom(['Swap', 'NumCPU'], ['all'], [])),
+});
+
 /** InitConfiguration as v1beta4 has it, of a node named otherwise than this machine. */
 export const initConfiguration = partial({
   bootstrapTokens: tokens,
@@ -44,15 +55,7 @@ export const initConfiguration = partial({
     advertiseAddress: fc.constantFrom('192.168.56.10', '192.168.56.10', 'fd00:56::10', 'FD00:56:0::0010', '8.8.8.8'),
     bindPort: maybe(fc.constantFrom(7443, 6443, 443, 0)),
   }),
-  nodeRegistration: partial({
-    name: fc.constantFrom('cp-1', 'cp-2.example.org', 'CP-3', '1.2.3'),
-    criSocket: fc.constantFrom('unix:///run/x.sock', 'unix:///var/run/crio/crio.sock', '/run/y.sock', 'unix:/run/z.sock'),
-    taints: maybe(taints),
-    kubeletExtraArgs: maybe(kubeletExtraArgs),
-    imagePullPolicy: maybe(fc.constantFrom('Always', 'Never', 'IfNotPresent')),
-    imagePullSerial: maybe(fc.boolean()),
-    ignorePreflightErrors: maybe(fc.constantFrom(['Swap', 'NumCPU'], ['all'], [])),
-  }),
+  nodeRegistration,
   skipPhases: maybe(
     fc.constantFrom(
       ['preflight', 'addon/kube-proxy'],
