@@ -54,6 +54,7 @@ export const DEFAULT_BIND_PORT = 6443;
 export const DEFAULT_TOKEN_TTL = '24h0m0s';
 export const DEFAULT_TOKEN_USAGES = ['signing', 'authentication'] as const;
 export const DEFAULT_TOKEN_GROUPS = ['system:bootstrappers:kubeadm:default-node-token'] as const;
+export const DEFAULT_SERVICE_SUBNET = '10.96.0.0/12';
 export const DEFAULT_CERTIFICATES_DIR = '/etc/kubernetes/pki';
 export const DEFAULT_CA_CERT_PATH = '/etc/kubernetes/pki/ca.crt';
 /** Of the token that is made when none is written. */
@@ -159,7 +160,7 @@ export function applyClusterDefaults(cluster: ClusterConfiguration, bindPort: nu
     etcd: withEtcdDefaults(cluster.etcd ?? {}),
     networking: {
       ...networking,
-      serviceSubnet: networking?.serviceSubnet ?? '10.96.0.0/12',
+      serviceSubnet: networking?.serviceSubnet ?? DEFAULT_SERVICE_SUBNET,
       dnsDomain: networking?.dnsDomain ?? 'cluster.local',
     },
     kubernetesVersion: keptVersion(kubernetesVersion),

@@ -1,6 +1,7 @@
 import type { Problem } from '../errors.ts';
 import { invalidCidr, subnetsOverlap, unusableSubnet } from '../problems/config-documents.ts';
 import { type Cidr, cidrContains, cidrsOverlap, formatCidr, hostBits, parseCidr } from '../text/ip.ts';
+import { DEFAULT_SERVICE_SUBNET } from './defaults.ts';
 import { parseSubnets } from './dns-ip.ts';
 import { argValue, type ClusterConfiguration } from './model.ts';
 import type { Finding } from './origins.ts';
@@ -25,7 +26,9 @@ export function* networkingFindings(cluster: ClusterConfiguration): Iterable<Fin
   for (const problem of serviceProblems(serviceSubnet ?? '', services)) yield { path: `${PATH}.serviceSubnet`, problem };
   for (const problem of podProblems(podSubnet ?? '', pods, cluster)) yield { path: `${PATH}.podSubnet`, problem };
   for (const pod of pods ?? []) {
-    const shared = services?.find((service) => cidrsOverlap(service, pod));
+    const shared = (serviceSubnet === undefined ? parseSubnets(DEFAULT_SERVICE_SUBNET) : services)?.find((service) =>
+      cidrsOverlap(service, pod),
+    );
     if (shared) yield { path: `${PATH}.podSubnet`, problem: subnetsOverlap(formatCidr(pod), formatCidr(shared)) };
   }
 }

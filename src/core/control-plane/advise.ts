@@ -1,6 +1,8 @@
+import { parseSubnets } from '../config/dns-ip.ts';
 import { argValue } from '../config/model.ts';
 import type { JsonObject } from '../json.ts';
 import type { Warning } from '../plan/change.ts';
+import { cidrContains, formatCidr, parseIp } from '../text/ip.ts';
 import { staticPodNames, staticPodOf } from './manifests.ts';
 import type { ControlPlaneNode } from './model.ts';
 
@@ -8,7 +10,7 @@ import type { ControlPlaneNode } from './model.ts';
  * What will not work as it may be meant, where kubeadm says nothing or a word in its log: it is done all the same.
  */
 export function adviseControlPlane(node: ControlPlaneNode): readonly Warning[] {
-  return [...adviseRootless(node), ...adviseAuthorization(node), ...adviseDataDir(node), ...adviseMounts(node)];
+  return [...adviseRootless(node), ...adviseAuthorization(node), ...adviseDataDir(node), ...adviseMounts(node), ...adviseNetworks(node)];
 }
 
 function adviseRootless({ cluster }: ControlPlaneNode): readonly Warning[] {
@@ -67,4 +69,17 @@ function adviseMounts(node: ControlPlaneNode): readonly Warning[] {
 
 function repeated(values: readonly string[]): readonly string[] {
   return [...new Set(values.filter((value, i) => values.indexOf(value) !== i))];
+}
+
+/** Addresses of services and pods never leave the nodes as they are: a node that has one of them is not reached any more. */
+function adviseNetworks({ cluster, localAPIEndpoint: { advertiseAddress } }: ControlPlaneNode): readonly Warning[] {
+  const address = parseIp(advertiseAddress);
+  return (['serviceSubnet', 'podSubnet'] as const).flatMap((name) => {
+    const subnets = parseSubnets(cluster.networking[name] ?? '') ?? [];
+    const found = address === null ? undefined : subnets.find((subnet) => cidrContains(subnet, address));
+    if (found === undefined) return [];
+    const who = name === 'podSubnet' ? 'pods' : 'services';
+    const message = `the address of this node, ${advertiseAddress}, is one of those for ${who} (${formatCidr(found)}): it will not be reached. Give them another network`;
+    return [{ code: 'NODE_IN_SUBNET', field: `networking.${name}`, message }];
+  });
 }

@@ -643,6 +643,14 @@ describe('messages', () => {
       ],
     ],
     [
+      'pods in the usual network of services',
+      'cluster',
+      'networking: {podSubnet: 10.100.0.0/16}',
+      [
+        'warning: f.yaml:3:25 networking.podSubnet: pods (10.100.0.0/16) and services (10.96.0.0/12) share addresses. Give them networks that do not overlap. [CONFIG_SUBNETS_OVERLAP]',
+      ],
+    ],
+    [
       'endpoint with a scheme',
       'cluster',
       'controlPlaneEndpoint: https://api.x',

@@ -21,6 +21,8 @@ describe('advice about a control plane', () => {
       'scheduler: {extraVolumes: [{name: mine, hostPath: /x, mountPath: /etc/kubernetes/scheduler.conf}]}',
       /^MOUNTED_TWICE: two volumes are mounted at \/etc\/kubernetes\/scheduler\.conf in kube-scheduler/,
     ],
+    ['networking: {serviceSubnet: 192.0.2.0/24}', /^NODE_IN_SUBNET: .*192\.0\.2\.1, is one of those for services \(192\.0\.2\.0\/24\)/],
+    ['networking: {podSubnet: 192.0.0.0/16}', /^NODE_IN_SUBNET: .* for pods/],
   ])('%s', (cluster, advice) => {
     const found = adviceOn(cluster);
     expect(found).toHaveLength(1);
