@@ -1,8 +1,6 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/ports/cluster.ts';
@@ -72,37 +70,6 @@ describe.skipIf(requirement('the life of a node with a real kubelet', missing))(
     expect(lab.run('node2', 'ls /etc/kubernetes')).not.toContain('bootstrap-kubelet.conf');
     expect((await joining('--dry-run', '--exit-code')).stdout).toMatch(/Nothing to do\.\n$/);
   });
-
-  it('is configured from the cluster by an agent, which takes back what its kubelet dies of', async () => {
-    const bundle = fileURLToPath(new URL('../../dist/kubeletadm.mjs', import.meta.url));
-    if (!existsSync(bundle)) execFileSync(process.execPath, [fileURLToPath(new URL('../../scripts/build.mjs', import.meta.url))]);
-    lab.put('node2', '/usr/local/bin/node', readFileSync(process.execPath));
-    const dynamic = (command: string, ...words: readonly string[]) =>
-      runCommand(['dynamic', command, 'node2', '--kubeconfig', conf, ...words]);
-    const onHost = ['--ssh-config', lab.sshConfig];
-    const units = (): string => lab.run('node2', 'cd /etc/systemd/system && find . | sort; cat kubelet.service.d/*');
-    const before = units();
-    const enabled = await dynamic('enable', ...onHost, '--program', bundle, '--trial', '12s');
-    expect(enabled.code, enabled.stderr).toBe(0);
-    const assign = async (name: string, text: string) => {
-      const data = { kubelet: `apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n${text}\n` };
-      await cluster.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'kube-system' }, data, immutable: true });
-      // Not until good: the API server of this test can't reach kubelets, and a trial is proven by their configz.
-      return dynamic('assign', '--configmap', `kube-system/${name}/kubelet`, '--timeout', '60s');
-    };
-    const good = await assign('agent-good', 'maxPods: 55');
-    expect(good.code, good.stderr).toBe(0);
-    expect((await cluster.get(NODE))?.status).toMatchObject({ capacity: { pods: '55' } });
-    const bad = await assign('agent-bad', 'maxPods: 60\nevictionHard: {memory.available: 1x}');
-    const { stdout } = await dynamic('status');
-    expect(bad.code, bad.stderr).toBe(5);
-    expect(stdout).toMatch(/^node2 +agent +fell-back .* kube-system\/agent-bad\/kubelet +local +local$/m);
-    expect(stdout).toMatch(/^node2: .+; runs the local configuration\. /m);
-    const disabled = await dynamic('disable', ...onHost);
-    expect(disabled.code, disabled.stderr).toBe(0);
-    expect(units()).toBe(before);
-    await expect.poll(async () => (await cluster.get(NODE))?.status, { timeout: 30_000 }).toMatchObject({ capacity: { pods: '110' } });
-  }, 300_000);
 
   it('takes up an edited kubelet-config as the node itself, and keeps its own setting', async () => {
     const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'kubelet-config' };
