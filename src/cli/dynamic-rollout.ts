@@ -3,6 +3,7 @@ import { type ConfigSource, describeSource, parseSourceArgument } from '../core/
 import type { Backend } from '../core/dynamic/node-config.ts';
 import type { RolloutStage } from '../core/dynamic/rollout.ts';
 import { AppError, type ExitCode, type Problem } from '../core/errors.ts';
+import { namesText } from '../core/fleet/name-ranges.ts';
 import { rolloutBlocked, rolloutStopped } from '../core/problems/dynamic.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Reporter } from '../ports/reporter.ts';
@@ -13,7 +14,6 @@ import { type RolloutOutcome, type RolloutResult, type RolloutTarget, rollOut } 
 import { minReadyOf, type RolloutWishes } from './dynamic-rules.ts';
 import { nodeDocument } from './dynamic-status.ts';
 import { rolloutListener } from './dynamic-watch.ts';
-import { namesText } from './fleet-report.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';

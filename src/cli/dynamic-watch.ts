@@ -1,10 +1,10 @@
 import { describeSource } from '../core/dynamic/config-source.ts';
 import { formatProblem, isAppError } from '../core/errors.ts';
+import { namesText } from '../core/fleet/name-ranges.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
 import type { RolloutListener, RolloutOutcome } from '../workflows/dynamic/roll-out.ts';
 import { nodeDocument } from './dynamic-status.ts';
-import { namesText } from './fleet-report.ts';
 
 export interface WatchInput {
   readonly reporter: Reporter;

@@ -1,6 +1,6 @@
 import { AppError, type ExitCode, interrupted, isAppError, type Problem } from '../core/errors.ts';
 import { foldPlans } from '../core/fleet/fold.ts';
-import { nameRanges } from '../core/fleet/name-ranges.ts';
+import { namesText } from '../core/fleet/name-ranges.ts';
 import type { HostPlan } from '../core/plan/document.ts';
 import { visible } from '../core/text/printable.ts';
 import type { FleetResult, HostOutcome, HostStatus } from '../engine/fleet.ts';
@@ -33,14 +33,6 @@ function visibleLine(line: string): string {
     .split(/(\u001b\[[0-9;]*m)/)
     .map((part, i) => (i % 2 === 1 ? part : visible(part)))
     .join('');
-}
-
-const MOST_NAMES = 12;
-
-/** Names of hosts in few words. */
-export function namesText(names: readonly string[]): string {
-  const ranges = nameRanges(names);
-  return ranges.length <= MOST_NAMES ? ranges.join(', ') : `${ranges.slice(0, MOST_NAMES).join(', ')}, …`;
 }
 
 const WORDS: readonly (readonly [HostStatus, string])[] = [

@@ -1,12 +1,13 @@
 import { onAbort } from '../core/abort.ts';
 import { formatProblem } from '../core/errors.ts';
+import { namesText } from '../core/fleet/name-ranges.ts';
 import type { FleetPorts, FleetProgress } from '../engine/fleet.ts';
 import { hostBlocks } from '../engine/host-blocks.ts';
 import type { ReportEvent, Reporter } from '../ports/reporter.ts';
 import type { RunJournal } from '../ports/run-journals.ts';
 import type { Services } from '../ports/services.ts';
 import { eventReporter } from './event-reporter.ts';
-import { namesText, problemsOf } from './fleet-report.ts';
+import { problemsOf } from './fleet-report.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText, verbosityOf } from './read-options.ts';
 

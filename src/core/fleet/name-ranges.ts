@@ -15,6 +15,14 @@ export function nameRanges(names: readonly string[]): readonly string[] {
   return ranges.flatMap(textsOf);
 }
 
+const MOST_NAMES = 12;
+
+/** Names of hosts in few words: the first of them, where they are many. */
+export function namesText(names: readonly string[]): string {
+  const ranges = nameRanges(names);
+  return ranges.length <= MOST_NAMES ? ranges.join(', ') : `${ranges.slice(0, MOST_NAMES).join(', ')}, …`;
+}
+
 interface Range {
   readonly head: string;
   readonly first: string | null;

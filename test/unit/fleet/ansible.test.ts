@@ -123,6 +123,14 @@ describe('importAnsible', () => {
     ]);
   });
 
+  it('says it once of all hosts of which it is true', () => {
+    const text = 'web[01:30] ansible_password=x\nlab[1:2] ansible_connection=local\ndb1 ansible_password=y\n';
+    expect(importAnsible([{ path: 'hosts', text }]).problems.map(formatProblem)).toEqual([
+      'web[01:30], db1: hosts:1:1: its passwords are not read from the inventory. Use keys, or give passwords on standard input. [FLEET_IMPORT_IGNORED]',
+      'hosts:2:1: lab1, lab2 are left out: ansible_connection is local [FLEET_IMPORT_IGNORED]',
+    ]);
+  });
+
   it('takes no secret', () => {
     const { variables } = one('ansible_password=hunter2 db_password=x api_token=y vault_key=z rack=1 compass=ok');
     expect(variables).toEqual({ rack: 1, compass: 'ok' });

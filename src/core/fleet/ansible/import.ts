@@ -1,6 +1,7 @@
 import type { Problem } from '../../errors.ts';
 import { importIgnored, importInvalid } from '../../problems/fleet.ts';
 import type { ImportedHost, ImportedInventory } from '../entries.ts';
+import { namesText } from '../name-ranges.ts';
 import { importConnection } from './connection.ts';
 import { GroupCycle, Inventory, type InventoryHost } from './inventory.ts';
 import { readIniInventory } from './read-ini.ts';
@@ -31,17 +32,38 @@ export interface AnsibleImport {
 export function importAnsible(files: readonly InventoryFile[], variables: readonly VariablesFile[] = []): AnsibleImport {
   const { hosts, groups, problems } = readAnsibleInventory(files, variables);
   const imported: ImportedHost[] = [];
-  const found: Problem[] = [...problems];
+  const found = new SharedWarnings();
   for (const host of hosts) {
+    const { name, position } = host;
     const { written, warnings, leftOut } = importConnection(host);
     if (leftOut !== null) {
-      found.push({ ...importIgnored(`${host.name} is left out: ${leftOut}`), position: host.position });
+      const tell = (names: readonly string[]): Problem => ({
+        ...importIgnored(`${namesText(names)} ${names.length === 1 ? 'is' : 'are'} left out: ${leftOut}`),
+        position,
+      });
+      found.add(`left out: ${leftOut}`, name, tell);
       continue;
     }
-    found.push(...warnings);
-    imported.push({ name: host.name, place: { position: host.position, path: '' }, groups: host.groups, written });
+    for (const warning of warnings) found.add(warning.message, name, (names) => ({ ...warning, host: namesText(names) }));
+    imported.push({ name, place: { position, path: '' }, groups: host.groups, written });
   }
-  return { inventory: { hosts: imported, groups }, problems: found };
+  return { inventory: { hosts: imported, groups }, problems: [...problems, ...found.problems] };
+}
+
+/** What a group says of thousands of hosts is told once, at the first of them. */
+class SharedWarnings {
+  readonly #found = new Map<string, { readonly names: string[]; readonly tell: (names: readonly string[]) => Problem }>();
+
+  /** @param key the same for what may be told together */
+  add(key: string, name: string, tell: (names: readonly string[]) => Problem): void {
+    const same = this.#found.get(key) ?? { names: [], tell };
+    same.names.push(name);
+    this.#found.set(key, same);
+  }
+
+  get problems(): readonly Problem[] {
+    return [...this.#found.values()].map(({ names, tell }) => tell(names));
+  }
 }
 
 /** What an inventory says, before it is put in the words of a fleet. */
