@@ -1,5 +1,6 @@
 import { AppError, type ExitCode, isAppError, usageError } from '../core/errors.ts';
-import { hostsToRetry } from '../core/fleet/journal.ts';
+import { hostsToRetry, type JournaledRun } from '../core/fleet/journal.ts';
+import { namesText } from '../core/fleet/name-ranges.ts';
 import { type FleetResult, type FleetRules, runFleet } from '../engine/fleet.ts';
 import type { RunJournal, RunJournals } from '../ports/run-journals.ts';
 import type { Services } from '../ports/services.ts';
@@ -18,10 +19,11 @@ export async function runFleetApply(services: Services, args: readonly string[],
   const work = await readTasks(services, args[0], given);
   const { subject, options } = work;
   const journals = await services.runJournals();
-  const tasks = await tasksToDo(work, journals, options);
+  const last = flagText(options, 'retry') === undefined ? null : await lastRun(journals, subject);
+  const tasks = last === null ? work.tasks : leftBy(last, work.tasks);
   const rules = readRules(options, { total: tasks.length, dryRun: false });
   if (tasks.length === 0) {
-    if (flagText(options, 'output') !== 'json') services.output.stdout('Nothing to do.\n');
+    if (flagText(options, 'output') !== 'json') services.output.stdout(`${last === null ? 'Nothing to do.' : nothingLeft(last)}\n`);
     return 0;
   }
   const started = services.clock.now();
@@ -62,17 +64,25 @@ async function applyTasks(
   }
 }
 
-/** All hosts, or with `--retry failed` those that the last run left as they should not be. */
-async function tasksToDo({ tasks, subject }: FleetTasks, journals: RunJournals, options: CommandOptions): Promise<readonly FleetTask[]> {
-  if (flagText(options, 'retry') === undefined) return tasks;
+async function lastRun(journals: RunJournals, subject: string): Promise<JournaledRun> {
   const last = await journals.latest(subject);
   if (last === null)
     throw usageError(
       '--retry failed: this file or plan was not applied before by you on this machine',
       'Leave it out, or name the file or plan of the run that is to be taken up',
     );
+  return last;
+}
+
+/** Those that the last run left as they should not be. */
+function leftBy(last: JournaledRun, tasks: readonly FleetTask[]): readonly FleetTask[] {
   const names = new Set(hostsToRetry(last));
   return tasks.filter(({ host }) => names.has(host.name));
+}
+
+/** It may have been over other hosts than those somebody has in mind. */
+function nothingLeft({ startedAt, hosts }: JournaledRun): string {
+  return `Nothing to do: the last run, of ${startedAt} over ${namesText(hosts)}, left nothing undone.`;
 }
 
 function exitCodeOf(exit: () => ExitCode): ExitCode {

@@ -1,4 +1,5 @@
 import { type ExitCode, formatProblem } from '../core/errors.ts';
+import { namesText } from '../core/fleet/name-ranges.ts';
 import { selectHosts } from '../core/fleet/select.ts';
 import { isClusterChange } from '../core/plan/change.ts';
 import type { HostPlan } from '../core/plan/document.ts';
@@ -8,7 +9,7 @@ import { type HostOutcome, runFleet } from '../engine/fleet.ts';
 import type { Services } from '../ports/services.ts';
 import { openFleetCluster } from './fleet-cluster.ts';
 import { fleetMembers } from './fleet-members.ts';
-import { exitOf, namesText, planLines } from './fleet-report.ts';
+import { exitOf, planLines } from './fleet-report.ts';
 import { readRules } from './fleet-rules.ts';
 import { wayThrough } from './fleet-run.ts';
 import { watchFleet } from './fleet-watch.ts';
@@ -75,6 +76,8 @@ function driftOf({ plan }: HostOutcome): readonly Drift[] {
       const { kind, name } = 'ref' in change ? change.ref : { kind: change.object.kind, name: change.object.metadata.name };
       return { what: `${kind} ${name}`, why: because };
     }
+    if (change.kind === 'daemon-reload') return { what: 'unit kubelet', why: because };
+    if (change.kind === 'confirm-commit') return { what: 'unconfirmed change', why: because };
     if (change.kind === 'restart-unit') return { what: `unit ${change.unit}`, why: `needs a restart: ${because}` };
     return { what: 'path' in change ? change.path : 'unit' in change ? `unit ${change.unit}` : change.kind, why: because };
   });
