@@ -7,6 +7,7 @@ import { argValue, type ClusterConfiguration } from '../core/config/model.ts';
 import type { SourceDocument } from '../core/config/source.ts';
 import { controlPlaneServer, localServer } from '../core/control-plane/model.ts';
 import { ADMIN_CONF, type StaticPodName, SUPER_ADMIN_CONF } from '../core/control-plane/paths.ts';
+import { type AppError, isAppError } from '../core/errors.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
 import { NEWEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
 import { pkiPath } from '../core/pki/certificate-list.ts';
@@ -131,13 +132,30 @@ export const initControlPlaneWorkflow: Workflow<InitControlPlaneOptions, InitCon
 
 const PHASES = (): readonly string[] => initControlPlaneWorkflow.phases.map(({ name }) => name);
 
+/**
+ * The API server, where it runs already.
+ * @returns lockedOut: why nobody can log in, which is to be told where the certificates on the host do not tell it better
+ */
+async function findRunning(
+  context: PhaseContext,
+  given: Cluster | null,
+  { superApi, api }: Pick<WaysToApiServer, 'superApi' | 'api'>,
+): Promise<{ readonly running: Cluster | null; readonly lockedOut: AppError | null }> {
+  try {
+    return { running: given ?? (await superApi.reach(context)) ?? (await api.reach(context)), lockedOut: null };
+  } catch (error) {
+    if (isAppError(error, 'CLUSTER_UNAUTHORIZED')) return { running: null, lockedOut: error };
+    throw error;
+  }
+}
+
 async function prepareInitControlPlane(context: PhaseContext, options: InitControlPlaneOptions): Promise<Prepared<InitControlPlaneInput>> {
   const node = await observeNode(context, options);
   const { etcd } = applyClusterDefaults(options.cluster);
   const observed = await observeControlPlane(context, advertised(options, node), { etcd, phases: PHASES() });
   const { localAPIEndpoint } = observed;
   const ways = await waysToApiServer(context, options, localAPIEndpoint);
-  const running = options.given ?? (await ways.superApi.reach(context)) ?? (await ways.api.reach(context));
+  const { running, lockedOut } = await findRunning(context, options.given, ways);
   const there = { ...context, cluster: running };
   const found = running === null ? NO_SETTINGS : await readClusterConfiguration(running);
   const settled = await settleCluster({
@@ -157,6 +175,7 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
     makes: { certificate: (name) => options.selects(`certs/${name}`), kubeconfig: (name) => options.selects(`kubeconfig/${name}`) },
     manifestPhase: (name) => `control-plane/${name.slice('kube-'.length)}`,
   });
+  if (lockedOut !== null && prepared.refusals.length === 0) throw lockedOut;
   ways.use(prepared.pki.textAt);
   const minor = Math.min(parseMinor(releaseOfVersion(cluster.kubernetesVersion)) ?? NEWEST_MINOR, NEWEST_MINOR);
   const { design, upload, warnings, refusals } = await designFirstNode(context, options, {

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/core/errors.ts';
+import type { FileFact } from '../../../src/core/facts/question.ts';
 import { loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
 import { Secret } from '../../../src/core/text/secret.ts';
 import type { PhaseContext } from '../../../src/engine/phase.ts';
@@ -166,6 +167,24 @@ describe('init on a bare host', () => {
     ];
     expect(steps.map(at)).toEqual(steps.map(at).toSorted((a, b) => a - b));
     expect(Math.min(...steps.map(at))).toBeGreaterThanOrEqual(0);
+  });
+
+  it('says what is wrong with the certificates where it cannot log in for it', async () => {
+    const { host, admin, cluster, run } = world();
+    await run();
+    const lockOut = () => {
+      for (const each of [admin, cluster])
+        each.failNext('read the version', new AppError({ code: 'CLUSTER_UNAUTHORIZED', message: 'Unauthorized' }));
+    };
+    lockOut();
+    await expect(run()).rejects.toMatchObject({ code: 'CLUSTER_UNAUTHORIZED' });
+    const other = world();
+    await other.run();
+    host.files.set('/etc/kubernetes/pki/ca.crt', other.host.files.get('/etc/kubernetes/pki/ca.crt') as FileFact);
+    lockOut();
+    const refused = await run().catch((error: AppError) => error);
+    expect(refused).toMatchObject({ exitCode: 3 });
+    expect((refused as AppError).problems.map(({ code }) => code)).toContain('PKI_FOREIGN');
   });
 
   it('ends the same wherever it was broken off', async () => {
