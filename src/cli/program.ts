@@ -1,5 +1,5 @@
-import { Command, type CommanderError } from 'commander';
-import { type ExitCode, usageError } from '../core/errors.ts';
+import { Command } from 'commander';
+import { type ExitCode, formatProblem, type Problem } from '../core/errors.ts';
 import type { Output, Services } from '../ports/services.ts';
 import { COMMANDS } from './commands.ts';
 import { addVerbosity } from './options.ts';
@@ -35,9 +35,12 @@ export async function buildProgram(
     .description('Bootstrap, provision and reconfigure kubelets like kubeadm does, on this machine or over SSH')
     .version(version, '--version', 'print the version')
     .helpCommand(false)
-    .showHelpAfterError('(--help shows what there is)')
     .exitOverride()
-    .configureOutput({ writeOut: (text) => services.output.stdout(text), writeErr: (text) => services.output.stderr(text) });
+    .configureOutput({
+      writeOut: (text) => services.output.stdout(text),
+      writeErr: (text) => services.output.stderr(text),
+      outputError: (text, write) => write(`${formatProblem(usageProblem(text))}\n`),
+    });
   addVerbosity(program);
   // Completion is made of the whole tree.
   const all = argv.includes('completion');
@@ -48,8 +51,8 @@ export async function buildProgram(
   return program;
 }
 
-/** Turns what commander throws into ours; null: help or version was printed, all is well. */
-export function usageOf(error: CommanderError): ReturnType<typeof usageError> | null {
-  if (error.exitCode === 0) return null;
-  return usageError(error.message.replace(/^error: /, ''), 'kubeletadm --help shows what there is');
+/** What commander says of a line it does not understand: `error: unknown command 'tokn'`, perhaps `(Did you mean token?)` in the next line. */
+function usageProblem(text: string): Problem {
+  const [, message = text, suggestion] = /^(?:error: )?(.*?)\.?\s*(?:\((Did you mean .*)\)\s*)?$/s.exec(text) ?? [];
+  return { code: 'USAGE', message, mend: suggestion ?? '--help shows what there is' };
 }
