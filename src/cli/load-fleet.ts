@@ -14,7 +14,7 @@ import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
 
 /** Where a fleet file is looked for when none is named. */
-export const DEFAULT_FLEET_FILE = 'fleet.yaml';
+const DEFAULT_FLEET_FILE = 'fleet.yaml';
 
 /**
  * Reads the fleet file of `-f` and all it imports.

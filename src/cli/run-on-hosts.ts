@@ -31,7 +31,7 @@ export interface HostsRun<Options, Input> {
 }
 
 /** Hosts that are worked on at a time. */
-export const DEFAULT_PARALLEL = 50;
+const DEFAULT_PARALLEL = 50;
 
 /**
  * Runs a workflow on the hosts, several at a time, prints the plan (dry run) or what was done, and gives the exit code. With several hosts one that fails does

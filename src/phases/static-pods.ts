@@ -19,8 +19,6 @@ export const controlPlaneControllerManager = staticPodPhase('control-plane/contr
 export const controlPlaneScheduler = staticPodPhase('control-plane/scheduler', 'kube-scheduler');
 /** kubeadm 1.36: join phase control-plane-prepare/control-plane: all of them but etcd, which joins later. */
 export const controlPlanePrepare = staticPodPhase('control-plane-prepare/control-plane', 'the new control plane components');
-/** kubeadm 1.36: join phase etcd-join, once the member was announced. */
-export const etcdJoinManifest = staticPodPhase('etcd-join', 'the etcd member that joins');
 
 /**
  * What a phase of static pods needs: the manifests of these components, and the directories they are in or live in. With external etcd there is no manifest

@@ -21,7 +21,7 @@ const AT = { name: 'kube-proxy', namespace: 'kube-system' } as const;
 const LABELS = { 'k8s-app': 'kube-proxy' };
 
 /** Key of the ConfigMap that holds the KubeProxyConfiguration. */
-export const KUBE_PROXY_CONFIG_KEY = 'config.conf';
+const KUBE_PROXY_CONFIG_KEY = 'config.conf';
 
 /** The objects of kube-proxy. */
 export interface KubeProxyObjects {

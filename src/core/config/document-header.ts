@@ -16,7 +16,7 @@ import { entryOf, type SourceDocument } from './source.ts';
 import type { SchemaVersion } from './suggest-field.ts';
 
 /** The group of kubeadm's configuration documents. */
-export const KUBEADM_GROUP = 'kubeadm.k8s.io';
+const KUBEADM_GROUP = 'kubeadm.k8s.io';
 /** The version documents are written in. */
 export const V1BETA4 = `${KUBEADM_GROUP}/v1beta4`;
 /** The older version that is still read. */

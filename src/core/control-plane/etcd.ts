@@ -10,8 +10,8 @@ import type { ControlPlaneNode, EtcdMember } from './model.ts';
 import { livenessProbe, type ProbeTarget, readinessProbe, startupProbe } from './probes.ts';
 import { staticPod } from './static-pod.ts';
 
-export const ETCD_CLIENT_PORT = 2379;
-export const ETCD_PEER_PORT = 2380;
+const ETCD_CLIENT_PORT = 2379;
+const ETCD_PEER_PORT = 2380;
 const METRICS_PORT = 2381;
 
 /** `https://ADDRESS:2379`: where an etcd member serves the API server. */

@@ -26,7 +26,7 @@ export interface ConfigStatus {
 export const LOCAL_STATUS: ConfigStatus = { assigned: null, active: null, lastKnownGood: null, error: null };
 
 /** The key kubeadm and `kubectl create configmap --from-file=kubelet=FILE` use. */
-export const DEFAULT_CONFIG_KEY = 'kubelet';
+const DEFAULT_CONFIG_KEY = 'kubelet';
 
 /** On a Node: what it is assigned, in the JSON of `spec.configSource`. Read by the agent. */
 export const CONFIG_SOURCE_ANNOTATION = 'kubeletadm.dev/config-source';

@@ -21,7 +21,7 @@ const hostSize = defineFact(
 );
 
 /** Bytes of the line `MemTotal` of /proc/meminfo. */
-export function parseMemTotal(text: string): number | null {
+function parseMemTotal(text: string): number | null {
   const match = /^MemTotal:\s+(\d+) kB/m.exec(text);
   return match ? Number(match[1]) * 1024 : null;
 }

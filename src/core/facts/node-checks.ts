@@ -13,7 +13,7 @@ export interface NodeChecks {
 }
 
 /** Commands kubeadm 1.36 looks for on every node; conntrack only up to 1.31. */
-export const WANTED_COMMANDS = ['losetup', 'mount', 'cp', 'conntrack'] as const;
+const WANTED_COMMANDS = ['losetup', 'mount', 'cp', 'conntrack'] as const;
 
 export const nodeChecks = defineFact(
   {

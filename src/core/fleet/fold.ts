@@ -51,7 +51,7 @@ export function changesOf(plan: HostPlan): HostChanges {
 }
 
 /** A host's own words, where they stand alone, in place of what they are. */
-export function withoutOwn(text: string, { name, own = {} }: HostPlan): string {
+function withoutOwn(text: string, { name, own = {} }: HostPlan): string {
   const words = [...Object.entries(own), ['host', name] as const].filter(([, value]) => value !== '');
   return words
     .toSorted(([, a], [, b]) => b.length - a.length)

@@ -93,7 +93,7 @@ function bastionDocument({ name, address, user, port, identityFiles, hostKeys }:
 }
 
 /** The layers of a host, one over the other, as written. */
-export function declaredConfiguration({ overlays }: ResolvedHost): JsonObject {
+function declaredConfiguration({ overlays }: ResolvedHost): JsonObject {
   const merged = overlays.reduce<JsonObject>((config, { document }) => {
     const { apiVersion: _, kind: __, ...own } = (document.root === null ? {} : sourceToExactJson(document.root)) as JsonObject;
     return mergeConfig(config, own);

@@ -3,7 +3,7 @@ import { type FieldTree, fieldTreeOf } from '../config/field-tree.ts';
 import { sortProblems } from '../config/origins.ts';
 import type { SourceLimits } from '../config/plain-source.ts';
 import { readDocument } from '../config/read-document.ts';
-import { entryOf, parseSource, type Source, type SourceDocument } from '../config/source.ts';
+import { parseSource, type Source, type SourceDocument } from '../config/source.ts';
 import type { Position, Problem } from '../errors.ts';
 import { duplicateKind, noDocument, unknownKind, unknownVersion } from '../problems/config-documents.ts';
 import { QUOTE_TEMPLATE } from '../problems/fleet.ts';
@@ -125,9 +125,4 @@ function fieldsAt(parents: readonly string[]): readonly string[] {
 function structOf(tree: FieldTree | undefined): (FieldTree & { readonly kind: 'struct' }) | undefined {
   const inner = tree?.kind === 'list' ? tree.item : tree;
   return inner?.kind === 'struct' ? inner : undefined;
-}
-
-/** Where a member of a document is written; its root where it is not. */
-export function positionOfMember(document: SourceDocument, name: string): Position {
-  return document.positionAt(entryOf(document.root, name)?.keyOffset ?? document.root?.offset ?? 0);
 }

@@ -71,7 +71,7 @@ function groupByConfiguration(hosts: readonly ResolvedHost[]): readonly NotEmpty
 }
 
 /** The layers as one document; null when there are none. Each member keeps its place. */
-export function mergeOverlays(overlays: readonly FleetOverlay[]): SourceDocument | null {
+function mergeOverlays(overlays: readonly FleetOverlay[]): SourceDocument | null {
   const [first, ...others] = overlays.map(({ document }) => document);
   if (first === undefined) return null;
   const root = others.reduce((merged, { root: next }) => mergeMaps(merged, next as SourceMap), first.root as SourceMap);

@@ -19,7 +19,7 @@ export interface PackageSituation {
 }
 
 /** The packages that belong to a version of Kubernetes are kept at it. */
-export const HELD_PACKAGE = 'kubelet';
+const HELD_PACKAGE = 'kubelet';
 
 /** All packages that are declared. `cri-tools` come with the kubelet: crictl is what people look into a runtime with. */
 export function declaredPackages({ runtime, extra }: PackageInstall): readonly string[] {

@@ -172,7 +172,7 @@ async function readCatalogue(): Promise<Catalogue> {
 }
 
 /** A catalogue over the given entries. */
-export function makeCatalogue(entries: {
+function makeCatalogue(entries: {
   readonly fields: readonly FieldEntry[];
   readonly flags: readonly FlagEntry[];
   readonly gates: readonly GateEntry[];

@@ -2,7 +2,7 @@ import { isJsonObject, type Json, type JsonObject } from '../json.ts';
 import type { Minor } from './catalogue.ts';
 
 /** Where a kubelet keeps certificates it makes or is given, unless `--cert-dir` says otherwise. */
-export const KUBELET_PKI = '/var/lib/kubelet/pki';
+const KUBELET_PKI = '/var/lib/kubelet/pki';
 
 /** A kubelet's own API, as it is reached on its host. */
 export interface KubeletServer {

@@ -6,7 +6,7 @@ export const NODE_IP_FORM =
   'Write an IP address or a subnet that the host has one address in, or one of IPv4 and one of IPv6 with a comma between';
 
 /** `10.0.0.0/24`: the address that the host has in this subnet. */
-export function isNodeSubnet(part: string): boolean {
+function isNodeSubnet(part: string): boolean {
   return parseCidr(part) !== null;
 }
 

@@ -6,7 +6,7 @@ import { applyPatch, type PatchType } from './patch.ts';
 import type { PatchSchema } from './patch-schema.ts';
 
 /** What a patch file may be for; kubeadm's names. */
-export const PATCH_TARGETS = [
+const PATCH_TARGETS = [
   'etcd',
   'kube-apiserver',
   'kube-controller-manager',

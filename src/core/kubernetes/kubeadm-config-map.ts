@@ -5,7 +5,7 @@ import type { KubeObject } from './object.ts';
 
 /** Key of the ConfigMap that holds the ClusterConfiguration. */
 export const CLUSTER_CONFIGURATION_KEY = 'ClusterConfiguration';
-export const KUBEADM_CONFIG = { namespace: 'kube-system', name: 'kubeadm-config' } as const;
+const KUBEADM_CONFIG = { namespace: 'kube-system', name: 'kubeadm-config' } as const;
 
 /**
  * The ConfigMap with the ClusterConfiguration.

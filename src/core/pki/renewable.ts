@@ -37,7 +37,7 @@ export const RENEWABLE_NAMES: readonly string[] = [
  * What can be renewed in a cluster, by name.
  * @see kubeadm 1.36 certs renew
  */
-export function renewables({ cluster, kubernetesDir }: PkiPlaces): readonly Renewable[] {
+function renewables({ cluster, kubernetesDir }: PkiPlaces): readonly Renewable[] {
   const definitions = certificatesOf(cluster);
   const { certificatesDir } = cluster;
   const baseOf = (name: string): string =>

@@ -158,7 +158,7 @@ function sameKey(a: HostKey, b: HostKey): boolean {
 }
 
 /** Signature algorithms for host keys, best first. SHA-1 (`ssh-rsa`) is not among them, as in OpenSSH since 8.8. */
-export const HOST_KEY_ALGORITHMS = [
+const HOST_KEY_ALGORITHMS = [
   'ssh-ed25519',
   'ecdsa-sha2-nistp256',
   'ecdsa-sha2-nistp384',

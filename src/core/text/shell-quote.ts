@@ -14,8 +14,3 @@ export function quoteShell(word: string): string {
   if (BARE.test(word) && !RESERVED.has(word)) return word;
   return `'${word.replaceAll("'", `'\\''`)}'`;
 }
-
-/** An argv as one line of POSIX sh: every word quoted, blanks between. Throws what {@link quoteShell} throws. */
-export function quoteShellCommand(argv: readonly string[]): string {
-  return argv.map(quoteShell).join(' ');
-}

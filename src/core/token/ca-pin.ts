@@ -22,9 +22,3 @@ export function caPinsOf(pem: string): readonly string[] | null {
   const certificates = parseCertificates(pem);
   return certificates === null || certificates.length === 0 ? null : [...new Set(certificates.map(caPinOf))];
 }
-
-/** Whether any of the certificates is pinned by any of the pins. Pins are no secrets: anybody can compute them. */
-export function isPinned(certificates: readonly Certificate[], pins: readonly string[]): boolean {
-  const wanted = new Set(pins.map(parseCaPin));
-  return certificates.some((certificate) => wanted.has(caPinOf(certificate)));
-}

@@ -30,7 +30,7 @@ export interface PushPlan {
 }
 
 /** The ConfigMap of a payload: named as kubectl names it, and immutable where the name says what is in it. */
-export function pushedConfigMap({ namespace, name, key, text, beside, appendHash: hashed }: PushInput): KubeObject {
+function pushedConfigMap({ namespace, name, key, text, beside, appendHash: hashed }: PushInput): KubeObject {
   const data = { ...beside, [key]: text };
   const metadata = { name: hashed ? appendHash({ name, data }) : name, namespace, labels: { [PUSHED_LABEL]: 'true' } };
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata, data, ...(hashed ? { immutable: true } : {}) };

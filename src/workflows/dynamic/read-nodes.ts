@@ -50,7 +50,7 @@ async function findNodes(cluster: Cluster, names: readonly string[]): Promise<re
 }
 
 /** What kubelets have said of changes, oldest first, by node. None where Events may not be read: API servers keep them for an hour. */
-export async function readConfigEvents(cluster: Cluster, node?: string): Promise<ReadonlyMap<string, readonly ConfigEvent[]>> {
+async function readConfigEvents(cluster: Cluster, node?: string): Promise<ReadonlyMap<string, readonly ConfigEvent[]>> {
   const about = node === undefined ? '' : `,involvedObject.name=${node}`;
   try {
     const options = { fieldSelector: `involvedObject.kind=Node,reason=${CONFIG_EVENT_REASON}${about}` };

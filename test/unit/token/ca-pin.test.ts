@@ -1,8 +1,7 @@
 import { createHash, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { parseCertificates } from '../../../src/core/tls/certificate.ts';
 import { publicKeyInfoOf } from '../../../src/core/tls/public-key-info.ts';
-import { caPinsOf, isPinned, parseCaPin } from '../../../src/core/token/ca-pin.ts';
+import { caPinsOf, parseCaPin } from '../../../src/core/token/ca-pin.ts';
 import { createAuthority } from '../../../src/lab/api-server/pki.ts';
 import { KUBEADM_DRY_RUN } from '../../support/kubeadm-dry-run.ts';
 
@@ -94,23 +93,5 @@ describe('parseCaPin', () => {
     ['0x', `sha256:0x${HEX.slice(2)}`],
   ])('refuses %s', (_, text) => {
     expect(parseCaPin(text)).toBeNull();
-  });
-});
-
-describe('isPinned', () => {
-  const certificates = parseCertificates(caPem) ?? [];
-
-  it('asks for any certificate and any pin', async () => {
-    const both = parseCertificates((await createAuthority()).certPem + caPem) ?? [];
-    expect(isPinned(both, [`sha256:${'0'.repeat(64)}`, pin.toUpperCase().replace('SHA', 'sha')])).toBe(true);
-  });
-
-  it.each([
-    ['another pin', [`sha256:${'0'.repeat(64)}`]],
-    ['no pin', []],
-    ['what is no pin', ['']],
-  ])('refuses %s', (_, pins) => {
-    expect(isPinned(certificates, pins)).toBe(false);
-    expect(isPinned([], pins)).toBe(false);
   });
 });

@@ -2,7 +2,7 @@ import type { SourceDocument, SourceNode } from '../../config/source.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/decode.ts';
 
 /** A document that changes the local configuration field by field, in place of one that takes its place. A kubelet does not read one by mistake. */
-export const OVERLAY_API_VERSION = 'kubeletadm.dev/v1alpha1';
+const OVERLAY_API_VERSION = 'kubeletadm.dev/v1alpha1';
 export const OVERLAY_KIND = 'KubeletConfigurationOverlay';
 
 /** Whether a document is an overlay, by its header. */

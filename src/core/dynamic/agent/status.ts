@@ -6,7 +6,7 @@ import { type AgentState, assignedOf, type Fault, type SyncTrouble } from './sta
 export const CONFIG_CONDITION = 'KubeletConfigOk';
 
 /** Its reason while a kubelet that was given a configuration has not been seen healthy with it yet, and once it was. */
-export const STARTING_REASON = 'Starting';
+const STARTING_REASON = 'Starting';
 export const TRIAL_REASON = 'Trial';
 
 /** Stands in the message of a trial that can't come to its end. */
