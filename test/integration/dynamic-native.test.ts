@@ -44,7 +44,7 @@ function file(text: string, name = 'kubelet.yaml'): string {
 const STORE = '/var/lib/kubelet/dynamic';
 
 /** A host with the store of the world's kubelet, and its unit as systemd would show it. */
-function hostOfKubelet(): FakeHost {
+function hostOfKubelet(comesUp: (host: FakeHost) => void = () => {}): FakeHost {
   const files: Record<string, string | FileFact> = {
     '/lib/systemd/system/kubelet.service': `[Service]\nExecStart=/usr/bin/kubelet --config=/etc/kubelet.yaml --dynamic-config-dir=${STORE}\nRestart=always\n`,
   };
@@ -69,6 +69,7 @@ function hostOfKubelet(): FakeHost {
     one.state = { ...one.state, restarts: 0 };
     // What was said before is older than what is asked for then.
     one.journal = '';
+    comesUp(made);
   };
   const commands: FakeHostOptions['commands'] = {
     sh: ([, , script = '']) => (script === 'command -v kubelet' ? { stdout: '/usr/bin/kubelet\n' } : { exitCode: 3 }),
@@ -77,7 +78,8 @@ function hostOfKubelet(): FakeHost {
     uname: ([, what]) => ({ stdout: what === '-n' ? 'n1\n' : 'x86_64\n' }),
     date: { stdout: `${world.clock.now().getTime() / 1000}\n` },
   };
-  return fakeHost({ name: 'n1', files, units: { kubelet: unit }, commands, http: () => ({ status: 200, body: 'ok' }) });
+  const made = fakeHost({ name: 'n1', files, units: { kubelet: unit }, commands, http: () => ({ status: 200, body: 'ok' }) });
+  return made;
 }
 
 let host: FakeHost | null = null;
@@ -365,6 +367,17 @@ describe('dynamic inspect', () => {
     });
     const refused = await dynamic('inspect', 'n1', '--repair', '--kubeconfig', join(directory, 'admin.conf'));
     expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining('Node n1 is still assigned kube-system/c/kubelet@')]);
+    const taken = `${STORE}/store/meta/assigned`;
+    const crashing = hostOfKubelet().text(taken);
+    host = hostOfKubelet(
+      (one) => void one.perform([{ kind: 'write-file', path: taken, mode: 0o600, owner: 'root:root', content: crashing }]),
+    );
+    const tooEarly = await dynamic('inspect', 'n1', '--repair');
+    expect([tooEarly.code, tooEarly.stderr]).toEqual([
+      1,
+      expect.stringMatching(/n1: .*came back, and took kube-system\/c\/kubelet@\d+ again/),
+    ]);
+    host = null;
     await dynamic('reset', 'n1', '--wait', 'none');
     const plan = await dynamic('inspect', 'n1', '--repair', '--dry-run', '--exit-code');
     expect([plan.code, plan.stdout]).toEqual([
@@ -374,6 +387,7 @@ describe('dynamic inspect', () => {
     host = hostOfKubelet();
     const done = await dynamic('inspect', 'n1', '--repair', '--kubeconfig', join(directory, 'admin.conf'));
     expect([done.code, done.stderr]).toEqual([0, expect.stringContaining('the kubelet is back')]);
+    expect(done.stderr).not.toContain('PLAN_CHANGED');
     // What it wrote is what the kubelet starts with.
     writeFileSync(join(world.directory, 'store/meta/assigned'), host.text(`${STORE}/store/meta/assigned`));
     world.kubelet.start();

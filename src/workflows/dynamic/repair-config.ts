@@ -1,8 +1,9 @@
 import { planAgentRepair, reportAgent } from '../../core/dynamic/agent/agent-report.ts';
-import { describeIdentity, sameSource } from '../../core/dynamic/config-source.ts';
+import { type ConfigIdentity, describeIdentity, sameIdentity, sameSource } from '../../core/dynamic/config-source.ts';
 import { planStoreRepair, reportStore, type StoreReport, storeWayBack } from '../../core/dynamic/native-report.ts';
 import { nativeCheckpointDirectory } from '../../core/dynamic/native-store.ts';
 import { AppError, type Problem } from '../../core/errors.ts';
+import type { KubeletFailure } from '../../core/facts/kubelet-failure.ts';
 import type { Catalogue } from '../../core/kubelet/catalogue.ts';
 import type { PhasePlan, Warning } from '../../core/plan/change.ts';
 import { waitForHealthyKubelet } from '../../engine/kubelet-health.ts';
@@ -24,9 +25,13 @@ interface RepairInput {
   readonly agent: RepairOptions | null;
 }
 
-const NAME = 'dynamic-repair';
+const STORE_NAME = 'dynamic-repair';
+const AGENT_NAME = 'agent-repair';
 const HEALTHY_MS = 60_000;
-const SETTLE_MS = 15_000;
+/** A kubelet reads its assignment 10 to 12 s after its start, and restarts when that is another. */
+const SYNC_MS = 15_000;
+/** One that takes something it can't run with has died by then. */
+const RESTART_MS = 15_000;
 /** An agent reads its state when it is started. */
 const AGENT_SETTLE_MS = 8_000;
 
@@ -34,7 +39,7 @@ type FoundStore = ReadStore & { readonly report: StoreReport; readonly healthzUr
 
 /** Gets back a kubelet up to 1.23 that does not stay up with what it was assigned. */
 const repairStore = definePhase<RepairOptions | null, FoundStore | null>({
-  name: NAME,
+  name: STORE_NAME,
   short: 'Start the kubelet with its last known good, or with its own configuration',
   observe: async ({ host, signal }, input) => {
     if (input === null) return null;
@@ -47,29 +52,41 @@ const repairStore = definePhase<RepairOptions | null, FoundStore | null>({
   plan: (found) => (found === null ? { changes: [] } : planned(planStoreRepair(found.reading, found.report))),
   verify: async (context, input, found, applied) => {
     if (input === null || found === null || applied.length === 0) return;
-    await waitForHealthyKubelet(context, NAME, { url: found.healthzUrl, timeoutMs: HEALTHY_MS });
-    // By then it has read its assignment, and come back from that if it took it.
-    await context.clock.sleep(SETTLE_MS, context.signal);
-    const { reading } = await readStore(context.host, { ...input, directory: found.reading.directory, journalSeconds: SETTLE_MS / 1000 });
-    refuseBroken(context, reportStore(reading).findings);
-    tellDone(context);
+    await waitForHealthyKubelet(context, STORE_NAME, { url: found.healthzUrl, timeoutMs: HEALTHY_MS });
+    const before = found.report;
+    const lookAfter = async (ms: number, journalMs: number): Promise<StoreReport> => {
+      await context.clock.sleep(ms, context.signal);
+      const directory = found.reading.directory;
+      const { reading } = await readStore(context.host, { ...input, directory, journalSeconds: journalMs / 1000 });
+      const after = reportStore(reading);
+      if (before.starts === 'assigned' && before.assigned.kind === 'source' && isOf(after, before.assigned.identity))
+        throw new AppError(tookAgain(context.host.name, before.assigned.identity, found.nodeName));
+      if (reading.recentFailures > 0) throw new AppError(diedAgain(context.host.name, reading.failure));
+      return after;
+    };
+    let after = await lookAfter(SYNC_MS, SYNC_MS);
+    const told = storeWayBack(found.reading, before);
+    const tookAnother = told === null ? after.assigned.kind !== 'local' : !isOf(after, told);
+    if (tookAnother) after = await lookAfter(RESTART_MS, SYNC_MS + RESTART_MS);
+    refuseBroken(context, after.findings);
+    tellDone(context, STORE_NAME);
   },
 });
 
 /** Gets a kubelet back whose agent is down or can't help it, and the agent with it. */
 const repairAgent = definePhase<RepairOptions | null, ReadAgent | null>({
-  name: NAME,
+  name: AGENT_NAME,
   short: 'Start the kubelet with its own configuration where it is not well, and the agent',
   observe: async ({ host, signal }, input) => (input === null ? null : readAgent(host, input.catalogue, signal)),
   plan: (found) => (found === null ? { changes: [] } : planned(planAgentRepair(found.reading))),
   verify: async (context, input, _found, applied) => {
     if (input === null || applied.length === 0) return;
     const { healthzUrl } = await readAgent(context.host, input.catalogue, context.signal);
-    await waitForHealthyKubelet(context, NAME, { url: healthzUrl, timeoutMs: HEALTHY_MS });
+    await waitForHealthyKubelet(context, AGENT_NAME, { url: healthzUrl, timeoutMs: HEALTHY_MS });
     await context.clock.sleep(AGENT_SETTLE_MS, context.signal);
     const { reading } = await readAgent(context.host, input.catalogue, context.signal);
     refuseBroken(context, reportAgent(reading));
-    tellDone(context);
+    tellDone(context, AGENT_NAME);
   },
 });
 
@@ -103,8 +120,25 @@ async function prepareStore(context: PhaseContext, options: RepairOptions): Prom
   const [node] = await readNodes(cluster, [nodeName], 'native');
   if (node === undefined || !sameSource(node.source.source, assigned.identity)) return prepared([], []);
   const message = `Node ${nodeName} is still assigned ${describeIdentity(assigned.identity)}: the kubelet would take it again in ten seconds`;
-  const mend = `Run dynamic reset ${nodeName} --wait none, or assign another, first`;
-  return prepared([], [{ host: host.name, code: 'DYNAMIC_STILL_ASSIGNED', message, mend }]);
+  return prepared([], [{ host: host.name, code: 'DYNAMIC_STILL_ASSIGNED', message, mend: resetFirst(nodeName) }]);
+}
+
+function tookAgain(host: string, identity: ConfigIdentity, nodeName: string | null): Problem {
+  const message = `the kubelet came back, and took ${describeIdentity(identity)} again: its Node is still assigned that`;
+  return { host, code: 'DYNAMIC_STILL_ASSIGNED', message, mend: resetFirst(nodeName ?? 'NODE') };
+}
+
+function diedAgain(host: string, failure: KubeletFailure | null): Problem {
+  const message = `the kubelet came back, and died again${failure === null ? '' : `: ${failure.cause}`}`;
+  return { host, code: 'DYNAMIC_CRASH_LOOP', message, mend: failure?.mend ?? 'See journalctl -u kubelet' };
+}
+
+function resetFirst(nodeName: string): string {
+  return `Run dynamic reset ${nodeName} --wait none, or assign another, first`;
+}
+
+function isOf({ assigned }: StoreReport, identity: ConfigIdentity): boolean {
+  return assigned.kind === 'source' && sameIdentity(assigned.identity, identity);
 }
 
 function planned(changes: PhasePlan['changes']): PhasePlan {
@@ -116,7 +150,7 @@ function refuseBroken({ host }: PhaseContext, findings: readonly Problem[]): voi
   if (broken.length > 0) throw new AppError(broken.map((finding) => ({ host: host.name, ...finding })));
 }
 
-function tellDone({ host, reporter }: PhaseContext): void {
+function tellDone({ host, reporter }: PhaseContext, phase: string): void {
   const message = 'the kubelet is back; dynamic status shows what it makes of its assignment';
-  reporter.report({ level: 'info', code: 'DYNAMIC_REPAIRED', host: host.name, phase: NAME, message });
+  reporter.report({ level: 'info', code: 'DYNAMIC_REPAIRED', host: host.name, phase, message });
 }
