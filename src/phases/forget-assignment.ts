@@ -7,22 +7,28 @@ import { definePhase } from '../engine/phase.ts';
 
 const ANNOTATIONS = [CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION, RETRY_ANNOTATION];
 
+export interface ForgetInput {
+  readonly nodeName: string;
+  /** What a kubelet up to 1.23 reported stays: it goes on to do so. */
+  readonly keepsReport: boolean;
+}
+
 /** Takes off a Node what it is assigned and what was reported of it: nobody on the node reads or writes that any more. */
-export const forgetAssignment = definePhase<{ readonly nodeName: string } | null, KubeObject | null>({
+export const forgetAssignment = definePhase<ForgetInput | null, KubeObject | null>({
   name: 'forget-assignment',
   short: 'Take the assignment, and what was reported of it, off the Node',
   observe: async ({ cluster }, input) =>
     input === null || cluster === null ? null : cluster.get({ apiVersion: 'v1', kind: 'Node', name: input.nodeName }),
   plan: (node, input) => {
     if (input === null) return { changes: [] };
-    const changes = node === null ? [] : changesOf(node);
+    const changes = node === null ? [] : changesOf(node, input.keepsReport);
     return changes.length === 0 ? { changes, noop: 'the Node is assigned nothing' } : { changes };
   },
 });
 
-function changesOf(node: KubeObject): readonly ClusterChange[] {
+function changesOf(node: KubeObject, keepsReport: boolean): readonly ClusterChange[] {
   const ref = { apiVersion: 'v1', kind: 'Node', name: node.metadata.name };
-  const because = 'nobody on the node reads or writes it any more';
+  const because = keepsReport ? 'it is to run its own configuration' : 'nobody on the node reads or writes it any more';
   const annotations = ANNOTATIONS.filter((name) => node.metadata.annotations?.[name] !== undefined);
   const { spec, status } = node;
   const isAssigned = isJsonObject(spec) && isJsonObject(spec.configSource);
@@ -32,7 +38,7 @@ function changesOf(node: KubeObject): readonly ClusterChange[] {
   };
   const conditions = isJsonObject(status) && Array.isArray(status.conditions) ? status.conditions.filter(isJsonObject) : [];
   const isTold = conditions.some(({ type }) => type === CONFIG_CONDITION);
-  const isReported = isJsonObject(status) && isJsonObject(status.config);
+  const isReported = !keepsReport && isJsonObject(status) && isJsonObject(status.config);
   const reported = {
     ...(isTold ? { conditions: [{ $patch: 'delete', type: CONFIG_CONDITION }] } : {}),
     ...(isReported ? { config: null } : {}),

@@ -52,6 +52,13 @@ export function nativeFlags(texts: UnitTexts, { directory, minor }: NativeFlagsO
   };
 }
 
+/** The `--dynamic-config-dir` that a kubelet has from others than `dynamic enable`, and the file it is from; null: none. */
+export function foreignDirectory(texts: UnitTexts): { readonly value: string; readonly source: string } | null {
+  const own = withoutDropIn(texts, NATIVE_DROP_IN);
+  const flag = lastFlag(execStartWords(own.unitFiles, own.environmentFiles) ?? [], 'dynamic-config-dir');
+  return flag === null || flag.value === '' ? null : flag;
+}
+
 /** What the flags say of the gate: the last one that names it counts. */
 function gateOf(words: readonly { readonly word: string; readonly source: string }[]): boolean | null {
   const values = words.flatMap(({ word }, at) => {

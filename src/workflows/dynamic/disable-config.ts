@@ -3,9 +3,11 @@ import { AGENT_SERVICE, AGENT_UNIT, AGENT_WANTED, POINTER_DROP_IN } from '../../
 import { readInstalledAgent } from '../../core/dynamic/agent/installed-agent.ts';
 import { AGENT_DIRECTORY, pointerFile } from '../../core/dynamic/agent/layout.ts';
 import { placePointer } from '../../core/dynamic/agent/place-pointer.ts';
-import { NATIVE_DROP_IN } from '../../core/dynamic/native-flags.ts';
+import { foreignDirectory, NATIVE_DROP_IN } from '../../core/dynamic/native-flags.ts';
 import { fileFacts } from '../../core/facts/file-facts.ts';
 import type { Catalogue } from '../../core/kubelet/catalogue.ts';
+import { LAST_DYNAMIC_MINOR } from '../../core/kubelet/effective/dynamic-store.ts';
+import type { Warning } from '../../core/plan/change.ts';
 import { observe } from '../../engine/observe.ts';
 import type { PhaseContext } from '../../engine/phase.ts';
 import type { Prepared, Workflow } from '../../engine/run-workflow.ts';
@@ -32,6 +34,8 @@ interface DisableInput {
   readonly remove: AgentRemoveInput;
   readonly nodeName: string | null;
   readonly namespace: string;
+  /** Others have started the kubelet so that it goes on to report. */
+  readonly keepsReport: boolean;
 }
 
 /** Where an agent's account is unless enabling it said otherwise. */
@@ -48,7 +52,7 @@ export const disableWorkflow: Workflow<DisableOptions, DisableInput> = {
   name: 'dynamic disable',
   phases: [
     selectPhase(stopAgent, (input) => input.units),
-    selectPhase(forgetAssignment, ({ nodeName }) => (nodeName === null ? null : { nodeName })),
+    selectPhase(forgetAssignment, ({ nodeName, keepsReport }) => (nodeName === null ? null : { nodeName, keepsReport })),
     selectPhase(agentAccountRemoval, ({ nodeName, namespace }) => (nodeName === null ? null : { nodeName, namespace })),
     selectPhase(agentRemove, (input) => input.remove),
   ],
@@ -62,6 +66,7 @@ async function prepareDisable(context: PhaseContext, options: DisableOptions): P
   const found = await observeDynamicHost(context, { catalogue: options.catalogue, nodeName, backend: null, needsNode: false });
   const local = await localText(context, found);
   const runsOther = found.payload !== null || (found.runsWith('dynamic-config-dir') && hasDropIn(found));
+  const foreign = found.minor > LAST_DYNAMIC_MINOR || found.unitTexts === null ? null : foreignDirectory(found.unitTexts);
   return {
     input: {
       units: {
@@ -80,10 +85,16 @@ async function prepareDisable(context: PhaseContext, options: DisableOptions): P
       },
       nodeName: found.nodeName,
       namespace: options.namespace ?? installed.namespace ?? DEFAULT_NAMESPACE,
+      keepsReport: foreign !== null,
     },
-    warnings: [],
+    warnings: foreign === null ? [] : [staysEnabled(foreign.source)],
     refusals: found.refusals,
   };
+}
+
+function staysEnabled(source: string): Warning {
+  const message = `${source} starts the kubelet with --dynamic-config-dir, and is not of dynamic enable: the kubelet goes on to read what its Node is assigned`;
+  return { code: 'DYNAMIC_STAYS_ENABLED', message };
 }
 
 function hasDropIn({ unitTexts }: DynamicHost): boolean {

@@ -308,6 +308,21 @@ describe('dynamic enable', () => {
       expect(units.get('kubelet')?.starts).toBe(2);
     });
 
+    it('says that others have it read ConfigMaps, and leaves its report', async () => {
+      const command = '/usr/bin/kubelet $KUBELET_CONFIG_ARGS --dynamic-config-dir=/var/lib/kubelet/dynamic';
+      const w = world({ version: 'v1.21.0', dynamicKubeletConfig: true, command });
+      const node = { apiVersion: 'v1', kind: 'Node', name: 'n1' };
+      const configSource = { configMap: { namespace: 'kube-system', name: 'a', kubeletConfigKey: 'kubelet' } };
+      await w.cluster.patch(node, 'merge', { spec: { configSource } });
+      await w.cluster.patch(node, 'merge', { status: { config: { error: 'x' } } }, { subresource: 'status' });
+      const { warnings } = await w.disable();
+      expect(warnings).toMatchObject([{ code: 'DYNAMIC_STAYS_ENABLED', message: expect.stringContaining(KUBEADM) }]);
+      const left = await w.cluster.get(node);
+      expect(left?.spec ?? {}).not.toHaveProperty('configSource');
+      expect(left?.status).toMatchObject({ config: { error: 'x' } });
+      expect(kinds(await w.disable())).toEqual([]);
+    });
+
     it('is refused where the API server drops the field', async () => {
       const w = world({ version: 'v1.23.17' });
       await expect(w.enable()).rejects.toMatchObject({ exitCode: 3, code: 'DYNAMIC_SOURCE_DROPPED' });
