@@ -7,7 +7,7 @@ import type { JsonObject } from '../../src/core/json.ts';
 import { whyNoLabHosts } from '../support/lab-hosts.ts';
 import { E4, scenarioTitle, withLastKnownGood } from '../support/native-scenarios/scenario.ts';
 import { NATIVE_SCENARIOS } from '../support/native-scenarios/table.ts';
-import { becomes, comesTo } from '../support/native-subject.ts';
+import { becomes, comesTo, stays } from '../support/native-subject.ts';
 import { CRASHING, DYING_EARLY, GOOD, INVALID, payload, TURNING_OFF } from '../support/native-world.ts';
 import { DYNAMIC_MINORS, findRealBinaries, whyNoKubelet } from '../support/real-apiserver.ts';
 import { type RealNativeLab, type RealSubject, type RealSubjectOptions, startRealNative } from '../support/real-native.ts';
@@ -168,7 +168,7 @@ describe.skipIf(requirement('dynamic configuration of kubelets 1.11 to 1.23', mi
     ],
     ['ends it early', DYING_EARLY, 'the kubelet cannot read a quantity of its configuration'],
   ] as const)
-    story(`a payload that ${what} is told of, and the kubelet comes back`, {}, async (s) => {
+    story(`a payload that ${what} is told of, and the kubelet comes back when it is not assigned any more`, {}, async (s) => {
       await s.put('a', { kubelet: text });
       await s.assign('a');
       await comesTo(s, { restarts: expect.toSatisfy((count: unknown) => Number(count) > 4) }, 60);
@@ -176,6 +176,8 @@ describe.skipIf(requirement('dynamic configuration of kubelets 1.11 to 1.23', mi
       expect(inspected.stdout).toMatch(/starts with: assigned\n/);
       expect(inspected.stdout).toContain(`the kubelet does not stay up, it died `);
       expect(inspected.stdout).toContain(`: ${cause}`);
+      const tooEarly = await runCommand(['dynamic', 'inspect', s.nodeName, '--repair', '--ssh-config', lab.hosts.sshConfig]);
+      expect(tooEarly, tooEarly.stderr).toMatchObject({ code: 1, stderr: expect.stringContaining(`took ${s.namespace}/a/kubelet@`) });
       await s.reset();
       const repaired = await dynamic('inspect', s.nodeName, '--repair');
       expect(repaired, repaired.stderr).toMatchObject({ code: 0, stderr: expect.stringContaining('the kubelet is back') });
@@ -193,6 +195,9 @@ describe.skipIf(requirement('dynamic configuration of kubelets 1.11 to 1.23', mi
     const repaired = await dynamic('inspect', s.nodeName, '--repair');
     expect(repaired, repaired.stderr).toMatchObject({ code: 0 });
     await comesTo(s, { status: {}, pods: 110, assigned: '', state: 'running' });
+    const disabled = await dynamic('disable', s.nodeName);
+    expect(disabled, disabled.stderr).toMatchObject({ code: 0, stderr: expect.stringContaining('[DYNAMIC_STAYS_ENABLED]') });
+    await stays(s, { status: {}, state: 'running' }, 0);
   });
 
   story('an API server without the gate is found out', { isOff: true }, async (s) => {

@@ -60,6 +60,8 @@ export function startLabHosts(count: number, kubelet: string | null = null, kind
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: 900_000,
     });
+  // A run that was broken off leaves its hosts as they were.
+  hostsSh('down');
   hostsSh('up', String(count));
   const sshConfig = join(directory, 'ssh_config');
   const names = Array.from({ length: count }, (_, i) => `node${i + 1}`);

@@ -75,7 +75,6 @@ export async function startRealNative(binaries: RealBinaries, count: number): Pr
   };
   try {
     for (const host of hosts.names) {
-      hosts.reset(host);
       hosts.run(host, 'mkdir -p /etc/kubernetes /var/lib/kubelet');
       hosts.put(host, '/etc/kubernetes/kubelet.conf', await api.kubeconfigFor(`system:node:${host}`, ['system:nodes']));
       hosts.put(host, '/var/lib/kubelet/config.yaml', payload('maxPods: 110'));
