@@ -7,7 +7,7 @@ import { argValue, type ClusterConfiguration } from '../core/config/model.ts';
 import type { SourceDocument } from '../core/config/source.ts';
 import { controlPlaneServer, localServer } from '../core/control-plane/model.ts';
 import { ADMIN_CONF, type StaticPodName, SUPER_ADMIN_CONF } from '../core/control-plane/paths.ts';
-import { type AppError, isAppError } from '../core/errors.ts';
+import { AppError, isAppError } from '../core/errors.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
 import { NEWEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
 import { pkiPath } from '../core/pki/certificate-list.ts';
@@ -175,7 +175,8 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
     makes: { certificate: (name) => options.selects(`certs/${name}`), kubeconfig: (name) => options.selects(`kubeconfig/${name}`) },
     manifestPhase: (name) => `control-plane/${name.slice('kube-'.length)}`,
   });
-  if (lockedOut !== null && prepared.refusals.length === 0) throw lockedOut;
+  if (lockedOut !== null)
+    throw prepared.refusals.length === 0 ? lockedOut : new AppError(prepared.refusals, { exitCode: 3, cause: lockedOut });
   ways.use(prepared.pki.textAt);
   const minor = Math.min(parseMinor(releaseOfVersion(cluster.kubernetesVersion)) ?? NEWEST_MINOR, NEWEST_MINOR);
   const { design, upload, warnings, refusals } = await designFirstNode(context, options, {

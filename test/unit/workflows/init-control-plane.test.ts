@@ -173,8 +173,8 @@ describe('init on a bare host', () => {
     const { host, admin, cluster, run } = world();
     await run();
     const lockOut = () => {
-      for (const each of [admin, cluster])
-        each.failNext('read the version', new AppError({ code: 'CLUSTER_UNAUTHORIZED', message: 'Unauthorized' }));
+      const refuse = () => new AppError({ code: 'CLUSTER_UNAUTHORIZED', message: 'Unauthorized' });
+      for (const each of [admin, cluster]) for (let n = 0; n < 50; n++) each.failNext('read the version', refuse());
     };
     lockOut();
     await expect(run()).rejects.toMatchObject({ code: 'CLUSTER_UNAUTHORIZED' });
