@@ -58,13 +58,15 @@ export interface QuestionOptions extends ProgramOptions {
  */
 export function renderQuestions(questions: readonly Question[], { together, ...options }: QuestionOptions): string {
   const files = together ? filesTogether(questions) : [];
-  const lines = questions.flatMap((question, index) => (files.includes(index) ? [] : [`${questionLines(question)}\nmark ${index} $?`]));
+  const lines = questions.flatMap((question, index) =>
+    files.includes(index) ? [] : [`out\n${questionLines(question)}\nmark ${index} $?`],
+  );
   if (files.length > 0) {
     const words = files.map((index) => fileWords(index, questions[index] as FileQuestion));
-    lines.unshift(`q_files ${words.join(' ')}\nmark ${questions.length} $?`);
+    lines.unshift(`q_files ${words.join(' ')}\ntell ${questions.length} $?`);
   }
   const http = questions.some(({ kind }) => kind === 'http') ? HTTP_FUNCTIONS : '';
-  return renderProgram([...lines, 'exit 0'], QUESTION_FUNCTIONS + http, options);
+  return renderProgram([files.length > 0 ? BEGIN : BEGIN_BOTH, ...lines, 'out; exit 0'], QUESTION_FUNCTIONS + http, options);
 }
 
 /**
@@ -74,7 +76,7 @@ export function renderQuestions(questions: readonly Question[], { together, ...o
 export function renderOperations(operations: readonly (Operation | PieceOperation)[], options: OperationOptions): string {
   const lines = operations.map((operation, index) => {
     if (operation.kind !== 'write-file')
-      return `${operationLines(operation, options.upload ?? '')}\nr=$?; mark ${index} $r; [ $r = 0 ] || exit 1`;
+      return `out\n${operationLines(operation, options.upload ?? '')}\nr=$?; mark ${index} $r; [ $r = 0 ] || { out; exit 1; }`;
     const isFirst = operations[index - 1]?.kind !== 'write-file';
     const isLast = operations[index + 1]?.kind !== 'write-file';
     return `${isFirst ? `w_begin ${index}\n` : ''}${stageLines(operation)}${isLast ? '\nw_commit' : ''}`;
@@ -84,8 +86,16 @@ export function renderOperations(operations: readonly (Operation | PieceOperatio
   const commit = needs('arm-revert', 'confirm-commit', 'revert-commit') ? COMMIT_FUNCTIONS : '';
   const arm = needs('arm-revert') ? ARM_FUNCTIONS : '';
   const large = needs('piece', 'put-file') ? LARGE_FILE_FUNCTIONS : '';
-  return renderProgram([...lines, 'exit 0'], OPERATION_FUNCTIONS + large + lock + commit + arm, options);
+  return renderProgram(
+    [operations[0]?.kind === 'write-file' ? BEGIN : BEGIN_BOTH, ...lines, 'out; exit 0'],
+    OPERATION_FUNCTIONS + large + lock + commit + arm,
+    options,
+  );
 }
+
+/** What came before is none of the program's. On stderr that is told where a process writes there first. */
+const BEGIN = 'tell start 0';
+const BEGIN_BOTH = 'mark start 0';
 
 type FileQuestion = Extract<Question, { kind: 'file' }>;
 
@@ -102,7 +112,7 @@ function fileWords(index: number, { path, content }: FileQuestion): string {
 function renderProgram(lines: readonly string[], functions: string, { nonce, rootDir }: ProgramOptions): string {
   // The environment variable lets a host that is only a directory (an image being built, the lab) say where its root is.
   const root = rootDir === null ? `R=\${KUBELETADM_ROOT-}; R=\${R%/}` : `R=${quoteShell(rootDir.replace(/\/+$/, ''))}`;
-  return [`B=${nonce}`, root, SHARED_FUNCTIONS, functions, 'mark start 0', ...lines, `#end ${nonce}`].join('\n');
+  return [`B=${nonce}`, root, SHARED_FUNCTIONS, functions, ...lines, `#end ${nonce}`].join('\n');
 }
 
 function questionLines(question: Question): string {

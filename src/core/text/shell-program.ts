@@ -7,14 +7,22 @@
  * /proc is left to the kernel: /proc/self read by another process names that process.
  *
  * Each answer ends with a mark on both streams, so that banners of a login shell, files without a final newline and binary content can't be
- * mistaken for something else; the mark's nonce is new for every program.
+ * mistaken for something else; the mark's nonce is new for every program. What goes well without a word gets none on stderr (`tell`). A write is a packet that
+ * is encrypted there and decrypted here: what the shell says itself waits (`say`, `mark`) until a process is about to write, or all is done (`out`).
  */
 export const SHARED_FUNCTIONS = `
 LC_ALL=C TZ=UTC; export LC_ALL TZ; umask 022
 nl='
 '
 if [ -O / ] && [ -O /proc/1 ]; then U=0; else U=$(id -u); fi 2>/dev/null
-mark() { printf '\\n%s %s %s\\n' "$B" "$1" "$2"; printf '\\n%s %s\\n' "$B" "$1" >&2; }
+OUT= ERR=
+say() { OUT=$OUT$1$nl; }
+out() {
+  if [ -n "$OUT" ]; then printf %s "$OUT"; OUT=; fi
+  if [ -n "$ERR" ]; then printf %s "$ERR" >&2; ERR=; fi
+}
+mark() { say "$nl$B $1 $2"; ERR="$ERR$nl$B $1$nl"; }
+tell() { if [ "$2" = 0 ]; then say "$nl$B $1 $2"; else mark "$1" "$2"; out; fi; }
 at() {
   case $R$1 in /proc/*) p=$1; return 0;; esac
   p=$R; s=$1; n=0
@@ -48,15 +56,15 @@ q_look() {
   if [ -L "$p" ]; then
     at "$1" || return 1
     t=$(printf %s "\${p#"$R"}" | tr '\\n' '?')
-    if [ "$t" = /dev/null ]; then printf 'other 666 0 0 0 root:root\\n/dev/null\\n'; return 2; fi
+    if [ "$t" = /dev/null ]; then say "other 666 0 0 0 root:root$nl$t"; return 2; fi
   fi
-  if [ ! -e "$p" ]; then if hidden "$p"; then return 1; fi; echo absent; return 2; fi
+  if [ ! -e "$p" ]; then if hidden "$p"; then return 1; fi; say absent; return 2; fi
   if [ -f "$p" ]; then k=file; elif [ -d "$p" ]; then k=directory; elif [ -S "$p" ]; then k=socket; else k=other; fi
 }
 q_show() {
   s=$(stat -c '%a %Y %u %g %U:%G' -- "$p") || return 1
-  printf '%s %s\\n%s\\n' "$k" "$s" "$t"
-  if [ "$k$1" = file1 ]; then cat -- "$p"; fi
+  say "$k $s$nl$t"
+  if [ "$k$1" = file1 ]; then out; cat -- "$p"; fi
 }
 q_file() { q_look "$1"; case $? in 0) q_show "$2";; 1) return 1;; esac; }
 q_files() {
@@ -64,7 +72,7 @@ q_files() {
   while [ $# -gt 0 ]; do
     q_look "$2"; r=$?
     case $r$p in 0/proc/*|0/sys/*) q_show "$3"; r=$(($? + 2));; esac
-    if [ $r = 0 ]; then eval "i_$N=\\$1 p_$N=\\$p k_$N=\\$k\\$3 t_$N=\\$t"; N=$((N + 1)); else mark "$1" $((r % 2)); fi
+    if [ $r = 0 ]; then eval "i_$N=\\$1 p_$N=\\$p k_$N=\\$k\\$3 t_$N=\\$t"; N=$((N + 1)); else tell "$1" $((r % 2)); fi
     shift 3
   done
   if [ $N = 0 ]; then return 0; fi
@@ -73,11 +81,11 @@ q_files() {
   set --; n=0
   while [ $n -lt $N ]; do
     l=\${f%%"$nl"*}; f=\${f#*"$nl"}; eval "k=\\$k_$n t=\\$t_$n"
-    if [ "$k" = file1 ]; then printf '%s+' "\${l%% *}"; eval "set -- \\"\\$@\\" \\"\\$p_$n\\""; fi
-    printf '%s %s\\n%s\\n' "\${k%?}" "\${l#* }" "$t"
-    eval "mark \\$i_$n 0"; n=$((n + 1))
+    h="\${k%?} \${l#* }"
+    if [ "$k" = file1 ]; then h=\${l%% *}+$h; eval "set -- \\"\\$@\\" \\"\\$p_$n\\""; fi
+    say "$h$nl$t"; eval "tell \\$i_$n 0"; n=$((n + 1))
   done
-  if [ $# -gt 0 ]; then cat -- "$@"; fi
+  if [ $# -gt 0 ]; then out; cat -- "$@"; fi
 }
 q_list() {
   at "$1" || return 1
@@ -132,10 +140,10 @@ if PATH=/nonexistent printf '' 2>/dev/null; then text() { printf %s "$1"; }; els
 \${1%"$nl"}
 E_O_T
 }; fi
-w_begin() { N=0 D=0 I=$1; }
+w_begin() { N=0 D=0 I=$1; if [ -n "$ERR" ]; then out; fi; }
 w_fail() {
   while [ $D -lt $N ]; do eval "rm -f -- \\"\\$t_$D\\""; D=$((D + 1)); done
-  mark $((I + $1)) 1; exit 1
+  tell $((I + $1)) 1; exit 1
 }
 w_stage() {
   at "$1" || w_fail $N
@@ -170,7 +178,7 @@ w_commit() {
     set -- "$@" "$d"; D=$((D + 1))
   done
   n=$D; if [ $n -gt 0 ]; then flush "$@"; fi
-  i=0; while [ $i -lt $n ]; do mark $((I + i)) 0; i=$((i + 1)); done
+  i=0; while [ $i -lt $n ]; do tell $((I + i)) 0; i=$((i + 1)); done
   if [ $n -lt $N ]; then w_fail $n; fi
 }
 w_directory() { at "$1" || return 1; if [ ! -d "$p" ]; then mkdir -p -- "$p" || return 1; fi; chmod -- "$2" "$p" && own "$3" "$p" && flush "$p"; }
