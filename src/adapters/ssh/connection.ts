@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { NodeSSH } from 'node-ssh';
+import type { NodeSSH } from 'node-ssh';
 import type ssh2 from 'ssh2';
 import { onAbort } from '../../core/abort.ts';
 import type { AppError } from '../../core/errors.ts';
@@ -78,7 +78,9 @@ export async function openConnection(
       const auth = authentication(target, keys, { password: options.password, address, deadline });
       const progress: Progress = { target, auth, received: '', isEncrypted: false, lastError: null };
       try {
-        return await handshake({ progress, socket, deadline, check, algorithms });
+        // The client is loaded while the first hosts begin to answer, and not before.
+        const { NodeSSH: Client } = await import('node-ssh');
+        return await handshake({ progress, client: new Client(), socket, deadline, check, algorithms });
       } catch (error) {
         if (deadline.signal.aborted || attempt >= MAX_RETRIES || !isTurnedAway(progress) || !(await waitForTurn(attempt, deadline.signal)))
           throw error;
@@ -112,13 +114,14 @@ function waitForTurn(attempt: number, signal: AbortSignal): Promise<boolean> {
 
 interface Handshake {
   readonly progress: Progress;
+  readonly client: NodeSSH;
   readonly socket: Duplex;
   readonly deadline: Deadline;
   readonly check: (key: HostKey) => Promise<void>;
   readonly algorithms: ssh2.ServerHostKeyAlgorithm[];
 }
 
-function handshake({ progress, socket, deadline, check, algorithms }: Handshake): Promise<SshConnection> {
+function handshake({ progress, client: ssh, socket, deadline, check, algorithms }: Handshake): Promise<SshConnection> {
   const { target, auth } = progress;
   let isSettled = false;
   let forget = (): void => undefined;
@@ -132,8 +135,8 @@ function handshake({ progress, socket, deadline, check, algorithms }: Handshake)
     };
     forget = onAbort(deadline.signal, fail);
     if (isSettled) return;
+    if (socket.destroyed) return fail(handshakeFailure(progress, null));
 
-    const ssh = new NodeSSH();
     // Its promise rejects at any error, also at those that do not end the connection. The client's own events tell them apart.
     const connecting = ssh.connect({
       sock: socket,

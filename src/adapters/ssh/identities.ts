@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import ssh2 from 'ssh2';
+import type ssh2 from 'ssh2';
 import { hostKeyFingerprint, hostKeyFromBytes, hostKeyTypeName } from '../../core/ssh/known-hosts.ts';
 import { readPrivateKeyHeader, readPublicKeyFile } from '../../core/ssh/private-key.ts';
 import type { SshTarget } from '../../core/ssh/target.ts';
@@ -113,12 +113,18 @@ async function readTextOrNull(path: string): Promise<string | null> {
   return readFile(path, 'utf8').catch(() => null);
 }
 
+/** When it is needed first: connections are on their way by then. */
+async function loadSsh2(): Promise<typeof ssh2> {
+  return (await import('ssh2')).default;
+}
+
 type Unlocked = { readonly kind: 'key'; readonly key: ssh2.ParsedKey } | { readonly kind: 'locked'; readonly why: string };
 
 async function unlockFile(file: PrivateFile, askPassphrase: AskPassphrase | undefined): Promise<Unlocked> {
   const passphrase = file.encrypted ? await askPassphrase?.(file.path) : undefined;
   if (file.encrypted && passphrase === undefined) return { kind: 'locked', why: 'it is encrypted, and there is no passphrase' };
-  const key = ssh2.utils.parseKey(file.text, passphrase?.reveal());
+  const { utils } = await loadSsh2();
+  const key = utils.parseKey(file.text, passphrase?.reveal());
   if (!(key instanceof Error)) return { kind: 'key', key };
   return { kind: 'locked', why: file.encrypted ? 'wrong passphrase, or an unsupported format' : `unsupported: ${key.message}` };
 }
@@ -150,8 +156,9 @@ interface Agent {
 const NO_AGENT: Agent = { keys: [], failure: null };
 
 /** Never rejects: an agent that is gone is a reason to say, not to stop. */
-function listAgentKeys(socket: string): Promise<Agent> {
-  const agent = ssh2.createAgent(socket);
+async function listAgentKeys(socket: string): Promise<Agent> {
+  const { createAgent, utils } = await loadSsh2();
+  const agent = createAgent(socket);
   return new Promise((resolve) => {
     const fail = (): void => resolve({ keys: [], failure: `agent ${socket} (it does not answer)` });
     const timer = setTimeout(fail, AGENT_TIMEOUT_MS);
@@ -159,7 +166,7 @@ function listAgentKeys(socket: string): Promise<Agent> {
       clearTimeout(timer);
       if (error) return fail();
       const parsed = keys
-        .map((key) => ssh2.utils.parseKey(key as ssh2.ParsedKey))
+        .map((key) => utils.parseKey(key as ssh2.ParsedKey))
         .filter((key): key is ssh2.ParsedKey => !(key instanceof Error));
       resolve({ keys: parsed.map((key) => agentKey(key, agent)), failure: null });
     });
