@@ -65,10 +65,10 @@ describe.skipIf(requirement('a fleet with bad hosts', sshdMissing))('a fleet in 
     );
     await answer('hangs', /no SSH handshake within 5s.*\[HOST_TIMEOUT\]$/, () => undefined);
     await answer('hangs-up', /it accepts connections and closes them at once.*\[HOST_UNREACHABLE\]$/, (socket) => socket.destroy());
-    // A round trip that takes longer than anybody wants to wait.
+    // A round trip takes ten seconds: longer than anybody wants to wait.
     await answer('slow', /within 5s.*\[HOST_TIMEOUT\]$/, (socket) => {
       const server = connect(well.port, '127.0.0.1');
-      const later = (to: Socket) => (chunk: Buffer) => void setTimeout(() => to.write(chunk), 1500);
+      const later = (to: Socket) => (chunk: Buffer) => void setTimeout(() => to.write(chunk), 5000);
       socket
         .on('data', later(server))
         .on('close', () => server.destroy())
