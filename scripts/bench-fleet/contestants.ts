@@ -32,8 +32,10 @@ export interface Run {
 
 /** All contestants, ours first. */
 export async function makeContestants(world: World): Promise<readonly Contestant[]> {
+  const program = await bundle(world, 'ours.ts');
   return [
-    await ours(world),
+    ours(world, program, 'kubeletadm', false),
+    ours(world, program, 'kubeletadm, each host locked', true),
     rawSsh(world),
     await naiveNodeSsh(world),
     ansible(world, 'ansible, tuned', tunedConfig),
@@ -45,10 +47,9 @@ export async function makeContestants(world: World): Promise<readonly Contestant
 /** At most this many at a time for those who leave it to us. */
 export const FORKS = 50;
 
-async function ours(world: World): Promise<Contestant> {
-  const program = await bundle(world, 'ours.ts');
+function ours(world: World, program: string, name: string, locks: boolean): Contestant {
   return {
-    name: 'kubeletadm',
+    name,
     missing: null,
     run: async ({ addresses, port, bastion, connectTimeoutMs = 20_000, forks = FORKS }) => {
       const { user, identityFile, knownHostsFile, rootsDirectory } = world;
@@ -59,6 +60,7 @@ async function ours(world: World): Promise<Contestant> {
         identityFile,
         knownHostsFile,
         rootsDirectory,
+        locks,
         forks,
         connectTimeoutMs,
         ...(bastion === undefined ? {} : { bastion }),

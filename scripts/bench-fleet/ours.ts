@@ -1,8 +1,11 @@
-// A contestant in a process of its own: brings the work to all hosts with the product's parts, as an apply does: facts, plan, changes.
+// A contestant in a process of its own: brings the work to all hosts with the product's parts, as an apply does: facts, plan, changes on one connection to
+// each. Without the lock of a host where that is not asked for, and without a confirmed commit, which waits for a kubelet that is not there.
 //
 //   node ours.mjs JOB.json    prints {"changed":…,"failed":[…],"rssMiB":…}
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { systemClock } from '../../src/adapters/clock-system.ts';
 import { knownHostsStore } from '../../src/adapters/known-hosts.ts';
 import { sshShared, sshTransport } from '../../src/adapters/transport-ssh.ts';
 import type { HostChange } from '../../src/core/plan/change.ts';
@@ -11,6 +14,7 @@ import type { SshTarget } from '../../src/core/ssh/target.ts';
 import { applyHostChanges } from '../../src/engine/apply.ts';
 import { asRoot } from '../../src/engine/as-root.ts';
 import { hostOver } from '../../src/engine/host.ts';
+import { writerOver } from '../../src/engine/writer.ts';
 import { workFiles } from './work.ts';
 
 /** What the bench wants done. */
@@ -22,6 +26,8 @@ export interface Job {
   readonly identityFile: string;
   readonly knownHostsFile: string;
   readonly rootsDirectory: string;
+  /** Each host is locked while it is changed. */
+  readonly locks: boolean;
   /** Hosts at a time. */
   readonly forks: number;
   readonly connectTimeoutMs: number;
@@ -41,6 +47,8 @@ export interface Outcome {
 const shared = sshShared();
 const hostKeys = knownHostsStore();
 const reporter = { report: () => undefined };
+const owner = { id: randomBytes(8).toString('hex'), name: 'bench', processId: process.pid, machine: hostname() };
+const LOCKING = { owner, breakLock: false, isGone: () => false, confirm: null };
 
 async function bring(address: string, job: Job): Promise<boolean> {
   const ssh = sshTransport(targetOf(address, job), { hostKeys, shared });
@@ -54,7 +62,9 @@ async function bring(address: string, job: Job): Promise<boolean> {
     const writes = files.flatMap((file) => diffFile(found[file.path] ?? null, { ...file, owner: 'root:root' }) ?? []);
     if (writes.length === 0) return false;
     const restart: HostChange = { kind: 'restart-unit', unit: 'kubelet', because: 'its files changed' };
-    await applyHostChanges(host, [...writes, restart], { reporter, phase: 'bench' });
+    const writer = job.locks ? writerOver(host, LOCKING, systemClock) : null;
+    await applyHostChanges(writer ?? host, [...writes, restart], { reporter, phase: 'bench' });
+    await writer?.end();
     return true;
   } finally {
     await host.close();
