@@ -35,12 +35,12 @@ export const kubeconfigPhases: readonly Phase<PkiInput>[] = KUBECONFIGS.map(({ n
 export const joinPkiPhases: readonly Phase<PkiInput>[] = [
   allOf('certificates', [
     'control-plane-prepare/certs',
-    'Generate the certificates for the new control plane components',
+    'Make the certificates of the control plane',
     'the certificates and their keys are there and good',
   ]),
   allOf('kubeconfigs', [
     'control-plane-prepare/kubeconfig',
-    'Generate the kubeconfig for the new control plane components',
+    'Make admin.conf, controller-manager.conf and scheduler.conf',
     'they are there and good',
   ]),
 ];
@@ -48,7 +48,7 @@ export const joinPkiPhases: readonly Phase<PkiInput>[] = [
 /** join's phase `control-plane-prepare/download-certs`. */
 export const downloadCertsPhase: Phase<WriteFilesInput> = writeFilesPhase(
   'control-plane-prepare/download-certs',
-  'Download certificates from kubeadm-certs',
+  'Download the certificates that control planes share',
   'the certificates that control planes share are there',
 );
 

@@ -18,7 +18,11 @@ export const controlPlaneControllerManager = staticPodPhase('control-plane/contr
 /** kubeadm 1.36: init phase control-plane/scheduler. */
 export const controlPlaneScheduler = staticPodPhase('control-plane/scheduler', 'kube-scheduler');
 /** kubeadm 1.36: join phase control-plane-prepare/control-plane: all of them but etcd, which joins later. */
-export const controlPlanePrepare = staticPodPhase('control-plane-prepare/control-plane', 'the new control plane components');
+export const controlPlanePrepare = writeFilesPhase(
+  'control-plane-prepare/control-plane',
+  'Write the static Pod manifests of the control plane',
+  'their manifests are as wanted',
+);
 
 /**
  * What a phase of static pods needs: the manifests of these components, and the directories they are in or live in. With external etcd there is no manifest

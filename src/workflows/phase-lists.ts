@@ -1,4 +1,4 @@
-/** A phase as help shows it. Kept apart from the phases themselves, so that help loads none of them. */
+/** A phase as help shows it. Kept apart from the phases themselves, so that help loads none of them; a test holds the two together. */
 export interface PhaseHelp {
   readonly name: string;
   readonly short: string;
