@@ -41,6 +41,15 @@ describe('the scripts of the lab', () => {
   });
 });
 
+const noShellcheck = spawnSync('shellcheck', ['--version']).status === 0 ? null : 'there is no shellcheck';
+
+describe.skipIf(requirement('shellcheck of the scripts of the lab', noShellcheck))('the scripts of the lab', () => {
+  it('are clean to shellcheck', () => {
+    const scripts = readdirSync(SOURCE).filter((name) => name.endsWith('.sh'));
+    expect(spawnSync('shellcheck', scripts, { cwd: SOURCE, encoding: 'utf8' })).toMatchObject({ status: 0, stdout: '' });
+  });
+});
+
 describe.skipIf(requirement('the Vagrantfile', whyNoVagrant()))('the Vagrantfile', { timeout: 60_000 }, () => {
   it.each([{}, { WORKERS: '0' }, { MODE: 'inside', KUBERNETES_VERSION: '1.34', BOX: 'bento/ubuntu-24.04' }])('is valid with %j', (env) => {
     expect(vagrant(['validate', '--ignore-provider'], env)).toMatchObject({
