@@ -23,7 +23,7 @@ import { waitNode } from '../phases/wait-node.ts';
 import type { WriteFilesInput } from '../phases/write-files.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import { readClusterConfiguration } from './cluster-baseline.ts';
-import { type ApiAccess, apiAccess, type ConnectControlPlane } from './control-plane/api-access.ts';
+import { type ApiAccess, apiAccess, type ConnectControlPlane, NO_ACCESS } from './control-plane/api-access.ts';
 import { atApiServer, type MakesApiServer } from './control-plane/at-api-server.ts';
 import { type ConnectEtcd, etcdAccess, etcdEndpoints } from './control-plane/etcd-access.ts';
 import { advertised, type ControlPlaneOptions, observeControlPlane, prepareControlPlane } from './control-plane/prepare-control-plane.ts';
@@ -186,10 +186,12 @@ async function clusterToJoin({ cluster, host }: PhaseContext) {
 
 function waysOf(
   { host }: PhaseContext,
-  { connect, connectEtcd, opened }: JoinControlPlaneOptions,
+  { connect, connectEtcd, opened, staged }: JoinControlPlaneOptions,
   cluster: DefaultedCluster,
   textAt: (path: string) => SensitiveText | null,
 ): { readonly api: ApiAccess; readonly etcdApi: ApiAccess } {
+  // No member is announced and no Node is waited for where nothing will run.
+  if (staged) return { api: NO_ACCESS, etcdApi: NO_ACCESS };
   const kubeconfig = () => {
     const text = textAt(ADMIN_CONF);
     return text === null ? null : { file: `${host.name}:${ADMIN_CONF}`, text };

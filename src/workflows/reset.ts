@@ -22,7 +22,7 @@ import { type CleanupNodeInput, cleanupNode } from '../phases/cleanup-node.ts';
 import { type DeleteNodeInput, deleteNode } from '../phases/delete-node.ts';
 import { type RemoveEtcdMemberInput, removeEtcdMember } from '../phases/etcd-members.ts';
 import { listLeftovers } from '../phases/list-leftovers.ts';
-import { type ApiAccess, apiAccess, type ConnectControlPlane } from './control-plane/api-access.ts';
+import { type ApiAccess, apiAccess, type ConnectControlPlane, NO_ACCESS } from './control-plane/api-access.ts';
 import { atApiServer, type MakesApiServer } from './control-plane/at-api-server.ts';
 import { type ConnectEtcd, etcdAccess, etcdEndpoints } from './control-plane/etcd-access.ts';
 import { nodeNameOf } from './node-name-of.ts';
@@ -121,8 +121,6 @@ interface EtcdOfHost {
   readonly access: ApiAccess;
   readonly findings: readonly Finding[];
 }
-
-const NO_ACCESS: ApiAccess = { reach: async () => null, close: async () => undefined };
 
 /**
  * The member of etcd on the host, and whether its cluster can be told that it goes: a member that is gone for good still counts for the quorum.

@@ -32,6 +32,9 @@ export interface ApiAccess {
   close(): Promise<void>;
 }
 
+/** No way: nobody is to be asked. */
+export const NO_ACCESS: ApiAccess = { reach: async () => null, close: async () => undefined };
+
 /**
  * Makes the access. Where nothing listens on the host's port no connection is tried: over SSH that would take long to fail.
  * @throws (reach) what `Cluster.version` throws besides CLUSTER_UNREACHABLE and CLUSTER_FORBIDDEN

@@ -202,7 +202,8 @@ export async function prepareControlPlane(
       bindPort: observed.localAPIEndpoint.bindPort,
       etcdDataDir: dataDir,
       manifests: staticPodNames(node).flatMap((name) => manifests[name].files),
-      etcdClientFiles: [...observed.host.files.keys()],
+      // What is downloaded need not be there yet.
+      etcdClientFiles: [...observed.host.files.keys()].filter((path) => given?.has(path) !== true),
       now: context.clock.now().getTime(),
     }),
     refusals: pki.problems,

@@ -54,6 +54,6 @@ export const joinInputs: fc.Arbitrary<JoinInput> = fc
   }));
 
 /** With the path of systemd-resolved the first node's, which is not there, would be taken for this one's: that is mended, unlike by kubeadm. */
-function resolvConfOf({ resolvConf }: Readonly<Record<string, unknown>>): object {
+export function resolvConfOf({ resolvConf }: Readonly<Record<string, unknown>>): object {
   return resolvConf === '/run/systemd/resolve/resolv.conf' ? { resolvConf: '/srv/resolv.conf' } : {};
 }

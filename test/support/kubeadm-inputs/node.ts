@@ -48,13 +48,27 @@ export const nodeRegistration = partial({
   ignorePreflightErrors: maybe(fc.constantFrom(['Swap', 'NumCPU'], ['all'], [])),
 });
 
+export const localAPIEndpoint = partial({
+  advertiseAddress: fc.constantFrom('192.168.56.10', '192.168.56.10', 'fd00:56::10', 'FD00:56:0::0010', '8.8.8.8'),
+  bindPort: maybe(fc.constantFrom(7443, 6443, 443, 0)),
+});
+
+export const timeouts = maybe(
+  partial({
+    controlPlaneComponentHealthCheck: fc.constantFrom('4m', '41s', '10m0.5s', '0s', '1ms', '30s', '31s'),
+    kubeletHealthCheck: maybe(fc.constant('9m')),
+    kubernetesAPICall: maybe(fc.constant('2m')),
+    etcdAPICall: maybe(fc.constant('3m')),
+    tlsBootstrap: maybe(fc.constant('7m')),
+    discovery: maybe(fc.constant('8m')),
+    upgradeManifests: maybe(fc.constant('8m')),
+  }),
+);
+
 /** InitConfiguration as v1beta4 has it, of a node named otherwise than this machine. */
 export const initConfiguration = partial({
   bootstrapTokens: tokens,
-  localAPIEndpoint: partial({
-    advertiseAddress: fc.constantFrom('192.168.56.10', '192.168.56.10', 'fd00:56::10', 'FD00:56:0::0010', '8.8.8.8'),
-    bindPort: maybe(fc.constantFrom(7443, 6443, 443, 0)),
-  }),
+  localAPIEndpoint,
   nodeRegistration,
   skipPhases: maybe(
     fc.constantFrom(
@@ -68,15 +82,5 @@ export const initConfiguration = partial({
     1,
   ),
   certificateKey: maybe(fc.constant('0123456789abcdef'.repeat(4)), 1),
-  timeouts: maybe(
-    partial({
-      controlPlaneComponentHealthCheck: fc.constantFrom('4m', '41s', '10m0.5s', '0s', '1ms', '30s', '31s'),
-      kubeletHealthCheck: maybe(fc.constant('9m')),
-      kubernetesAPICall: maybe(fc.constant('2m')),
-      etcdAPICall: maybe(fc.constant('3m')),
-      tlsBootstrap: maybe(fc.constant('7m')),
-      discovery: maybe(fc.constant('8m')),
-      upgradeManifests: maybe(fc.constant('8m')),
-    }),
-  ),
+  timeouts,
 });
