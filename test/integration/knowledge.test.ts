@@ -249,15 +249,15 @@ describe('node explain', () => {
   });
 });
 
-describe('the README', () => {
-  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
-  const steps = [...readme.matchAll(/^```console\n([\s\S]*?)^```$/gm)].flatMap(([, block = '']) =>
+describe('docs/configuration.md', () => {
+  const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8');
+  const steps = [...page.matchAll(/^```console\n([\s\S]*?)^```$/gm)].flatMap(([, block = '']) =>
     block
       .split(/^\$ /m)
       .filter(Boolean)
       .map((step): [string, string] => [step.split('\n')[0] ?? '', step.slice(step.indexOf('\n') + 1)]),
   );
-  const directory = join(temporary, 'readme');
+  const directory = join(temporary, 'page');
   const before = process.cwd();
 
   beforeAll(() => {
