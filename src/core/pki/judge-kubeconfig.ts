@@ -29,6 +29,8 @@ export interface KubeconfigThere {
 interface Verdict {
   readonly problems: readonly Problem[];
   readonly warnings: readonly Warning[];
+  /** It trusts another authority: that is its problem. */
+  readonly isForeign?: true;
 }
 
 /**
@@ -44,7 +46,8 @@ export function judgeKubeconfig(there: KubeconfigThere): Verdict {
   const trusted = trustedBy(target, there);
   if (trusted === null) return refuse('it holds no certificate of a certificate authority');
   if (!there.authorities.some((authority) => isSameCertificate(authority, trusted))) {
-    return refuse(`it is of another cluster: it trusts ${formatName(trusted.subject)}, which is not the authority in ${there.caPath}`);
+    const why = `it is of another cluster: it trusts ${formatName(trusted.subject)}, which is not the authority in ${there.caPath}`;
+    return { ...refuse(why), isForeign: true };
   }
   const problem = judgeClient(target, there);
   if (problem !== null) return { problems: [problem], warnings: [] };

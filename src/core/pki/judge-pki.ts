@@ -4,6 +4,7 @@ import type { Warning } from '../plan/change.ts';
 import {
   pkiAuthorityLost,
   pkiAuthorityMissing,
+  pkiAuthorityReplaced,
   pkiExpired,
   pkiExternalIncomplete,
   pkiForeign,
@@ -74,7 +75,7 @@ export interface JudgedPki {
  * @throws AppError CONFIG_INVALID_SUBNET as `specOf`
  */
 export function judgePki(wanted: PkiWanted, found: FoundText): JudgedPki {
-  const notes: Notes = { problems: [], warnings: [], orphans: [] };
+  const notes: Notes = { problems: [], warnings: [], orphans: [], foreign: [], belongs: new Set() };
   const authorities = new Map<AuthorityName, JudgedCertificate>();
   const certificates = certificatesOf(wanted.node.cluster).map((definition) => {
     const by = definition.authority === null ? null : (authorities.get(definition.authority) ?? null);
@@ -91,7 +92,7 @@ export function judgePki(wanted: PkiWanted, found: FoundText): JudgedPki {
     ...{ certificates, serviceAccount, kubeconfigs },
     externalCA: external('ca'),
     externalFrontProxyCA: external('front-proxy-ca'),
-    problems: [...lostAuthorities(notes), ...notes.problems],
+    problems: [...lostAuthorities(notes), ...withReplacedAuthorities(notes)],
     warnings: notes.warnings,
   };
 }
@@ -104,6 +105,23 @@ function lostAuthorities({ orphans }: Notes): readonly Problem[] {
       orphans.filter(({ authority }) => authority === lost).map(({ path }) => path),
     ),
   );
+}
+
+/** Where several things are of another authority than the one that is there, and nothing is of that, it is the authority that is wrong. */
+function withReplacedAuthorities({ problems, foreign, belongs }: Notes): readonly Problem[] {
+  const authorities = [...new Set(foreign.map(({ authority }) => authority))].filter((ca) => !belongs.has(ca));
+  const replaced = authorities.map((ca) => foreign.filter(({ authority }) => authority === ca)).filter(({ length }) => length > 1);
+  const theirs = new Set(replaced.flat().map(({ problem }) => problem));
+  const causes = new Map(
+    replaced.map((all) => [
+      all[0]?.problem,
+      pkiAuthorityReplaced(
+        all[0]?.authority ?? '',
+        all.map(({ path }) => path),
+      ),
+    ]),
+  );
+  return problems.flatMap((problem) => causes.get(problem) ?? (theirs.has(problem) ? [] : problem));
 }
 
 /** All paths `judgePki` asks for. */
@@ -142,6 +160,10 @@ interface Notes {
   readonly warnings: Warning[];
   /** What is there of an authority that is not. */
   readonly orphans: { readonly path: string; readonly authority: string }[];
+  /** What is there of another authority than the one that is there. */
+  readonly foreign: { readonly path: string; readonly authority: string; readonly problem: Problem }[];
+  /** Paths of authorities that something is of. */
+  readonly belongs: Set<string>;
 }
 
 interface OneCertificate {
@@ -203,11 +225,16 @@ function judgeThere(one: OneCertificate, there: There): void {
     notes.problems.push(pkiAuthorityMissing(crt, by.crt, `certs/${by.definition.name}`));
   }
   if (isMade(by)) notes.orphans.push({ path: crt, authority: by.crt });
-  else if (authority !== undefined && !leadsTo(certificate, between, authority)) {
-    notes.problems.push(pkiForeign(crt, key, formatName(certificate.issuer), by.crt));
-  }
+  else if (authority !== undefined && leadsTo(certificate, between, authority)) notes.belongs.add(by.crt);
+  else if (authority !== undefined)
+    noteForeign(notes, { path: crt, authority: by.crt, problem: pkiForeign(crt, key, formatName(certificate.issuer), by.crt) });
   const missing = missingNames(certificate, definition.names(wanted.node));
   if (missing.length > 0) notes.problems.push(pkiNamesMissing(crt, key, missing));
+}
+
+function noteForeign(notes: Notes, one: Notes['foreign'][number]): void {
+  notes.foreign.push(one);
+  notes.problems.push(one.problem);
 }
 
 function isMade({ action }: JudgedCertificate): boolean {
@@ -281,7 +308,11 @@ function judgeKubeconfigs(wanted: PkiWanted, found: FoundText, ca: JudgedCertifi
       if (ca.chain.length === 0) return { ...base, action: 'keep' };
       const expected = { server: serverOf(definition, wanted.node), user: definition.user(wanted.node) };
       const verdict = judgeKubeconfig({ ...base, text, expected, authorities: ca.chain, caPath: ca.crt, now: wanted.now, found });
-      notes.problems.push(...verdict.problems);
+      for (const problem of verdict.problems) {
+        if (verdict.isForeign) noteForeign(notes, { path, authority: ca.crt, problem });
+        else notes.problems.push(problem);
+      }
+      if (!verdict.isForeign) notes.belongs.add(ca.crt);
       notes.warnings.push(...verdict.warnings);
       return { ...base, action: 'keep' };
     }

@@ -95,6 +95,15 @@ export function pkiAuthorityLost(ca: string, orphans: readonly string[]): Proble
   };
 }
 
+/** An authority to which nothing belongs that is there. */
+export function pkiAuthorityReplaced(ca: string, foreign: readonly string[]): Problem {
+  return {
+    code: 'PKI_AUTHORITY_REPLACED',
+    message: `${ca} is not the authority of what is there: ${foreign.join(', ')}`,
+    mend: 'Put back the one that is, or run reset to begin anew',
+  };
+}
+
 /** A certificate or kubeconfig that is to be made, and whose authority is neither there nor to be made. */
 export function pkiAuthorityMissing(path: string, ca: string, phase: string): Problem {
   return {

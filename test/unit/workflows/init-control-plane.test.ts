@@ -184,7 +184,7 @@ describe('init on a bare host', () => {
     lockOut();
     const refused = await run().catch((error: AppError) => error);
     expect(refused).toMatchObject({ exitCode: 3 });
-    expect((refused as AppError).problems.map(({ code }) => code)).toContain('PKI_FOREIGN');
+    expect((refused as AppError).problems.map(({ code }) => code)).toContain('PKI_AUTHORITY_REPLACED');
   });
 
   it('ends the same wherever it was broken off', async () => {

@@ -270,6 +270,13 @@ describe('what is there and not good is refused in one line', () => {
       ],
     ],
     [
+      'another authority, to which nothing belongs that is there',
+      (other) => ({ [`${PKI}/ca.crt`]: other[`${PKI}/ca.crt`] as string, [`${PKI}/ca.key`]: other[`${PKI}/ca.key`] as string }),
+      [
+        `${PKI}/ca.crt is not the authority of what is there: ${PKI}/apiserver.crt, ${PKI}/apiserver-kubelet-client.crt, /etc/kubernetes/admin.conf, /etc/kubernetes/super-admin.conf, /etc/kubernetes/kubelet.conf, /etc/kubernetes/controller-manager.conf, /etc/kubernetes/scheduler.conf. Put back the one that is, or run reset to begin anew. [PKI_AUTHORITY_REPLACED]`,
+      ],
+    ],
+    [
       'a kubeconfig of another cluster',
       (theirs) => ({ '/etc/kubernetes/admin.conf': theirs['/etc/kubernetes/admin.conf'] as string }),
       [
