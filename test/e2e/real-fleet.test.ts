@@ -41,7 +41,8 @@ describe.skipIf(requirement('a cluster brought up by a fleet file', missing))('a
         '--ssh-config',
         lab.sshConfig,
         '--ignore-preflight-errors',
-        'SystemVerification,Swap,FileExisting-losetup,ImagePull',
+        // The Node of a host that was reset is Ready for a while.
+        'SystemVerification,Swap,FileExisting-losetup,ImagePull,NodeExists',
       ],
       { env: { XDG_STATE_HOME: directory } },
     );
@@ -85,7 +86,7 @@ describe.skipIf(requirement('a cluster brought up by a fleet file', missing))('a
     expect(reset.code, reset.stderr).toBe(0);
     expect(reset.stderr).toContain('[remove-etcd-member] deleted Member node2');
     expect(reset.stderr).not.toContain('PODS_STAY');
-    const { code, stdout, stderr } = await run('apply', '--take-over');
+    const { code, stdout, stderr } = await run('apply');
     expect([code, stdout], stderr).toEqual([0, '3 hosts: 1 changed, 2 as they should be.\n']);
     expect(lab.run('node2', 'cat /etc/kubernetes/manifests/etcd.yaml')).toContain('path: /health');
     expect(lab.run('node2', 'cat /var/lib/kubelet/config.yaml')).toContain('imageGCHighThresholdPercent: 91');
