@@ -19,7 +19,9 @@ if (why !== null) {
   const skips = join(directory, 'skips');
   writeFileSync(skips, '');
   const vitest = join(root, 'node_modules/vitest/vitest.mjs');
-  const { status } = spawnSync(process.execPath, [vitest, 'run', 'test/contract/', 'real-', ...process.argv.slice(2)], {
+  // Files that need hosts have the same ones.
+  const argv = [vitest, 'run', '--no-file-parallelism', 'test/contract/', 'real-', ...process.argv.slice(2)];
+  const { status } = spawnSync(process.execPath, argv, {
     cwd: root,
     stdio: 'inherit',
     env: { ...process.env, KUBELETADM_TEST_SKIPS: skips },
