@@ -14,7 +14,7 @@ import { type RealNativeLab, type RealSubject, type RealSubjectOptions, startRea
 import { requirement } from '../support/requirement.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
-const HOSTS = 7;
+const HOSTS = 8;
 const binaries = findRealBinaries(DYNAMIC_MINORS);
 const missing = whyNoKubelet(DYNAMIC_MINORS) ?? whyNoLabHosts();
 // Kubelets mostly wait.
