@@ -12,7 +12,7 @@ export interface CommandEntry {
 export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'init',
-    description: 'Bring up the kubelet of the first node and upload its configuration for all others',
+    description: 'Make a control plane on a bare host, or the first node at an API server that is there',
     load: async () => (await import('./init-command.ts')).defineInit,
   },
   { name: 'join', description: 'Join a node to a cluster', load: async () => (await import('./join-command.ts')).defineJoin },
