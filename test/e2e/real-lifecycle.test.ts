@@ -132,6 +132,27 @@ describe.skipIf(requirement('the life of a node with a real kubelet', missing))(
     await expect.poll(() => cluster.get(NODE), { timeout: 30_000 }).toBeNull();
     await joining('--wait-ready=90s');
   });
+
+  it.skipIf(
+    requirement('kubeadm takes over a node and gives it back', kubeadm === null ? 'there is no kubeadm (KUBEBUILDER_ASSETS)' : null),
+  )('is reset and joined by kubeadm, and looked after and reset by us', async () => {
+    const left = () =>
+      lab.run(
+        'node2',
+        'find /var/lib/kubelet /etc/kubernetes -path /etc/kubernetes/tmp -prune -o -type f -print; systemctl is-active kubelet || true',
+      );
+    lab.put('node2', '/usr/local/bin/kubeadm', readFileSync(kubeadm ?? ''));
+    lab.run('node2', 'kubeadm reset -f 2>&1');
+    expect(left()).toBe('inactive\n');
+    // kubeadm joins no host whose Node is Ready.
+    await cluster.delete(NODE);
+    const { stdout } = await runCommand(['token', 'create', '--print-join-command', '--kubeconfig', conf]);
+    lab.run('node2', `${stdout.trim().replace('kubeletadm', 'kubeadm')} --ignore-preflight-errors=all 2>&1`);
+    await expectDone('certs', 'check');
+    expect((await expectDone('upgrade', 'node', '--dry-run')).stderr).toContain('[NODE_MEMORY_MISSING]');
+    await expectDone('reset', '--force');
+    expect(left()).toBe('inactive\n');
+  });
 });
 
 const CONFIG = `apiVersion: kubeadm.k8s.io/v1beta4
