@@ -23,13 +23,12 @@ export interface ModuleFacts {
 
 /** What is known of these kernel modules on a host. */
 export function moduleFacts(modules: readonly string[]): Fact<ModuleFacts> {
-  const files = fileFacts([MODULES_FILE]);
   return defineFact(
     {
-      ...(files.questions as { [MODULES_FILE]: { kind: 'file'; path: string } }),
+      file: { kind: 'file', path: MODULES_FILE },
       found: { kind: 'command', argv: ['sh', '-c', LOADED, 'sh', ...modules] },
     },
-    (answers) => ({ file: answers[MODULES_FILE] ?? null, loaded: new Set(answers.found.stdout.split('\n').filter(Boolean)) }),
+    ({ file, found }) => ({ file, loaded: new Set(found.stdout.split('\n').filter(Boolean)) }),
   );
 }
 

@@ -1,8 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import type { FileFact } from '../../../src/core/facts/question.ts';
-import { MODULES_FILE, planModules, planSwapOff, planSysctls, SYSCTLS_FILE, sysctlPath } from '../../../src/core/install/kernel.ts';
+import {
+  MODULES_FILE,
+  moduleFacts,
+  planModules,
+  planSwapOff,
+  planSysctls,
+  SYSCTLS_FILE,
+  swapFacts,
+  sysctlFacts,
+  sysctlPath,
+} from '../../../src/core/install/kernel.ts';
 import type { HostChange } from '../../../src/core/plan/change.ts';
 import { describeChange } from '../../../src/engine/apply.ts';
+import { observe } from '../../../src/engine/observe.ts';
+import { fakeHost } from '../../support/fake-host.ts';
 
 const file = (content: string): FileFact => ({ type: 'file', mode: 0o644, owner: 'root:root', content });
 const shown = (changes: readonly unknown[]): readonly string[] => (changes as readonly HostChange[]).map(describeChange);
@@ -90,5 +102,31 @@ UUID=1 / ext4 defaults 0 1
 
   it('that is not there is nothing to do', () => {
     expect(planSwapOff({ fstab: null, active: [] })).toEqual({ changes: [], noop: 'there is no swap' });
+  });
+});
+
+describe('what is declared, asked of a host that has it', () => {
+  const host = fakeHost({
+    files: {
+      [MODULES_FILE]: 'overlay\n',
+      [SYSCTLS_FILE]: 'vm.max_map_count = 262144\n',
+      '/proc/sys/vm/max_map_count': '262144\n',
+      '/proc/swaps': 'Filename\tType\tSize\tUsed\tPriority\n',
+      '/etc/fstab': 'UUID=1 / ext4 defaults 0 1\n',
+    },
+    commands: { sh: { stdout: 'overlay\n' } },
+  });
+
+  it('is there: modules', async () => {
+    expect(planModules(['overlay'], await observe(host, moduleFacts(['overlay']))).changes).toEqual([]);
+  });
+
+  it('is there: parameters', async () => {
+    const declared = { 'vm.max_map_count': '262144' };
+    expect(planSysctls(declared, await observe(host, sysctlFacts(Object.keys(declared)))).changes).toEqual([]);
+  });
+
+  it('is there: no swap', async () => {
+    expect(planSwapOff(await observe(host, swapFacts)).changes).toEqual([]);
   });
 });
