@@ -1,6 +1,6 @@
 import { AppError, isAppError, messageOf } from '../core/errors.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
-import { isJsonObject, type JsonObject } from '../core/json.ts';
+import { type JsonObject, parseJsonObject } from '../core/json.ts';
 import { kubeletServerOf } from '../core/kubelet/kubelet-server.ts';
 import type { WebTrouble } from '../core/network/web-answer.ts';
 import { Secret } from '../core/text/secret.ts';
@@ -83,7 +83,7 @@ export function configzSource({ host, cluster, web, nodeName, tokenFile, signal 
     const said = text.trim().split('\n', 1)[0]?.slice(0, 200) ?? '';
     // 403: it is well, and the account may not read it.
     if (status !== 200) throw new ConfigzNotToldError(`${server.url} answers ${status}${said === '' ? '' : `: ${said}`}`, status !== 403);
-    const parsed = parseObject(text);
+    const parsed = parseJsonObject(text);
     if (parsed === null) throw new ConfigzNotToldError(`${server.url} answers with something else than a configuration`, true);
     return parsed;
   };
@@ -110,15 +110,6 @@ function isAnswerOfApiServer(error: unknown): boolean {
 
 function withoutCode(error: unknown): string {
   return isAppError(error) ? error.problems.map(({ message }) => message).join('; ') : messageOf(error);
-}
-
-function parseObject(text: string): JsonObject | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : null;
-  } catch {
-    return null;
-  }
 }
 
 function describeTrouble(trouble: WebTrouble): string {

@@ -1,21 +1,19 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
 import type { JsonObject } from '../../src/core/json.ts';
 import type { Cluster } from '../../src/ports/cluster.ts';
 import { OVERLAY, SCENARIOS, scenarioNode } from '../support/agent-scenarios.ts';
-import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
-import { findRealBinaries, type RealApiServer, startRealApiServer, whyNoControlPlane } from '../support/real-apiserver.ts';
+import { type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
+import { whyNoKubelet } from '../support/real-apiserver.ts';
+import { type RealCluster, startRealCluster } from '../support/real-cluster.ts';
 import { requirement } from '../support/requirement.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
-const binaries = findRealBinaries();
-const kubelet = typeof binaries === 'string' ? null : binaries.kubelet;
-const missing = whyNoControlPlane() ?? (kubelet === null ? 'there is no kubelet (KUBEBUILDER_ASSETS)' : null) ?? whyNoLabHosts();
+const missing = whyNoKubelet() ?? whyNoLabHosts();
 const NODE = { apiVersion: 'v1', kind: 'Node', name: 'node1' } as const;
 
 /**
@@ -48,22 +46,15 @@ const BAD: readonly [string, string, RegExp][] = [
 const SHOWN: ReadonlySet<number> = new Set([1, 14, 16, 19, 21, 22, 27, 28, 34, 35, 37]);
 
 describe.skipIf(requirement('the agent beside a real kubelet', missing))('the agent beside a real kubelet', () => {
-  let api: RealApiServer;
   let cluster: Cluster;
   let lab: LabHosts;
+  let close: RealCluster['close'] | undefined;
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-real-agent-'));
   const conf = join(directory, 'admin.conf');
   const bundle = fileURLToPath(new URL('../../dist/kubeletadm.mjs', import.meta.url));
 
   beforeAll(async () => {
-    if (typeof binaries === 'string' || kubelet === null) return;
-    api = await startRealApiServer(binaries, { withControllerManager: true });
-    cluster = kubeCluster({ kubeconfig: { text: api.adminKubeconfig(), file: 'admin.conf' } });
-    writeFileSync(conf, api.adminKubeconfig(), { mode: 0o600 });
-    writeFileSync(join(directory, 'init.yaml'), CONFIG);
-    lab = startLabHosts(1, kubelet);
-    lab.reset('node1');
-    lab.expose(Number(new URL(api.url).port));
+    ({ cluster, lab, close } = await startRealCluster(1, directory, CONFIG));
     const where = ['--kubeconfig', conf, '--ssh-config', lab.sshConfig, '--host', 'node1'];
     const init = await runCommand(['init', '--config', join(directory, 'init.yaml'), ...where]);
     expect(init.code, init.stderr).toBe(0);
@@ -71,9 +62,7 @@ describe.skipIf(requirement('the agent beside a real kubelet', missing))('the ag
     lab.put('node1', '/usr/local/bin/node', readFileSync(process.execPath));
   }, 900_000);
   afterAll(async () => {
-    lab?.close();
-    await cluster?.close();
-    await api?.close();
+    await close?.();
     rmSync(directory, { recursive: true, force: true });
   }, 120_000);
 

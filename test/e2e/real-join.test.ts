@@ -1,48 +1,34 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
 import type { JsonObject } from '../../src/core/json.ts';
 import type { Cluster } from '../../src/ports/cluster.ts';
-import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
-import { findRealBinaries, type RealApiServer, startRealApiServer, whyNoKubelet } from '../support/real-apiserver.ts';
+import { type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
+import { findRealBinaries, whyNoKubelet } from '../support/real-apiserver.ts';
+import { type RealCluster, startRealCluster } from '../support/real-cluster.ts';
 import { requirement } from '../support/requirement.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const binaries = findRealBinaries();
-const kubelet = typeof binaries === 'string' ? null : binaries.kubelet;
 const missing = whyNoKubelet() ?? whyNoLabHosts();
 
 /** A control plane and kubelets of Kubernetes itself, on hosts with systemd and containerd. */
 describe.skipIf(requirement('init and join with real kubelets', missing))('init and join with real kubelets', () => {
-  let api: RealApiServer;
   let cluster: Cluster;
   let lab: LabHosts;
+  let close: RealCluster['close'] | undefined;
   let printed = '';
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-real-'));
-  const file = (name: string, text: string): string => {
-    writeFileSync(join(directory, name), text, { mode: 0o600 });
-    return join(directory, name);
-  };
 
   beforeAll(async () => {
-    if (typeof binaries === 'string' || kubelet === null) return;
-    api = await startRealApiServer(binaries, { withControllerManager: true });
-    cluster = kubeCluster({ kubeconfig: { text: api.adminKubeconfig(), file: 'admin.conf' } });
-    file('admin.conf', api.adminKubeconfig());
-    file('init.yaml', CONFIG);
-    lab = startLabHosts(3, kubelet);
-    for (const name of lab.names) lab.reset(name);
-    lab.expose(Number(new URL(api.url).port));
+    ({ cluster, lab, close } = await startRealCluster(3, directory, CONFIG));
   }, 900_000);
   afterAll(async () => {
-    lab?.close();
-    await cluster?.close();
-    await api?.close();
+    await close?.();
     rmSync(directory, { recursive: true, force: true });
   }, 120_000);
 

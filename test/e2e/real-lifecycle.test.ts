@@ -1,16 +1,15 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/ports/cluster.ts';
-import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
-import { findRealBinaries, type RealApiServer, startRealApiServer, whyNoKubelet } from '../support/real-apiserver.ts';
+import { type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
+import { findRealBinaries, whyNoKubelet } from '../support/real-apiserver.ts';
+import { type RealCluster, startRealCluster } from '../support/real-cluster.ts';
 import { requirement } from '../support/requirement.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 const binaries = findRealBinaries();
-const kubelet = typeof binaries === 'string' ? null : binaries.kubelet;
 const kubeadm = typeof binaries === 'string' ? null : binaries.kubeadm;
 const missing = whyNoKubelet() ?? whyNoLabHosts();
 const NODE = { apiVersion: 'v1', kind: 'Node', name: 'node2' } as const;
@@ -18,30 +17,21 @@ const PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
 
 /** The life of a node with a control plane and kubelets of Kubernetes itself. */
 describe.skipIf(requirement('the life of a node with a real kubelet', missing))('the life of a node with a real kubelet', () => {
-  let api: RealApiServer;
   let cluster: Cluster;
   let lab: LabHosts;
+  let close: RealCluster['close'] | undefined;
   let joinWords: readonly string[] = [];
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-life-'));
   const conf = join(directory, 'admin.conf');
 
   beforeAll(async () => {
-    if (typeof binaries === 'string' || kubelet === null) return;
-    api = await startRealApiServer(binaries, { withControllerManager: true });
-    cluster = kubeCluster({ kubeconfig: { text: api.adminKubeconfig(), file: 'admin.conf' } });
-    writeFileSync(conf, api.adminKubeconfig(), { mode: 0o600 });
-    writeFileSync(join(directory, 'init.yaml'), CONFIG);
-    lab = startLabHosts(2, kubelet);
-    for (const name of lab.names) lab.reset(name);
-    lab.expose(Number(new URL(api.url).port));
+    ({ cluster, lab, close } = await startRealCluster(2, directory, CONFIG));
     const init = await runCommand(['init', '--config', join(directory, 'init.yaml'), '--kubeconfig', conf, ...ssh('node1')]);
     expect(init.code, init.stderr).toBe(0);
     joinWords = /^ {2}kubeletadm (join .*)$/m.exec(init.stdout)?.[1]?.split(' ') ?? [];
   }, 900_000);
   afterAll(async () => {
-    lab?.close();
-    await cluster?.close();
-    await api?.close();
+    await close?.();
     rmSync(directory, { recursive: true, force: true });
   }, 120_000);
 

@@ -1,7 +1,7 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isAppError } from '../../core/errors.ts';
-import { isJsonObject, type JsonObject } from '../../core/json.ts';
+import { isJsonObject, type JsonObject, parseJsonObject } from '../../core/json.ts';
 import { clusterNotAnApi, clusterRefused, clusterUnreachable, type Refusal } from '../../core/problems/cluster.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Connection } from './connection.ts';
@@ -204,7 +204,7 @@ function conclude({ server, connection, requestTimeoutMs }: SenderOptions, reque
   if (tried.kind === 'failed') throw unreachable(server, request, tried.error, requestTimeoutMs);
   const { response, text } = tried;
   const status = response.statusCode ?? 0;
-  const body = parseObject(text ?? '');
+  const body = parseJsonObject(text ?? '');
   const contentType = response.headers['content-type'] ?? '';
   const mend = status === 401 ? connection.credentialTrouble() : undefined;
   if (body === null && request.proxied === true && status >= 400)
@@ -233,15 +233,6 @@ function unreachable(server: string, request: ApiRequest, error: unknown, timeou
   }
   const { why, mend, neverSent } = explainNetworkError(error);
   return clusterUnreachable(server, `${why}${neverSent ? '' : unsure}`, mend, { cause: error });
-}
-
-function parseObject(text: string): JsonObject | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : null;
-  } catch {
-    return null;
-  }
 }
 
 function statusOf(tried: Attempt): number {

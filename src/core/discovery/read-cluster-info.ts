@@ -1,5 +1,5 @@
 import type { Problem } from '../errors.ts';
-import { isJsonObject, type JsonObject } from '../json.ts';
+import { isJsonObject, type JsonObject, parseJsonObject } from '../json.ts';
 import type { WebAnswer, WebFailure } from '../network/web-answer.ts';
 import * as problems from '../problems/discovery.ts';
 import { printable } from '../text/printable.ts';
@@ -20,7 +20,7 @@ export function readClusterInfoAnswer(answer: WebAnswer | WebFailure, context: T
   const { endpoint } = context;
   if (answer.kind === 'failed') return explainTrouble(answer.trouble, context);
   const { status } = answer;
-  const body = parseObject(answer.text);
+  const body = parseJsonObject(answer.text);
   if (status === 200 && body !== null) {
     const info = readClusterInfo(body);
     return info === null
@@ -60,15 +60,6 @@ function describeBody({ contentType, text }: WebAnswer): string {
   if (text.trim() === '') return 'nothing in it';
   const begin = printable(text, 40);
   return `${contentType === '' ? 'no content type' : printable(contentType, 40)}: ${JSON.stringify(begin)}`;
-}
-
-function parseObject(text: string): JsonObject | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : null;
-  } catch {
-    return null;
-  }
 }
 
 function refuse(problem: Problem): ClusterInfoReading {

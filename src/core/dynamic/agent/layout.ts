@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isJsonObject, type Json } from '../../json.ts';
+import { type Json, parseJsonObject } from '../../json.ts';
 import { type ConfigIdentity, formatIdentity, parseIdentity } from '../config-source.ts';
 
 /** Where an agent keeps what it needs to start a kubelet without an API server. For root alone. */
@@ -73,13 +73,8 @@ export function formatManifest({ identity, files }: Manifest): string {
 
 /** Reads a manifest; null when it is torn, or names files that lie elsewhere. */
 export function parseManifest(text: string): Manifest | null {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch {
-    return null;
-  }
-  if (!isJsonObject(parsed) || !Array.isArray(parsed.files)) return null;
+  const parsed = parseJsonObject(text);
+  if (parsed === null || !Array.isArray(parsed.files)) return null;
   const identity = parseIdentity(parsed.source);
   const files = parsed.files.filter((name: Json) => typeof name === 'string');
   return identity === null || !files.every(isFileName) ? null : { identity, files };

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isJsonObject, type Json, type JsonObject } from '../../json.ts';
+import { isJsonObject, type Json, type JsonObject, parseJsonObject } from '../../json.ts';
 import { type ConfigIdentity, formatIdentity, parseIdentity } from '../config-source.ts';
 import { NEW_WATCH } from './health.ts';
 import { type AgentState, type Candidate, type Fault, newAgentState, type Payload, type Rejection } from './state.ts';
@@ -22,13 +22,8 @@ export function formatStateFile({ generation, state }: StateFile): string {
 
 /** Reads a state file; null when it is torn, changed by hand, or of a version that is not known. */
 export function parseStateFile(text: string): StateFile | null {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch {
-    return null;
-  }
-  if (!isJsonObject(parsed)) return null;
+  const parsed = parseJsonObject(text);
+  if (parsed === null) return null;
   const { checksum, ...body } = parsed;
   const { generation, state, version } = body;
   if (version !== 1 || typeof generation !== 'number' || !isJsonObject(state) || checksum !== checksumOf(body)) return null;

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from '../../json.ts';
+import { isJsonObject, type Json, parseJsonObject } from '../../json.ts';
 
 /** What a token of a ServiceAccount says of itself. Only its signature, which the API server judges, makes it true. */
 export interface TokenClaims {
@@ -18,13 +18,8 @@ export const TOKEN_SECONDS = 90 * 86_400;
 export function readTokenClaims(token: string): TokenClaims | null {
   const [, payload = '', signature] = token.trim().split('.');
   if (signature === undefined) return null;
-  let claims: unknown;
-  try {
-    claims = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'));
-  } catch {
-    return null;
-  }
-  if (!isJsonObject(claims) || typeof claims.sub !== 'string') return null;
+  const claims = parseJsonObject(Buffer.from(payload, 'base64url').toString('utf8'));
+  if (claims === null || typeof claims.sub !== 'string') return null;
   const { sub, iat, exp } = claims;
   if (typeof iat !== 'number' || typeof exp !== 'number') return null;
   return { subject: sub, accountUid: accountUid(claims), issuedAt: iat * 1000, expiresAt: exp * 1000 };
