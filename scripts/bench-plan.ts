@@ -1,11 +1,6 @@
 // npm run bench:plan: how long it takes to plan a fleet when every host has answered already.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { Writable } from 'node:stream';
+import { readFileSync } from 'node:fs';
 import { systemClock } from '../src/adapters/clock-system.ts';
-import { kubeCluster } from '../src/adapters/cluster-kube.ts';
-import { runCli } from '../src/cli/run.ts';
 import { questionKey } from '../src/core/facts/question.ts';
 import { foldPlans } from '../src/core/fleet/fold.ts';
 import { loadFleet } from '../src/core/fleet/load.ts';
@@ -14,12 +9,11 @@ import { savePlan } from '../src/core/fleet/saved-plan.ts';
 import { loadCatalogue } from '../src/core/kubelet/catalogue.ts';
 import { runFleet } from '../src/engine/fleet.ts';
 import { workflowMember } from '../src/engine/workflow-member.ts';
-import { startLab } from '../src/lab/lab.ts';
 import type { Host } from '../src/ports/host.ts';
 import { loadTemplates } from '../src/template-files.ts';
-import { createServices } from '../src/wiring.ts';
 import { readClusterBaseline } from '../src/workflows/cluster-baseline.ts';
 import { joinWorkflow } from '../src/workflows/join.ts';
+import { startBenchLab } from './bench-lab.ts';
 
 const HOSTS = Number(process.env.BENCH_HOSTS ?? 10_000);
 /** As long as `node2`, whose place they take in certificates: up to 10,000. */
@@ -32,26 +26,7 @@ groups:
 hosts:
   - {name: '${nameOf(0)[0]}[${nameOf(0).slice(1)}:${nameOf(HOSTS - 1).slice(1)}]', groups: [edge]}
 `;
-const directory = mkdtempSync(join(tmpdir(), 'ka-bench-'));
-const lab = await startLab({ directory, hosts: 2 });
-const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-const services = createServices({
-  env: process.env,
-  stdin: process.stdin,
-  stdout: nowhere,
-  stderr: nowhere,
-  signal: new AbortController().signal,
-});
-const cli = (...argv: string[]) => runCli(argv, services, '0');
-const ssh = ['--ssh-config', lab.sshConfig, '--token', lab.token.reveal()];
-if ((await cli('init', '--kubeconfig', lab.kubeconfig, '--host', 'node1', ...ssh)) !== 0) throw new Error('init failed');
-if (
-  (await cli('join', lab.server.replace('https://', ''), '--ca-cert', lab.caFile, '--host', 'node2', '--set', 'maxPods=50', ...ssh)) !== 0
-)
-  throw new Error('join failed');
-
-const kubeconfig = { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig };
-const cluster = kubeCluster({ kubeconfig, env: {} });
+const { lab, services, cluster, close } = await startBenchLab('--set', 'maxPods=50');
 const catalogue = await loadCatalogue();
 const shared = {
   templates: await loadTemplates(),
@@ -186,7 +161,5 @@ const text = (ms: number): string => `${(ms / 1000).toFixed(2)} s`;
 console.log(
   `${HOSTS} hosts: ${text(plannedMs)} to plan (of it ${text(resolvedMs)} for the file), ${text(foldedMs)} with ${groups} group folded, ${text(savedMs)} saved, ${megabytes.toFixed(1)} MB; ${(process.memoryUsage.rss() / 1e6).toFixed(0)} MB RSS`,
 );
-await cluster.close();
-await lab.close();
-rmSync(directory, { recursive: true, force: true });
+await close();
 process.exit(0);

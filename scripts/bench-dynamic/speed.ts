@@ -1,13 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { Writable } from 'node:stream';
-import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
 import { startLabAgents } from '../../src/cli/lab-agents.ts';
-import { runCli } from '../../src/cli/run.ts';
 import { CONFIG_SOURCE_ANNOTATION } from '../../src/core/dynamic/config-source.ts';
-import { startLab } from '../../src/lab/lab.ts';
-import { createServices } from '../../src/wiring.ts';
+import { startBenchLab } from '../bench-lab.ts';
 import { judge, median, until } from './judge.ts';
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 15);
@@ -15,25 +8,9 @@ const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfiguration
 
 /** From an assignment to the kubelet restarted with it, and from the first sign of a bad one to the kubelet back with the good one. */
 export async function benchSpeed(): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), 'ka-bench-'));
-  const lab = await startLab({ directory, hosts: 2 });
-  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const services = createServices({
-    env: process.env,
-    stdin: process.stdin,
-    stdout: nowhere,
-    stderr: nowhere,
-    signal: new AbortController().signal,
-  });
-  const ssh = ['--ssh-config', lab.sshConfig, '--token', lab.token.reveal()];
-  const cli = async (...argv: string[]): Promise<void> => {
-    if ((await runCli(argv, services, '0')) !== 0) throw new Error(`${argv[0]} failed`);
-  };
-  await cli('init', '--kubeconfig', lab.kubeconfig, '--host', 'node1', ...ssh);
-  await cli('join', lab.server.replace('https://', ''), '--ca-cert', lab.caFile, '--host', 'node2', ...ssh);
+  const { lab, services, cluster, close } = await startBenchLab();
   const agents = await startLabAgents(services, lab, ['node2'], 1_000);
   await agents.untilTold();
-  const cluster = kubeCluster({ kubeconfig: { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig }, env: {} });
   const host = lab.hosts[1] as (typeof lab.hosts)[number];
   const condition = async (): Promise<string> => {
     const { conditions = [] } = ((await cluster.get({ apiVersion: 'v1', kind: 'Node', name: 'node2' }))?.status ?? {}) as {
@@ -74,7 +51,5 @@ export async function benchSpeed(): Promise<void> {
   judge(`assignment to kubelet restarted with it, median of ${taken.length}`, median(taken) / 1000, 2, 's');
   judge(`first sign to kubelet back with the good one, worst of ${back.length}`, Math.max(...back) / 1000, 5, 's');
   await agents.close();
-  await cluster.close();
-  await lab.close();
-  rmSync(directory, { recursive: true, force: true });
+  await close();
 }

@@ -1,0 +1,53 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { kubeCluster } from '../src/adapters/cluster-kube.ts';
+import { runCli } from '../src/cli/run.ts';
+import { startLab } from '../src/lab/lab.ts';
+import type { Cluster } from '../src/ports/cluster.ts';
+import type { Lab, Services } from '../src/ports/services.ts';
+import { createServices } from '../src/wiring.ts';
+
+/** The embedded lab with two nodes, `node1` by init and `node2` by join, for a bench to measure with. */
+export interface BenchLab {
+  readonly lab: Lab;
+  readonly services: Services;
+  readonly cluster: Cluster;
+  close(): Promise<void>;
+}
+
+/**
+ * What the commands say goes nowhere.
+ * @param joining more arguments of `join`
+ * @throws Error when one of the commands fails
+ */
+export async function startBenchLab(...joining: readonly string[]): Promise<BenchLab> {
+  const directory = mkdtempSync(join(tmpdir(), 'ka-bench-'));
+  const lab = await startLab({ directory, hosts: 2 });
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const services = createServices({
+    env: process.env,
+    stdin: process.stdin,
+    stdout: nowhere,
+    stderr: nowhere,
+    signal: new AbortController().signal,
+  });
+  const cli = async (...argv: string[]): Promise<void> => {
+    if ((await runCli([...argv, '--ssh-config', lab.sshConfig, '--token', lab.token.reveal()], services, '0')) !== 0)
+      throw new Error(`${argv[0]} failed`);
+  };
+  await cli('init', '--kubeconfig', lab.kubeconfig, '--host', 'node1');
+  await cli('join', lab.server.replace('https://', ''), '--ca-cert', lab.caFile, '--host', 'node2', ...joining);
+  const cluster = kubeCluster({ kubeconfig: { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig }, env: {} });
+  return {
+    lab,
+    services,
+    cluster,
+    close: async () => {
+      await cluster.close();
+      await lab.close();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
