@@ -182,8 +182,6 @@ function runWithPassword(transport: Transport, argv: readonly string[], password
   return transport.run(['sudo', ...PASSWORD_FLAGS, '--', '/bin/sh', '-c', SKIP_PASSWORD, BEGIN, ...argv], {
     ...options,
     stdin,
-    // Whatever may be seen of the command's own.
-    stdinMayShow: false,
     // The password is for stdin alone.
     mayShareShell: false,
   });

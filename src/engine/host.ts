@@ -83,7 +83,6 @@ async function answersTo(questions: readonly Question[], asking: Asking, togethe
     ...(signal === undefined ? {} : { signal }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     stdin: `${renderQuestions(questions, { nonce, rootDir, together })}\n`,
-    stdinMayShow: !questions.some(isSecret),
     mayShareShell: true,
   });
   const frames = readTogether(splitFrames(result.stdout, nonce), together ? questions : []);
@@ -108,11 +107,6 @@ const STAGED_ANSWER = { exitCode: 127, stdout: '', stderr: 'not asked: files are
 
 function isAboutRunningSystem(question: Question): boolean {
   return question.kind === 'command' || question.kind === 'http' || (question.kind === 'file' && question.path.startsWith('/proc/'));
-}
-
-/** What a command reads may be secret; what is in an argv is not. */
-function isSecret(question: Question): boolean {
-  return question.kind === 'command' && question.stdin !== undefined;
 }
 
 /** What is large is sent before the part it stands at the head of. */

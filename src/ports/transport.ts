@@ -2,11 +2,6 @@ export interface RunOptions {
   /** Sent to the process, then its input is closed. Secrets travel here, never in argv. */
   readonly stdin?: string;
   /**
-   * Nothing in stdin is secret: a transport may put it where other users of the host can see it, if that saves a round trip. A line of `/bin/sh -c` has to take
-   * it from a variable where that is set (core/text/stdin-variable.ts).
-   */
-  readonly stdinMayShow?: boolean;
-  /**
    * The command is a line of `/bin/sh -c` that takes its stdin from a variable where that is set (core/text/stdin-variable.ts), does not ask for its own name and
    * leaves nothing running that writes on: a transport may run it and others like it in one shell, one after the other, if that saves the host a session.
    */

@@ -31,8 +31,6 @@ export interface SshConnection {
   readonly client: ssh2.Client;
   readonly channels: SessionChannels;
   readonly kept: KeptShell;
-  /** The host is known to take commands of more than a few thousand bytes. */
-  readonly takesLongCommands: boolean;
   /** Why it is no more; null while it is. */
   readonly lost: AppError | null;
   /** Calls back once, when the connection is lost or ended; `why` gives the error. Returns how to stop listening. */
@@ -253,7 +251,6 @@ function establish(client: ssh2.Client, socket: Duplex, progress: Progress): Ssh
     client,
     channels: sessionChannels(client),
     kept: keptShell(),
-    takesLongCommands: /^SSH-2\.0-OpenSSH_/m.test(progress.received),
     get lost() {
       return isLost ? lost() : null;
     },

@@ -3,7 +3,14 @@ import { onAbort, untilAborted } from '../../core/abort.ts';
 import type { AppError } from '../../core/errors.ts';
 import { hostCommandNotFound, hostConnectionLost, hostNoShell, hostOutputTooLarge, hostTimeout } from '../../core/problems/host.ts';
 import { type MarkedOutput, markedOutput } from '../../core/ssh/marked-output.ts';
-import { canBeKept, renderKeptShell, renderKillCommand, renderNextLine, renderRemoteCommand } from '../../core/ssh/remote-command.ts';
+import {
+  canBeKept,
+  KEPT_SHELL,
+  renderKeptLine,
+  renderKillCommand,
+  renderRemoteCommand,
+  type ShellLine,
+} from '../../core/ssh/remote-command.ts';
 import type { SshTarget } from '../../core/ssh/target.ts';
 import { printable } from '../../core/text/printable.ts';
 import type { RunOptions, RunResult } from '../../ports/transport.ts';
@@ -13,8 +20,6 @@ import { startCommand } from './session-channels.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 const DEFAULT_MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
-/** For those who take long commands at all: what Linux takes as one argument, with room for the login shell's. */
-const MAX_COMMAND_BYTES = 100_000;
 /** For finding out what to kill, and again for killing it. */
 const STOP_TIMEOUT_MS = 1000;
 
@@ -119,9 +124,9 @@ function startRemote(connection: SshConnection, { target, argv, options }: Remot
   };
   const listeners = { stdout: take('stdout', stdout, options.onStdout), stderr: take('stderr', stderr) };
   const session =
-    shell === null
-      ? execute(connection, shares ? keptInput(connection, argv, mark, options) : ownInput(connection, argv, mark, options), listeners)
-      : goOn(shell, renderNextLine({ argv, mark, stdin }), listeners);
+    shell !== null
+      ? goOn(shell, renderKeptLine({ argv, mark, stdin }), listeners)
+      : execute(connection, shares ? keptInput({ argv, mark, stdin }) : ownInput(argv, mark, stdin), listeners);
   void session.ended.then(() => tellProcessId(null));
   return { ...session, processId, told, isNext: shell !== null, stdout, stderr };
 }
@@ -133,21 +138,14 @@ interface Input {
   readonly ends: boolean;
 }
 
-type InputOf = (connection: SshConnection, argv: readonly string[], mark: string, options: RunOptions) => Input;
+function ownInput(argv: readonly string[], mark: string, stdin: string): Input {
+  const { command, stdinPrefix } = renderRemoteCommand(argv, mark);
+  return { command, stdin: `${stdinPrefix}${stdin}`, ends: true };
+}
 
-const ownInput: InputOf = ({ takesLongCommands }, argv, mark, { stdin, stdinMayShow }) => {
-  const { command, stdinPrefix, includesInput } = renderRemoteCommand(argv, mark, {
-    ...(stdinMayShow && stdin !== undefined ? { input: stdin } : {}),
-    ...(takesLongCommands ? { maxCommandBytes: MAX_COMMAND_BYTES } : {}),
-  });
-  return { command, stdin: `${stdinPrefix}${includesInput ? '' : (stdin ?? '')}`, ends: true };
-};
-
-const keptInput: InputOf = ({ takesLongCommands }, argv, mark, { stdin = '', stdinMayShow = false }) => {
-  const line = { argv, mark, stdin };
-  const { command, includesFirst } = renderKeptShell(stdinMayShow ? line : null, takesLongCommands ? MAX_COMMAND_BYTES : undefined);
-  return { command, stdin: includesFirst ? '' : renderNextLine(line), ends: false };
-};
+function keptInput(line: ShellLine): Input {
+  return { command: KEPT_SHELL, stdin: renderKeptLine(line), ends: false };
+}
 
 interface Session {
   /** An Error: there is none, for this reason. */

@@ -7,15 +7,11 @@ const MAX_COMMAND_BYTES = 8000;
 const MAX_WORD_BYTES = 3900;
 
 export interface RemoteCommandOptions {
-  /** Text for the program's stdin that may be seen in a list of processes. It goes into the command where that has room: no need to wait for stdin. */
-  readonly input?: string;
   /**
    * Whoever carries the command loses how it ended (the `ssh` program tells neither signals nor its own failures from exit codes): it says `<mark> end
    * <code as the shell has it>` on stderr itself, on a line after all else.
    */
   readonly tellsEnd?: boolean;
-  /** What the SSH server takes. Default 8000. */
-  readonly maxCommandBytes?: number;
 }
 
 export interface RemoteCommand {
@@ -23,8 +19,6 @@ export interface RemoteCommand {
   readonly command: string;
   /** What is to be sent on stdin before the caller's own; empty unless the command was too long for one argument. */
   readonly stdinPrefix: string;
-  /** The input is in the command. */
-  readonly includesInput: boolean;
 }
 
 /**
@@ -34,28 +28,20 @@ export interface RemoteCommand {
  * before is noise of the login shell. Where the program to run is missing or not executable, it says `<mark> missing` on stderr and exits 127.
  * @param mark letters, digits and hyphens, unpredictable for the host
  */
-export function renderRemoteCommand(argv: readonly string[], mark: string, options: RemoteCommandOptions = {}): RemoteCommand {
-  const { input, maxCommandBytes = MAX_COMMAND_BYTES, tellsEnd = false } = options;
-  if (!tellsEnd && input?.endsWith('\n') && !input.includes('\0')) {
-    const command = isLine(argv)
-      ? renderCommand(renderLineProgram(argv, mark, { stdin: quoteWord(input.slice(0, -1)) }), argv[3])
-      : renderCommand(renderProgram(argv, mark, { input }));
-    if (Buffer.byteLength(command) <= maxCommandBytes) return { command, stdinPrefix: '', includesInput: true };
-  }
+export function renderRemoteCommand(argv: readonly string[], mark: string, { tellsEnd = false }: RemoteCommandOptions = {}): RemoteCommand {
   const inPlace = !tellsEnd && isLine(argv);
-  const program = inPlace ? renderLineProgram(argv, mark) : renderProgram(argv, mark, { tellsEnd });
+  const program = inPlace ? renderLineProgram(argv, mark) : renderProgram(argv, mark, tellsEnd);
   const command = renderCommand(program, inPlace ? argv[3] : undefined);
-  if (Buffer.byteLength(command) <= maxCommandBytes) return { command, stdinPrefix: '', includesInput: false };
+  if (Buffer.byteLength(command) <= MAX_COMMAND_BYTES) return { command, stdinPrefix: '' };
   const reader = 'IFS= read -r kubeletadm_program;eval "$kubeletadm_program"';
-  return { command: renderCommand(reader, inPlace ? argv[3] : undefined), stdinPrefix: `${program}\n`, includesInput: false };
+  return { command: renderCommand(reader, inPlace ? argv[3] : undefined), stdinPrefix: `${program}\n` };
 }
 
-/** What a kept shell is started with. */
-export interface KeptShell {
-  readonly command: string;
-  /** The line to begin with is in the command; else it has to be sent like the others. */
-  readonly includesFirst: boolean;
-}
+/**
+ * Starts a shell that runs lines one after the other, each in a process of its own without another shell: one session of the host for all of them. It reads
+ * them from its stdin like a script, which costs a host less than any other way to hand over a program, and ends with it.
+ */
+export const KEPT_SHELL = 'exec /bin/sh';
 
 /** A line of `/bin/sh -c` and its stdin, which it takes from a variable (core/text/stdin-variable.ts). */
 export interface ShellLine {
@@ -64,33 +50,22 @@ export interface ShellLine {
   readonly stdin: string;
 }
 
-/**
- * Starts a shell that runs lines one after the other, each in a process of its own without another shell: one session of the host for all of them. Every line
- * says its mark as in {@link renderRemoteCommand}, and at its end `<mark> end` on stdout and `<mark> end <exit code>` on stderr, right behind what else was said. The shell ends with its stdin.
- * @param first may be seen in a list of processes; null: the first is sent like the others
- */
-export function renderKeptShell(first: ShellLine | null, maxCommandBytes = MAX_COMMAND_BYTES): KeptShell {
-  const wait = 'while IFS= read -r l;do eval "$l";done';
-  if (first?.stdin.endsWith('\n')) {
-    const command = renderCommand(`${renderKeptLine(first, quoteWord(first.stdin.slice(0, -1)))};${wait}`);
-    if (Buffer.byteLength(command) <= maxCommandBytes) return { command, includesFirst: true };
-  }
-  return { command: renderCommand(wait), includesFirst: false };
-}
-
-/** What a kept shell reads to run one more line. Where the connection breaks, nothing is run, or the line finds less of its stdin. */
-export function renderNextLine(line: ShellLine): string {
-  return `${renderKeptLine(line, `$(head -c ${Buffer.byteLength(line.stdin)})`)}\n${line.stdin}`;
-}
+/** Many shells read a script byte by byte: what is longer has a session of its own. */
+const MAX_KEPT_BYTES = 64 * 1024;
 
 /** Whether a kept shell can run this. */
 export function canBeKept(argv: readonly string[], stdin: string): boolean {
-  return isLine(argv) && !stdin.includes('\0');
+  return isLine(argv) && stdin.length <= MAX_KEPT_BYTES && !stdin.includes('\0');
 }
 
-function renderKeptLine({ argv, mark }: ShellLine, stdin: string): string {
-  const end = `r=$?;echo "${mark} end";echo "${mark} end $r" >&2`;
-  return `${renderLineProgram(argv, mark, { stdin, run: '(eval "$l") </dev/null' })};${end}`;
+/**
+ * What a kept shell reads to run one more line, which says its mark as in {@link renderRemoteCommand}, and at its end `<mark> end` on stdout and `<mark> end
+ * <exit code>` on stderr, right behind what else was said. Braces are around it: where the connection breaks, it is not run at all.
+ */
+export function renderKeptLine({ argv: [, , line = '', , ...args], mark, stdin }: ShellLine): string {
+  const variable = `${STDIN_VARIABLE}=${quoteShell(stdin.replace(/\n+$/, ''))}`;
+  const words = `l=${quoteShell(line)};${variable};set -- ${args.map(quoteShell).join(' ')}`;
+  return `{ echo ${mark};echo "${mark} $$" >&2;${words};(eval "$l") </dev/null;r=$?;echo "${mark} end";echo "${mark} end $r" >&2;}\n`;
 }
 
 /** @param name what the program is called, its `$0` */
@@ -122,13 +97,13 @@ export function renderKillCommand(processId: string): string {
 }
 
 /** One line of POSIX sh. A newline in a word becomes `$1`, because csh ends a quoted word at a newline and `read` ends its line there. */
-function renderProgram(argv: readonly string[], mark: string, how: { readonly input?: string; readonly tellsEnd?: boolean }): string {
+function renderProgram(argv: readonly string[], mark: string, tellsEnd: boolean): string {
   const [program = '', ...args] = argv.map(quoteWord);
-  const newline = how.input !== undefined || argv.some((word) => word.includes('\n')) ? NEWLINE : '';
+  const newline = argv.some((word) => word.includes('\n')) ? NEWLINE : '';
   const there = argv[0]?.includes('/') ? `[ -f ${program} ]&&[ -x ${program} ]` : `command -v ${program} >/dev/null 2>&1`;
   const missing = `{ echo "${mark} missing" >&2;exit 127;}`;
   const command = [program, ...args].join(' ');
-  return `${newline}echo ${mark};${there}||${missing};echo "${mark} $$" >&2;${renderStart(command, mark, how)}`;
+  return `${newline}echo ${mark};${there}||${missing};echo "${mark} $$" >&2;${tellsEnd ? renderTold(command, mark) : `exec ${command}`}`;
 }
 
 /** `/bin/sh -c LINE`, perhaps with a name that any login shell takes, and arguments. */
@@ -136,33 +111,19 @@ function isLine(argv: readonly string[]): boolean {
   return argv[0] === '/bin/sh' && argv[1] === '-c' && argv[2] !== undefined && /^[\w:./ -]*$/.test(argv[3] ?? '');
 }
 
-interface LineStart {
-  /** The word that goes into the variable. */
-  readonly stdin?: string;
-  readonly run?: string;
+/** A line needs no shell but the one that is there. */
+function renderLineProgram([, , line = '', , ...args]: readonly string[], mark: string): string {
+  const words = `l=${quoteWord(line)};set -- ${args.map(quoteWord).join(' ')}`;
+  return `${words.includes('$1') ? NEWLINE : ''}echo ${mark};echo "${mark} $$" >&2;${words};eval "$l"`;
 }
 
-/** A line needs no shell but the one that is there; its input may be in a variable, so that no process has to write it. */
-function renderLineProgram([, , line = '', , ...args]: readonly string[], mark: string, start: LineStart = {}): string {
-  const { stdin, run = 'eval "$l"' } = start;
-  const variable = stdin === undefined ? '' : `${STDIN_VARIABLE}=${stdin};`;
-  const words = `l=${quoteWord(line)};${variable}set -- ${args.map(quoteWord).join(' ')}`;
-  return `${words.includes('$1') ? NEWLINE : ''}echo ${mark};echo "${mark} $$" >&2;${words};${run}`;
-}
-
-function renderStart(command: string, mark: string, { input, tellsEnd }: { readonly input?: string; readonly tellsEnd?: boolean }): string {
-  // What a here-document takes from a variable is read no further; only its borders have to be lines of their own.
-  if (input !== undefined) return `i=${quoteWord(input.slice(0, -1))};n=$1;set -- ${command};${EXEC_WITH_INPUT}`;
-  // In the background, because dash says on the program's stderr what signal ended one in the foreground.
-  if (tellsEnd)
-    return `exec 8>&2 9<&0 2>/dev/null;${command} <&9 2>&8 8>&- 9<&- & wait $!;r=$?;printf '\\n%s end %s\\n' ${mark} $r >&8;exit $r`;
-  return `exec ${command}`;
+/** In the background, because dash says on the program's stderr what signal ended one in the foreground. */
+function renderTold(command: string, mark: string): string {
+  return `exec 8>&2 9<&0 2>/dev/null;${command} <&9 2>&8 8>&- 9<&- & wait $!;r=$?;printf '\\n%s end %s\\n' ${mark} $r >&8;exit $r`;
 }
 
 /** Puts a newline into `$1`. IFS begins with blank, tab and newline in every shell just started; no process is needed to make one. */
 const NEWLINE = 'set -- "${IFS#??}";set -- "${1%"${1#?}"}";';
-
-const EXEC_WITH_INPUT = 'eval "exec \\"\\$@\\" <<E$n\\$i${n}E"';
 
 function quoteWord(word: string): string {
   return quoteShell(word).replaceAll('\n', `'"$1"'`);

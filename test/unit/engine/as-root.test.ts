@@ -96,8 +96,8 @@ describe('asRoot', () => {
     expect(linesOf(transport).join()).not.toContain('s3cret');
   });
 
-  it('never lets the password be seen, not even in front of a question that may be', async () => {
-    const shown: (string | undefined)[] = [];
+  it('never has the password in a command', async () => {
+    const shown: string[] = [];
     const transport = fakeTransport({
       'first sudo': REFUSED,
       'sudo -n': NEEDS_PASSWORD,
@@ -108,12 +108,12 @@ describe('asRoot', () => {
     const watched: Transport = {
       ...transport,
       run: (argv, options = {}) => {
-        shown.push(argv.join(' '), options.stdinMayShow === true ? options.stdin : '');
+        shown.push(argv.join(' '));
         return transport.run(argv, options);
       },
     };
     const root = asRoot(watched, { become: 'sudo', sudoPassword: password });
-    for (let i = 0; i < 2; i++) await root.run(['cat'], { stdin: 'question\n', stdinMayShow: true });
+    for (let i = 0; i < 2; i++) await root.run(['cat'], { stdin: 'question\n' });
     expect(transport.ran.at(-1)?.stdin).toContain('s3cret');
     expect(shown.join('')).not.toContain('s3cret');
   });

@@ -2,8 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { renderKeptShell, renderNextLine, renderRemoteCommand, type ShellLine } from '../../../../src/core/ssh/remote-command.ts';
-import { quoteShell } from '../../../../src/core/text/shell-quote.ts';
+import { canBeKept, KEPT_SHELL, renderKeptLine, renderRemoteCommand, type ShellLine } from '../../../../src/core/ssh/remote-command.ts';
 import { untilTrue } from '../../../support/until-true.ts';
 
 const LOGIN_SHELLS = ['/bin/sh', '/bin/bash', '/bin/zsh', '/bin/ksh', '/bin/tcsh', '/bin/bsd-csh', '/usr/bin/fish'].filter((path) =>
@@ -48,48 +47,6 @@ describe.each(LOGIN_SHELLS)('renderRemoteCommand in %s', (shell) => {
     expect(stdout.toString()).toBe(`mark\na name:|${long}|b\nc|rest\n`);
   });
 
-  it('hands over an input in the command', () => {
-    fc.assert(
-      fc.property(word, fc.array(word, { maxLength: 3 }), (text, words) => {
-        const input = `${text}\n`;
-        const argv = ['sh', '-c', 'cat; printf "%s\\0" "$@"', 'sh', ...words];
-        const { command, stdinPrefix, includesInput } = renderRemoteCommand(argv, 'mark', { input });
-        expect([stdinPrefix, includesInput]).toEqual(['', true]);
-        const { stdout } = spawnSync(shell, ['-c', command], { input: 'not this' });
-        expect(stdout.toString()).toBe(`mark\n${input}${words.length === 0 ? '\0' : words.map((each) => `${each}\0`).join('')}`);
-      }),
-      { numRuns: 40 },
-    );
-  });
-
-  it('gives a line of sh its input in a variable, and starts no other shell for it', () => {
-    fc.assert(
-      fc.property(word, word, fc.array(word, { maxLength: 3 }), (text, more, words) => {
-        const line = `printf '%s\\0' "$0" "$@" "$kubeletadm_stdin" "$(cat)" ${quoteShell(more)}; exit 4`;
-        const { command, includesInput } = renderRemoteCommand(['/bin/sh', '-c', line, 'a name:', ...words], 'mark', {
-          input: `${text}\n`,
-        });
-        const { status, stdout } = spawnSync(shell, ['-c', command], { input: '' });
-        expect([includesInput, status]).toEqual([true, 4]);
-        expect(stdout.toString()).toBe(`mark\n${['a name:', ...words, text, '', more].map((each) => `${each}\0`).join('')}`);
-      }),
-      { numRuns: 40 },
-    );
-  });
-
-  it('leaves no variable behind for what the line starts', () => {
-    const argv = ['/bin/sh', '-c', 'env | grep -c kubeletadm_stdin'];
-    const { command } = renderRemoteCommand(argv, 'mark', { input: 'x\n' });
-    expect(spawnSync(shell, ['-c', command]).stdout.toString()).toBe('mark\n0\n');
-  });
-
-  it('hands over 28 KB of input in the command where the server takes it', () => {
-    const input = "it's one line\n".repeat(2000);
-    const { command, includesInput } = renderRemoteCommand(['cat'], 'mark', { input, maxCommandBytes: 100_000 });
-    expect(includesInput).toBe(true);
-    expect(spawnSync(shell, ['-c', command]).stdout.toString()).toBe(`mark\n${input}`);
-  });
-
   it.each([[['/nonexistent/x y']], [['/etc/passwd']], [['/etc']], [['nosuch']], [['-x']]])('tells that %j cannot be started', (argv) => {
     expect(runIn(shell, argv)).toMatchObject({ status: 127, stderr: 'mark missing\n' });
   });
@@ -117,22 +74,19 @@ describe.each(LOGIN_SHELLS)('renderRemoteCommand in %s', (shell) => {
 describe.each([...LOGIN_SHELLS.map((login) => [login, '/bin/sh'] as const), ...INNER_SHELLS.map((inner) => ['/bin/sh', inner] as const)])(
   'a kept shell in %s, as %s',
   (login, inner) => {
+    const start = (): string => KEPT_SHELL.replace('/bin/sh', inner);
+
     /** Runs lines, each when the one before has told its end; gives both streams and the shell's exit code. */
-    async function runLines(first: ShellLine | null, next: readonly ShellLine[]): Promise<readonly [string, string, number | null]> {
-      const { command, includesFirst } = renderKeptShell(first, 100_000);
-      expect(includesFirst).toBe(first !== null);
-      const shell = spawn(login, ['-c', command.replace('/bin/sh', inner)]);
+    async function runLines(lines: readonly ShellLine[]): Promise<readonly [string, string, number | null]> {
+      const shell = spawn(login, ['-c', start()]);
       const [out, errors]: [Buffer[], Buffer[]] = [[], []];
       shell.stdout.on('data', (chunk: Buffer) => out.push(chunk));
       shell.stderr.on('data', (chunk: Buffer) => errors.push(chunk));
       const closed = new Promise<number | null>((resolve) => shell.once('close', resolve));
       const text = (chunks: readonly Buffer[]): string => Buffer.concat(chunks).toString();
-      const untilEnd = (mark: string): Promise<void> =>
-        untilTrue(() => [out, errors].every((stream) => text(stream).includes(`${mark} end`)));
-      if (first !== null) await untilEnd(first.mark);
-      for (const line of next) {
-        shell.stdin.write(renderNextLine(line));
-        await untilEnd(line.mark);
+      for (const line of lines) {
+        shell.stdin.write(renderKeptLine(line));
+        await untilTrue(() => [out, errors].every((stream) => text(stream).includes(`${line.mark} end`)));
       }
       shell.stdin.end();
       const code = await closed;
@@ -152,35 +106,56 @@ describe.each([...LOGIN_SHELLS.map((login) => [login, '/bin/sh'] as const), ...I
         mark,
         stdin: `$in\n'${more}\\\n`,
       });
-      const [out, errors, code] = await runLines(line('mark1', ''), [line('mark2', 'é'), line('mark3', 'x\n'.repeat(50_000))]);
+      const [out, errors, code] = await runLines([line('mark1', ''), line('mark2', 'é'), line('mark3', 'x\n'.repeat(30_000))]);
       const said = (mark: string, more: string): string => `${mark}\n$in\n'${more}\\|it's|a\nb|none|${mark} end\n`;
-      expect(out).toBe(said('mark1', '') + said('mark2', 'é') + said('mark3', 'x\n'.repeat(50_000)));
+      expect(out).toBe(said('mark1', '') + said('mark2', 'é') + said('mark3', 'x\n'.repeat(30_000)));
       expect(errors).toBe(['mark1', 'mark2', 'mark3'].map((mark) => `${mark} pid\nproblem${mark} end 0\n`).join(''));
       expect(code).toBe(0);
     });
 
-    it('waits for the first as for the others where that may not be seen', async () => {
-      const [out, errors] = await runLines(null, [
-        { argv: ['/bin/sh', '-c', 'eval "$kubeletadm_stdin"'], mark: 'mark1', stdin: 'echo in; exit 7' },
-      ]);
-      expect([out, errors]).toEqual(['mark1\nin\nmark1 end\n', 'mark1 pid\nmark1 end 7\n']);
+    it('hands over any stdin, any words', async () => {
+      const argv = ['/bin/sh', '-c', `printf '%s\\0' "$@" "$kubeletadm_stdin" "$(cat)"; exit 4`, 'sh'];
+      await fc.assert(
+        fc.asyncProperty(word, fc.array(word, { maxLength: 3 }), async (stdin, words) => {
+          const [out, errors] = await runLines([{ argv: [...argv, ...words], mark: 'mark1', stdin }]);
+          const said = [...words, stdin.replace(/\n+$/, ''), ''].map((each) => `${each}\0`).join('');
+          expect([out, errors]).toEqual([`mark1\n${said}mark1 end\n`, 'mark1 pid\nmark1 end 4\n']);
+        }),
+        { numRuns: 15 },
+      );
+    });
+
+    it('leaves no variable behind for what a line starts', async () => {
+      const [out] = await runLines([{ argv: ['/bin/sh', '-c', 'env | grep -c kubeletadm_stdin'], mark: 'mark1', stdin: 'x' }]);
+      expect(out).toBe('mark1\n0\nmark1 end\n');
     });
 
     it('runs nothing of a line that broke off', () => {
-      const { command } = renderKeptShell(null);
-      const whole = renderNextLine({ argv: ['/bin/sh', '-c', 'echo ran'], mark: 'mark', stdin: '' });
-      const { stdout } = spawnSync(login, ['-c', command.replace('/bin/sh', inner)], { input: whole.slice(0, -1) });
-      expect(stdout.toString()).toBe('');
+      const whole = renderKeptLine({ argv: ['/bin/sh', '-c', 'echo ran >&2', 'sh', 'a b'], mark: 'mark', stdin: "it's\nin" });
+      const cuts = [
+        20,
+        30,
+        whole.indexOf("'\\''"),
+        whole.indexOf('set --'),
+        whole.indexOf(';(eval'),
+        whole.indexOf(';r='),
+        whole.length - 2,
+      ];
+      for (const cut of cuts) {
+        const { stdout, stderr } = spawnSync(login, ['-c', start()], { input: whole.slice(0, cut), encoding: 'utf8' });
+        expect(`${cut}: ${stdout}${stderr.replace(/.*(?:[Ss]yntax|unexpected|unmatched|unterminated|no closing|unclosed).*\n/g, '')}`).toBe(
+          `${cut}: `,
+        );
+      }
     });
   },
 );
 
-describe('renderRemoteCommand', () => {
+describe('canBeKept', () => {
   it.each([
-    ['too long', 'x\n'.repeat(5000)],
-    ['without a newline at its end', 'x'],
-    ['with a NUL', 'x\0\n'],
-  ])('leaves an input to stdin: %s', (_, input) => {
-    expect(renderRemoteCommand(['cat'], 'mark', { input }).includesInput).toBe(false);
-  });
+    ['a line', ['/bin/sh', '-c', 'x', 'sh', 'y'], 'z', true],
+    ['another program', ['cat'], 'z', false],
+    ['a NUL', ['/bin/sh', '-c', 'x'], 'x\0', false],
+    ['much to read byte by byte', ['/bin/sh', '-c', 'x'], 'x'.repeat(100_000), false],
+  ])('%s', (_, argv, stdin, expected) => expect(canBeKept(argv, stdin)).toBe(expected));
 });
