@@ -14,7 +14,7 @@ import { type Deadline, startDeadline } from './deadline.ts';
 import { type HostKeyPolicy, hostKeyCheck } from './host-key-check.ts';
 import type { AskPassphrase, Identities } from './identities.ts';
 import { type KeptShell, keptShell } from './kept-shell.ts';
-import { makeLean } from './lean-client.ts';
+import { makeLean, stopKeepalive } from './lean-client.ts';
 import { type SessionChannels, sessionChannels } from './session-channels.ts';
 import { addressOf, openForward, openSocket, socketFailure } from './stream.ts';
 
@@ -273,6 +273,7 @@ function establish(client: ssh2.Client, socket: Duplex, progress: Progress): Ssh
           socket.once('finish', () => {
             timer.unref();
             socket.unref();
+            stopKeepalive(client);
             resolve();
           });
         client.end();

@@ -1,6 +1,7 @@
+import { EventEmitter } from 'node:events';
 import ssh2 from 'ssh2';
 import { describe, expect, it } from 'vitest';
-import { makeLean } from '../../../../src/adapters/ssh/lean-client.ts';
+import { makeLean, stopKeepalive } from '../../../../src/adapters/ssh/lean-client.ts';
 
 type Sign = (data: Buffer, done: (signature: Buffer) => void) => void;
 
@@ -13,15 +14,29 @@ function fakeClient(): { client: ssh2.Client; protocol: Protocol; sent: unknown[
       else sign(Buffer.from('data'), (signature) => sent.push(['signed', user, algorithm, key.verify(Buffer.from('data'), signature)]));
     },
     requestSuccess: () => sent.push('success'),
-    _handlers: { GLOBAL_REQUEST: (_, name) => sent.push(`handled ${name}`) },
+    _packetRW: { write: { allocStart: 3, alloc: (bytes) => Buffer.alloc(3 + bytes, 0xee), finalize: (packet) => packet.subarray(3) } },
+    _cipher: { encrypt: (packet) => sent.push([...packet]) },
+    _handlers: {
+      GLOBAL_REQUEST: (_, name) => sent.push(`handled ${name}`),
+      EXT_INFO: (_, extensions) => sent.push(['extensions', extensions]),
+      SERVICE_ACCEPT: (_, name) => sent.push(`log in by ${name}`),
+    },
   };
-  return { client: { _protocol: protocol } as unknown as ssh2.Client, protocol, sent };
+  const client = Object.assign(new EventEmitter(), { _protocol: protocol }) as unknown as ssh2.Client;
+  return { client, protocol, sent };
 }
 
 interface Protocol {
+  _kexinit?: unknown;
   authPK(user: string, key: ssh2.ParsedKey, algorithm?: string, sign?: Sign): void;
   requestSuccess(): void;
-  readonly _handlers: { GLOBAL_REQUEST: (protocol: Protocol, name: string, wantReply: boolean, data: unknown) => void };
+  readonly _packetRW: { readonly write: { readonly allocStart: number; alloc(bytes: number): Buffer; finalize(packet: Buffer): Buffer } };
+  readonly _cipher: { encrypt(packet: Buffer): void };
+  readonly _handlers: {
+    GLOBAL_REQUEST: (protocol: Protocol, name: string, wantReply: boolean, data: unknown) => void;
+    EXT_INFO: (protocol: Protocol, extensions: unknown) => void;
+    SERVICE_ACCEPT: (protocol: Protocol, name: string) => void;
+  };
 }
 
 const KEYS = ssh2.utils.generateKeyPairSync('ed25519');
@@ -55,10 +70,46 @@ describe('makeLean', () => {
     const { client, protocol, sent } = fakeClient();
     makeLean(client);
     const { GLOBAL_REQUEST: handle } = protocol._handlers;
-    handle(protocol, 'hostkeys-00@openssh.com', false, ['not a key']);
     handle(protocol, 'hostkeys-00@openssh.com', true, []);
     handle(protocol, 'keepalive@openssh.com', true, undefined);
     expect(sent).toEqual(['success', 'handled keepalive@openssh.com']);
+  });
+
+  it('has what the host says of its keys acknowledged at once, with a message that says nothing', () => {
+    const { client, protocol, sent } = fakeClient();
+    makeLean(client);
+    const { GLOBAL_REQUEST: handle } = protocol._handlers;
+    handle(protocol, 'hostkeys-00@openssh.com', false, ['not a key']);
+    expect(sent).toEqual([[2, 0, 0, 0, 0]]);
+    // Nothing but the key exchange itself may be sent while there is one.
+    protocol._kexinit = {};
+    handle(protocol, 'hostkeys-00@openssh.com', false, []);
+    expect(sent).toHaveLength(1);
+  });
+
+  it('logs in without waiting to be told that it may, once the host has said which signatures it takes', async () => {
+    const { client, protocol, sent } = fakeClient();
+    makeLean(client);
+    protocol._handlers.EXT_INFO(protocol, ['some']);
+    client.emit('handshake', {} as ssh2.NegotiatedAlgorithms);
+    sent.push('service request');
+    await new Promise(process.nextTick);
+    // That it may comes late, and a second key exchange is no second login.
+    protocol._handlers.SERVICE_ACCEPT(protocol, 'ssh-userauth');
+    client.emit('handshake', {} as ssh2.NegotiatedAlgorithms);
+    await new Promise(process.nextTick);
+    expect(sent).toEqual([['extensions', ['some']], 'service request', 'log in by ssh-userauth']);
+  });
+
+  it('waits where the host has said nothing of signatures', async () => {
+    const { client, protocol, sent } = fakeClient();
+    makeLean(client);
+    client.emit('handshake', {} as ssh2.NegotiatedAlgorithms);
+    await new Promise(process.nextTick);
+    expect(sent).toEqual([]);
+    protocol._handlers.EXT_INFO(protocol, []);
+    protocol._handlers.SERVICE_ACCEPT(protocol, 'ssh-userauth');
+    expect(sent).toEqual([['extensions', []], 'log in by ssh-userauth']);
   });
 
   it('finds in the client what it changes', () => {
@@ -67,7 +118,19 @@ describe('makeLean', () => {
     const sock = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() });
     client.on('error', () => undefined).connect({ sock, username: 'dev' });
     const { _protocol: protocol } = client as unknown as { _protocol: Protocol };
-    expect([typeof protocol.authPK, typeof protocol._handlers.GLOBAL_REQUEST]).toEqual(['function', 'function']);
+    const { GLOBAL_REQUEST, EXT_INFO, SERVICE_ACCEPT } = protocol._handlers;
+    const functions = [
+      protocol.authPK,
+      GLOBAL_REQUEST,
+      EXT_INFO,
+      SERVICE_ACCEPT,
+      protocol._packetRW.write.finalize,
+      protocol._cipher.encrypt,
+    ];
+    expect(functions.map((each) => typeof each)).toEqual(functions.map(() => 'function'));
+    expect(() => stopKeepalive(client)).not.toThrow();
+    const packet = protocol._packetRW.write.alloc(5);
+    expect(packet.length).toBeGreaterThanOrEqual(protocol._packetRW.write.allocStart + 5);
     client.destroy();
   });
 });
