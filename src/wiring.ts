@@ -85,11 +85,11 @@ export function createServices(environment: Environment): Services {
 }
 
 async function connectHost(target: HostTarget, ssh: SshAccess): Promise<Host> {
-  const [{ hostOver }, { randomBytes }] = await Promise.all([import('./engine/host.ts'), import('node:crypto')]);
+  const [{ hostOver }, { randomUUID }] = await Promise.all([import('./engine/host.ts'), import('node:crypto')]);
   const way = target.member ?? target.address;
   const rootDir = target.rootDir === undefined ? {} : { rootDir: way === undefined ? resolve(target.rootDir) : target.rootDir };
   const transport = way === undefined ? await localHost(target) : await ssh.transport(way, target.ssh ?? {});
-  return hostOver(transport, { ...rootDir, nonce: () => randomBytes(12).toString('hex') });
+  return hostOver(transport, { ...rootDir, nonce: randomUUID });
 }
 
 async function localHost(target: HostTarget): Promise<Transport> {

@@ -2,7 +2,7 @@
 // each. Without the lock of a host where that is not asked for, and without a confirmed commit, which waits for a kubelet that is not there.
 //
 //   node ours.mjs JOB.json    prints {"changed":…,"failed":[…],"rssMiB":…}
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { systemClock } from '../../src/adapters/clock-system.ts';
@@ -54,7 +54,7 @@ async function bring(address: string, job: Job): Promise<boolean> {
   const ssh = sshTransport(targetOf(address, job), { hostKeys, shared });
   const host = hostOver(asRoot(ssh, { become: 'auto' }), {
     rootDir: `${job.rootsDirectory}/${address}`,
-    nonce: () => randomBytes(12).toString('hex'),
+    nonce: () => randomUUID(),
   });
   try {
     const files = workFiles(address);

@@ -87,7 +87,8 @@ export function renderOperations(operations: readonly (Operation | PieceOperatio
   const arm = needs('arm-revert') ? ARM_FUNCTIONS : '';
   const large = needs('piece', 'put-file') ? LARGE_FILE_FUNCTIONS : '';
   return renderProgram(
-    [operations[0]?.kind === 'write-file' ? BEGIN : BEGIN_BOTH, ...lines, 'out; exit 0'],
+    // What went well has nothing more to say on stderr.
+    [operations[0]?.kind === 'write-file' ? BEGIN : BEGIN_BOTH, ...lines, 'ERR=; out; exit 0'],
     OPERATION_FUNCTIONS + large + lock + commit + arm,
     options,
   );

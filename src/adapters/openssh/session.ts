@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { execa } from 'execa';
 import { onAbort } from '../../core/abort.ts';
 import { hostCommandNotFound, hostConnectionLost, hostNoShell, hostOutputTooLarge, hostTimeout } from '../../core/problems/host.ts';
@@ -33,7 +33,7 @@ export async function runSession(
 ): Promise<SessionOutcome> {
   const { name: host } = target;
   const { timeoutMs = DEFAULT_TIMEOUT_MS, maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES, onStdout } = options;
-  const mark = `kubeletadm-${randomBytes(12).toString('hex')}`;
+  const mark = `kubeletadm-${randomUUID()}`;
   const { command, stdinPrefix } = renderRemoteCommand(argv, mark, { tellsEnd: true });
   const stdout = markedOutput(mark);
   const stderr = markedOutput(mark);

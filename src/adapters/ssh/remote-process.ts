@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { onAbort, untilAborted } from '../../core/abort.ts';
 import type { AppError } from '../../core/errors.ts';
 import { hostCommandNotFound, hostConnectionLost, hostNoShell, hostOutputTooLarge, hostTimeout } from '../../core/problems/host.ts';
@@ -90,17 +90,17 @@ interface RemoteProcess extends Session {
 }
 
 /** The shell had gone away while it waited, and read nothing. */
-function hasNotBegun({ isNext, stdout, stderr }: RemoteProcess): boolean {
-  return isNext && stdout.note === null && stderr.note === null;
+function hasNotBegun({ isNext, stderr }: RemoteProcess): boolean {
+  return isNext && stderr.note === null;
 }
 
 function startRemote(connection: SshConnection, { target, argv, options }: RemoteRun, stop: AbortController): RemoteProcess {
   const { maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES, mayShareShell = false, stdin = '' } = options;
-  const mark = `kubeletadm-${randomBytes(12).toString('hex')}`;
+  const mark = `kubeletadm-${randomUUID()}`;
   const shares = mayShareShell && canBeKept(argv, stdin);
   const shell = shares ? connection.kept.take() : null;
-  const stdout = markedOutput(mark, shares);
-  const stderr = markedOutput(mark, shares);
+  const stdout = markedOutput(mark, { tellsEnd: shares, startsAtOnce: shell !== null });
+  const stderr = markedOutput(mark, { tellsEnd: shares });
   let tellProcessId: (id: string | null) => void = () => undefined;
   const processId = new Promise<string | null>((resolve) => {
     tellProcessId = resolve;
@@ -125,7 +125,7 @@ function startRemote(connection: SshConnection, { target, argv, options }: Remot
   const listeners = { stdout: take('stdout', stdout, options.onStdout), stderr: take('stderr', stderr) };
   const session =
     shell !== null
-      ? goOn(shell, renderKeptLine({ argv, mark, stdin }), listeners)
+      ? goOn(shell, renderKeptLine({ argv, mark, stdin }, false), listeners)
       : execute(connection, shares ? keptInput({ argv, mark, stdin }) : ownInput(argv, mark, stdin), listeners);
   void session.ended.then(() => tellProcessId(null));
   return { ...session, processId, told, isNext: shell !== null, stdout, stderr };
@@ -144,7 +144,7 @@ function ownInput(argv: readonly string[], mark: string, stdin: string): Input {
 }
 
 function keptInput(line: ShellLine): Input {
-  return { command: KEPT_SHELL, stdin: renderKeptLine(line), ends: false };
+  return { command: KEPT_SHELL, stdin: renderKeptLine(line, true), ends: false };
 }
 
 interface Session {

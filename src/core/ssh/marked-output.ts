@@ -17,6 +17,13 @@ export interface MarkedOutput {
   noise(): string;
 }
 
+export interface MarkedOutputOptions {
+  /** The program's end is in the stream, `<mark> end …`: what may be its beginning is given when it is not. */
+  readonly tellsEnd?: boolean;
+  /** There is nothing before the program's own, and no mark. */
+  readonly startsAtOnce?: boolean;
+}
+
 /** A login shell that says more than this before the mark is heard no further than for the mark. */
 const MAX_NOISE_BYTES = 64 * 1024;
 const HEAD_BYTES = 1024;
@@ -25,12 +32,11 @@ const TAIL_BYTES = 4096;
 /**
  * Collects the output of a command and drops what the login shell said before its mark. Takes no more memory than twice the content, into however small
  * pieces a host cuts it.
- * @param tellsEnd the program's end is in the stream, `<mark> end …`: what may be its beginning is given when it is not
  */
-export function markedOutput(mark: string, tellsEnd = false): MarkedOutput {
+export function markedOutput(mark: string, { tellsEnd = false, startsAtOnce = false }: MarkedOutputOptions = {}): MarkedOutput {
   let before: Buffer = EMPTY;
   let head: Buffer | null = null;
-  let note: string | null = null;
+  let note: string | null = startsAtOnce ? '' : null;
   let size = 0;
   let content: Buffer = EMPTY;
   let used = 0;

@@ -61,11 +61,13 @@ export function canBeKept(argv: readonly string[], stdin: string): boolean {
 /**
  * What a kept shell reads to run one more line, which says its mark as in {@link renderRemoteCommand}, and at its end `<mark> end` on stdout and `<mark> end
  * <exit code>` on stderr, right behind what else was said. Braces are around it: where the connection breaks, it is not run at all.
+ * @param isFirst what comes of a login shell is before it; else its stdout begins where that of the line before has ended, without a mark
  */
-export function renderKeptLine({ argv: [, , line = '', , ...args], mark, stdin }: ShellLine): string {
+export function renderKeptLine({ argv: [, , line = '', , ...args], mark, stdin }: ShellLine, isFirst: boolean): string {
   const variable = `${STDIN_VARIABLE}=${quoteShell(stdin.replace(/\n+$/, ''))}`;
   const words = `l=${quoteShell(line)};${variable};set -- ${args.map(quoteShell).join(' ')}`;
-  return `{ echo ${mark};echo "${mark} $$" >&2;${words};(eval "$l") </dev/null;r=$?;echo "${mark} end";echo "${mark} end $r" >&2;}\n`;
+  const marks = `${isFirst ? `echo ${mark};` : ''}echo "${mark} $$" >&2`;
+  return `{ ${marks};${words};(eval "$l") </dev/null;r=$?;echo "${mark} end";echo "${mark} end $r" >&2;}\n`;
 }
 
 /** @param name what the program is called, its `$0` */

@@ -49,7 +49,7 @@ describe('markedOutput', () => {
     const whole = Buffer.from('mark 1\nout\nmark en\nmamark end 12\nlate');
     fc.assert(
       fc.property(fc.array(fc.nat(whole.length), { maxLength: 8 }), (cuts) => {
-        const output = markedOutput('mark', true);
+        const output = markedOutput('mark', { tellsEnd: true });
         const bounds = [0, ...cuts.sort((a, b) => a - b), whole.length];
         const given = bounds.slice(1).map((to, i) => {
           const piece = output.push(whole.subarray(bounds[i], to));
@@ -63,7 +63,7 @@ describe('markedOutput', () => {
   });
 
   it('gives at once what cannot be the end', () => {
-    const output = markedOutput('mark', true);
+    const output = markedOutput('mark', { tellsEnd: true });
     expect(['mark\n', 'out\n', 'more mark', ' e', 'x'].map((chunk) => output.push(Buffer.from(chunk)).toString())).toEqual([
       '',
       'out\n',
@@ -73,8 +73,14 @@ describe('markedOutput', () => {
     ]);
   });
 
+  it("takes what comes as the program's where nothing can come before", () => {
+    const output = markedOutput('mark', { tellsEnd: true, startsAtOnce: true });
+    expect(['out', '\nmark', ' end\n'].map((chunk) => output.push(Buffer.from(chunk)).toString())).toEqual(['out', '\n', '']);
+    expect([output.note, output.end, output.content().toString()]).toEqual(['', '', 'out\n']);
+  });
+
   it('keeps what only looked like the end', () => {
-    const output = markedOutput('mark', true);
+    const output = markedOutput('mark', { tellsEnd: true });
     output.push(Buffer.from('mark\nout\nmark e'));
     expect([output.end, output.content().toString()]).toEqual([null, 'out\nmark e']);
   });

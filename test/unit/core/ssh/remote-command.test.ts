@@ -85,7 +85,7 @@ describe.each([...LOGIN_SHELLS.map((login) => [login, '/bin/sh'] as const), ...I
       const closed = new Promise<number | null>((resolve) => shell.once('close', resolve));
       const text = (chunks: readonly Buffer[]): string => Buffer.concat(chunks).toString();
       for (const line of lines) {
-        shell.stdin.write(renderKeptLine(line));
+        shell.stdin.write(renderKeptLine(line, line === lines[0]));
         await untilTrue(() => [out, errors].every((stream) => text(stream).includes(`${line.mark} end`)));
       }
       shell.stdin.end();
@@ -107,8 +107,8 @@ describe.each([...LOGIN_SHELLS.map((login) => [login, '/bin/sh'] as const), ...I
         stdin: `$in\n'${more}\\\n`,
       });
       const [out, errors, code] = await runLines([line('mark1', ''), line('mark2', 'é'), line('mark3', 'x\n'.repeat(30_000))]);
-      const said = (mark: string, more: string): string => `${mark}\n$in\n'${more}\\|it's|a\nb|none|${mark} end\n`;
-      expect(out).toBe(said('mark1', '') + said('mark2', 'é') + said('mark3', 'x\n'.repeat(30_000)));
+      const said = (mark: string, more: string): string => `$in\n'${more}\\|it's|a\nb|none|${mark} end\n`;
+      expect(out).toBe(`mark1\n${said('mark1', '')}${said('mark2', 'é')}${said('mark3', 'x\n'.repeat(30_000))}`);
       expect(errors).toBe(['mark1', 'mark2', 'mark3'].map((mark) => `${mark} pid\nproblem${mark} end 0\n`).join(''));
       expect(code).toBe(0);
     });
@@ -131,7 +131,7 @@ describe.each([...LOGIN_SHELLS.map((login) => [login, '/bin/sh'] as const), ...I
     });
 
     it('runs nothing of a line that broke off', () => {
-      const whole = renderKeptLine({ argv: ['/bin/sh', '-c', 'echo ran >&2', 'sh', 'a b'], mark: 'mark', stdin: "it's\nin" });
+      const whole = renderKeptLine({ argv: ['/bin/sh', '-c', 'echo ran >&2', 'sh', 'a b'], mark: 'mark', stdin: "it's\nin" }, false);
       const cuts = [
         20,
         30,
