@@ -6,11 +6,16 @@ import type { Operation } from '../core/plan/operation.ts';
 import { printable } from '../core/text/printable.ts';
 import { revealText } from '../core/text/secret.ts';
 import {
+  FILE_FUNCTIONS,
+  FILES_FUNCTIONS,
   HTTP_FUNCTIONS,
   LARGE_FILE_FUNCTIONS,
+  LIST_FUNCTIONS,
   OPERATION_FUNCTIONS,
   QUESTION_FUNCTIONS,
   SHARED_FUNCTIONS,
+  TREE_FUNCTIONS,
+  WRITE_FUNCTIONS,
 } from '../core/text/shell-program.ts';
 import { quoteShell } from '../core/text/shell-quote.ts';
 import { STDIN_VARIABLE } from '../core/text/stdin-variable.ts';
@@ -65,8 +70,15 @@ export function renderQuestions(questions: readonly Question[], { together, ...o
     const words = files.map((index) => fileWords(index, questions[index] as FileQuestion));
     lines.unshift(`q_files ${words.join(' ')}\ntell ${questions.length} $?`);
   }
-  const http = questions.some(({ kind }) => kind === 'http') ? HTTP_FUNCTIONS : '';
-  return renderProgram([files.length > 0 ? BEGIN : BEGIN_BOTH, ...lines, 'out; exit 0'], QUESTION_FUNCTIONS + http, options);
+  const alone = questions.filter((_, index) => !files.includes(index));
+  const functions = [
+    QUESTION_FUNCTIONS,
+    files.length > 0 ? FILES_FUNCTIONS : '',
+    alone.some(({ kind }) => kind === 'file') ? FILE_FUNCTIONS : '',
+    alone.some(({ kind }) => kind === 'list') ? LIST_FUNCTIONS : '',
+    alone.some(({ kind }) => kind === 'http') ? HTTP_FUNCTIONS : '',
+  ];
+  return renderProgram([files.length > 0 ? BEGIN : BEGIN_BOTH, ...lines, 'out; exit 0'], functions, options);
 }
 
 /**
@@ -82,17 +94,20 @@ export function renderOperations(operations: readonly (Operation | PieceOperatio
     return `${isFirst ? `w_begin ${index}\n` : ''}${stageLines(operation)}${isLast ? '\nw_commit' : ''}`;
   });
   const needs = (...kinds: readonly (Operation | PieceOperation)['kind'][]): boolean => operations.some(({ kind }) => kinds.includes(kind));
-  const lock = needs('take-lock', 'release-lock') ? LOCK_FUNCTIONS : '';
-  const commit = needs('arm-revert', 'confirm-commit', 'revert-commit') ? COMMIT_FUNCTIONS : '';
-  const arm = needs('arm-revert') ? ARM_FUNCTIONS : '';
-  const large = needs('piece', 'put-file') ? LARGE_FILE_FUNCTIONS : '';
-  return renderProgram(
-    // What went well has nothing more to say on stderr.
-    [operations[0]?.kind === 'write-file' ? BEGIN : BEGIN_BOTH, ...lines, 'ERR=; out; exit 0'],
-    OPERATION_FUNCTIONS + large + lock + commit + arm,
-    options,
-  );
+  const functions = [
+    OPERATION_FUNCTIONS,
+    needs('write-file') ? WRITE_FUNCTIONS : '',
+    needs(...TREE_KINDS) ? TREE_FUNCTIONS : '',
+    needs('piece', 'put-file') ? LARGE_FILE_FUNCTIONS : '',
+    needs('take-lock', 'release-lock') ? LOCK_FUNCTIONS : '',
+    needs('arm-revert', 'confirm-commit', 'revert-commit') ? COMMIT_FUNCTIONS : '',
+    needs('arm-revert') ? ARM_FUNCTIONS : '',
+  ];
+  // What went well has nothing more to say on stderr.
+  return renderProgram([operations[0]?.kind === 'write-file' ? BEGIN : BEGIN_BOTH, ...lines, 'ERR=; out; exit 0'], functions, options);
 }
+
+const TREE_KINDS = ['make-directory', 'remove-file', 'move-file', 'empty-directory', 'remove-directory', 'unmount-below'] as const;
 
 /** What came before is none of the program's. On stderr that is told where a process writes there first. */
 const BEGIN = 'tell start 0';
@@ -110,10 +125,10 @@ function fileWords(index: number, { path, content }: FileQuestion): string {
   return `${index} ${quoteShell(path)} ${content === false ? 0 : 1}`;
 }
 
-function renderProgram(lines: readonly string[], functions: string, { nonce, rootDir }: ProgramOptions): string {
+function renderProgram(lines: readonly string[], functions: readonly string[], { nonce, rootDir }: ProgramOptions): string {
   // The environment variable lets a host that is only a directory (an image being built, the lab) say where its root is.
   const root = rootDir === null ? `R=\${KUBELETADM_ROOT-}; R=\${R%/}` : `R=${quoteShell(rootDir.replace(/\/+$/, ''))}`;
-  return [`B=${nonce}`, root, SHARED_FUNCTIONS, functions, ...lines, `#end ${nonce}`].join('\n');
+  return [`B=${nonce}`, root, SHARED_FUNCTIONS + functions.join(''), ...lines, `#end ${nonce}`].join('\n');
 }
 
 function questionLines(question: Question): string {

@@ -41,10 +41,7 @@ at() {
 below() { at "\${1%/*}" && p=$p/\${1##*/}; }
 `.trimStart();
 
-/**
- * What answers questions; all but HTTP. `q_files` takes an index, a path and whether its content is wanted for each of many files. What is there gets one `stat`
- * and one `cat` for all: an answer begins with `<bytes>+` where its content is in the piece that comes behind all answers.
- */
+/** What answers questions about paths: the beginning of it. */
 export const QUESTION_FUNCTIONS = `
 hidden() {
   if [ "$U" = 0 ]; then return 1; fi
@@ -66,7 +63,18 @@ q_show() {
   say "$k $s$nl$t"
   if [ "$k$1" = file1 ]; then out; cat -- "$p"; fi
 }
+`.trimStart();
+
+/** Of one file. */
+export const FILE_FUNCTIONS = `
 q_file() { q_look "$1"; case $? in 0) q_show "$2";; 1) return 1;; esac; }
+`.trimStart();
+
+/**
+ * `q_files` takes an index, a path and whether its content is wanted for each of many files. What is there gets one `stat` and one `cat` for all: an answer
+ * begins with `<bytes>+` where its content is in the piece that comes behind all answers.
+ */
+export const FILES_FUNCTIONS = `
 q_files() {
   N=0
   while [ $# -gt 0 ]; do
@@ -87,6 +95,10 @@ q_files() {
   done
   if [ $# -gt 0 ]; then out; cat -- "$@"; fi
 }
+`.trimStart();
+
+/** Of a directory. */
+export const LIST_FUNCTIONS = `
 q_list() {
   at "$1" || return 1
   if [ -d "$p/" ]; then echo directory; ls -1A -- "$p/"; elif hidden "$p"; then return 1; else echo absent; fi
@@ -129,13 +141,17 @@ except Exception as e: print("error %s" % e)' "$n" "\${a##*:}" "$q" "$2" "$k"
 }
 `.trimStart();
 
-/**
- * What performs operations. Files are written in groups: all of a group are there under temporary names, whole, flushed and with their modes, before the
- * first is renamed. When one cannot be written none is; the mark of a file comes when its name and those of the others are flushed.
- */
+/** What performs operations: the beginning of it. */
 export const OPERATION_FUNCTIONS = `
 flush() { sync -- "$@" 2>/dev/null || sync; }
 own() { if [ "$U" = 0 ]; then chown -- "$1" "$2"; fi; }
+`.trimStart();
+
+/**
+ * Files are written in groups: all of a group are there under temporary names, whole, flushed and with their modes, before the first is renamed. When one cannot
+ * be written none is; the mark of a file comes when its name and those of the others are flushed.
+ */
+export const WRITE_FUNCTIONS = `
 if PATH=/nonexistent printf '' 2>/dev/null; then text() { printf %s "$1"; }; else text() { [ -z "$1" ] || cat <<E_O_T
 \${1%"$nl"}
 E_O_T
@@ -181,6 +197,10 @@ w_commit() {
   i=0; while [ $i -lt $n ]; do tell $((I + i)) 0; i=$((i + 1)); done
   if [ $n -lt $N ]; then w_fail $n; fi
 }
+`.trimStart();
+
+/** What makes, moves and removes files and directories. */
+export const TREE_FUNCTIONS = `
 w_directory() { at "$1" || return 1; if [ ! -d "$p" ]; then mkdir -p -- "$p" || return 1; fi; chmod -- "$2" "$p" && own "$3" "$p" && flush "$p"; }
 w_remove() { below "$1" || return 1; rm -f -- "$p" || return 1; if [ -d "\${p%/*}" ]; then flush "\${p%/*}"; fi; }
 w_move() {
