@@ -14,6 +14,8 @@ import { definePhase } from '../engine/phase.ts';
 export interface KubeletFinalizeInput {
   /** Where the kubelet keeps its certificates: its flag `cert-dir`, else /var/lib/kubelet/pki. */
   readonly certDir: string;
+  /** `rotateCertificates` of its configuration. */
+  readonly rotates: boolean;
   readonly health: HealthTarget;
 }
 
@@ -43,14 +45,14 @@ function pemPath(certDir: string): string {
   return `${certDir}/kubelet-client-current.pem`;
 }
 
-function planFinalize({ files, init }: Facts, { certDir }: KubeletFinalizeInput): PhasePlan {
+function planFinalize({ files, init }: Facts, { certDir, rotates }: KubeletFinalizeInput): PhasePlan {
   const pem = pemPath(certDir);
   const conf = files.get(KUBELET_CONF) ?? null;
   if (conf?.content === undefined) return { changes: [], deferred: `${KUBELET_CONF} is made before` };
   if ((files.get(pem) ?? null) === null)
-    return init === 'systemd'
-      ? { changes: [], noop: `there is no ${pem}: the kubelet does not renew its certificate, or has not begun to` }
-      : { changes: [], deferred: 'the kubelet renews its certificate once it runs' };
+    return rotates
+      ? { changes: [], deferred: `the kubelet writes ${pem} once it runs` }
+      : { changes: [], noop: `there is no ${pem}: the kubelet does not renew its certificate` };
   const { cluster, user } = resolveContext(parseKubeconfig(conf.content, KUBELET_CONF));
   if (user?.certFile === pem && user.keyFile === pem) return { changes: [], noop: `${KUBELET_CONF} names the certificate that is renewed` };
   const content = new SensitiveText([

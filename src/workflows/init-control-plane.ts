@@ -249,6 +249,9 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
       kubeProxy: { ...proxy, forceUpload: options.forceUpload, assumeEmptyCluster },
       finalize: {
         certDir: argValue(node.registration.kubeletExtraArgs, 'cert-dir') ?? '/var/lib/kubelet/pki',
+        rotates:
+          (argValue(node.registration.kubeletExtraArgs, 'rotate-certificates') ?? String(design.layered.config.rotateCertificates)) ===
+          'true',
         health: start.health,
       },
       show: {

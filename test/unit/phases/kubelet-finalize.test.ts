@@ -12,7 +12,7 @@ import { recordingReporter } from '../../support/recording-reporter.ts';
 
 const CONF = '/etc/kubernetes/kubelet.conf';
 const PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
-const INPUT = { certDir: '/var/lib/kubelet/pki', health: { url: 'http://127.0.0.1:10248/healthz', timeoutMs: 10_000 } };
+const INPUT = { certDir: '/var/lib/kubelet/pki', rotates: true, health: { url: 'http://127.0.0.1:10248/healthz', timeoutMs: 10_000 } };
 const authority = await createAuthority();
 const { certPem, keyPem } = await authority.issueClient({ commonName: 'system:node:cp-1', organizations: ['system:nodes'] });
 const embedded = clientCertificateKubeconfig({
@@ -50,10 +50,16 @@ describe('kubelet-finalize', () => {
 
   it('leaves it where the kubelet renews nothing', async () => {
     const { context } = world({ [CONF]: embedded });
-    expect((await planPhases([kubeletFinalize], context, INPUT))[0]?.plan).toMatchObject({
+    expect((await planPhases([kubeletFinalize], context, { ...INPUT, rotates: false }))[0]?.plan).toMatchObject({
       changes: [],
       noop: expect.stringContaining(PEM),
     });
+  });
+
+  it('waits for a kubelet that renews it and has not begun to', async () => {
+    const { context } = world({ [CONF]: embedded });
+    const [planned] = await planPhases([kubeletFinalize], context, INPUT);
+    expect(planned?.plan).toEqual({ changes: [], deferred: `the kubelet writes ${PEM} once it runs` });
   });
 
   it('waits for the phases before it', async () => {
