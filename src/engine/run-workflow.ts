@@ -3,6 +3,7 @@ import type { Question } from '../core/facts/question.ts';
 import { isControlPlanePhase } from '../core/kubeadm-phases.ts';
 import { type Change, type HostChange, isClusterChange, type PhasePlan, type Warning } from '../core/plan/change.ts';
 import type { HostPlan, NamedPhasePlan } from '../core/plan/document.ts';
+import { isSamePlan } from '../core/plan/same-plan.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import { applyClusterChange, applyHostChanges, applyRevert } from './apply.ts';
 import { type OpenCommit, openCommit } from './confirmed-commit.ts';
@@ -25,8 +26,8 @@ export async function planPhases<Input>(
 }
 
 /**
- * Runs the phases in order. Each is looked at again just before it is applied; when it then wants something else than what was planned and shown,
- * that is said before it is done.
+ * Runs the phases in order. Each is looked at again just before it is applied; when it then wants something else than what was planned and shown, and that was
+ * not brought about by the phases before it, that is said before it is done.
  * A change that has to be confirmed is, once the phases below its own are done too.
  * @param planned what `planPhases` gave and the user saw
  * @returns what was applied
@@ -45,7 +46,7 @@ export async function applyPhases<Input>(
     try {
       context.signal?.throwIfAborted();
       const own = await phase.contextFor(context, input);
-      applied.push(await applyOne(phase, { context: own, input, planned, guard, exact }));
+      applied.push(await applyOne(phase, { context: own, input, planned, applied, guard, exact }));
       if (phases[index + 1]?.name.startsWith(`${guard.open?.phase}/`)) continue;
       await guard.open?.confirm();
       guard.open = null;
@@ -75,11 +76,16 @@ interface PhaseRun<Input> {
   readonly context: PhaseContext;
   readonly input: Input;
   readonly planned: readonly NamedPhasePlan[];
+  /** By the phases before. */
+  readonly applied: readonly NamedPhasePlan[];
   readonly guard: CommitGuard;
   readonly exact: boolean;
 }
 
-async function applyOne<Input>(phase: Phase<Input>, { context, input, planned, guard, exact }: PhaseRun<Input>): Promise<NamedPhasePlan> {
+async function applyOne<Input>(
+  phase: Phase<Input>,
+  { context, input, planned, applied, guard, exact }: PhaseRun<Input>,
+): Promise<NamedPhasePlan> {
   const { host, reporter } = context;
   reporter.report({ level: 'info', code: 'PHASE_STARTED', host: host.name, phase: phase.name, message: phase.short, verbosity: 1 });
   const notReady = await phase.ready(context, input).then(
@@ -92,7 +98,8 @@ async function applyOne<Input>(phase: Phase<Input>, { context, input, planned, g
   const own = notReady === null ? context : uninterrupted;
   const observed = await lookHeld(phase, own, input);
   const before = planned.find((plan) => plan.phase === phase.name)?.plan;
-  if (before !== undefined && before.deferred === undefined && !samePlan(before, observed.plan)) {
+  const made = applied.flatMap(({ plan }) => plan.changes);
+  if (before !== undefined && before.deferred === undefined && !isSamePlan(before, observed.plan, made)) {
     if (exact) throw planStale(host.name, `${phase.name}: something changed while it waited for its turn`);
     const message = 'the host or the cluster changed since the plan was made: planned again';
     reporter.report({ level: 'warning', code: 'PLAN_CHANGED', host: host.name, phase: phase.name, message });
@@ -135,12 +142,6 @@ async function tidyUp<Input>(phases: readonly Phase<Input>[], { signal: _, ...co
       context.reporter.report({ level: 'warning', code: 'TIDY_UP_FAILED', host: context.host.name, phase: phase.name, message });
     }
   }
-}
-
-/** Directories that several phases need are made by the first of them. */
-function samePlan(a: PhasePlan, b: PhasePlan): boolean {
-  const shown = ({ changes }: PhasePlan): string => JSON.stringify(changes.filter(({ kind }) => kind !== 'make-directory'));
-  return shown(a) === shown(b);
 }
 
 async function applyPhase<Input>(phase: Phase<Input>, observed: ObservedPhase, context: PhaseContext, guard: CommitGuard): Promise<void> {

@@ -136,6 +136,8 @@ describe.each([
       }
       const again = await runCommand(argv(lab));
       expect(again.code, `after change ${n}: ${again.stderr}`).toBe(0);
+      // What the run before left, or this one does, is nobody else's.
+      expect(again.stderr, `after change ${n}`).not.toContain('PLAN_CHANGED');
       expect(filesOf(lab, index), `after change ${n}`).toEqual(expected);
       const third = await runCommand([...argv(lab), '--dry-run', '--exit-code']);
       expect(third.code, `after change ${n}: ${third.stdout}`).toBe(0);

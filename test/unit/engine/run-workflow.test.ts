@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { AppError, interrupted } from '../../../src/core/errors.ts';
+import type { KubeObject } from '../../../src/core/kubernetes/object.ts';
 import type { Change, HostChange, PhasePlan } from '../../../src/core/plan/change.ts';
 import { definePhase, type Phase, type PhaseContext, type PhaseDefinition } from '../../../src/engine/phase.ts';
 import { applyPhases, planPhases, runWorkflow, type WorkflowRun } from '../../../src/engine/run-workflow.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { fakeCluster } from '../../support/fake-cluster.ts';
-import { fakeHost } from '../../support/fake-host.ts';
+import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
 import { fakeUnit } from '../../support/fake-units.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
@@ -177,6 +178,64 @@ describe('applyPhases', () => {
     await applyPhases(phases, context, null, planned);
     expect(reporter.codes()).toEqual(['PHASE_STARTED', 'PLAN_CHANGED', 'CHANGE_DONE']);
     expect(host.text('/a')).toBe('new');
+  });
+
+  describe('where phases before it changed what it is about', () => {
+    const stop: HostChange = { kind: 'stop-unit', unit: 'kubelet', because };
+    const unitPhase = (name: string): Phase<null> =>
+      definePhase<null, boolean>({
+        name,
+        short: `Do ${name}`,
+        observe: async ({ host }) => (host as FakeHost).units.get('kubelet')?.state.activeState === 'active',
+        plan: (runs) => (runs ? { changes: [stop] } : { changes: [], noop: 'it is stopped' }),
+      });
+    const ROLE = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name: 'x' } } as const;
+    const objectPhase = (name: string): Phase<null> =>
+      definePhase<null, boolean>({
+        name,
+        short: `Do ${name}`,
+        observe: async ({ cluster }) => (await cluster?.get({ ...ROLE, name: 'x' })) !== null,
+        plan: (isThere) => ({ changes: isThere ? [] : [{ kind: 'create-object', object: ROLE, because }] }),
+      });
+
+    it.each<[string, readonly Phase<null>[]]>([
+      [
+        'a file was written',
+        [filePhase('/a', 'mine'), filePhase('/a', 'mine', { name: 'again' }), filePhase('/a', 'other', { name: 'third' })],
+      ],
+      ['a unit was stopped', [unitPhase('one'), unitPhase('two')]],
+      ['an object was made', [objectPhase('one'), objectPhase('two')]],
+    ])('says nothing: %s', async (_, phases) => {
+      const { reporter, context } = world({ '/a': 'old' });
+      await run(phases, context);
+      expect(reporter.codes()).toContain('CHANGE_DONE');
+      expect(reporter.codes()).not.toContain('PLAN_CHANGED');
+    });
+
+    it('tells what somebody else did meanwhile to something else', async () => {
+      const { host, reporter, context } = world({ '/b': 'old' });
+      const interfere = async (): Promise<void> => {
+        host.files.set('/b', { type: 'file', mode: 0o644, owner: 'root:root', content: 'somebody was here' });
+      };
+      await run([filePhase('/a', '1', { verify: interfere }), filePhase('/b', '2')], context);
+      expect(reporter.events.filter(({ code }) => code === 'PLAN_CHANGED').map(({ phase: name }) => name)).toEqual(['write /b']);
+    });
+  });
+
+  it('does not call it a change that it gives another reason, or that a controller wrote the status of an object', async () => {
+    const { reporter, context } = world();
+    const made = (await context.cluster?.create(CONFIG_MAP)) as KubeObject;
+    const update = (found: KubeObject, why: string): Change => ({
+      kind: 'update-object',
+      object: { ...found, data: { a: '1' } },
+      before: found,
+      because: why,
+    });
+    const older = { ...made, metadata: { ...made.metadata, resourceVersion: '0' }, status: { replicas: 0 } };
+    const planned = [{ phase: 'p', plan: { changes: [write('/a', '1'), update(older, 'its data differ')] } }];
+    const now = { ...write('/a', '1'), because: 'another reason' };
+    await applyPhases([phase('p', { changes: [now, update(made, 'it is old')] })], context, null, planned);
+    expect(reporter.codes()).not.toContain('PLAN_CHANGED');
   });
 
   it('does not call it a change when a deferred phase knows at last what to do', async () => {

@@ -26,6 +26,7 @@ interface World {
   /** With admin.conf. */
   readonly admin: FakeCluster;
   readonly shown: string[];
+  readonly reporter: ReturnType<typeof recordingReporter>;
   run(): ReturnType<typeof runWorkflow>;
 }
 
@@ -109,7 +110,7 @@ function world(): World {
     };
     return runWorkflow(initControlPlaneWorkflow, context, options, { dryRun: false, skipPhases: [] });
   };
-  return { host, cluster, admin, shown, run };
+  return { host, cluster, admin, shown, reporter, run };
 }
 
 const COMMANDS = {
@@ -199,6 +200,7 @@ describe('init on a bare host', () => {
       await expect(broken.run(), `after ${n}`).rejects.toMatchObject({ code: 'HOST_CONNECTION_LOST' });
       await broken.run();
       expect(leftBy(broken), `after ${n}`).toEqual(expected);
+      expect(broken.reporter.codes(), `after ${n}`).not.toContain('PLAN_CHANGED');
     }
   });
 
