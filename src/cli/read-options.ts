@@ -1,7 +1,7 @@
 import type { Flags } from '../core/config/flags.ts';
 import { usageError } from '../core/errors.ts';
 import { Secret } from '../core/text/secret.ts';
-import type { HostTarget, Services, SshOptions } from '../ports/services.ts';
+import type { HostTarget, InputFiles, Services, SshOptions } from '../ports/services.ts';
 import type { CommandOptions } from './program.ts';
 
 /** The text of an option; undefined when it was not given. */
@@ -42,10 +42,18 @@ export async function readHostTarget(services: Services, address: string, option
   return address === 'localhost' ? {} : { address, ssh: await readSshOptions(services, options) };
 }
 
+/** Standard input ends once, and hosts are connected to from several places of a run. */
+const PASSWORD_LINES = new WeakMap<InputFiles, Promise<string>>();
+
+async function passwordLines({ input }: Services): Promise<string[]> {
+  const text = PASSWORD_LINES.get(input) ?? input.readText('-');
+  PASSWORD_LINES.set(input, text);
+  return (await text).split('\n');
+}
+
 /** How hosts are reached. Passwords come from standard input or the environment, never from an option. */
 export async function readSshOptions(services: Services, options: CommandOptions): Promise<SshOptions> {
-  const fromStdin =
-    options.sshPasswordStdin === true || options.sudoPasswordStdin === true ? (await services.input.readText('-')).split('\n') : [];
+  const fromStdin = options.sshPasswordStdin === true || options.sudoPasswordStdin === true ? await passwordLines(services) : [];
   const password = options.sshPasswordStdin === true ? fromStdin.shift() : services.env.KUBELETADM_SSH_PASSWORD;
   const sudoPassword = options.sudoPasswordStdin === true ? fromStdin.shift() : services.env.KUBELETADM_SUDO_PASSWORD;
   const passphrase = services.env.KUBELETADM_SSH_PASSPHRASE;
