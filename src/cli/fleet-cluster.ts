@@ -8,12 +8,12 @@ import { tokenSecret } from '../core/token/token-secret.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
-import type { Services } from '../ports/services.ts';
+import type { HostTarget, Services } from '../ports/services.ts';
 import type { ApiServerTarget } from '../workflows/bootstrap-files.ts';
 import { createTokens, deleteTokens } from '../workflows/bootstrap-tokens.ts';
 import { discover } from './discover.ts';
 import { besideFleet } from './load-fleet.ts';
-import { answers } from './near-api-server.ts';
+import { hostNearApiServer, type WayToApiServer } from './near-api-server.ts';
 import { type OpenedCluster, openCluster } from './open-cluster.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
@@ -35,8 +35,8 @@ export interface FleetAccessInput {
   readonly file: string;
   readonly dryRun: boolean;
   readonly reporter: Reporter;
-  /** A control plane of the cluster: where the API server is not reached from here, it is from there. */
-  readonly through?: () => Promise<Host>;
+  /** Hosts of the fleet: where the API server is not reached from here, it is asked over the connection to one of them. */
+  readonly through: readonly HostTarget[];
 }
 
 /**
@@ -50,15 +50,8 @@ export async function openFleetCluster(services: Services, options: CommandOptio
   const kubeconfig = flagText(options, 'kubeconfig') ?? (cluster.kubeconfig === null ? undefined : path(cluster.kubeconfig));
   if (kubeconfig === undefined && cluster.endpoint !== null && token !== null) return byToken(services, input, token);
   const context = flagText(options, 'context') ?? cluster.context ?? undefined;
-  const {
-    cluster: admin,
-    apiServer,
-    from,
-  } = await openNear(
-    services,
-    { ...options, ...(kubeconfig === undefined ? {} : { kubeconfig }), ...(context === undefined ? {} : { context }) },
-    input.through,
-  );
+  const named = { ...options, ...(kubeconfig === undefined ? {} : { kubeconfig }), ...(context === undefined ? {} : { context }) };
+  const { cluster: admin, apiServer, from } = await openNear(services, named, input);
   if (admin === null) throw new Error('a real run has a cluster');
   const caPem = cluster.caFile === null ? apiServer?.caPem : await services.input.readText(path(cluster.caFile));
   if (caPem === undefined) throw usageError('the kubeconfig holds no CA certificate', 'Name it in the fleet file: cluster.caCert');
@@ -76,25 +69,46 @@ export async function openFleetCluster(services: Services, options: CommandOptio
   };
 }
 
-/** Connects from here, or from a control plane where nobody answers here. */
+/** Connects from here, or from a host of the fleet where nobody answers here. */
 async function openNear(
   services: Services,
   options: CommandOptions,
-  through: (() => Promise<Host>) | undefined,
-): Promise<OpenedCluster & { readonly from?: Host }> {
+  input: FleetAccessInput,
+): Promise<OpenedCluster & { readonly from: Host | null }> {
   const run = { dryRun: false, staged: false };
   const near = await openCluster(services, options, run);
-  if (through === undefined || near.apiServer === null) return near;
+  if (near.apiServer === null) return { ...near, from: null };
   const { server, caPem } = near.apiServer;
-  if (await answers(services, { server, trust: { kind: 'authorities', pem: caPem } })) return near;
+  const from = await hostOfFleet(services, { server, trust: { kind: 'authorities', pem: caPem } }, input);
+  if (from === null) return { ...near, from };
   await near.cluster?.close();
-  const from = await through();
-  return { ...(await openCluster(services, options, { ...run, from })), from };
+  return { ...(await orClose(from, openCluster(services, options, { ...run, from }))), from };
 }
 
-async function byToken(services: Services, { cluster, file, reporter }: FleetAccessInput, token: Secret): Promise<FleetAccess> {
+function hostOfFleet(
+  services: Services,
+  question: WayToApiServer['question'],
+  { through, reporter }: FleetAccessInput,
+): Promise<Host | null> {
+  return hostNearApiServer(services, { question, targets: through, reporter, verbosity: 1 });
+}
+
+/** What is done over a connection; where that fails nobody has use for it any more. */
+async function orClose<T>(from: Host | null, done: Promise<T>): Promise<T> {
+  try {
+    return await done;
+  } catch (error) {
+    await from?.close();
+    throw error;
+  }
+}
+
+async function byToken(services: Services, input: FleetAccessInput, token: Secret): Promise<FleetAccess> {
+  const { cluster, file, reporter } = input;
   const { endpoint, caFile, caCertHashes } = cluster;
-  const found = await discover(services, {
+  // Whoever answers is not sent the token before discovery has verified him.
+  const from = await hostOfFleet(services, { server: `https://${endpoint}`, trust: { kind: 'unverified' } }, input);
+  const discovered = discover(services, {
     join: {
       discovery: {
         bootstrapToken: { apiServerEndpoint: endpoint ?? '', token, caCertHashes: [...caCertHashes] },
@@ -103,15 +117,19 @@ async function byToken(services: Services, { cluster, file, reporter }: FleetAcc
     },
     caFile: caFile === null ? undefined : besideFleet(caFile, file, services.homeDirectory),
     forOthers: true,
-    from: null,
+    from,
     reporter,
   });
+  const found = await orClose(from, discovered);
   return {
     cluster: found.cluster,
     admin: null,
     apiServer: found.apiServer,
     credentials: async () => found.credentials,
-    close: () => found.cluster.close(),
+    close: async () => {
+      await found.cluster.close();
+      await from?.close();
+    },
   };
 }
 

@@ -11,7 +11,7 @@ import { openFleetCluster } from './fleet-cluster.ts';
 import { fleetMembers } from './fleet-members.ts';
 import { exitOf, planLines } from './fleet-report.ts';
 import { readRules } from './fleet-rules.ts';
-import { wayThrough } from './fleet-run.ts';
+import { waysToCluster } from './fleet-run.ts';
 import { watchFleet } from './fleet-watch.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
 import type { CommandOptions } from './program.ts';
@@ -33,8 +33,8 @@ export async function runFleetDrift(services: Services, _args: readonly string[]
   const rules = readRules(options, { total: hosts.length, dryRun: true });
   const { reporter } = watch;
   const { cluster, file, hosts: all } = fleet;
-  const through = await wayThrough(services, options, { hosts: all, directory: directoryOf(file) });
-  const access = await openFleetCluster(services, options, { cluster, file, dryRun: true, reporter, ...through });
+  const through = await waysToCluster(services, options, { hosts: all, chosen: hosts, directory: directoryOf(file) });
+  const access = await openFleetCluster(services, options, { cluster, file, dryRun: true, reporter, through });
   try {
     const tasks = hosts.map((host) => ({ host }));
     const members = await fleetMembers(services, options, {

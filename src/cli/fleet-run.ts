@@ -2,9 +2,8 @@ import { AppError, usageError } from '../core/errors.ts';
 import type { FleetCluster } from '../core/fleet/model.ts';
 import type { PlannedHost } from '../core/fleet/saved-plan.ts';
 import type { FleetMember, FleetResult } from '../engine/fleet.ts';
-import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
-import type { Services } from '../ports/services.ts';
+import type { HostTarget, Services } from '../ports/services.ts';
 import { type FleetAccess, openFleetCluster } from './fleet-cluster.ts';
 import { type FleetTask, fleetMembers, fleetTargets } from './fleet-members.ts';
 import { besideFleet } from './load-fleet.ts';
@@ -42,8 +41,8 @@ export async function openFleetRun(services: Services, options: CommandOptions, 
   const { cluster, file, dryRun, reporter } = input;
   const kubeconfig = await kubeconfigToMake(services, options, input);
   if (kubeconfig !== null) return openBringUp(services, options, input, kubeconfig);
-  const through = await wayThrough(services, options, input);
-  const access = await openFleetCluster(services, options, { cluster, file, dryRun, reporter, ...through });
+  const through = await waysToCluster(services, options, { ...input, chosen: input.tasks.map(({ host }) => host) });
+  const access = await openFleetCluster(services, options, { cluster, file, dryRun, reporter, through });
   try {
     const members = await fleetMembers(services, options, { ...input, access, planes: input.hosts.filter(isControlPlane) });
     return { members, access, settle: async () => undefined, close: () => access.close() };
@@ -68,16 +67,17 @@ function isControlPlane({ role }: PlannedHost): boolean {
   return role === 'control-plane';
 }
 
-/** A control plane to reach the API server from, where the fleet has one. */
-export async function wayThrough(
+/**
+ * The hosts that the API server may be reached from: the control planes of the fleet, and then those that a run is about.
+ * @param chosen those of the run
+ */
+export async function waysToCluster(
   services: Services,
   options: CommandOptions,
-  { hosts, directory }: Pick<FleetRunInput, 'hosts' | 'directory'>,
-): Promise<{ readonly through?: () => Promise<Host> }> {
-  const plane = hosts.find(isControlPlane);
-  if (plane === undefined) return {};
+  { hosts, chosen, directory }: Pick<FleetRunInput, 'hosts' | 'directory'> & { readonly chosen: readonly PlannedHost[] },
+): Promise<readonly HostTarget[]> {
   const targetOf = await fleetTargets(services, options, directory);
-  return { through: () => services.connectHost(targetOf(plane)) };
+  return [...hosts.filter(isControlPlane), ...chosen.filter((host) => !isControlPlane(host))].map(targetOf);
 }
 
 async function openBringUp(services: Services, options: CommandOptions, input: FleetRunInput, kubeconfig: string): Promise<OpenFleetRun> {

@@ -16,7 +16,7 @@ import { openFleetCluster } from './fleet-cluster.ts';
 import { fleetMembers } from './fleet-members.ts';
 import { exitOf } from './fleet-report.ts';
 import { readRules } from './fleet-rules.ts';
-import { wayThrough } from './fleet-run.ts';
+import { waysToCluster } from './fleet-run.ts';
 import { watchFleet } from './fleet-watch.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
 import type { CommandOptions } from './program.ts';
@@ -50,7 +50,7 @@ export async function runFleetStatus(services: Services, _args: readonly string[
     file: fleet.file,
     dryRun: true,
     reporter: watch.reporter,
-    ...(await wayThrough(services, options, { hosts: fleet.hosts, directory: directoryOf(fleet.file) })),
+    through: await waysToCluster(services, options, { hosts: fleet.hosts, chosen: hosts, directory: directoryOf(fleet.file) }),
   });
   try {
     const looked = new Map<string, Looked>();

@@ -25,25 +25,48 @@ export async function answers({ web, signal }: Services, { server, trust, from }
 
 export interface WayToApiServer {
   readonly question: Omit<ApiServerQuestion, 'from'>;
+  /** The first of them are tried, all at a time: one that is dead delays nobody. */
   readonly targets: readonly HostTarget[];
   readonly reporter: Reporter;
+  /** At which the way is told; default: always. */
+  readonly verbosity?: 0 | 1;
 }
+
+/** Where none of so many reaches the API server it is the server's fault, or the network's. */
+const MOST_TRIED = 8;
 
 /**
  * The host over whose connection the API server is reached, where it is not reached from here but from there: behind a bastion, say.
- * @returns connected; null: from here, as far as can be told
+ * @returns connected, and the caller's to close; null: from here, as far as can be told
  */
-export async function hostNearApiServer(services: Services, { question, targets, reporter }: WayToApiServer): Promise<Host | null> {
-  const target = targets.find(({ address }) => address !== undefined);
-  if (target === undefined || (await answers(services, question))) return null;
-  // What is wrong with the host is said when it is its turn.
+export async function hostNearApiServer(services: Services, way: WayToApiServer): Promise<Host | null> {
+  const { question, targets, reporter, verbosity = 0 } = way;
+  const others = targets.filter(({ address, member }) => address !== undefined || member !== undefined).slice(0, MOST_TRIED);
+  if (others.length === 0 || (await answers(services, question))) return null;
+  const from = await firstOf(others.map((target) => connectNear(services, target, question)));
+  if (from === null) return null;
+  const message = `${question.server} is not reached from here: it is asked over the connection to ${from.name}`;
+  reporter.report({ level: 'info', code: 'API_SERVER_THROUGH_HOST', message, verbosity });
+  return from;
+}
+
+/** Null: it is not reached from there, or nobody gets there. What is wrong with a host is said when it is its turn. */
+async function connectNear(services: Services, target: HostTarget, question: WayToApiServer['question']): Promise<Host | null> {
   const from = await services.connectHost(target).catch(() => null);
   if (from === null) return null;
-  if (from.dial !== undefined && (await answers(services, { ...question, from }))) {
-    const message = `${question.server} is not reached from here: it is asked over the connection to ${from.name}`;
-    reporter.report({ level: 'info', code: 'API_SERVER_THROUGH_HOST', message });
-    return from;
+  try {
+    if (from.dial !== undefined && (await answers(services, { ...question, from }))) return from;
+  } catch (error) {
+    await from.close();
+    throw error;
   }
   await from.close();
   return null;
+}
+
+/** The first that comes; those that come later are closed. */
+async function firstOf(hosts: readonly Promise<Host | null>[]): Promise<Host | null> {
+  const first = await Promise.any(hosts.map(async (host) => (await host) ?? Promise.reject(new Error('not reached')))).catch(() => null);
+  for (const host of hosts) host.then((late) => (late === first ? undefined : late?.close())).catch(() => undefined);
+  return first;
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
+import { caPinsOf } from '../../src/core/token/ca-pin.ts';
 import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import type { Cluster } from '../../src/ports/cluster.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
@@ -295,6 +296,34 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     expect(lab.run('node2', 'curl -s http://127.0.0.1:10248/healthz')).toBe('ok');
   });
 
+  it('a fleet that has a token alone finds its cluster over the connection to a host that reaches it', async () => {
+    lab.reset('node2');
+    await nodeIsGone('node2');
+    const { port } = new URL(api.url);
+    lab.expose(Number(port));
+    const [pin = ''] = caPinsOf(api.caPem) ?? [];
+    const fleet = (caPin: string): string =>
+      file(
+        'fleet.yaml',
+        `${FLEET}cluster: {endpoint: ${GATEWAY}:${port}, token: {env: FLEET_TOKEN}, caCertHashes: ['${caPin}']}\n${FLEET_HOSTS}`,
+      );
+    const run = (command: string, path: string, ...more: string[]): Promise<CliResult> =>
+      runCommand([command, '-f', path, '--ssh-config', lab.sshConfig, ...more], { env: { FLEET_TOKEN: TOKEN, XDG_STATE_HOME: directory } });
+    const refused = await run('plan', fleet(`sha256:${'0'.repeat(64)}`));
+    expect(refused).toMatchObject({ code: 3, stderr: expect.stringContaining('[DISCOVERY_') });
+    const planned = await run('plan', fleet(pin), '-v', '1');
+    const way = `https://${GATEWAY}:${port} is not reached from here: it is asked over the connection to node2`;
+    expect(planned.code, planned.stderr).toBe(4);
+    expect(planned.stderr).toContain(way);
+    expect(planned.stdout).toMatch(/^node2\n[\s\S]*^2 hosts: 1 to change, 1 not reached\.$/m);
+    const applied = await run('apply', fleet(pin), '--limit', 'node2');
+    expect(applied.code, applied.stderr).toBe(0);
+    expect(applied.stdout).toBe('1 host: 1 changed.\n');
+    expect(applied.stderr).not.toContain(way);
+    expect(lab.run('node2', 'curl -s http://127.0.0.1:10248/healthz')).toBe('ok');
+    for (const { stdout, stderr } of [refused, planned, applied]) expect(stdout + stderr).not.toContain(TOKEN.slice(7));
+  });
+
   it('never says the token', async () => {
     lab.reset('node2');
     await nodeIsGone('node2');
@@ -316,4 +345,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
 /** The hosts know this machine by that name, and nobody else does. */
 const GATEWAY = 'lab-gw';
 const CLUSTER = 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.2\n';
+const FLEET = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\n';
+/** Nobody listens where the first is. */
+const FLEET_HOSTS = 'hosts: [{name: dead, address: 127.0.0.1, ssh: {port: 1}}, {name: node2}]\n';
 const KUBELET = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';

@@ -55,6 +55,14 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     expect(starts()).toEqual([1, 0, 0, 0]);
   });
 
+  it('reads passwords from standard input once, from wherever hosts are connected to', async () => {
+    const passwords = ['--ssh-password-stdin', '--sudo-password-stdin'];
+    const args = ['plan', '-f', join(directory, 'fleet.yaml'), '--ssh-config', lab.sshConfig, '--limit', 'node3', ...passwords];
+    const { code, stdout, stderr } = await runCommand(args, { stdin: 'one\ntwo\n' });
+    expect(code, stderr).toBe(0);
+    expect(stdout).toContain('1 host: 1 to change.\n');
+  });
+
   it('tells a warning of many hosts once', async () => {
     const file = join(directory, 'shadowed.yaml');
     const flag = '  kubeletExtraArgs: [{name: max-pods, value: "70"}]\n  kubeletConfiguration: {maxPods: 80}';
