@@ -3,6 +3,7 @@ import { createServer as createHttpServer, type IncomingMessage, type ServerResp
 import { connect, createServer as createTcpServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
 import type { KubeObject } from '../../src/core/kubernetes/object.ts';
@@ -364,6 +365,13 @@ describe('credentials', () => {
 });
 
 describe('the way there', () => {
+  it('leads to an IPv6 address, from here and from elsewhere', async () => {
+    const api = keep(await startApiServer({ host: '::1', tokens: { [TOKEN]: { user: 'robot', groups: ['system:masters'] } } }));
+    const to = { server: api.url, 'certificate-authority-data': Buffer.from(api.caPem).toString('base64') };
+    const dial = async (): Promise<Duplex> => connect(Number(new URL(api.url).port), '::1');
+    for (const options of [{}, { dial }]) expect(await clusterOf(kubeconfig(to, { token: TOKEN }), options).version()).toBe('v1.36.2');
+  });
+
   it('goes through a proxy', async () => {
     const asked: string[] = [];
     const proxy = createHttpServer().on('connect', (request, client) => {

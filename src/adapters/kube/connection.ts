@@ -11,6 +11,7 @@ import type { Dial } from '../../ports/transport.ts';
 import type { PrepareOptions } from './client-node-options.ts';
 import { dialingAgent } from './dialing-agent.ts';
 import { readTextFile } from './read-text-file.ts';
+import { checkServerIdentity } from './server-identity.ts';
 import { tunnelAgent } from './tunnel.ts';
 
 /** What a request needs besides its own content. */
@@ -77,7 +78,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     const prepared = await withinTime(prepare(material), options);
     const identity = identityOf(prepared);
     if (current !== null && current.identity !== identity) retire(current.agent);
-    const agent = current?.identity === identity ? current.agent : keepAlive(prepared.agent as Agent);
+    const agent = current?.identity === identity ? current.agent : readyForMany(prepared.agent as Agent);
     const headers = { ...(prepared.headers as OutgoingHttpHeaders | undefined), ...basicAuth(target.user), ...impersonation(target.user) };
     current = { agent, headers, identity, since: clock.now().getTime(), certificate: certificateOf(prepared) };
     return current;
@@ -182,7 +183,9 @@ async function withinTime(
   }
 }
 
-function keepAlive(agent: Agent): Agent {
+/** The check belongs to the agent: connections of requests that bring their own are not used again. */
+function readyForMany(agent: Agent): Agent {
+  Object.assign((agent as HttpsAgent).options, { checkServerIdentity });
   return Object.assign(agent, { keepAlive: true });
 }
 

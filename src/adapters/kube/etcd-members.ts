@@ -8,6 +8,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Cluster } from '../../ports/cluster.ts';
 import type { Dial } from '../../ports/transport.ts';
 import { dialingAgent } from './dialing-agent.ts';
+import { checkServerIdentity } from './server-identity.ts';
 
 export interface EtcdMembersOptions {
   /** `https://ADDRESS:2379` of members; the first that answers is asked. */
@@ -117,7 +118,7 @@ async function askAny(options: EtcdMembersOptions, path: string, body: JsonObjec
 
 async function askOne(options: EtcdMembersOptions, url: URL, body: JsonObject | null): Promise<JsonObject> {
   const { caPem, certificatePem, keyPem, dial, requestTimeoutMs = 10_000 } = options;
-  const tls = { ca: caPem, cert: certificatePem, key: keyPem.reveal() };
+  const tls = { ca: caPem, cert: certificatePem, key: keyPem.reveal(), checkServerIdentity };
   const agent = dial === undefined ? new HttpsAgent(tls) : dialingAgent(dial, tls);
   const payload = body === null ? null : JSON.stringify(body);
   return new Promise((resolve, reject) => {

@@ -3,6 +3,7 @@ import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import type { ProxyRefusal } from '../../core/network/proxy.ts';
 import { PROXY_ANSWER_MS, ProxyError } from './proxy-error.ts';
+import { checkServerIdentity } from './server-identity.ts';
 
 /**
  * Asks a proxy for HTTP for a connection to somewhere (CONNECT).
@@ -19,6 +20,7 @@ export function openHttpTunnel(proxy: URL, host: string, port: number, signal?: 
       path: destination,
       setHost: false,
       agent: false,
+      ...(proxy.protocol === 'https:' ? { checkServerIdentity } : {}),
       headers: {
         Host: destination,
         ...(credentials === ':' ? {} : { 'Proxy-Authorization': `Basic ${Buffer.from(credentials, 'utf8').toString('base64')}` }),

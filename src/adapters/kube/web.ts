@@ -9,6 +9,7 @@ import type { Secret } from '../../core/text/secret.ts';
 import type { Dial } from '../../ports/transport.ts';
 import type { Trust, Web, WebRequest } from '../../ports/web.ts';
 import { machineAuthorities } from './machine-authorities.ts';
+import { checkServerIdentity } from './server-identity.ts';
 import { openTunnel } from './tunnel.ts';
 import { certificateTrouble, peerOf, troubleOf, WebError } from './web-trouble.ts';
 
@@ -112,6 +113,7 @@ function secure(socket: Duplex, host: string, ca: readonly string[] | null, sign
     ALPNProtocols: ['http/1.1'],
     minVersion: 'TLSv1.2',
     rejectUnauthorized: false,
+    checkServerIdentity,
     // An authority that others signed is one as well, as for Go.
     ...(ca === null ? {} : { ca: [...ca], allowPartialTrustChain: true }),
   });
