@@ -63,6 +63,8 @@ export function sshTransport(target: SshTarget, options: SshTransportOptions): T
   };
 
   const runInPlace = async (run: RemoteRun): Promise<RunResult> => {
+    // A host counts a session that has ended until it has read on: OpenSSH refuses another that is asked for in the same breath.
+    let mayBeGivingBack = true;
     for (;;) {
       const connection = await untilAborted(connect(), run.options.signal);
       await places.acquire(run.options.signal);
@@ -72,7 +74,9 @@ export function sshTransport(target: SshTarget, options: SshTransportOptions): T
         if (connection.lost !== null) continue;
         const outcome = await runRemote(connection, run);
         if (outcome.kind === 'ended') return outcome.result;
-        if (!places.shrink()) throw noSession(target, outcome.cause);
+        if (places.shrink()) continue;
+        if (!mayBeGivingBack) throw noSession(target, outcome.cause);
+        mayBeGivingBack = false;
       } finally {
         places.release();
       }

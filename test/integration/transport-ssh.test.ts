@@ -462,6 +462,16 @@ describeSshd('SSH to OpenSSH', () => {
     expect(busy.log()).toMatch(/drop connection|beginning MaxStartups throttling/);
   });
 
+  it('makes do with the one session that OpenSSH allows, which counts an ended one a moment longer', async () => {
+    const strict = await startSshd({ config: ['MaxSessions 1'] });
+    cleanups.push(strict.stop);
+    const transport = transportTo(target({ port: strict.port, known: [strict.hostKey('ed25519')], identityFiles: [strict.identityFile] }));
+    for (let i = 0; i < 8; i++) {
+      const line = await transport.run(['/bin/sh', '-c', 'eval "$kubeletadm_stdin"'], { stdin: 'echo line', mayShareShell: true });
+      expect([String(line.stdout), await outputOf(transport, 'echo', 'other')]).toEqual(['line\n', 'other\n']);
+    }
+  });
+
   it('loses nobody behind a jump host with the limits sshd comes with', async () => {
     const bastion = await startSshd();
     cleanups.push(bastion.stop);

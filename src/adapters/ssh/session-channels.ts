@@ -64,7 +64,8 @@ export function sessionChannels(client: ssh2.Client): SessionChannels {
               (channel) => (isOpen(channel) ? channel : openChannel(client)),
               () => openChannel(client),
             );
-      if (next) openAhead();
+      // Not before: where a host allows one session, that one would be the other's.
+      if (next) mine.then(openAhead, () => undefined);
       return mine;
     },
   };
@@ -103,10 +104,16 @@ export function startCommand(
     internals._callbacks.push((failed) => resolve(failed === false ? null : failed === true ? new Error('Unable to exec') : failed));
     internals.subtype = 'exec';
     channel.allowHalfOpen = true;
-    // The client's own ends it once more, which makes Node write an error that nobody reads.
+    let hasExited = false;
+    channel.once('exit', () => {
+      hasExited = true;
+    });
+    // The client's own ends it once more, which makes Node write an error that nobody reads. And it closes at the end of the output: until the host has said how
+    // the program ended it counts the session, and to a closed channel some hosts say it no more.
     internals.destroy = () => {
       if (!channel.writableEnded) channel.end();
-      channel.close();
+      if (hasExited) channel.close();
+      else channel.once('exit', () => channel.close());
       return channel;
     };
     protocol.exec(internals.outgoing.id, command, true);

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import ssh2 from 'ssh2';
 import { describe, expect, it } from 'vitest';
 import { sessionChannels, startCommand } from '../../../../src/adapters/ssh/session-channels.ts';
@@ -21,7 +22,12 @@ function fakeClient(max = 100): { client: ssh2.Client; asked: string[]; channels
         asked.push('open');
         queueMicrotask(() => {
           if (channels.length >= max) return waiting[id]?.(new Error('open failed'));
-          const channel = { outgoing: { id, state: 'open' }, _callbacks: [], end: (stdin: string) => asked.push(`stdin ${stdin}`) };
+          const channel = {
+            outgoing: { id, state: 'open' },
+            _callbacks: [],
+            once: () => undefined,
+            end: (stdin: string) => asked.push(`stdin ${stdin}`),
+          };
           channels.push(channel);
           waiting[id]?.(undefined, channel);
         });
@@ -53,6 +59,14 @@ describe('sessionChannels', () => {
     expect(asked.length).toBe(before + 1);
   });
 
+  it('opens none ahead before its own: where the host allows one session, it would be the wrong one', async () => {
+    const { client, asked } = fakeClient();
+    const first = sessionChannels(client).open(true);
+    expect(asked).toEqual(['open']);
+    await first;
+    expect(asked).toEqual(['open', 'open']);
+  });
+
   it('passes over one that the host has closed in the meantime', async () => {
     const { client, channels: opened } = fakeClient();
     const channels = sessionChannels(client);
@@ -81,6 +95,27 @@ describe('startCommand', () => {
     expect(asked.slice(-2)).toEqual(['exec 0 true', 'stdin in']);
     channels[0]?._callbacks[0]?.(failed);
     expect(await started).toEqual(outcome);
+  });
+});
+
+describe('the end of a command', () => {
+  it('is not closed before the host has said how it ended', async () => {
+    const asked: string[] = [];
+    const channel = Object.assign(new EventEmitter(), {
+      outgoing: { id: 0, state: 'open' },
+      _callbacks: [],
+      writableEnded: true,
+      end: () => asked.push('end'),
+      close: () => asked.push('close'),
+      destroy: () => undefined,
+    }) as unknown as ssh2.ClientChannel;
+    void startCommand(fakeClient().client, channel, { command: 'true', stdin: '', ends: true });
+    channel.destroy();
+    expect(asked).toEqual(['end']);
+    channel.emit('exit', 0);
+    expect(asked).toEqual(['end', 'close']);
+    channel.destroy();
+    expect(asked).toEqual(['end', 'close', 'close']);
   });
 });
 
