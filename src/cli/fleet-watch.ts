@@ -40,7 +40,7 @@ export function watchFleet(
   const asEvents = events && flagText(options, 'output') === 'json';
   const verbosity = verbosityOf(options);
   const reporter = asEvents ? eventReporter(services, verbosity) : services.reporter({ verbosity, format: 'text' });
-  const blocks = hostBlocks(reporter);
+  const blocks = hostBlocks(reporter, { applies: !reads });
   const warnings = sameWarnings(reporter);
   const time = (): string => clock.now().toISOString();
   let changing: readonly string[] = [];
@@ -57,7 +57,7 @@ export function watchFleet(
       begins: async (host) => journal?.write({ event: 'host-began', time: time(), host }),
       ended: async (outcome) => {
         const { host, status } = outcome;
-        blocks.flush(host);
+        if (!asEvents) blocks.ended(outcome);
         const problems = problemsOf([outcome]).map(formatProblem);
         const data = { status, ...(problems.length === 0 ? {} : { problems }) };
         if (asEvents)

@@ -1,7 +1,7 @@
 import { AppError, type ExitCode, interrupted, isAppError, type Problem } from '../core/errors.ts';
 import type { Warning } from '../core/plan/change.ts';
 import { planDocument, planIsEmpty } from '../core/plan/document.ts';
-import { type FleetMember, runFleet } from '../engine/fleet.ts';
+import { type FleetMember, type HostOutcome, runFleet } from '../engine/fleet.ts';
 import { hostBlocks } from '../engine/host-blocks.ts';
 import type { Workflow, WorkflowResult } from '../engine/run-workflow.ts';
 import { type MemberWriting, workflowMember } from '../engine/workflow-member.ts';
@@ -9,8 +9,9 @@ import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
+import { summaryLine } from './fleet-report.ts';
 import type { CommandOptions } from './program.ts';
-import { flagList, flagText } from './read-options.ts';
+import { flagList, flagText, verbosityOf } from './read-options.ts';
 import { type PlanFormat, renderPlan } from './show-plan.ts';
 import { readWriting } from './writing-options.ts';
 
@@ -34,14 +35,14 @@ export interface HostsRun<Options, Input> {
 const DEFAULT_PARALLEL = 50;
 
 /**
- * Runs a workflow on the hosts, several at a time, prints the plan (dry run) or what was done, and gives the exit code. With several hosts one that fails does
- * not keep the others from theirs, and what each says stays together.
+ * Runs a workflow on the hosts, several at a time, prints the plan (dry run) or what became of them, and gives the exit code. With several hosts one that fails does
+ * not keep the others from theirs, what each says stays together, and phases that have nothing to do are told with `-v`.
  */
 export async function runOnHosts<Options, Input>(services: Services, run: HostsRun<Options, Input>): Promise<ExitCode> {
   for (const { code, message } of run.warnings) run.reporter.report({ level: 'warning', code, message });
   const several = run.targets.length > 1;
   const writing = readWriting(services, run.options);
-  const blocks = hostBlocks(run.reporter);
+  const blocks = hostBlocks(run.reporter, { applies: !run.dryRun });
   const rules = { canary: 0, serial: DEFAULT_PARALLEL, maxFail: null, parallel: DEFAULT_PARALLEL, maxOpen: DEFAULT_PARALLEL };
   const { outcomes } = await runFleet(
     await Promise.all(run.targets.map(async (target) => memberOf(services, run, target, run.dryRun ? null : await writing(target)))),
@@ -49,14 +50,14 @@ export async function runOnHosts<Options, Input>(services: Services, run: HostsR
     {
       signal: services.signal,
       reporterOf: (host) => (several ? blocks.of(host) : run.reporter),
-      ended: async ({ host }) => blocks.flush(host),
+      ended: async (outcome) => (several ? blocks.ended(outcome) : undefined),
     },
   );
   const shown = outcomes.filter(({ plan, error }) => plan !== null && (error === null || run.dryRun));
   const failures = [...new Set(outcomes.filter((outcome) => !shown.includes(outcome)).map(({ error }) => error ?? interruption(services)))];
   if (!several && failures[0] !== undefined) throw failures[0];
   const results = shown.flatMap(({ plan }) => plan ?? []);
-  const code = finish(services, run, results);
+  const code = finish(services, run, { results, outcomes });
   if (failures.length === 0) return code;
   throw new AppError(
     failures.flatMap((failure) => failure.problems),
@@ -99,13 +100,20 @@ function memberOf<Options, Input>(
   });
 }
 
-function finish<Options, Input>(services: Services, run: HostsRun<Options, Input>, results: readonly WorkflowResult[]): ExitCode {
+function finish<Options, Input>(
+  services: Services,
+  run: HostsRun<Options, Input>,
+  { results, outcomes }: { readonly results: readonly WorkflowResult[]; readonly outcomes: readonly HostOutcome[] },
+): ExitCode {
   const { options, dryRun } = run;
   const withOrigins =
     options.showOrigin === true ? results.map(({ host }) => host) : results.map(({ host: { origins: _, ...host } }) => host);
   const plan = planDocument(withOrigins, [...run.warnings, ...results.flatMap((result) => result.warnings)]);
   const format = (flagText(options, 'output') ?? 'text') as PlanFormat;
-  if (dryRun || format !== 'text') services.output.stdout(renderPlan(plan, format, services.output.colour));
+  if (dryRun || format !== 'text') {
+    const noops = outcomes.length === 1 || verbosityOf(options) > 0;
+    services.output.stdout(renderPlan(plan, format, { colour: services.output.colour, noops }));
+  } else if (outcomes.length > 1) services.output.stdout(`${summaryLine(outcomes)}\n`);
   else if (planIsEmpty(plan)) services.output.stdout('Nothing to do.\n');
   const refusals: readonly Problem[] = results.flatMap((result) => result.refusals);
   if (refusals.length > 0) throw new AppError(refusals, { exitCode: 3 });

@@ -7,17 +7,24 @@ import { renderDocument } from './show-document.ts';
 
 export type PlanFormat = 'text' | 'json' | 'yaml';
 
-/** The plan as it is printed on stdout. */
-export function renderPlan(plan: PlanDocument, format: PlanFormat, colour: boolean): string {
-  return format === 'text' ? renderText(plan, colour) : renderDocument(plan, format);
+interface TextLook {
+  readonly colour: boolean;
+  /** Phases that have nothing to do are named, each with why. Default: they are. */
+  readonly noops?: boolean;
 }
 
-function renderText(plan: PlanDocument, colour: boolean): string {
+/** The plan as it is printed on stdout. How text looks does not count for other formats. */
+export function renderPlan(plan: PlanDocument, format: PlanFormat, look: TextLook): string {
+  return format === 'text' ? renderText(plan, look) : renderDocument(plan, format);
+}
+
+function renderText(plan: PlanDocument, { colour, noops = true }: TextLook): string {
   const lines: string[] = [];
   for (const host of plan.hosts) {
-    lines.push(bold(`host ${host.name}`, colour));
+    const name = bold(`host ${host.name}`, colour);
+    lines.push(noops || host.changes.length > 0 ? name : `${name}: nothing to change`);
     for (const change of host.changes) lines.push(...hostChangeLines(change, colour));
-    for (const noop of host.noops) lines.push(`  = [${noop.phase}] nothing to do: ${noop.reason}`);
+    if (noops) for (const noop of host.noops) lines.push(`  = [${noop.phase}] nothing to do: ${noop.reason}`);
   }
   if (plan.cluster.changes.length > 0) {
     lines.push(bold('cluster', colour));

@@ -55,7 +55,7 @@ export async function runTokenCreate(services: Services, args: readonly string[]
     if (dryRun) {
       const changes = secrets.map((object) => ({ kind: 'create-object', object, because: 'it is a new token' }) as const);
       const { hosts: _, ...plan } = planDocument([{ name: '', phases: [{ phase: 'token', plan: { changes } }] }], opened.warnings);
-      services.output.stdout(renderPlan({ ...plan, hosts: [] }, formatOf(options), services.output.colour));
+      services.output.stdout(renderPlan({ ...plan, hosts: [] }, formatOf(options), { colour: services.output.colour }));
       return 0;
     }
     await createTokens(opened.cluster as Cluster, secrets);

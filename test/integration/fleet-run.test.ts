@@ -108,13 +108,45 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     fleet();
   });
 
+  describe('of hosts that need nothing', () => {
+    const sorted = (text: string): readonly string[] => text.trimEnd().split('\n').sort();
+
+    it('tells each in one line', async () => {
+      const { code, stdout, stderr } = await apply();
+      expect([code, stdout]).toEqual([0, '3 hosts: 3 as they should be.\n']);
+      expect(sorted(stderr)).toEqual(['node2 nothing to do', 'node3 nothing to do', 'node4 nothing to do']);
+    });
+
+    it('does it with several --host too, and names the phases with -v', async () => {
+      const upgrade = (...args: readonly string[]): Promise<CliResult> => run('upgrade', 'node', '--kubeconfig', lab.kubeconfig, ...args);
+      const [both, one, facts, dry] = await Promise.all([
+        upgrade('--host', 'node2', '--host', 'node3'),
+        upgrade('--host', 'node4'),
+        upgrade('--host', 'node2', '--host', 'node3', '-v', '1'),
+        upgrade('--host', 'node2', '--host', 'node3', '--dry-run'),
+      ]);
+      expect([both.code, both.stdout], both.stderr).toEqual([0, '2 hosts: 2 as they should be.\n']);
+      expect(sorted(both.stderr)).toEqual(['node2 nothing to do', 'node3 nothing to do']);
+      expect([one.code, one.stdout], one.stderr).toEqual([0, 'Nothing to do.\n']);
+      expect(one.stderr).toContain('node4 [kubelet-config] the files are as wanted and the kubelet is healthy\n');
+      expect(facts.stderr).toContain('node3 [kubelet-config] the files are as wanted and the kubelet is healthy\n');
+      expect(dry.stdout).toBe('host node2: nothing to change\nhost node3: nothing to change\nNothing to do.\n');
+    });
+  });
+
   it('mends what was edited by hand', async () => {
     const wanted = config(3);
     writeFileSync(hostFile(3, CONFIG), wanted.replace('maxPods: 60', 'maxPods: 6'));
     const shown = await plan('--exit-code');
     expect(shown.code).toBe(6);
     expect(shown.stdout).toMatch(/^node3\n[\s\S]*-maxPods: 6\n[\s\S]*\+maxPods: 60\n/m);
-    expect((await apply()).stdout).toBe('3 hosts: 1 changed, 2 as they should be.\n');
+    const mended = await apply();
+    expect(mended.stdout).toBe('3 hosts: 1 changed, 2 as they should be.\n');
+    expect(mended.stderr.split('\n').filter((line) => line.startsWith('node3'))).toEqual([
+      `node3 [kubelet-start] updated /${CONFIG}`,
+      'node3 [kubelet-start] restarted kubelet',
+      'node3 [kubelet-start] confirmed over a new connection',
+    ]);
     expect(config(3)).toBe(wanted);
   });
 
@@ -297,13 +329,16 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     const events = stdout
       .trim()
       .split('\n')
-      .map((line) => JSON.parse(line) as { code: string; host?: string; message: string; data?: object });
+      .map((line) => JSON.parse(line) as { code: string; host?: string; phase?: string; message: string; data?: object });
     expect(
       events
         .filter((event) => event.code === 'HOST_ENDED')
         .map(({ host, message }) => `${host} ${message}`)
         .toSorted(),
     ).toEqual(['node2 changed', 'node3 changed', 'node4 changed']);
+    // All of them, whatever text leaves out.
+    const noops = events.filter(({ code, host }) => code === 'PHASE_NOOP' && host === 'node2').map(({ phase }) => phase);
+    expect(noops).toContain('kubelet-wait-bootstrap');
     expect(events.at(-1)).toMatchObject({ code: 'RUN_ENDED', data: { changed: 3 } });
     expect(events.filter((event) => event.code === 'CHANGE_DONE').every(({ host }) => host !== undefined)).toBe(true);
   });
