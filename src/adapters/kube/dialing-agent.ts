@@ -17,11 +17,22 @@ class DialingAgent extends HttpsAgent {
   }
 
   override createConnection(options: RequestOptions, done?: (error: Error | null, stream: Duplex) => void): undefined {
-    this.#dial({ host: options.host ?? 'localhost', port: Number(options.port ?? 443) }).then(
-      (socket) => done?.(null, tlsConnect({ ...(options as TlsOptions), socket: socket as Duplex })),
+    this.#connect(options).then(
+      (stream) => done?.(null, stream),
       // Node looks at the error first: with one there is no stream.
       (error: Error) => (done as ((error: Error) => void) | undefined)?.(error),
     );
     return undefined;
+  }
+
+  /** @throws what dialing throws, and what OpenSSL says of certificates and keys that are none */
+  async #connect(options: RequestOptions): Promise<Duplex> {
+    const socket = (await this.#dial({ host: options.host ?? 'localhost', port: Number(options.port ?? 443) })) as Duplex;
+    try {
+      return tlsConnect({ ...(options as TlsOptions), socket });
+    } catch (error) {
+      socket.destroy();
+      throw error;
+    }
   }
 }
