@@ -1,3 +1,4 @@
+import type { EtcdCredentials } from '../core/control-plane/etcd-credentials.ts';
 import type { ResolvedSsh } from '../core/fleet/model.ts';
 import type { LargeFile } from '../core/plan/large-file.ts';
 import type { SshConfigFile } from '../core/ssh/config.ts';
@@ -85,13 +86,9 @@ export interface ClusterTarget {
   readonly from?: Host;
 }
 
-export interface EtcdTarget {
+export interface EtcdTarget extends EtcdCredentials {
   /** `https://ADDRESS:2379` of members. */
   readonly endpoints: readonly string[];
-  readonly caPem: string;
-  /** A client's, and its key. */
-  readonly certificatePem: string;
-  readonly keyPem: Secret;
   /** Its connections are opened from this host, where they are not opened from here. */
   readonly from: Host;
 }

@@ -4,7 +4,7 @@ import { entryOf, parseSource } from '../core/config/source.ts';
 import { type EtcdOnHost, readEtcdManifest } from '../core/control-plane/etcd-manifest.ts';
 import { ETCD_MEMBER } from '../core/control-plane/etcd-member.ts';
 import { ADMIN_CONF } from '../core/control-plane/paths.ts';
-import { aboutHost, isAppError } from '../core/errors.ts';
+import { aboutHost, isAppError, type Problem } from '../core/errors.ts';
 import { criSockets } from '../core/facts/cri-socket.ts';
 import { combineFacts, type Fact } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
@@ -104,7 +104,7 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
       staged: true,
       deleteNode: { nodeName },
     },
-    warnings: warnings.map(({ id, message }) => ({ code: id, message })),
+    warnings: warnings.map(({ id, message, mend }) => ({ code: id, message: mend === undefined ? message : `${message}. ${mend}` })),
     refusals: errors,
   };
 }
@@ -124,7 +124,7 @@ interface EtcdOfHost {
 
 /**
  * The member of etcd on the host, and whether its cluster can be told that it goes: a member that is gone for good still counts for the quorum.
- * kubeadm 1.36 (reset phase remove-etcd-member) goes on with a warning where it cannot.
+ * kubeadm 1.36 (reset phase remove-etcd-member) goes on with a warning where it cannot. So do we where certificates keep us from it: to try again does not mend them.
  */
 async function etcdOfHost(
   context: PhaseContext,
@@ -137,13 +137,16 @@ async function etcdOfHost(
   if (manifest === undefined) return none('the host runs no member of etcd');
   const member = readEtcdManifest(manifest);
   const etcd = await reachEtcd(context, options, member, certificatesDir);
-  const why = etcd.why;
+  const { refusal } = etcd;
+  const why = refusal?.message ?? null;
   const input = { peerURL: why === null ? member.peerURL : null, noop: why ?? '' };
   const found = { input, dataDir: member.dataDir, access: etcd.access };
-  if (why === null) return { ...found, findings: [] };
+  if (refusal === null) return { ...found, findings: [] };
   const message = `the host runs a member of etcd, and its cluster cannot be told that it goes: ${why}`;
-  const mend = 'Remove the member at another control plane (etcdctl member remove), or mend etcd first';
-  return { ...found, findings: [{ id: 'EtcdMember', severity: member.isFirst ? 'warning' : 'error', message, mend }] };
+  const isTls = refusal.code === 'ETCD_TLS_FAILED';
+  const first = isTls ? (refusal.mend ?? 'Mend its certificates') : 'Mend etcd';
+  const mend = `${first} before the reset, or remove the member at another control plane: etcdctl member remove`;
+  return { ...found, findings: [{ id: 'EtcdMember', severity: member.isFirst || isTls ? 'warning' : 'error', message, mend }] };
 }
 
 /** By the member itself, and where it does not answer by the others, which the API server knows. */
@@ -152,7 +155,7 @@ async function reachEtcd(
   { connect, connectEtcd, opened }: ResetOptions,
   { clientURL, peerURL }: EtcdOnHost,
   certificatesDir: string,
-): Promise<{ readonly access: ApiAccess; readonly why: string | null }> {
+): Promise<{ readonly access: ApiAccess; readonly refusal: Pick<Problem, 'code' | 'message' | 'mend'> | null }> {
   const paths = [ADMIN_CONF, ...ETCD_FILES.map(([name, kind]) => pkiPath(certificatesDir, name, kind))];
   const facts = await observe(context.host, fileFacts(paths), context.signal);
   const textAt = (path: string): SensitiveText | null => {
@@ -179,12 +182,13 @@ async function reachEtcd(
   for (const each of [api, access]) opened(each);
   try {
     const etcd = await access.reach(context);
-    if (etcd === null || peerURL === null) return { access, why: 'its manifest or its client certificate is not there' };
+    if (etcd === null || peerURL === null)
+      return { access, refusal: { code: 'ETCD_UNREACHABLE', message: 'its manifest or its client certificate is not there' } };
     await etcd.list(ETCD_MEMBER);
-    return { access, why: null };
+    return { access, refusal: null };
   } catch (error) {
     if (!isAppError(error)) throw error;
-    return { access: NO_ACCESS, why: error.problems[0]?.message ?? '' };
+    return { access: NO_ACCESS, refusal: error.problems[0] ?? { code: error.code, message: error.message } };
   }
 }
 

@@ -1,21 +1,19 @@
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { EtcdCredentials, EtcdTrouble } from '../../core/control-plane/etcd-credentials.ts';
 import { ETCD_MEMBER, etcdMemberObject } from '../../core/control-plane/etcd-member.ts';
 import { AppError, isAppError } from '../../core/errors.ts';
 import { isJsonObject, type JsonObject } from '../../core/json.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { Secret } from '../../core/text/secret.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Cluster } from '../../ports/cluster.ts';
 import type { Dial } from '../../ports/transport.ts';
 import { dialingAgent } from './dialing-agent.ts';
+import { explainEtcdError } from './etcd-trouble.ts';
 import { checkServerIdentity } from './server-identity.ts';
 
-export interface EtcdMembersOptions {
+export interface EtcdMembersOptions extends EtcdCredentials {
   /** `https://ADDRESS:2379` of members; the first that answers is asked. */
   readonly endpoints: readonly string[];
-  readonly caPem: string;
-  readonly certificatePem: string;
-  readonly keyPem: Secret;
   readonly dial?: Dial;
   readonly clock: Clock;
   /** For one call, over all endpoints; default 10,000. */
@@ -31,7 +29,7 @@ const FAILED_PRECONDITION = 9;
  * The members of an etcd cluster, as objects (see `ETCD_MEMBER`): `list`, `get`, `create`, `patch` and `delete` are theirs, `getRaw('/health')` asks whether the
  * cluster has a leader. Spoken over its gRPC gateway, with a client certificate.
  *
- * Errors (AppError): ETCD_UNREACHABLE when none of the endpoints answers, ETCD_REFUSED with what etcd says.
+ * Errors (AppError): ETCD_UNREACHABLE when none of the endpoints answers, ETCD_TLS_FAILED when certificates are to blame for it, ETCD_REFUSED with what etcd says.
  */
 export function etcdMembers(options: EtcdMembersOptions): Cluster {
   const { endpoints, clock } = options;
@@ -99,15 +97,19 @@ function unsupported(verb: string): Error {
 /** @param body null: a GET */
 async function askAny(options: EtcdMembersOptions, path: string, body: JsonObject | null): Promise<JsonObject> {
   const failures: string[] = [];
+  let blamed: EtcdTrouble | null = null;
   for (const endpoint of options.endpoints) {
     try {
       return await askOne(options, new URL(path, endpoint), body);
     } catch (error) {
       if (isAppError(error)) throw error;
-      const { code, message } = error as { readonly code?: unknown; readonly message: string };
-      failures.push(`${endpoint}: ${typeof code === 'string' ? code : message}`);
+      const trouble = explainEtcdError(error, options, options.clock.now());
+      failures.push(`${endpoint}: ${trouble.why}`);
+      if (trouble.isTls) blamed ??= trouble;
     }
   }
+  if (blamed !== null)
+    throw new AppError({ code: 'ETCD_TLS_FAILED', message: `etcd cannot be asked: ${failures.join('; ')}`, mend: blamed.mend });
   const message = `etcd does not answer: ${failures.join('; ') || 'no member is known'}`;
   throw new AppError({
     code: 'ETCD_UNREACHABLE',

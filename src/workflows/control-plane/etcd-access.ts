@@ -1,3 +1,4 @@
+import type { EtcdCredentials } from '../../core/control-plane/etcd-credentials.ts';
 import { AppError } from '../../core/errors.ts';
 import { pkiPath } from '../../core/pki/certificate-list.ts';
 import { revealText, Secret, type SensitiveText } from '../../core/text/secret.ts';
@@ -7,13 +8,12 @@ import type { Host } from '../../ports/host.ts';
 import type { ApiAccess } from './api-access.ts';
 
 /** Connects to the members of an etcd cluster, over the network of a host. */
-export type ConnectEtcd = (options: {
-  readonly endpoints: readonly string[];
-  readonly caPem: string;
-  readonly certificatePem: string;
-  readonly keyPem: Secret;
-  readonly host: Host;
-}) => Promise<Cluster>;
+export type ConnectEtcd = (
+  options: EtcdCredentials & {
+    readonly endpoints: readonly string[];
+    readonly host: Host;
+  },
+) => Promise<Cluster>;
 
 /** kubeadm's mark on the pods of local etcd. */
 const CLIENT_URLS = 'kubeadm.kubernetes.io/etcd.advertise-client-urls';
@@ -46,16 +46,17 @@ export function etcdAccess(options: {
   return {
     reach: async (context) => {
       if (connected !== null) return connected;
-      const [ca, certificate, key] = [
-        textAt(pkiPath(certificatesDir, 'etcd/ca', 'crt')),
-        textAt(pkiPath(certificatesDir, 'etcd/healthcheck-client', 'crt')),
-        textAt(pkiPath(certificatesDir, 'etcd/healthcheck-client', 'key')),
-      ];
+      const files = {
+        ca: pkiPath(certificatesDir, 'etcd/ca', 'crt'),
+        certificate: pkiPath(certificatesDir, 'etcd/healthcheck-client', 'crt'),
+        key: pkiPath(certificatesDir, 'etcd/healthcheck-client', 'key'),
+      };
+      const [ca, certificate, key] = [textAt(files.ca), textAt(files.certificate), textAt(files.key)];
       const endpoints = await endpointsOf(context);
       if (endpoints === null || ca === null || certificate === null || key === null) return null;
       if (endpoints.length === 0) throw noPods();
       const [caPem, certificatePem, keyPem] = [revealText(ca), revealText(certificate), new Secret(revealText(key))];
-      connected = await connect({ endpoints, caPem, certificatePem, keyPem, host: context.host });
+      connected = await connect({ endpoints, caPem, certificatePem, keyPem, files, host: context.host });
       return connected;
     },
     close: async () => {

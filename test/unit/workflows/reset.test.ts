@@ -23,6 +23,8 @@ interface PrepareOptions {
   readonly cluster?: FakeCluster;
   readonly nodeName?: string;
   readonly etcd?: FakeEtcd;
+  /** What asking etcd ends with. */
+  readonly trouble?: AppError;
 }
 
 const ETCD_CERTS = Object.fromEntries(
@@ -54,7 +56,7 @@ async function prepare(files: FakeHostOptions['files'] = {}, options: PrepareOpt
     connect: async () => fakeCluster(),
     connectEtcd: async () => {
       if (options.etcd !== undefined) return options.etcd;
-      throw new AppError({ code: 'ETCD_UNREACHABLE', message: 'etcd does not answer' });
+      throw options.trouble ?? new AppError({ code: 'ETCD_UNREACHABLE', message: 'etcd does not answer' });
     },
     opened: () => undefined,
     ...(options.cluster === undefined ? {} : { deleteNode: options.nodeName === undefined ? {} : { nodeName: options.nodeName } }),
@@ -82,6 +84,22 @@ describe('prepareReset', () => {
     const found = await prepare(manifestWith());
     expect(found).toMatchObject({ refusals: [], warnings: [{ code: 'EtcdMember' }] });
     expect(found.input.cleanup.etcdDataDir).toBe('/data/etcd');
+  });
+
+  it('goes on as kubeadm does where certificates are broken, and says which and what is left to do', async () => {
+    const message = 'etcd cannot be asked: https://10.0.0.1:2379: its certificate has expired';
+    const trouble = new AppError({ code: 'ETCD_TLS_FAILED', message, mend: 'Renew it on its host: certs renew etcd-server' });
+    const { refusals, warnings, input } = await prepare(manifestWith('--initial-cluster-state=existing'), { trouble });
+    const why = `the host runs a member of etcd, and its cluster cannot be told that it goes: ${message}`;
+    const mend = 'before the reset, or remove the member at another control plane: etcdctl member remove';
+    expect(refusals).toEqual([]);
+    expect(warnings).toEqual([{ code: 'EtcdMember', message: `${why}. Renew it on its host: certs renew etcd-server ${mend}` }]);
+    const { plan } = await removeEtcdMember.look(
+      { host: fakeHost(), cluster: null, clock: fakeClock(), reporter: recordingReporter() },
+      input.removeMember,
+    );
+    expect(plan).toEqual({ changes: [], noop: message });
+    expect(input.cleanup.etcdDataDir).toBe('/data/etcd');
   });
 
   it.each([
