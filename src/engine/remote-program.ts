@@ -23,12 +23,15 @@ import { STDIN_VARIABLE } from '../core/text/stdin-variable.ts';
 /** Exit code of a program that did not arrive whole. */
 export const INCOMPLETE_EXIT = 97;
 
-/** Reads the whole program before it runs any of it: what a broken connection cut off is never half executed. */
+/**
+ * Reads the whole program before it runs any of it: what a broken connection cut off, or a login shell's profile read before us, is never half executed. Where
+ * the account exports a variable of the same name, the program would be in the environment of all it starts.
+ */
 export function shellLoader(nonce: string): readonly string[] {
   return [
     '/bin/sh',
     '-c',
-    `p=\${${STDIN_VARIABLE}-$(cat)}; case $p in *"#end ${nonce}") eval "$p";; *) echo "the program arrived incomplete" >&2; exit ${INCOMPLETE_EXIT};; esac`,
+    `unset p; p=\${${STDIN_VARIABLE}-$(cat)}; case $p in "B=${nonce}"*"#end ${nonce}") eval "$p";; *) echo "the program arrived incomplete" >&2; exit ${INCOMPLETE_EXIT};; esac`,
   ];
 }
 

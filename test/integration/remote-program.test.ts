@@ -667,6 +667,15 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         }
       });
 
+      it('gives nothing of a program to what it starts, whatever the account exports', async () => {
+        const exporting = hostOver(shellTransport({ ...options, env: { ...options.env, p: '1' } }), {
+          rootDir: root,
+          nonce,
+        });
+        await exporting.perform([write('/1', 'x'.repeat(200_000)), { kind: 'run', argv: ['sh', '-c', '[ "${p-none}" = none ]'] }]);
+        expect(readFileSync(at('/1'), 'utf8')).toHaveLength(200_000);
+      });
+
       it('runs nothing of a program that did not arrive whole', async () => {
         const own = nonce();
         const program = renderOperations([write('/1', 'a\n'), write('/2', 'b\n')], { nonce: own, rootDir: root });
@@ -674,6 +683,10 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         for (const cutStdinAt of [...cuts, program.length - 1]) {
           const { exitCode, stdout } = await shellTransport({ ...options, cutStdinAt }).run(shellLoader(own), { stdin: program });
           expect([cutStdinAt, exitCode, stdout.length, readdirSync(root)]).toEqual([cutStdinAt, 97, 0, []]);
+        }
+        for (const length of cuts.slice(1)) {
+          const { exitCode, stdout } = await shellTransport(options).run(shellLoader(own), { stdin: program.slice(length) });
+          expect([length, exitCode, stdout.length, readdirSync(root)]).toEqual([length, 97, 0, []]);
         }
         const broken = hostOver(shellTransport({ ...options, cutStdinAt: 500 }), { rootDir: root, nonce });
         await expect(broken.perform([write('/1')])).rejects.toMatchObject({

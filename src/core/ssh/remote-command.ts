@@ -60,12 +60,13 @@ export function canBeKept(argv: readonly string[], stdin: string): boolean {
 
 /**
  * What a kept shell reads to run one more line, which says its mark as in {@link renderRemoteCommand}, and at its end `<mark> end` on stdout and `<mark> end
- * <exit code>` on stderr, right behind what else was said. Braces are around it: where the connection breaks, it is not run at all.
+ * <exit code>` on stderr, right behind what else was said. It is one line with braces around: where the connection breaks, or a login shell's profile reads from
+ * its beginning, none of it is run.
  * @param isFirst what comes of a login shell is before it; else its stdout begins where that of the line before has ended, without a mark
  */
 export function renderKeptLine({ argv: [, , line = '', , ...args], mark, stdin }: ShellLine, isFirst: boolean): string {
-  const variable = `${STDIN_VARIABLE}=${quoteShell(stdin.replace(/\n+$/, ''))}`;
-  const words = `l=${quoteShell(line)};${variable};set -- ${args.map(quoteShell).join(' ')}`;
+  const variable = `${STDIN_VARIABLE}=${quoteWord(stdin.replace(/\n+$/, ''))}`;
+  const words = `${NEWLINE}l=${quoteWord(line)};${variable};set -- ${args.map(quoteWord).join(' ')}`;
   const marks = `${isFirst ? `echo ${mark};` : ''}echo "${mark} $$" >&2`;
   return `{ ${marks};${words};(eval "$l") </dev/null;r=$?;echo "${mark} end";echo "${mark} end $r" >&2;}\n`;
 }

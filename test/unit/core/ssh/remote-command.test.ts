@@ -130,6 +130,15 @@ describe.each([...LOGIN_SHELLS.map((login) => [login, '/bin/sh'] as const), ...I
       expect(out).toBe('mark1\n0\nmark1 end\n');
     });
 
+    it('runs nothing of a line whose beginning a profile has read', () => {
+      const stdin = "it's() {\n:\n}\necho ran >&2\necho 'ran' >&2\necho ran >&2;\n".repeat(3);
+      const whole = renderKeptLine({ argv: ['/bin/sh', '-c', 'eval "$kubeletadm_stdin"', 'sh'], mark: 'mark', stdin }, true);
+      for (let cut = 1; cut < whole.length; cut += 29) {
+        const { stderr } = spawnSync(login, ['-c', start()], { input: whole.slice(cut), encoding: 'utf8' });
+        expect(stderr.split('\n')).not.toContain('ran');
+      }
+    });
+
     it('runs nothing of a line that broke off', () => {
       const whole = renderKeptLine({ argv: ['/bin/sh', '-c', 'echo ran >&2', 'sh', 'a b'], mark: 'mark', stdin: "it's\nin" }, false);
       const cuts = [
