@@ -15,7 +15,7 @@ export function explainEtcdError(error: unknown, credentials: EtcdCredentials, n
   // Whoever does not like a certificate says so with an alert, or hangs up.
   if (/ALERT|EPROTO|ERR_SSL/.test(code) || (own !== null && /ECONNRESET|EPIPE/.test(`${code} ${message}`))) {
     const why = `it refuses the client certificate${own === null ? ` ${files.certificate}` : `: ${own.why}`}`;
-    return { why, mend: own?.mend ?? 'See the log of etcd: another authority may have signed it', isTls: true };
+    return { why, mend: own?.mend ?? 'Have etcd trust the authority that signed it (--trusted-ca-file)', isTls: true };
   }
   if (!/CERT|SSL|VERIFY|ISSUER/.test(code)) return { ...plain, isTls: false };
   if (own !== null) return { ...own, isTls: true };

@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { etcdMembers } from '../../../../src/adapters/kube/etcd-members.ts';
+import { explainEtcdError } from '../../../../src/adapters/kube/etcd-trouble.ts';
 import type { EtcdCredentials } from '../../../../src/core/control-plane/etcd-credentials.ts';
 import { ETCD_MEMBER } from '../../../../src/core/control-plane/etcd-member.ts';
 import { Secret } from '../../../../src/core/text/secret.ts';
@@ -130,6 +131,20 @@ describe('etcdMembers', () => {
       expect(error).toMatchObject({ problems: [{ mend: expect.stringContaining(mend) }] });
     }
   });
+
+  // Node's own servers end connections without a word.
+  it.each(['ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE', 'ERR_SSL_SSL/TLS_ALERT_BAD_CERTIFICATE', 'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA', 'EPROTO'])(
+    'knows the %s of etcd that trusts another authority',
+    (code) => {
+      const { caPem, client } = good;
+      const credentials = { caPem, certificatePem: client.certPem, keyPem: new Secret(client.keyPem), files: FILES };
+      expect(explainEtcdError(Object.assign(new Error('alert'), { code }), credentials, new Date())).toEqual({
+        why: `it refuses the client certificate ${FILES.certificate}`,
+        mend: 'Have etcd trust the authority that signed it (--trusted-ca-file)',
+        isTls: true,
+      });
+    },
+  );
 
   it('says of each member why it does not answer, in words', async () => {
     const ports = [await freePort(), await freePort()];
