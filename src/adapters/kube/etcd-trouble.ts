@@ -13,12 +13,13 @@ export function explainEtcdError(error: unknown, credentials: EtcdCredentials, n
   const plain = explainNetworkError(error);
   const own = judgeEtcdCredentials(credentials, now);
   // Whoever does not like a certificate says so with an alert, or hangs up.
-  if (/ALERT|EPROTO|ERR_SSL/.test(code) || (own !== null && /ECONNRESET|EPIPE/.test(`${code} ${message}`))) {
+  if (/ALERT/i.test(`${code} ${message}`) || (own !== null && /ECONNRESET|EPIPE/.test(code))) {
     const why = `it refuses the client certificate${own === null ? ` ${files.certificate}` : `: ${own.why}`}`;
     return { why, mend: own?.mend ?? 'Have etcd trust the authority that signed it (--trusted-ca-file)', isTls: true };
   }
-  if (!/CERT|SSL|VERIFY|ISSUER/.test(code)) return { ...plain, isTls: false };
+  if (!/CERT|VERIFY|ISSUER|OSSL/.test(code)) return { ...plain, isTls: false };
   if (own !== null) return { ...own, isTls: true };
+  if (/OSSL/.test(code)) return { ...plain, isTls: false };
   if (/EXPIRED|NOT_YET_VALID/.test(code)) return { why: plain.why, mend: SERVER_EXPIRED, isTls: true };
   if (/ALTNAME|HOSTNAME/.test(code)) return { why: plain.why, mend: 'Renew it on its host: certs renew etcd-server', isTls: true };
   const mend = `Put the authority of the etcd cluster into ${files.ca}`;

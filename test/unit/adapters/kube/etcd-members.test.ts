@@ -138,13 +138,23 @@ describe('etcdMembers', () => {
     (code) => {
       const { caPem, client } = good;
       const credentials = { caPem, certificatePem: client.certPem, keyPem: new Secret(client.keyPem), files: FILES };
-      expect(explainEtcdError(Object.assign(new Error('alert'), { code }), credentials, new Date())).toEqual({
+      expect(explainEtcdError(Object.assign(new Error('SSL alert number 42'), { code }), credentials, new Date())).toEqual({
         why: `it refuses the client certificate ${FILES.certificate}`,
         mend: 'Have etcd trust the authority that signed it (--trusted-ca-file)',
         isTls: true,
       });
     },
   );
+
+  it.each([
+    ['ERR_SSL_WRONG_VERSION_NUMBER', 'it does not speak TLS'],
+    ['EPROTO', 'the TLS handshake failed (EPROTO)'],
+    ['ECONNRESET', 'the connection was closed before an answer came'],
+  ])('blames no certificate for %s', (code, why) => {
+    const { caPem, client } = good;
+    const credentials = { caPem, certificatePem: client.certPem, keyPem: new Secret(client.keyPem), files: FILES };
+    expect(explainEtcdError(Object.assign(new Error(''), { code }), credentials, new Date())).toMatchObject({ why, isTls: false });
+  });
 
   it('says of each member why it does not answer, in words', async () => {
     const ports = [await freePort(), await freePort()];
