@@ -1,9 +1,9 @@
 // npm run test:real: the contracts, and joining, against the programs of Kubernetes itself in the folder that KUBEBUILDER_ASSETS names.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { makeRunDirectory } from './run-directory.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = process.env.KUBEBUILDER_ASSETS;
@@ -15,19 +15,11 @@ const why = !folder
 if (why !== null) {
   console.log(`skipped: all tests against real programs: ${why}`);
 } else {
-  const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-test-'));
-  const skips = join(directory, 'skips');
-  writeFileSync(skips, '');
+  const { env, end } = makeRunDirectory();
   const vitest = join(root, 'node_modules/vitest/vitest.mjs');
   // Files that need hosts have the same ones.
   const argv = [vitest, 'run', '--no-file-parallelism', 'test/contract/', 'real-', ...process.argv.slice(2)];
-  const { status } = spawnSync(process.execPath, argv, {
-    cwd: root,
-    stdio: 'inherit',
-    env: { ...process.env, KUBELETADM_TEST_SKIPS: skips },
-  });
-  const lines = [...new Set(readFileSync(skips, 'utf8').split('\n').filter(Boolean))];
-  rmSync(directory, { recursive: true, force: true });
-  console.log(lines.length === 0 ? '\nnothing was skipped' : `\n${lines.join('\n')}`);
+  const { status } = spawnSync(process.execPath, argv, { cwd: root, stdio: 'inherit', env });
+  end();
   process.exitCode = status === 0 ? 0 : 1;
 }

@@ -1,14 +1,12 @@
 // npm test: everything that can run on this machine, and at the end what was left out and why.
 import { spawn } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { makeRunDirectory } from './run-directory.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-test-'));
-const skips = join(directory, 'skips');
-writeFileSync(skips, '');
+const { directory, env, end } = makeRunDirectory();
 
 const VITEST = 'node_modules/vitest/vitest.mjs';
 const given = process.argv.slice(2);
@@ -26,15 +24,12 @@ for (const [name, step] of steps) {
     break;
   }
 }
-const lines = [...new Set(readFileSync(skips, 'utf8').split('\n').filter(Boolean))];
-rmSync(directory, { recursive: true, force: true });
-console.log(lines.length === 0 ? '\nnothing was skipped' : `\n${lines.join('\n')}`);
+end();
 console.log(failed === null ? 'all green' : `${failed}: failed`);
 process.exitCode = failed === null ? 0 : 1;
 
 /** Runs a script of Node.js to its end; true when it went well. */
 function run(script, args, output = 'inherit') {
-  const env = { ...process.env, KUBELETADM_TEST_SKIPS: skips };
   const child = spawn(process.execPath, [join(root, script), ...args], { cwd: root, stdio: ['inherit', output, output], env });
   return new Promise((resolve) => child.on('close', (status) => resolve(status === 0)));
 }

@@ -42,6 +42,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
   afterAll(async () => {
     for (const child of running) child.kill('SIGKILL');
     await endNodes?.();
+    lab?.close();
     await cluster?.close();
     await api.close();
     rmSync(directory, { recursive: true, force: true });

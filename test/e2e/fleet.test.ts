@@ -44,6 +44,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a fleet of six real 
   }, 900_000);
   afterAll(async () => {
     await endNodes?.();
+    lab?.close();
     await cluster?.close();
     await api?.close();
     rmSync(directory, { recursive: true, force: true });

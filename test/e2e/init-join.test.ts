@@ -50,6 +50,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
   }, 900_000);
   afterAll(async () => {
     await endNodes?.();
+    lab?.close();
     await cluster?.close();
     await api.close();
     rmSync(directory, { recursive: true, force: true });

@@ -128,7 +128,7 @@ function ownLab(kind: string): {
     .digest();
   const net = key.readUInt8(0);
   return {
-    LAB_DIR: join(tmpdir(), `kubeletadm-lab-${key.toString('hex', 0, 3)}`),
+    LAB_DIR: join(process.env.KUBELETADM_LAB_TMPDIR ?? tmpdir(), `kubeletadm-lab-${key.toString('hex', 0, 3)}`),
     LAB_NAME: `k${key.toString('hex', 0, 3)}`,
     LAB_NET: `10.78.${net}`,
     LAB_LOOP: `127.78.${net}`,
