@@ -643,6 +643,24 @@ describe('SSH to what is no SSH server', () => {
     expect(await other).toBe('HOST_TIMEOUT');
   });
 
+  it('it is called while we read what is known of it, and left alone when that cannot be read', async () => {
+    const states: string[] = [];
+    const port = await portOf((socket) => {
+      states.push('called');
+      socket.resume().on('close', () => states.push('left alone'));
+    });
+    let fail = (_: Error): void => undefined;
+    const reading = new Promise<never>((_, reject) => {
+      fail = reject;
+    });
+    const hostKeys = { knownHosts: () => reading, remember: async () => null };
+    const problem = problemOf(transportTo(targetAt(port, { connectTimeoutMs: 60_000 }), { hostKeys }));
+    await untilTrue(() => states.includes('called'));
+    fail(new AppError({ code: 'HOST_KEY_UNKNOWN', message: 'it cannot be read' }));
+    expect((await problem).message).toBe('it cannot be read');
+    await untilTrue(() => states.includes('left alone'));
+  });
+
   it.each([[[]], [['hop']]])('closing ends the attempt to connect, jump hosts: %j', async (hops) => {
     let open = 0;
     const port = await portOf((socket) => {

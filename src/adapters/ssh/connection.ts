@@ -62,22 +62,32 @@ export async function openConnection(
   const mend = 'Check address, port, network and firewall, and that an SSH server answers there';
   const deadline = startDeadline(timeoutMs, (stage) => hostTimeout({ host: target.name, what: `${address}: ${stage}`, timeoutMs, mend }));
   const forget = onAbort(signal, deadline.abort);
+  const open = async (): Promise<Duplex> => {
+    if (!isFirst()) await clientModule();
+    deadline.enter(via === null ? 'no TCP connection' : 'no connection through the jump host');
+    const socket = via === null ? await openSocket(target, deadline.signal) : await openForward(target, via, deadline.signal);
+    deadline.enter('no SSH handshake');
+    return socket;
+  };
   try {
+    // The host begins to answer while we read what is known of it.
+    const first = open();
     const [known, keys] = await Promise.all([
       options.hostKeys.knownHosts(target),
       options.identities.candidates(target, options.askPassphrase),
-    ]);
+      first,
+    ]).catch((error: unknown) => {
+      first.then((socket) => socket.destroy()).catch(() => undefined);
+      throw error;
+    });
     const check = options.checkHostKey ?? hostKeyCheck(target, known, options);
     const algorithms = [...orderHostKeyAlgorithms(known, knownHostsNames(target))];
     for (let attempt = 0; ; attempt++) {
-      deadline.enter(via === null ? 'no TCP connection' : 'no connection through the jump host');
-      const socket = via === null ? await openSocket(target, deadline.signal) : await openForward(target, via, deadline.signal);
-      deadline.enter('no SSH handshake');
+      const socket = await (attempt === 0 ? first : open());
       const auth = authentication(target, keys, { password: options.password, address, deadline });
       const progress: Progress = { target, auth, received: '', isEncrypted: false, lastError: null };
       try {
-        // The client is loaded while the first hosts begin to answer, and not before.
-        const { NodeSSH: Client } = await import('node-ssh');
+        const { NodeSSH: Client } = await clientModule();
         return await handshake({ progress, client: new Client(), socket, deadline, check, algorithms });
       } catch (error) {
         if (deadline.signal.aborted || attempt >= MAX_RETRIES || !isTurnedAway(progress) || !(await waitForTurn(attempt, deadline.signal)))
@@ -89,6 +99,22 @@ export async function openConnection(
     deadline.stop();
   }
 }
+
+/** Loads the SSH client, once. */
+function clientModule(): Promise<typeof import('node-ssh')> {
+  loading ??= import('node-ssh');
+  return loading;
+}
+
+let loading: Promise<typeof import('node-ssh')> | undefined;
+
+/** Loading the client takes longer than to call some hosts: the first are called before, so that they begin to answer meanwhile; the others need not wait for us. */
+function isFirst(): boolean {
+  return ++called <= CALLED_BEFORE_LOADING;
+}
+
+let called = 0;
+const CALLED_BEFORE_LOADING = 6;
 
 /** A server that has too many logins under way says so, or nothing, before it says who it is; it will be free again in a moment. */
 function isTurnedAway({ received }: Progress): boolean {
