@@ -36,7 +36,10 @@ function judgeAtLeast(what: string, measured: number, wanted: number, unit: stri
   print(`  ${measured >= wanted ? 'met   ' : 'MISSED'}  ${what}: ${measured.toFixed(1)}${unit} (wanted: at least ${wanted}${unit})`);
 }
 
-/** Runs in turn, so that what else the machine does hits all alike; each run begins with empty hosts and is checked from outside. */
+/**
+ * Runs in turn, each round beginning with the next, so that what else the machine does, and what the one before left of it, hits all alike; each run begins with
+ * empty hosts and is checked from outside.
+ */
 async function inTurn(
   world: World,
   contestants: readonly Contestant[],
@@ -45,7 +48,9 @@ async function inTurn(
   const walls = new Map<string, number[]>(contestants.map(({ name }) => [name, []]));
   const rounds = Math.max(...contestants.map(({ name }) => roundsOf(name)));
   for (let round = 0; round < rounds; round++) {
-    for (const contestant of contestants.filter(({ name }) => round < roundsOf(name))) {
+    const present = contestants.filter(({ name }) => round < roundsOf(name));
+    const first = round % present.length;
+    for (const contestant of [...present.slice(first), ...present.slice(0, first)]) {
       const { wallMs } = await runChecked(world, contestant, { addresses: world.addresses, port: world.port });
       walls.get(contestant.name)?.push(wallMs);
     }
