@@ -1,7 +1,7 @@
 // Makes dist/kubeletadm.mjs: the whole program in one file that needs nothing but Node.
 //
 // esbuild splits the program where it imports lazily. Node would have to read every part of one big module before it could run any; so the parts
-// are put into one file as functions (small) or compressed text (large), each evaluated when it is first asked for.
+// are put into one file: as functions what every start needs, the others as compressed text, each evaluated when it is first asked for.
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ import { thirdPartyNotices } from './third-party-notices.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const out = join(root, 'dist/kubeletadm.mjs');
-/** Parts above this size are compressed: to read them would cost every start. */
+/** Parts above this size are compressed each by itself. */
 const COMPRESS_ABOVE = 2_000;
 const compress = (code) =>
   brotliCompressSync(Buffer.from(code), { params: { [constants.BROTLI_PARAM_SIZE_HINT]: code.length } }).toString('base64');
@@ -37,6 +37,20 @@ const templates = {
   },
 };
 
+/** Commander starts programs only for commands that are programs of their own; to load what starts them would cost every start. */
+const commander = {
+  name: 'commander',
+  setup(context) {
+    context.onLoad({ filter: /[/\\]commander[/\\]lib[/\\]command\.js$/ }, async ({ path }) => {
+      const eagerly = "const childProcess = require('node:child_process');";
+      const source = await readFile(path, 'utf8');
+      if (!source.includes(eagerly)) throw new Error(`${path} loads node:child_process in another way now`);
+      const lazily = "const childProcess = { get spawn() { return require('node:child_process').spawn; } };";
+      return { contents: source.replace(eagerly, lazily), loader: 'js' };
+    });
+  },
+};
+
 const { outputFiles, metafile } = await build({
   entryPoints: [join(root, 'src/bin.ts')],
   bundle: true,
@@ -49,7 +63,7 @@ const { outputFiles, metafile } = await build({
   write: false,
   outdir: join(root, 'dist/parts'),
   entryNames: 'entry',
-  plugins: [templates],
+  plugins: [templates, commander],
   // ssh2 looks for its optional native parts and goes on without them.
   external: ['cpu-features', '*.node'],
   define: { 'import.meta.url': '__url' },
@@ -80,24 +94,45 @@ const visit = (name) => {
 };
 visit('entry.js');
 const isLarge = ({ name, code }) => code.length > COMPRESS_ABOVE && !eager.has(name);
-const large = parts.filter(isLarge).map(({ name, code }) => ({ name, text: compress(code) }));
-const small = parts.filter((part) => !isLarge(part));
-// Large parts stand in a comment at the end, which costs a start least; they are read from the file when they are asked for.
-const index = large.map(({ name, text }, i) => [name, [large.slice(0, i).reduce((sum, other) => sum + other.text.length, 0), text.length]]);
-const table = JSON.stringify(index);
-const functions = small
+const isSmall = ({ name, code }) => code.length <= COMPRESS_ABOVE && !eager.has(name);
+/** Texts one after the other, and where each begins and how long it is. */
+function concatenate(texts) {
+  let at = 0;
+  const places = texts.map((text) => {
+    const place = [at, text.length];
+    at += text.length;
+    return place;
+  });
+  return { text: texts.join(''), places };
+}
+/** Small parts are compressed together: whoever asks for one asks for more. */
+const small = parts.filter(isSmall);
+const smallTexts = concatenate(small.map(({ code }) => code));
+const large = parts.filter(isLarge);
+// What no start needs stands in a comment at the end, which costs a start least; it is read from the file when it is asked for.
+const { text: texts, places } = concatenate([compress(smallTexts.text), ...large.map(({ code }) => compress(code))]);
+const table = JSON.stringify(large.map(({ name }, i) => [name, places[i + 1]]));
+const smallTable = JSON.stringify(small.map(({ name }, i) => [name, smallTexts.places[i]]));
+const functions = parts
+  .filter(({ name }) => eager.has(name))
   .map(({ name, code }) => `${JSON.stringify(name)}:function(module,exports,require,__dirname,__filename){${code}\n}`)
   .join(',\n');
-const texts = large.map(({ text }) => text).join('');
 /** What asks for a part: by `node` for Node's own modules, by `packed` for a piece of the texts. */
-const loader = `const loaded=new Map,large=new Map(${table}),parts={
+const loader = `const loaded=new Map,large=new Map(${table}),small=new Map(${smallTable}),parts={
 ${functions}};
-function unpack(key){
-const[at,length]=large.get(key),code=node('node:zlib').brotliDecompressSync(Buffer.from(packed(at,at+length),'base64')).toString();
-return node('node:vm').compileFunction(code,['module','exports','require','__dirname','__filename','__url'],{filename:'kubeletadm/'+key})}
+let smallParts;
+function unpack([at,length]){return node('node:zlib').brotliDecompressSync(Buffer.from(packed(at,at+length),'base64')).toString()}
+function text(key){
+if(large.has(key))return unpack(large.get(key));
+if(!small.has(key))return null;
+smallParts??=unpack(${JSON.stringify(places[0])});
+const[at,length]=small.get(key);return smallParts.slice(at,at+length)}
+function compile(key){
+const code=text(key);
+return code===null?null:node('node:vm').compileFunction(code,['module','exports','require','__dirname','__filename','__url'],{filename:'kubeletadm/'+key})}
 function require(name){
 const key=name.replace(/^\\.\\//,''),known=loaded.get(key);if(known)return known.exports;
-const run=large.has(key)?unpack(key):Object.hasOwn(parts,key)?parts[key]:null;
+const run=Object.hasOwn(parts,key)?parts[key]:compile(key);
 if(run===null)return node(name);
 const module={exports:{}};loaded.set(key,module);
 run(module,module.exports,require,dirname,filename,__url);return module.exports}
