@@ -93,8 +93,7 @@ const visit = (name) => {
   for (const { path, kind } of outputs.get(name).imports) if (kind === 'import-statement') visit(basename(path));
 };
 visit('entry.js');
-const isLarge = ({ name, code }) => code.length > COMPRESS_ABOVE && !eager.has(name);
-const isSmall = ({ name, code }) => code.length <= COMPRESS_ABOVE && !eager.has(name);
+const lazy = parts.filter(({ name }) => !eager.has(name));
 /** Texts one after the other, and where each begins and how long it is. */
 function concatenate(texts) {
   let at = 0;
@@ -106,9 +105,9 @@ function concatenate(texts) {
   return { text: texts.join(''), places };
 }
 /** Small parts are compressed together: whoever asks for one asks for more. */
-const small = parts.filter(isSmall);
+const small = lazy.filter(({ code }) => code.length <= COMPRESS_ABOVE);
 const smallTexts = concatenate(small.map(({ code }) => code));
-const large = parts.filter(isLarge);
+const large = lazy.filter(({ code }) => code.length > COMPRESS_ABOVE);
 // What no start needs stands in a comment at the end, which costs a start least; it is read from the file when it is asked for.
 const { text: texts, places } = concatenate([compress(smallTexts.text), ...large.map(({ code }) => compress(code))]);
 const table = JSON.stringify(large.map(({ name }, i) => [name, places[i + 1]]));

@@ -181,7 +181,7 @@ function operationLines(operation: Exclude<Operation, WriteFile> | PieceOperatio
     case 'unmount-below':
       return `w_unmount ${quoteShell(operation.path)} ${quoteShell(operation.flags.join(' '))}`;
     case 'run':
-      // Not one of our functions; a shell around it would cost the host as much as half a program.
+      // Never one of our functions. A shell around it would cost the host one process more.
       return `command ${operation.argv.map(quoteShell).join(' ')} </dev/null${okExits(operation.okExit)}`;
     case 'take-lock':
       return takeLock(operation.lock);

@@ -63,7 +63,7 @@ export async function openConnection(
   const deadline = startDeadline(timeoutMs, (stage) => hostTimeout({ host: target.name, what: `${address}: ${stage}`, timeoutMs, mend }));
   const forget = onAbort(signal, deadline.abort);
   const open = async (): Promise<Duplex> => {
-    if (!isFirst()) await clientModule();
+    if (!isFirst()) await import('node-ssh');
     deadline.enter(via === null ? 'no TCP connection' : 'no connection through the jump host');
     const socket = via === null ? await openSocket(target, deadline.signal) : await openForward(target, via, deadline.signal);
     deadline.enter('no SSH handshake');
@@ -87,7 +87,7 @@ export async function openConnection(
       const auth = authentication(target, keys, { password: options.password, address, deadline });
       const progress: Progress = { target, auth, received: '', isEncrypted: false, lastError: null };
       try {
-        const { NodeSSH: Client } = await clientModule();
+        const { NodeSSH: Client } = await import('node-ssh');
         return await handshake({ progress, client: new Client(), socket, deadline, check, algorithms });
       } catch (error) {
         if (deadline.signal.aborted || attempt >= MAX_RETRIES || !isTurnedAway(progress) || !(await waitForTurn(attempt, deadline.signal)))
@@ -100,21 +100,13 @@ export async function openConnection(
   }
 }
 
-/** Loads the SSH client, once. */
-function clientModule(): Promise<typeof import('node-ssh')> {
-  loading ??= import('node-ssh');
-  return loading;
-}
+/** How many hosts this process calls before it loads the client, which takes longer: they begin to answer meanwhile. The others then need not wait for us. */
+const CALLED_BEFORE_LOADING = 6;
+let called = 0;
 
-let loading: Promise<typeof import('node-ssh')> | undefined;
-
-/** Loading the client takes longer than to call some hosts: the first are called before, so that they begin to answer meanwhile; the others need not wait for us. */
 function isFirst(): boolean {
   return ++called <= CALLED_BEFORE_LOADING;
 }
-
-let called = 0;
-const CALLED_BEFORE_LOADING = 6;
 
 /** A server that has too many logins under way says so, or nothing, before it says who it is; it will be free again in a moment. */
 function isTurnedAway({ received }: Progress): boolean {
