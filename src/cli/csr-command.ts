@@ -4,35 +4,42 @@ import type { On } from './program.ts';
 
 /** `csr list`, `csr approve`. */
 export function defineCsr(csr: Command, on: On): void {
-  const hosts = (command: Command): Command =>
+  const sources = (command: Command): Command =>
     addSshOptions(
-      addClusterOptions(command).option(
-        '--host <[user@]address[:port]>',
-        'judge names by this host itself, over SSH, not by what its Node says (repeatable)',
-        collect,
-      ),
+      addClusterOptions(command)
+        .option(
+          '--host <[user@]address[:port]>',
+          'compare names and addresses with those of this host, read over SSH (repeatable)',
+          collect,
+        )
+        .option('-f, --file <file>', "compare names and addresses with those a fleet file declares; '-' is standard input"),
     );
-  const list = hosts(csr.command('list').description('List pending requests for serving certificates and what speaks against them'))
-    .option('--all', 'all requests of kubelets, also for client certificates and decided ones')
+  const list = sources(csr.command('list').description('List pending CSRs for serving certificates and the result of each check'))
+    .option('--all', 'include CSRs for client certificates, and CSRs that are approved or denied')
     .addOption(outputOption(['text', 'json', 'yaml']));
   on(list, async () => (await import('./csr.ts')).runCsrList);
-  const approve = hosts(
+  const approve = sources(
     csr
       .command('approve')
-      .description('Approve requests for serving certificates that stand every check')
-      .argument('[name...]', 'requests'),
+      .description('Approve CSRs for serving certificates that pass every check')
+      .argument('[name...]', 'names of CSRs'),
   )
-    .option('--all', 'all that are pending and stand every check; the others are told')
-    .option('--dry-run', 'say what would be approved');
+    .option('--all', 'all pending CSRs that pass every check; the others are listed with the reason')
+    .option('--trust-node-status', 'approve without asking where only the status of the Node, which its kubelet writes, confirms a name')
+    .option('--dry-run', 'print the CSRs that would be approved');
   on(approve, async () => (await import('./csr.ts')).runCsrApprove).addHelpText('after', () => `\n${CSR_EXAMPLES}`);
 }
 
-const CSR_EXAMPLES = `With serverTLSBootstrap: true a kubelet asks for the certificate it serves with, and nobody approves that by itself. Checked are who asks, his groups, the
-subject, the usages, and each name and address. What a Node says of itself was written by its kubelet; with --host the host itself is asked.
+const CSR_EXAMPLES = `With serverTLSBootstrap: true a kubelet requests its serving certificate with a CSR, which no controller of Kubernetes approves. Checked are the
+requester, the subject, the usages and each name and address (SAN). Names and addresses of the API server, of Services, of pods and of other Nodes are always
+refused. A name that only the status of the Node confirms needs a confirmation, because the kubelet writes that status itself: give a fleet file or --host as
+another source, answer the question on a terminal, or add --trust-node-status. The exit code is 1 when a CSR was refused.
 
 Examples:
   kubeletadm csr list
-  # the requests of two nodes, names and addresses checked on the hosts
+  # CSRs of two nodes, names and addresses compared with those of the hosts
   kubeletadm csr approve --host node2 --host node3
-  # all, by what the Nodes say of themselves
-  kubeletadm csr approve --all --dry-run`;
+  # all CSRs whose names and addresses the fleet file declares
+  kubeletadm csr approve --all -f fleet.yaml
+  # all CSRs, without a source other than the Nodes
+  kubeletadm csr approve --all --trust-node-status`;

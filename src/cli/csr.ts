@@ -1,25 +1,32 @@
 import { AppError, type ExitCode, type Problem, usageError } from '../core/errors.ts';
-import { combineFacts } from '../core/facts/fact.ts';
-import { clientIdentity } from '../core/facts/kubelet-identity.ts';
-import { operatingSystem } from '../core/facts/operating-system.ts';
-import { ownAddresses } from '../core/facts/own-addresses.ts';
-import { type KnownNames, withoutShared } from '../core/kubernetes/judge-serving-csr.ts';
-import { nodeOfRequest, SERVING_SIGNER } from '../core/kubernetes/node-csr.ts';
+import type { ResolvedFleet } from '../core/fleet/model.ts';
+import { csrProblems } from '../core/kubernetes/judge-serving-csr.ts';
+import { nodeOfRequest } from '../core/kubernetes/node-csr.ts';
+import { printableName } from '../core/kubernetes/san.ts';
 import { formatAge } from '../core/text/age.ts';
+import { visible } from '../core/text/printable.ts';
 import { renderTable } from '../core/text/table.ts';
-import { observe } from '../engine/observe.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Services } from '../ports/services.ts';
-import { approveCsr, type JudgedCsr, type KnownNodes, listKubeletCsrs, refusalsOf } from '../workflows/serving-csrs.ts';
+import {
+  approveCsr,
+  isPendingServing,
+  type JudgedCsr,
+  listKubeletCsrs,
+  type ServingSources,
+  unconfirmedSans,
+} from '../workflows/serving-csrs.ts';
+import { namesOfFleet, namesOfHosts } from './csr-sources.ts';
+import { besideFleet, readFleet } from './load-fleet.ts';
 import { openCluster } from './open-cluster.ts';
 import type { CommandOptions } from './program.ts';
-import { flagList, readHostTargets } from './read-options.ts';
+import { flagList, flagText } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
 /** `csr list`. */
 export async function runCsrList(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  return withCluster<ExitCode>(services, options, async (cluster) => {
-    const found = await listKubeletCsrs(cluster, await lookAtHosts(services, options));
+  return withSources<ExitCode>(services, options, async (cluster, sources) => {
+    const found = await listKubeletCsrs(cluster, sources);
     const shown = options.all === true ? found : found.filter(isPendingServing);
     const format = formatOf(options);
     const now = services.clock.now();
@@ -30,79 +37,112 @@ export async function runCsrList(services: Services, _args: readonly string[], o
 
 /** `csr approve NAME...`, `--all` or `--host`. */
 export async function runCsrApprove(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const hosts = flagList(options, 'host');
-  if (args.length === 0 && options.all !== true && hosts.length === 0)
-    throw usageError('nothing to approve was named', 'Give names, --host for the nodes on these hosts, or --all');
-  return withCluster<ExitCode>(services, options, async (cluster) => {
-    const known = await lookAtHosts(services, options);
-    const found = await listKubeletCsrs(cluster, known);
-    const unknown = args.filter((name) => !found.some(({ csr }) => csr.name === name));
-    const wanted = found.filter((one) =>
-      args.length > 0 ? args.includes(one.csr.name) : isPendingServing(one) && isOf(one, known, hosts),
-    );
-    const problems: Problem[] = unknown.map((name) => ({
-      code: 'CSR_UNKNOWN',
-      message: `there is no certificate signing request ${name} of a kubelet`,
-      mend: 'csr list --all shows them',
-    }));
-    for (const one of wanted) {
-      if (one.against.length > 0) problems.push(...refusalsOf(one));
-      else await approve(services, cluster, one, options.dryRun === true);
-    }
+  if (args.length === 0 && options.all !== true && flagList(options, 'host').length === 0)
+    throw usageError('no CSR is named', 'Give names of CSRs, --host for the nodes on these hosts, or --all');
+  return withSources<ExitCode>(services, options, async (cluster, sources) => {
+    const found = await listKubeletCsrs(cluster, sources);
+    const wanted = select(found, args, sources.hosts);
+    const refused = wanted.filter(({ verdict }) => verdict.refusals.length > 0);
+    const passed = wanted.filter(({ verdict }) => verdict.refusals.length === 0);
+    const unconfirmed = options.trustNodeStatus === true ? [] : passed.filter((one) => unconfirmedSans(one).length > 0);
+    const notApproved = await confirm(services, unconfirmed, options.dryRun === true);
+    for (const one of passed) if (notApproved === null || !unconfirmed.includes(one)) await approve(services, cluster, one, options);
+    const problems = [
+      ...args.filter((name) => !found.some(({ csr }) => csr.name === name)).map(unknownCsr),
+      ...refused.flatMap(({ csr, verdict }) => csrProblems(csr.name, verdict.refusals)),
+      ...(notApproved ?? []),
+    ];
     if (problems.length > 0) throw new AppError(problems);
     if (wanted.length === 0) services.output.stdout('No certificate signing request is pending.\n');
     return 0;
   });
 }
 
-async function approve({ output }: Services, cluster: Cluster, one: JudgedCsr, dryRun: boolean): Promise<void> {
-  if (!dryRun) await approveCsr(cluster, one);
-  output.stdout(`certificatesigningrequest.certificates.k8s.io/${one.csr.name} approved${dryRun ? ' (dry run)' : ''}\n`);
+function select(found: readonly JudgedCsr[], names: readonly string[], hosts: ReadonlySet<string> | null): readonly JudgedCsr[] {
+  if (names.length > 0) return found.filter(({ csr }) => names.includes(csr.name));
+  return found.filter((one) => isPendingServing(one) && (hosts === null || hosts.has(nodeOfRequest(one.csr) ?? '')));
 }
 
-function isPendingServing({ csr }: Pick<JudgedCsr, 'csr'>): boolean {
-  return csr.signerName === SERVING_SIGNER && csr.state.kind === 'pending';
+function unknownCsr(name: string): Problem {
+  return {
+    code: 'CSR_UNKNOWN',
+    message: `the CSR ${name} of a kubelet does not exist`,
+    mend: 'List them with: kubeletadm csr list --all',
+  };
 }
 
-function isOf({ csr }: JudgedCsr, known: KnownNodes, hosts: readonly string[]): boolean {
-  return hosts.length === 0 || known.has(nodeOfRequest(csr) ?? '');
-}
-
-/** What the hosts of `--host` are called and reached by, asked on the hosts themselves. */
-async function lookAtHosts(services: Services, options: CommandOptions): Promise<KnownNodes> {
-  const found: KnownNames[] = [];
-  if (flagList(options, 'host').length === 0) return new Map();
-  const facts = combineFacts({ os: operatingSystem, addresses: ownAddresses, identity: clientIdentity });
-  for (const target of await readHostTargets(services, options)) {
-    const host = await services.connectHost(target);
-    try {
-      const { os, addresses, identity } = await observe(host, facts, services.signal);
-      const certified = identity.state === 'usable' ? /^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] : undefined;
-      const nodeName = certified ?? os.hostname;
-      if (nodeName === null) throw new AppError({ host: host.name, code: 'HOST_NO_NAME', message: 'the host does not tell its name' });
-      const names = [...new Set([nodeName, ...(os.hostname === null ? [] : [os.hostname])])];
-      found.push({ names, addresses: addresses ?? [], source: `host ${host.name}` });
-    } finally {
-      await host.close();
-    }
+/**
+ * Asks for the CSRs with SANs that only the status of the Node confirms.
+ * @returns null: they are to be approved; otherwise a problem for each, none in a dry run
+ */
+async function confirm(services: Services, csrs: readonly JudgedCsr[], dryRun: boolean): Promise<readonly Problem[] | null> {
+  if (csrs.length === 0) return null;
+  const review = `Only the status of the Node, which its kubelet writes, confirms some names of:\n\n${csrs.map(renderReview).join('\n')}\n`;
+  if (dryRun) {
+    services.output.stdout(review);
+    for (const { csr } of csrs) services.output.stdout(`${resourceName(csr.name)} needs confirmation (dry run)\n`);
+    return [];
   }
-  return new Map(withoutShared(found).map((known) => [known.names[0] as string, known]));
+  services.output.stderr(review);
+  const answer = await services.confirm(`Approve ${csrs.length === 1 ? 'this CSR' : `these ${csrs.length} CSRs`}? [y/N] `);
+  if (answer === true) return null;
+  const mend =
+    answer === false
+      ? 'The CSR stays pending. To reject it: kubectl certificate deny'
+      : 'Compare the names with your records, then add --trust-node-status; or give --host or -f fleet.yaml as a source other than the Node';
+  return csrs.map((one) => {
+    const sans = unconfirmedSans(one).join(', ');
+    const why = answer === false ? 'not confirmed' : `only the status of the Node, which its kubelet writes, confirms ${sans}`;
+    return { code: 'CSR_NOT_CONFIRMED', message: `${one.csr.name} is not approved: ${why}`, mend };
+  });
+}
+
+async function approve({ output }: Services, cluster: Cluster, one: JudgedCsr, { dryRun }: CommandOptions): Promise<void> {
+  if (dryRun !== true) await approveCsr(cluster, one);
+  output.stdout(`${resourceName(one.csr.name)} approved${dryRun === true ? ' (dry run)' : ''}\n`);
+}
+
+/** As kubectl names it. */
+function resourceName(name: string): string {
+  return `certificatesigningrequest.certificates.k8s.io/${visible(name)}`;
+}
+
+/** The node, the SANs and the sources of each. */
+function renderReview({ csr, verdict }: JudgedCsr): string {
+  const rows = verdict.sans.map(({ san, sources }) => [`  ${san}`, sources.join(', ')]);
+  return [`${visible(csr.name)} for Node ${nodeOfRequest(csr)}, requested by ${visible(csr.username)}`, ...renderTable(rows), ''].join(
+    '\n',
+  );
 }
 
 function renderList(found: readonly JudgedCsr[], now: Date): string {
   if (found.length === 0) return 'No certificate signing request is pending.\n';
   const header = ['NAME', 'AGE', 'SIGNERNAME', 'REQUESTOR', 'REQUESTEDDURATION', 'CONDITION', 'NAMES', 'CHECK'];
-  const rows = found.map(({ csr, against }) => [
-    csr.name,
-    formatAge(now.getTime() - csr.created.getTime()),
-    csr.signerName,
-    csr.username,
-    csr.expirationSeconds === null ? '<none>' : formatAge(csr.expirationSeconds * 1000),
-    conditionOf(csr.state.kind),
-    [...(csr.request?.dnsNames ?? []), ...(csr.request?.ipAddresses ?? [])].join(',') || '<none>',
-    isPendingServing({ csr }) ? (against.length === 0 ? 'ok' : against.join('; ')) : '-',
+  const rows = found.map((one) => [
+    visible(one.csr.name),
+    formatAge(now.getTime() - one.csr.created.getTime()),
+    printableName(one.csr.signerName),
+    printableName(one.csr.username),
+    one.csr.expirationSeconds === null ? '<none>' : formatAge(one.csr.expirationSeconds * 1000),
+    conditionOf(one.csr.state.kind),
+    listed([...(one.csr.request?.dnsNames ?? []), ...(one.csr.request?.ipAddresses ?? [])]),
+    isPendingServing(one) ? checkOf(one) : '-',
   ]);
   return `${renderTable([header, ...rows]).join('\n')}\n`;
+}
+
+const MAX_LISTED = 8;
+
+function listed(names: readonly string[]): string {
+  const more = names.length > MAX_LISTED ? [`(${names.length - MAX_LISTED} more)`] : [];
+  return [...names.slice(0, MAX_LISTED).map(printableName), ...more].join(',') || '<none>';
+}
+
+function checkOf(one: JudgedCsr): string {
+  const refusals = one.verdict.refusals.map(({ code, message }) => `${message} [${code}]`);
+  if (refusals.length > 0) return refusals.join('; ');
+  const unconfirmed = unconfirmedSans(one);
+  return unconfirmed.length === 0 ? 'ok' : `needs confirmation: only the status of the Node confirms ${unconfirmed.join(', ')}`;
 }
 
 /** As kubectl get csr says it. */
@@ -114,25 +154,62 @@ function listDocument(found: readonly JudgedCsr[]): object {
   return {
     apiVersion: 'kubeletadm.dev/v1alpha1',
     kind: 'KubeletRequestList',
-    items: found.map(({ csr, against }) => ({
-      name: csr.name,
-      created: csr.created.toISOString(),
-      signerName: csr.signerName,
-      requestor: csr.username,
-      condition: conditionOf(csr.state.kind),
-      node: nodeOfRequest(csr),
-      names: csr.request?.dnsNames ?? [],
-      addresses: csr.request?.ipAddresses ?? [],
-      ...(isPendingServing({ csr }) ? { approvable: against.length === 0, against } : {}),
+    items: found.map((one) => ({
+      name: one.csr.name,
+      created: one.csr.created.toISOString(),
+      signerName: one.csr.signerName,
+      requestor: one.csr.username,
+      condition: conditionOf(one.csr.state.kind),
+      node: nodeOfRequest(one.csr),
+      names: one.csr.request?.dnsNames ?? [],
+      addresses: one.csr.request?.ipAddresses ?? [],
+      ...(isPendingServing(one)
+        ? {
+            approvable: one.verdict.refusals.length === 0,
+            needsConfirmation: unconfirmedSans(one).length > 0,
+            sans: one.verdict.sans,
+            refusals: one.verdict.refusals,
+          }
+        : {}),
     })),
   };
 }
 
-async function withCluster<T>(services: Services, options: CommandOptions, use: (cluster: Cluster) => Promise<T>): Promise<T> {
-  const { cluster } = await openCluster(services, options, { dryRun: false, staged: false });
+interface CliSources extends Required<ServingSources> {
+  /** The Nodes on the hosts of `--host`; null: none was given. */
+  readonly hosts: ReadonlySet<string> | null;
+}
+
+/** Opens the cluster, of the fleet file where one is given, and reads the sources of names that are no Nodes. */
+async function withSources<T>(
+  services: Services,
+  options: CommandOptions,
+  use: (cluster: Cluster, sources: CliSources) => Promise<T>,
+): Promise<T> {
+  const fleet = flagText(options, 'file') === undefined ? null : await readFleet(services, options);
+  const inFleet = fleet === null ? {} : clusterOfFleet(services, fleet);
+  const opened = await openCluster(services, { ...options, ...inFleet, ...givenCluster(options) }, { dryRun: false, staged: false });
   try {
-    return await use(cluster as Cluster);
+    const byHosts = await namesOfHosts(services, options);
+    return await use(opened.cluster as Cluster, {
+      known: [...(fleet === null ? [] : namesOfFleet(fleet)), ...byHosts],
+      serverNames: opened.tlsServerName === undefined ? [] : [opened.tlsServerName],
+      hosts: flagList(options, 'host').length === 0 ? null : new Set(byHosts.map(({ node }) => node)),
+    });
   } finally {
-    await cluster?.close();
+    await opened.cluster?.close();
   }
+}
+
+function clusterOfFleet({ homeDirectory }: Services, { cluster, file }: ResolvedFleet): CommandOptions {
+  const { kubeconfig, context } = cluster;
+  return {
+    ...(kubeconfig === null ? {} : { kubeconfig: besideFleet(kubeconfig, file, homeDirectory) }),
+    ...(context === null ? {} : { context }),
+  };
+}
+
+/** The command line overrides the fleet file. */
+function givenCluster({ kubeconfig, context }: CommandOptions): CommandOptions {
+  return { ...(kubeconfig === undefined ? {} : { kubeconfig }), ...(context === undefined ? {} : { context }) };
 }

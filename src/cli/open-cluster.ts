@@ -18,6 +18,8 @@ export interface OpenedCluster {
   /** Null: there is no API server to talk to. */
   readonly cluster: Cluster | null;
   readonly apiServer: ApiServerAddress | null;
+  /** The name by which the kubeconfig verifies the API server, where it gives one. */
+  readonly tlsServerName?: string | undefined;
   readonly warnings: readonly Warning[];
 }
 
@@ -53,7 +55,7 @@ export async function openCluster(
   const from = run.from === undefined ? {} : { from: run.from };
   const cluster = await services.connectCluster({ kubeconfig: text, file, ...from, ...(context === undefined ? {} : { context }) });
   const apiServer = await addressOf(services, target.cluster, kubeconfig);
-  if (!run.dryRun) return { cluster, apiServer, warnings: [] };
+  if (!run.dryRun) return { cluster, apiServer, tlsServerName: target.cluster.tlsServerName, warnings: [] };
   return cluster.version().then(
     () => ({ cluster, apiServer, warnings: [] }),
     async (error: unknown) => {

@@ -78,7 +78,7 @@ async function startHost(options: {
   await rm(rootDir, { recursive: true, force: true });
   // The second host shows that detection is per host: its systemd-resolved runs.
   const resolved = index === 1;
-  const address = `10.99.0.${11 + index}`;
+  const address = `192.168.99.${11 + index}`;
   const socket = await createRootTree(rootDir, { hostname: name, address, resolved });
   const standIn = new StandInHost({
     rootDir,

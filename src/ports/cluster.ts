@@ -21,7 +21,8 @@ export interface ListResult {
  *
  * Errors (AppError): CLUSTER_UNREACHABLE (nothing listens, no route, time-out, TLS: the message says which), CLUSTER_UNAUTHORIZED (401),
  * CLUSTER_FORBIDDEN (403), CLUSTER_NOT_FOUND (404 where an object must exist), CLUSTER_CONFLICT (409: someone else changed it),
- * CLUSTER_ALREADY_EXISTS (409 on create), CLUSTER_INVALID (422), CLUSTER_ERROR (any other status). Headers and request bodies are never in a message.
+ * CLUSTER_ALREADY_EXISTS (409 on create), CLUSTER_INVALID (422), CLUSTER_NO_SUCH_KIND (a kind the
+ * server does not serve), CLUSTER_ERROR (any other status). Headers and request bodies are never in a message.
  */
 export interface Cluster {
   /** e.g. `https://10.0.0.1:6443`. */

@@ -13,6 +13,9 @@ import { adviseClusterConfig, layerClusterConfig, type WrittenConfig } from '../
 import type { Cluster } from '../ports/cluster.ts';
 import { readConfigMapDocument } from './cluster-documents.ts';
 
+/** The ConfigMap in which kubeadm keeps the ClusterConfiguration. */
+export const KUBEADM_CONFIG_REF = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'kubeadm-config' } as const;
+
 /** What a cluster says for all its nodes. */
 export interface ClusterBaseline {
   readonly controlPlaneMinor: Minor;
@@ -72,9 +75,14 @@ export interface FoundClusterConfiguration {
  * written it: fields we do not know are passed over with a warning.
  */
 export async function readClusterConfiguration(cluster: Cluster): Promise<FoundClusterConfiguration> {
-  const found = await unlessForbidden(
-    cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'kubeadm-config' }),
-  );
+  return decodeClusterConfiguration(await unlessForbidden(cluster.get(KUBEADM_CONFIG_REF)));
+}
+
+/**
+ * Decodes ConfigMap kubeadm-config; null: it does not exist.
+ * @throws AppError with the problems of its ClusterConfiguration
+ */
+export function decodeClusterConfiguration(found: KubeObject | null): FoundClusterConfiguration {
   const text = (found?.data as Readonly<Record<string, string>> | undefined)?.ClusterConfiguration;
   if (text === undefined) return { model: null, warnings: [] };
   const { cluster: model, problems } = loadConfig(text, 'ConfigMap kube-system/kubeadm-config', {

@@ -1,44 +1,68 @@
-import { AppError, isAppError, type Problem } from '../core/errors.ts';
-import { judgeServingCsr, type KnownNames, namesOfNode } from '../core/kubernetes/judge-serving-csr.ts';
-import { CLIENT_SIGNER, CSRS, type NodeCsr, nodeOfRequest, readNodeCsr, SERVING_SIGNER } from '../core/kubernetes/node-csr.ts';
+import { AppError, isAppError } from '../core/errors.ts';
+import {
+  judgeServingCsr,
+  type KnownNames,
+  type ServingFacts,
+  type ServingVerdict,
+  servingFacts,
+  servingNode,
+} from '../core/kubernetes/judge-serving-csr.ts';
+import { CLIENT_SIGNER, CSRS, type NodeCsr, readNodeCsr, SERVING_SIGNER } from '../core/kubernetes/node-csr.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { Cluster } from '../ports/cluster.ts';
+import { readReservedNames } from './reserved-names-of.ts';
 
-/** A request of a kubelet with the verdict on it. `against` is empty when nothing speaks against approving it. */
+/** A CSR of a kubelet and the result of its checks. */
 export interface JudgedCsr {
   readonly csr: NodeCsr;
   readonly object: KubeObject;
-  readonly against: readonly string[];
+  /** Of a CSR for a client certificate: no SANs, and the signer as the refusal. */
+  readonly verdict: ServingVerdict;
 }
 
-/** Nodes that were looked at themselves, by name: what is known of them goes before what their Node says. */
-export type KnownNodes = ReadonlyMap<string, KnownNames>;
+export interface ServingSources {
+  /** Names and addresses of nodes by sources other than their Nodes. */
+  readonly known?: readonly KnownNames[];
+  /** Further names of the API server; see `readReservedNames`. */
+  readonly serverNames?: readonly string[];
+}
 
 /**
- * The requests of kubelets, oldest first: those for serving certificates judged by what the cluster, or a look at the hosts, knows of the node.
- * @throws what `Cluster` throws
+ * The CSRs of kubelets, oldest first; those for serving certificates checked against the cluster's reserved names and all Nodes, which are listed once.
+ * @throws AppError CLUSTER_ANSWER_INVALID, and the errors of `Cluster` and `readReservedNames`
  */
-export async function listKubeletCsrs(cluster: Cluster, known: KnownNodes = new Map()): Promise<readonly JudgedCsr[]> {
+export async function listKubeletCsrs(
+  cluster: Cluster,
+  { known = [], serverNames = [] }: ServingSources = {},
+): Promise<readonly JudgedCsr[]> {
   const { items } = await cluster.list(CSRS);
   const found = items.map((object) => ({ object: { ...CSRS, ...object }, csr: readNodeCsr(object) }));
   const ours = found.filter(({ csr }) => csr.signerName === SERVING_SIGNER || csr.signerName === CLIENT_SIGNER);
-  const nodes = new Map<string, KnownNames | null>(known);
-  for (const { csr } of ours) {
-    const name = nodeOfRequest(csr);
-    if (csr.signerName !== SERVING_SIGNER || name === null || nodes.has(name)) continue;
-    const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name });
-    nodes.set(name, node === null ? null : namesOfNode(node));
-  }
-  const judged = ours.map(({ object, csr }) => ({
-    object,
-    csr,
-    against: judgeServingCsr(csr, nodes.get(nodeOfRequest(csr) ?? '') ?? null),
-  }));
+  const facts = ours.some(isPendingServing) ? await readFacts(cluster, { known, serverNames }) : NO_FACTS;
+  const judged = ours.map((one) => ({ ...one, verdict: judgeServingCsr(one.csr, facts) }));
   return judged.toSorted((a, b) => a.csr.created.getTime() - b.csr.created.getTime() || (a.csr.name < b.csr.name ? -1 : 1));
 }
 
+/** Whether a CSR is for a serving certificate and neither approved nor denied. */
+export function isPendingServing({ csr }: Pick<JudgedCsr, 'csr'>): boolean {
+  return csr.signerName === SERVING_SIGNER && csr.state.kind === 'pending';
+}
+
+/** Enough for CSRs that are refused before their SANs are checked. */
+const NO_FACTS = servingFacts({ clusterDomain: '', serviceSubnets: [], podSubnets: [], services: new Map(), apiServer: new Map() }, [], []);
+
+async function readFacts(cluster: Cluster, { known, serverNames }: Required<ServingSources>): Promise<ServingFacts> {
+  const [reserved, nodes] = await Promise.all([readReservedNames(cluster, serverNames), cluster.list({ apiVersion: 'v1', kind: 'Node' })]);
+  return servingFacts(reserved, nodes.items.map(servingNode), known);
+}
+
+/** SANs of a CSR that only the status of its Node confirms, which the requesting kubelet writes. */
+export function unconfirmedSans({ verdict }: Pick<JudgedCsr, 'verdict'>): readonly string[] {
+  return verdict.sans.filter(({ independent }) => !independent).map(({ san }) => san);
+}
+
 /**
- * Approves a request as it was judged: if it changed since, nothing is done.
+ * Approves a CSR as it was checked: the approval fails if the CSR changed since.
  * @throws AppError CLUSTER_CONFLICT, CLUSTER_FORBIDDEN with what the credentials lack
  */
 export async function approveCsr(cluster: Cluster, { object, csr }: JudgedCsr): Promise<void> {
@@ -47,7 +71,7 @@ export async function approveCsr(cluster: Cluster, { object, csr }: JudgedCsr): 
     type: 'Approved',
     status: 'True',
     reason: 'KubeletServingChecked',
-    message: 'kubeletadm checked who asks, the subject, the usages and every name',
+    message: 'kubeletadm checked the requester, the subject, the usages and every SAN',
   };
   const { resourceVersion } = object.metadata;
   const metadata = resourceVersion === undefined ? {} : { metadata: { resourceVersion } };
@@ -62,10 +86,4 @@ export async function approveCsr(cluster: Cluster, { object, csr }: JudgedCsr): 
       { cause: error },
     );
   }
-}
-
-/** The refusal of a request, each reason a problem. */
-export function refusalsOf({ csr, against }: JudgedCsr): readonly Problem[] {
-  const mend = 'See kubectl describe csr; kubectl certificate deny turns it down, kubectl certificate approve goes on all the same';
-  return against.map((why) => ({ code: 'CSR_REFUSED', message: `${csr.name} is not approved: ${why}`, mend }));
 }

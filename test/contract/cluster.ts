@@ -118,7 +118,7 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
       it('refuses a kind nobody serves', async () => {
         const unknown = { apiVersion: 'example.com/v1', kind: 'Unicorn', metadata: { name: 'u' } };
         await expect(cluster.create(unknown)).rejects.toMatchObject({
-          code: 'CLUSTER_ERROR',
+          code: 'CLUSTER_NO_SUCH_KIND',
           message: expect.stringContaining('has no kind Unicorn in example.com/v1'),
         });
       });

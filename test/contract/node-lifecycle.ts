@@ -116,8 +116,10 @@ export function nodeLifecycleContract(name: string, start: () => Promise<Lifecyc
       await node.create(await csr('csr-bad', 'w1', SERVING_SIGNER, ['w1', '10.0.0.5']));
       const found = await listKubeletCsrs(world.admin);
       const of = (request: string) => found.find(({ csr: each }) => each.name === request);
-      expect(of('csr-good')?.against).toEqual([]);
-      expect(of('csr-bad')?.against).toEqual(['it asks for 10.0.0.5, and Node w1 has only w1, 10.0.0.4']);
+      expect(of('csr-good')?.verdict.refusals).toEqual([]);
+      expect(of('csr-bad')?.verdict.refusals).toEqual([
+        { code: 'CSR_FOREIGN_NAME', message: 'IP:10.0.0.5 is not a name or address of Node w1; known are w1, 10.0.0.4' },
+      ]);
       const judged = of('csr-good');
       if (judged === undefined) throw new Error('no request');
       await world.admin.patch({ ...CSRS, name: 'csr-good' }, 'merge', { metadata: { labels: { changed: 'since' } } });

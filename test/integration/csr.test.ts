@@ -1,9 +1,10 @@
 import { X509Certificate } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
+import type { KubeObject } from '../../src/core/kubernetes/object.ts';
 import { createCertificateRequest } from '../../src/lab/api-server/pki.ts';
 import { startLab } from '../../src/lab/lab.ts';
 import type { Cluster } from '../../src/ports/cluster.ts';
@@ -18,7 +19,26 @@ describe('csr', { timeout: 120_000 }, () => {
   let directory: string;
   let lab: Lab;
   let admin: Cluster;
+  let asNode2: Cluster;
+  let own: string;
   const csr = (...args: string[]) => runCommand(['csr', ...args, '--kubeconfig', lab.kubeconfig]);
+  /** With an answer on the terminal; the questions are added to a list. */
+  const answering = (answer: boolean, questions: string[], ...args: string[]) =>
+    runCommand(['csr', ...args, '--kubeconfig', lab.kubeconfig], {
+      services: () => ({
+        confirm: async (question) => {
+          questions.push(question);
+          return answer;
+        },
+      }),
+    });
+  const put = async (name: string, sans: readonly string[]): Promise<void> => {
+    const node2 = { commonName: 'system:node:node2', organizations: ['system:nodes'] };
+    const { requestPem } = await createCertificateRequest(node2, sans);
+    const spec = { request: Buffer.from(requestPem).toString('base64'), signerName: SERVING, usages: ['digital signature', 'server auth'] };
+    await asNode2.create({ ...CSR, metadata: { name }, spec });
+  };
+  const stateOf = async (name: string): Promise<unknown> => (await admin.get({ ...CSR, name }))?.status;
   const onNode2 = (): string[] => ['--host', 'node2', '--ssh-config', lab.sshConfig];
   const pem = (): string => join(lab.hosts[1]?.rootDir ?? '', 'var/lib/kubelet/pki/kubelet-server-current.pem');
 
@@ -28,66 +48,141 @@ describe('csr', { timeout: 120_000 }, () => {
     admin = kubeCluster({ kubeconfig: { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig } });
     const shared = ['--ssh-config', lab.sshConfig, '--token', lab.token.reveal()];
     expect((await runCommand(['init', '--kubeconfig', lab.kubeconfig, '--host', 'node1', ...shared])).code).toBe(0);
-    const own = ['--host', 'node2', '--set', 'serverTLSBootstrap=true'];
-    expect((await runCommand(['join', lab.server.replace('https://', ''), '--ca-cert', lab.caFile, ...shared, ...own])).code).toBe(0);
-    await untilTrue(async () => (await admin.list(CSR)).items.some(({ spec }) => JSON.stringify(spec).includes('kubelet-serving')));
+    const declared = ['--host', 'node2', '--set', 'serverTLSBootstrap=true'];
+    expect((await runCommand(['join', lab.server.replace('https://', ''), '--ca-cert', lab.caFile, ...shared, ...declared])).code).toBe(0);
+    const isServing = ({ spec }: KubeObject): boolean => JSON.stringify(spec).includes('kubelet-serving');
+    await untilTrue(async () => (await admin.list(CSR)).items.some(isServing));
+    own = (await admin.list(CSR)).items.find(isServing)?.metadata.name ?? '';
+    const root = lab.hosts[1]?.rootDir ?? '';
+    const kubeletConf = readFileSync(join(root, 'etc/kubernetes/kubelet.conf'), 'utf8').replaceAll(
+      '/var/lib/kubelet',
+      `${root}/var/lib/kubelet`,
+    );
+    asNode2 = kubeCluster({ kubeconfig: { text: kubeletConf, file: 'kubelet.conf' } });
   });
   afterAll(async () => {
+    await asNode2?.close();
     await admin?.close();
     await lab?.close();
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it('lists what waits, with what was checked', async () => {
+  it('lists pending CSRs with the result of the checks', async () => {
     const { code, stdout } = await csr('list');
     expect(code).toBe(0);
     const [header = '', row = '', ...more] = stdout.trimEnd().split('\n');
     expect(header.split(/ {2,}/)).toEqual(['NAME', 'AGE', 'SIGNERNAME', 'REQUESTOR', 'REQUESTEDDURATION', 'CONDITION', 'NAMES', 'CHECK']);
-    expect(row).toMatch(/^csr-\S+ +\d+s +kubernetes.io\/kubelet-serving +system:node:node2 +<none> +Pending +node2,10\.99\.0\.12 +ok$/);
+    expect(row).toMatch(
+      /^csr-\S+ +\d+s +kubernetes.io\/kubelet-serving +system:node:node2 +<none> +Pending +node2,192\.168\.99\.12 +needs confirm/,
+    );
+    expect(row).toMatch(/needs confirmation: only the status of the Node confirms IP:192\.168\.99\.12$/);
     expect(more).toEqual([]);
+    expect((await csr('list', ...onNode2())).stdout).toMatch(/node2,192\.168\.99\.12 +ok\n$/);
     expect((await csr('list', '--all')).stdout).toContain('kubernetes.io/kube-apiserver-client-kubelet');
     const document = JSON.parse((await csr('list', '-o', 'json')).stdout);
-    expect(document).toMatchObject({ kind: 'KubeletRequestList', items: [{ node: 'node2', approvable: true, against: [] }] });
+    const sans = [
+      { san: 'DNS:node2', sources: ['name of Node node2', 'status of Node node2'], independent: true },
+      { san: 'IP:192.168.99.12', sources: ['status of Node node2'], independent: false },
+    ];
+    expect(document.items).toMatchObject([{ node: 'node2', approvable: true, needsConfirmation: true, sans, refusals: [] }]);
   });
 
-  it('refuses what somebody else asks for, or names that are not the node', async () => {
+  it('refuses what another user requests, and names that are not of the node', async () => {
     const subject = { commonName: 'system:node:node2', organizations: ['system:nodes'] };
     const { requestPem } = await createCertificateRequest(subject, ['api.example.org']);
     const request = Buffer.from(requestPem).toString('base64');
     const spec = { request, signerName: SERVING, usages: ['digital signature', 'server auth'] };
     await admin.create({ ...CSR, metadata: { name: 'evil' }, spec });
-    const { code, stdout, stderr } = await csr('approve', 'evil');
+    const { code, stdout, stderr } = await csr('approve', 'evil', '--trust-node-status');
     expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toContain('evil is not approved: kubernetes-admin asks for a certificate of system:node:node2.');
-    expect(stderr).toContain('evil is not approved: it asks for api.example.org, and Node node2 has only node2, 10.99.0.12.');
-    expect((await admin.get({ ...CSR, name: 'evil' }))?.status).toEqual({});
+    expect(stderr).toContain('evil is not approved: the requester is kubernetes-admin, and the certificate is for system:node:node2.');
+    expect(stderr).toMatch(/evil is not approved: DNS:api.example.org is not the name of Node node2.*\[CSR_FOREIGN_NAME\]/);
+    expect(await stateOf('evil')).toEqual({});
+    await admin.delete({ ...CSR, name: 'evil' });
   });
 
   it('does not give a host the address of a bridge that every host has', async () => {
-    const node2 = { commonName: 'system:node:node2', organizations: ['system:nodes'] };
-    const { requestPem } = await createCertificateRequest(node2, ['node2', '172.17.0.1']);
-    const spec = { request: Buffer.from(requestPem).toString('base64'), signerName: SERVING, usages: ['digital signature', 'server auth'] };
-    await admin.create({ ...CSR, metadata: { name: 'bridge' }, spec });
-    expect((await csr('approve', 'bridge', ...onNode2())).stderr).toContain(
-      'it asks for 172.17.0.1, and host node2 has only node2, 10.99.0.12.',
-    );
+    await put('bridge', ['node2', '172.17.0.1']);
+    const { stderr } = await csr('approve', 'bridge', ...onNode2());
+    expect(stderr).toContain('IP:172.17.0.1 is not a name or address of Node node2; known are node2, 192.168.99.12.');
     await admin.delete({ ...CSR, name: 'bridge' });
   });
 
+  it('prints no control character of a CSR', async () => {
+    await put('rewrites', ['node2', 'a\u001b]0;PWN\u0007\u001b[2Jb', 'node2\n.\u202eelpmaxe']);
+    for (const args of [['list'], ['approve', 'rewrites']]) {
+      const { stdout, stderr } = await csr(...args);
+      expect(`${stdout}${stderr}`).toContain('a\\x1b]0;PWN\\a\\x1b[2Jb');
+      expect(`${stdout}${stderr}`.replaceAll('\n', '')).not.toMatch(/\p{C}/u);
+      expect(stdout.split('\n').filter(Boolean).length).toBeLessThanOrEqual(3);
+    }
+    await admin.delete({ ...CSR, name: 'rewrites' });
+  });
+
+  it.each([[['--all']], [['NAME']]])(
+    'needs a flag or a confirmation where only the status of the Node confirms an address: %s',
+    async (args) => {
+      const named = args.map((arg) => (arg === 'NAME' ? own : arg));
+      const refused = await csr('approve', ...named);
+      expect([refused.code, refused.stdout]).toEqual([1, '']);
+      expect(refused.stderr).toMatch(
+        /csr-\S+ is not approved: only the status of the Node, which its kubelet writes, confirms IP:192\.168\.99\.12\. .*--trust-node-status.*\[CSR_NOT_CONFIRMED\]/,
+      );
+      const questions: string[] = [];
+      const no = await answering(false, questions, 'approve', ...named);
+      expect([no.code, no.stdout]).toEqual([1, '']);
+      expect(no.stderr).toMatch(/\ncsr-\S+ is not approved: not confirmed\. .*\[CSR_NOT_CONFIRMED\]/);
+      expect(no.stderr).toContain(
+        `${own} for Node node2, requested by system:node:node2\n  DNS:node2         name of Node node2, status of Node node2\n  IP:192.168.99.12  status of Node node2\n`,
+      );
+      expect(questions).toEqual(['Approve this CSR? [y/N] ']);
+      const dryRun = await csr('approve', ...named, '--dry-run');
+      expect([dryRun.code, dryRun.stdout]).toEqual([0, expect.stringMatching(/csr-\S+ needs confirmation \(dry run\)\n$/)]);
+      expect((await csr('approve', ...named, '--dry-run', '--trust-node-status')).stdout).toMatch(/^\S+\/csr-\S+ approved \(dry run\)\n$/);
+      expect((await answering(true, [], 'approve', ...named, '--dry-run')).stdout).toContain('needs confirmation');
+      expect(await stateOf(own)).toEqual({});
+    },
+  );
+
+  it('takes the addresses a fleet file declares, and its kubeconfig', async () => {
+    const fleet = (address: string): string => {
+      const file = join(directory, 'fleet.yaml');
+      const hosts = `hosts:\n- name: node1\n  address: 192.168.99.11\n- name: node2\n  address: 192.0.2.2\n  nodeIP: ${address}\n`;
+      writeFileSync(file, `apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\ncluster: {kubeconfig: ${lab.kubeconfig}}\n${hosts}`);
+      return file;
+    };
+    const approve = (file: string) => runCommand(['csr', 'approve', '--all', '--dry-run', '-f', file]);
+    expect(await approve(fleet('192.168.99.12'))).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/^\S+ approved \(dry run\)\n$/),
+      stderr: '',
+    });
+    expect((await approve(fleet('192.168.99.13'))).stdout).toContain('needs confirmation (dry run)');
+    const listed = await runCommand(['csr', 'list', '-o', 'json', '-f', fleet('192.168.99.12')]);
+    expect(JSON.parse(listed.stdout).items[0].sans[1].sources).toEqual([`${join(directory, 'fleet.yaml')}:7`, 'status of Node node2']);
+  });
+
   it('approves by the host itself, and the kubelet gets its certificate', async () => {
+    await put('other', ['node2', '192.168.99.99']);
     const dryRun = await csr('approve', ...onNode2(), '--dry-run');
     expect(dryRun.stdout).toMatch(/csr-\S+ approved \(dry run\)\n/);
     const { stdout, stderr, code } = await csr('approve', ...onNode2());
-    expect(stdout).toMatch(/^certificatesigningrequest.certificates.k8s.io\/csr-\S+ approved\n$/);
-    expect([code, stderr]).toEqual([1, expect.stringContaining('evil is not approved')]);
+    expect(stdout).toBe(`certificatesigningrequest.certificates.k8s.io/${own} approved\n`);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('other is not approved')]);
     await untilTrue(() => existsSync(pem()));
-    expect(new X509Certificate(readFileSync(pem())).subjectAltName).toBe('DNS:node2, IP Address:10.99.0.12');
+    expect(new X509Certificate(readFileSync(pem())).subjectAltName).toBe('DNS:node2, IP Address:192.168.99.12');
+  });
+
+  it('approves a CSR that was confirmed on a terminal', async () => {
+    await admin.delete({ ...CSR, name: 'other' });
+    await put('again', ['node2', '192.168.99.12']);
+    const { code, stdout } = await answering(true, [], 'approve', 'again');
+    expect([code, stdout]).toEqual([0, 'certificatesigningrequest.certificates.k8s.io/again approved\n']);
   });
 
   it('has nothing to approve then', async () => {
-    await admin.delete({ ...CSR, name: 'evil' });
     expect(await csr('approve', '--all')).toMatchObject({ code: 0, stdout: 'No certificate signing request is pending.\n' });
-    expect((await csr('approve', 'nobody')).stderr).toContain('there is no certificate signing request nobody of a kubelet');
+    expect((await csr('approve', 'nobody')).stderr).toContain('the CSR nobody of a kubelet does not exist');
     expect((await csr('approve')).code).toBe(2);
   });
 });

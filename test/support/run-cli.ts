@@ -1,5 +1,6 @@
 import { Readable, Writable } from 'node:stream';
 import { runCli } from '../../src/cli/run.ts';
+import type { Services } from '../../src/ports/services.ts';
 import { createServices } from '../../src/wiring.ts';
 import { issuerOfOneKey } from './issuer-of-one-key.ts';
 
@@ -13,6 +14,8 @@ export interface CliOptions {
   readonly stdin?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
+  /** Replaces services, e.g. the connection to a host. */
+  readonly services?: (real: Services) => Partial<Services>;
 }
 
 const ONE_KEY = issuerOfOneKey();
@@ -30,7 +33,7 @@ export async function runCommand(argv: readonly string[], options: CliOptions = 
   });
   // Nothing of a dry run is used: RSA keys take a while.
   const issuer = argv.includes('--dry-run') ? { certificateIssuer: async () => ONE_KEY } : {};
-  const code = await runCli(argv, { ...services, ...issuer }, '0.0.0-test');
+  const code = await runCli(argv, { ...services, ...issuer, ...options.services?.(services) }, '0.0.0-test');
   return { code, stdout: stdout.text, stderr: stderr.text };
 }
 

@@ -21,6 +21,7 @@ const clusterWide = (apiVersion: string, kind: string, plural: string, extras: E
 /** The kinds the program works with. Another one is one line. */
 export const RESOURCES: readonly ResourceType[] = [
   inNamespace('v1', 'ConfigMap', 'configmaps', { shortNames: ['cm'] }),
+  inNamespace('v1', 'Endpoints', 'endpoints', { shortNames: ['ep'] }),
   inNamespace('v1', 'Event', 'events', { shortNames: ['ev'] }),
   clusterWide('v1', 'Namespace', 'namespaces', { shortNames: ['ns'], subresources: ['finalize', 'status'] }),
   clusterWide('v1', 'Node', 'nodes', { shortNames: ['no'], subresources: ['status'] }),

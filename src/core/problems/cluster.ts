@@ -2,6 +2,8 @@ import { AppError, type AppErrorOptions, type Problem } from '../errors.ts';
 import type { KubeObject, ObjectRef } from '../kubernetes/object.ts';
 import { describeRef, refOf } from '../kubernetes/object-ref.ts';
 
+const NOT_AN_API_SERVER = 'Check the server address in the kubeconfig: a proxy or another web server may answer in place of the API server';
+
 /** What an API server said no with: the HTTP status and, where it sent one, the members of its Status object. */
 export interface Refusal {
   readonly httpStatus: number;
@@ -24,7 +26,7 @@ export function clusterCredentials(server: string, why: string, mend: string, op
 /** A kind the server does not serve. */
 export function clusterNoSuchKind(server: string, apiVersion: string, kind: string): AppError {
   const mend = 'Check the apiVersion and kind, or install what provides it';
-  return problem({ code: 'CLUSTER_ERROR', message: `the API server ${server} has no kind ${kind} in ${apiVersion}`, mend });
+  return problem({ code: 'CLUSTER_NO_SUCH_KIND', message: `the API server ${server} has no kind ${kind} in ${apiVersion}`, mend });
 }
 
 /** Something other than an API server answered, e.g. a proxy's HTML page. */
@@ -32,6 +34,12 @@ export function clusterNotAnApi(server: string, what: string, httpStatus: number
   const sent = contentType === '' ? 'no content type' : contentType.split(';')[0];
   const message = `cannot ${what}: ${server} answered ${httpStatus} with ${sent}, not with an object of the API`;
   return problem({ code: 'CLUSTER_ERROR', message, mend: 'Another web server or a proxy seems to stand there: check the server address' });
+}
+
+/** A member of an object of the API has the wrong type or is missing. `why` is a clause like `spec.request: expected string`. */
+export function clusterObjectInvalid(object: KubeObject, why: string): AppError {
+  const message = `the API server sent an invalid ${describeRef(refOf(object))}: ${why}`;
+  return problem({ code: 'CLUSTER_ANSWER_INVALID', message, mend: NOT_AN_API_SERVER });
 }
 
 /** The object that another one should go with is not there any more. */

@@ -53,7 +53,7 @@ export function isText(element: DerElement | undefined): boolean {
   return element !== undefined && TEXTS.has(element.tag);
 }
 
-/** The text of an element. */
+/** The text of an element. A byte order mark stays: the reader of the API server keeps it as well. */
 export function decodeText(element: DerElement | undefined): string {
-  return new TextDecoder().decode(element?.bytes ?? new Uint8Array());
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(element?.bytes ?? new Uint8Array());
 }

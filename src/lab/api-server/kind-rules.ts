@@ -13,6 +13,7 @@ import { type NameRule, subdomain } from './names.ts';
 
 const RULES: Readonly<Record<string, KindRules>> = {
   configmaps: configMaps,
+  endpoints: { members: ['subsets'], createOnUpdate: true },
   events,
   namespaces,
   nodes,

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 
 export interface RootTreeOptions {
   readonly hostname: string;
-  /** The host's address inside the lab, e.g. `10.99.0.11`. */
+  /** The host's address inside the lab, e.g. `192.168.99.11`. */
   readonly address: string;
   /** Systemd-resolved runs: the kubelet must then read another resolv.conf. */
   readonly resolved: boolean;

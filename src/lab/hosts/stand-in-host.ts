@@ -95,7 +95,7 @@ export class StandInHost {
         return fail(2);
       case 'ip':
         return say(
-          `2: eth0    inet ${this.#options.address}/24 brd 10.99.0.255 scope global eth0`,
+          `2: eth0    inet ${this.#options.address}/24 brd 192.168.99.255 scope global eth0`,
           '3: docker0    inet 172.17.0.1/16 brd 172.17.255.255 scope global docker0',
         );
       default:

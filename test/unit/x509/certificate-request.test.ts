@@ -93,6 +93,10 @@ describe('readCertificateRequest', () => {
       expect(readCertificateRequest(request(asked(extension(der(0x01, Buffer.of(255)), value('w1')))))?.dnsNames).toEqual(['w1']);
       expect(readCertificateRequest(pem)).toBeNull();
     });
+
+    it('a byte order mark in front of a name, by keeping it', () => {
+      expect(readCertificateRequest(request(asked(extension(value('\ufeffw1')))))?.dnsNames).toEqual(['\ufeffw1']);
+    });
   });
 
   it('never throws, whatever the bytes are', () => {
