@@ -4,9 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type KubeconfigTarget, parseKubeconfig, resolveContext } from '../core/config/kubeconfig.ts';
 import { isAppError, usageError } from '../core/errors.ts';
 import { isJsonObject, type JsonObject } from '../core/json.ts';
+import type { Asked } from '../core/kubernetes/api-answer.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { describeCollection, describeRef, refOf, removedObject } from '../core/kubernetes/object-ref.ts';
-import { apiVersionOf, parseApiVersion, type ResourceType, resourceOf, resourcePath } from '../core/kubernetes/resources.ts';
+import { apiVersionOf, parseApiVersion, REVIEWS, type ResourceType, resourceOf, resourcePath } from '../core/kubernetes/resources.ts';
 import { issuedToken } from '../core/kubernetes/token-request.ts';
 import { createWatchLines, type RawWatchEvent } from '../core/kubernetes/watch-lines.ts';
 import { type ProxyEnvironment, proxyFor } from '../core/network/proxy.ts';
@@ -16,6 +17,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Cluster, ListOptions, ListResult, PatchType, WatchEvent, WatchOptions } from '../ports/cluster.ts';
 import type { Dial } from '../ports/transport.ts';
 import { createConnection } from './kube/connection.ts';
+import { type Answered, decodeEvent, decodeList, decodeObject } from './kube/decode-answer.ts';
 import { readTextFile } from './kube/read-text-file.ts';
 import { type ApiRequest, createSender, refusalOf, type Sender } from './kube/send-request.ts';
 
@@ -67,7 +69,8 @@ export function kubeCluster(options: KubeClusterOptions): Cluster {
   const sender = createSender({ server, connection, clock, requestTimeoutMs });
   const closing = new AbortController();
   const typeOf = createTypeLookup(server, sender);
-  const call = async (request: ApiRequest): Promise<KubeObject> => asObject((await sender.send(request)).body);
+  const call = async (request: ApiRequest, asked: Asked): Promise<KubeObject> =>
+    decodeObject({ server, ...request }, (await sender.send(request)).body, asked);
 
   return {
     server,
@@ -78,45 +81,36 @@ export function kubeCluster(options: KubeClusterOptions): Cluster {
     },
     get: async (ref) => {
       const type = await typeOf(ref);
-      const { status, body } = await sender.send({
-        what: `get ${describeRef(ref)}`,
-        method: 'GET',
-        path: resourcePath(type, ref),
-        absent: ref.name,
-      });
-      return status === 404 ? null : asObject(body);
+      const request = { what: `get ${describeRef(ref)}`, method: 'GET', path: resourcePath(type, ref), absent: ref.name } as const;
+      const { status, body } = await sender.send(request);
+      return status === 404 ? null : decodeObject({ server, ...request }, body, ref);
     },
-    list: async (kind, listOptions) => listAll(sender, await typeOf(kind), kind, listOptions ?? {}),
+    list: async (kind, listOptions) => listAll({ server, sender, type: await typeOf(kind) }, kind, listOptions ?? {}),
     create: async (object) => {
       const type = await typeOf(object);
       const ref = refOf(object);
       const path = resourcePath(type, inNamespaceOf(type, object));
-      return call({ what: `create ${describeRef(ref)}`, method: 'POST', path, body: object });
+      const asked = { kind: object.kind, isUnnamed: REVIEWS.includes(type) };
+      return call({ what: `create ${describeRef(ref)}`, method: 'POST', path, body: object }, asked);
     },
     update: async (object) => {
       const type = await typeOf(object);
       const ref = refOf(object);
-      return call({ what: `update ${describeRef(ref)}`, method: 'PUT', path: resourcePath(type, ref), body: object });
+      return call({ what: `update ${describeRef(ref)}`, method: 'PUT', path: resourcePath(type, ref), body: object }, ref);
     },
     patch: async (ref, patchType, patch, { subresource, dryRun } = {}) => {
       const type = await typeOf(ref);
       const path = resourcePath(type, { ...ref, ...(subresource === undefined ? {} : { subresource }) });
       const query = dryRun === true ? { query: { dryRun: 'All' } } : {};
-      return call({
-        what: `patch ${describeRef(ref)}`,
-        method: 'PATCH',
-        path,
-        body: patch,
-        contentType: CONTENT_TYPES[patchType],
-        ...query,
-      });
+      const contentType = CONTENT_TYPES[patchType];
+      return call({ what: `patch ${describeRef(ref)}`, method: 'PATCH', path, body: patch, contentType, ...query }, ref);
     },
     delete: async (ref) => {
       const type = await typeOf(ref);
       const request = { what: `delete ${describeRef(ref)}`, method: 'DELETE', path: resourcePath(type, ref), absent: ref.name } as const;
       const { status, body } = await sender.send(request);
       if (status === 404) return null;
-      return body.kind === 'Status' ? removedObject(ref, uidOf(body)) : asObject(body);
+      return body.kind === 'Status' ? removedObject(ref, uidOf(body)) : decodeObject({ server, ...request }, body, ref);
     },
     getRaw: async (path) => (await sender.send({ what: `get ${path}`, method: 'GET', path, proxied: true })).body,
     requestToken: async ({ namespace, name }, expirationSeconds) => {
@@ -128,7 +122,7 @@ export function kubeCluster(options: KubeClusterOptions): Cluster {
       if (token === null) throw clusterNotAnApi(server, what, answer.status, 'JSON of another kind');
       return token;
     },
-    watch: (kind, watchOptions) => watchKind({ sender, typeOf, closed: closing.signal }, kind, watchOptions),
+    watch: (kind, watchOptions) => watchKind({ server, sender, typeOf, closed: closing.signal }, kind, watchOptions),
     close: async () => {
       closing.abort();
       connection.close();
@@ -199,21 +193,23 @@ async function discover(sender: Sender, server: string, apiVersion: string, kind
   };
 }
 
-async function listAll(sender: Sender, type: ResourceType, kind: Kind, options: ListOptions): Promise<ListResult> {
-  const what = `list ${describeCollection(kind)}`;
-  const path = resourcePath(type, kind);
+interface ListContext {
+  readonly server: string;
+  readonly sender: Sender;
+  readonly type: ResourceType;
+}
+
+async function listAll({ server, sender, type }: ListContext, kind: Kind, options: ListOptions): Promise<ListResult> {
+  const request = { what: `list ${describeCollection(kind)}`, method: 'GET', path: resourcePath(type, kind) } as const;
   const pages = async (): Promise<ListResult> => {
     const items: KubeObject[] = [];
     let next: string | undefined;
     let resourceVersion = '';
     do {
       const query = { ...options, limit: String(PAGE_SIZE), continue: next };
-      const { body } = await sender.send({ what, method: 'GET', path, query });
-      const metadata = isJsonObject(body.metadata) ? body.metadata : {};
-      const page = Array.isArray(body.items) ? body.items.filter(isJsonObject) : [];
-      for (const item of page) items.push(asObject({ apiVersion: apiVersionOf(type), kind: type.kind, ...item }));
-      resourceVersion = String(metadata.resourceVersion ?? '');
-      next = typeof metadata.continue === 'string' && metadata.continue !== '' ? metadata.continue : undefined;
+      const page = decodeList({ server, ...request }, (await sender.send({ ...request, query })).body, type.kind);
+      for (const item of page.items) items.push({ apiVersion: apiVersionOf(type), kind: type.kind, ...item } as KubeObject);
+      ({ resourceVersion, next } = page);
     } while (next !== undefined);
     return { items, resourceVersion };
   };
@@ -225,18 +221,19 @@ async function listAll(sender: Sender, type: ResourceType, kind: Kind, options: 
 }
 
 interface WatchContext {
+  readonly server: string;
   readonly sender: Sender;
   readonly typeOf: TypeLookup;
   readonly closed: AbortSignal;
 }
 
-async function* watchKind({ sender, typeOf, closed }: WatchContext, kind: Kind, options: WatchOptions): AsyncGenerator<WatchEvent> {
+async function* watchKind({ server, sender, typeOf, closed }: WatchContext, kind: Kind, options: WatchOptions): AsyncGenerator<WatchEvent> {
   const { signal, resourceVersion, fieldSelector, labelSelector } = options;
   const type = await typeOf(kind);
   const stop = new AbortController();
   const unlink = [signal, closed].map((each) => forwardAbort(each, stop));
   const watchdog = setTimeout(() => stop.abort(), WATCH_SECONDS * 1000 + WATCH_GRACE_MS);
-  const what = `watch ${describeCollection(kind)}`;
+  const request = { what: `watch ${describeCollection(kind)}`, method: 'GET', path: resourcePath(type, kind) } as const;
   const query = {
     watch: 'true',
     allowWatchBookmarks: 'true',
@@ -248,8 +245,8 @@ async function* watchKind({ sender, typeOf, closed }: WatchContext, kind: Kind, 
   let response: IncomingMessage | undefined;
   try {
     if (stop.signal.aborted) return;
-    response = await sender.stream({ what, method: 'GET', path: resourcePath(type, kind), query }, stop.signal);
-    for await (const event of eventsOf(response, what)) yield readEvent(what, event);
+    response = await sender.stream({ ...request, query }, stop.signal);
+    for await (const event of eventsOf(response, request.what)) yield readEvent({ server, ...request }, event, kind.kind);
   } catch (error) {
     if (isAppError(error) && !stop.signal.aborted) throw error;
     if (!stop.signal.aborted && response === undefined) throw error;
@@ -273,15 +270,16 @@ async function* eventsOf(response: IncomingMessage, what: string): AsyncGenerato
   for await (const chunk of response as AsyncIterable<Uint8Array>) yield* read(chunk);
 }
 
-function readEvent(what: string, { type, object }: RawWatchEvent): WatchEvent {
+function readEvent(answered: Answered, event: RawWatchEvent, kind: string): WatchEvent {
+  const { type, object } = event;
   switch (type) {
     case 'ADDED':
     case 'MODIFIED':
     case 'DELETED':
     case 'BOOKMARK':
-      return { type, object: asObject(object) };
+      return decodeEvent(answered, type, event, kind);
     default:
-      throw clusterRefused(what, { ...refusalOf(object), httpStatus: Number(object.code ?? 0) });
+      throw clusterRefused(answered.what, { ...refusalOf(object), httpStatus: Number(object.code ?? 0) });
   }
 }
 
@@ -298,9 +296,4 @@ function inNamespaceOf(type: ResourceType, { metadata }: KubeObject): { readonly
 
 function uidOf({ details }: JsonObject): string | undefined {
   return isJsonObject(details) && typeof details.uid === 'string' ? details.uid : undefined;
-}
-
-/** Everything the API answers with has metadata. */
-function asObject(body: JsonObject): KubeObject {
-  return body as KubeObject;
 }

@@ -2,6 +2,7 @@ import { AppError, isAppError } from '../core/errors.ts';
 import { initSystem } from '../core/facts/init-system.ts';
 import { isNodeReady, nodeTroubles } from '../core/kubernetes/node-conditions.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
+import { mayPass } from '../core/problems/cluster.ts';
 import { kubeletSays } from '../engine/kubelet-says.ts';
 import { observe } from '../engine/observe.ts';
 import { definePhase, type PhaseContext } from '../engine/phase.ts';
@@ -57,7 +58,7 @@ async function lookPatiently(context: PhaseContext, input: WaitNodeInput): Promi
   try {
     return await look(context, input);
   } catch (error) {
-    if (isAppError(error, 'CLUSTER_UNREACHABLE') || isAppError(error, 'CLUSTER_ERROR')) return { away: error };
+    if (mayPass(error)) return { away: error };
     throw error;
   }
 }

@@ -491,7 +491,7 @@ describe('requests', () => {
       { name: 'widgets', kind: 'Widget', namespaced: true },
     ];
     server.faults.add({ path: '/apis/example.com/v1' }, json({ kind: 'APIResourceList', resources }));
-    server.faults.add({ resource: 'widgets' }, json({ kind: 'Widget', metadata: { name: 'w' } }), 2);
+    server.faults.add({ resource: 'widgets' }, json({ apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name: 'w/1' } }), 2);
     const cluster = admin();
     const widget = { apiVersion: 'example.com/v1', kind: 'Widget', namespace: 'shop', name: 'w/1' };
     const from = server.requests.length;

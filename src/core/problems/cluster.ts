@@ -23,6 +23,13 @@ export function clusterCredentials(server: string, why: string, mend: string, op
   return problem({ code: 'CLUSTER_UNAUTHORIZED', message: `no credentials for the API server ${server}: ${why}`, mend }, options);
 }
 
+/** Whether a later attempt may succeed: the API server is unreachable or failing, or something else answers in its place. */
+export function mayPass(error: unknown): error is AppError {
+  return error instanceof AppError && PASSING.has(error.code);
+}
+
+const PASSING: ReadonlySet<string> = new Set(['CLUSTER_UNREACHABLE', 'CLUSTER_ERROR', 'CLUSTER_ANSWER_INVALID']);
+
 /** A kind the server does not serve. */
 export function clusterNoSuchKind(server: string, apiVersion: string, kind: string): AppError {
   const mend = 'Check the apiVersion and kind, or install what provides it';
@@ -34,6 +41,16 @@ export function clusterNotAnApi(server: string, what: string, httpStatus: number
   const sent = contentType === '' ? 'no content type' : contentType.split(';')[0];
   const message = `cannot ${what}: ${server} answered ${httpStatus} with ${sent}, not with an object of the API`;
   return problem({ code: 'CLUSTER_ERROR', message, mend: 'Another web server or a proxy seems to stand there: check the server address' });
+}
+
+/** A request was answered with JSON that is no object of the API. `why` is a clause like `items[0].metadata: expected object`. */
+export function clusterAnswerInvalid(
+  server: string,
+  { what, method, path }: { readonly what: string; readonly method: string; readonly path: string },
+  why: string,
+): AppError {
+  const message = `cannot ${what}: ${server} answered ${method} ${path} with an object that is not of the Kubernetes API: ${why}`;
+  return problem({ code: 'CLUSTER_ANSWER_INVALID', message, mend: NOT_AN_API_SERVER });
 }
 
 /** A member of an object of the API has the wrong type or is missing. `why` is a clause like `spec.request: expected string`. */

@@ -1,4 +1,3 @@
-import { type AppError, isAppError } from '../../core/errors.ts';
 import { type FollowNodesOptions, followNodes } from './follow-nodes.ts';
 import { type JudgedNode, judgeNodes } from './read-nodes.ts';
 
@@ -75,9 +74,4 @@ export async function openNodeFeed(names: readonly string[], options: NodeFeedOp
       await followed.ended;
     },
   };
-}
-
-/** Whether an API server may answer again. */
-export function isPassing(error: unknown): error is AppError {
-  return isAppError(error, 'CLUSTER_UNREACHABLE') || isAppError(error, 'CLUSTER_ERROR');
 }

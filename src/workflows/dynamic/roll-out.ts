@@ -3,10 +3,11 @@ import { type Goal, judgeProgress, runsWanted } from '../../core/dynamic/judge-p
 import type { Backend } from '../../core/dynamic/node-config.ts';
 import { type AssignRules, nextStep, type RolloutStage } from '../../core/dynamic/rollout.ts';
 import { type AppError, isAppError } from '../../core/errors.ts';
+import { mayPass } from '../../core/problems/cluster.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Cluster } from '../../ports/cluster.ts';
 import { applyAssignment, planAssignment } from './assign-config.ts';
-import { isPassing, type NodeFeed, openNodeFeed } from './node-feed.ts';
+import { type NodeFeed, openNodeFeed } from './node-feed.ts';
 import type { JudgedNode } from './read-nodes.ts';
 
 /** A node, and what it is to be assigned; null: nothing. */
@@ -239,7 +240,7 @@ class Rollout {
       this.#unansweredSince = null;
       return judged;
     } catch (error) {
-      if (!isPassing(error)) throw error;
+      if (!mayPass(error)) throw error;
       if (this.#unansweredSince === null) listener?.trouble?.(error);
       this.#unansweredSince ??= this.#now();
       if (this.#now() - this.#unansweredSince >= timeoutMs) throw error;

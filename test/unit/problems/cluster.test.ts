@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { clusterRefused } from '../../../src/core/problems/cluster.ts';
+import {
+  clusterAnswerInvalid,
+  clusterNoSuchKind,
+  clusterRefused,
+  clusterUnreachable,
+  mayPass,
+} from '../../../src/core/problems/cluster.ts';
 
 describe('clusterRefused', () => {
   it.each([
@@ -33,5 +39,18 @@ describe('clusterRefused', () => {
     const { message } = clusterRefused('x', { httpStatus: 403, message: `a\nb\t${'c'.repeat(5000)}` });
     expect(message).toMatch(/^cannot x: a b c+… \[CLUSTER_FORBIDDEN\]$/);
     expect(message.length).toBeLessThan(1100);
+  });
+});
+
+describe('mayPass', () => {
+  it('accepts failures that a later attempt may not meet', () => {
+    const request = { what: 'list Node', method: 'GET', path: '/api/v1/nodes' };
+    const passing = [
+      clusterUnreachable('https://a:6443', 'connection refused', 'x'),
+      clusterRefused('x', { httpStatus: 503 }),
+      clusterAnswerInvalid('https://a:6443', request, 'items: expected array'),
+    ];
+    const lasting = [clusterRefused('x', { httpStatus: 403 }), clusterNoSuchKind('https://a:6443', 'v1', 'X'), new Error('x')];
+    expect([...passing, ...lasting].map(mayPass)).toEqual([true, true, true, false, false, false]);
   });
 });
