@@ -13,6 +13,7 @@ import { createWatchLines, type RawWatchEvent } from '../core/kubernetes/watch-l
 import { type ProxyEnvironment, proxyFor } from '../core/network/proxy.ts';
 import { clusterBadStream, clusterNoSuchKind, clusterNotAnApi, clusterRefused } from '../core/problems/cluster.ts';
 import { kubeconfigUnreadable } from '../core/problems/kubeconfig.ts';
+import { trimTrailing } from '../core/text/trim-trailing.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Cluster, ListOptions, ListResult, PatchType, WatchEvent, WatchOptions } from '../ports/cluster.ts';
 import type { Dial } from '../ports/transport.ts';
@@ -138,7 +139,7 @@ function loadTarget({ kubeconfig, context, server, env = {} }: KubeClusterOption
   const file = 'path' in kubeconfig ? kubeconfig.path : kubeconfig.file;
   const text = 'path' in kubeconfig ? readTextFile(file, (why, cause) => kubeconfigUnreadable(file, why, { cause })) : kubeconfig.text;
   const target = resolveContext(parseKubeconfig(text, file), context);
-  const cluster = server === undefined ? target.cluster : { ...target.cluster, server: server.replace(/\/+$/, '') };
+  const cluster = server === undefined ? target.cluster : { ...target.cluster, server: trimTrailing(server, '/') };
   const proxyUrl = cluster.proxyUrl ?? environmentProxy(cluster.server, env);
   return {
     target: { ...target, cluster: { ...cluster, ...(proxyUrl === undefined ? {} : { proxyUrl }) } },

@@ -1,3 +1,4 @@
+import { trimTrailing } from '../core/text/trim-trailing.ts';
 import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
@@ -17,7 +18,7 @@ const PROBE_MS = 5_000;
 
 /** Whether an API server answers there, whatever it says. Where something else answers at its address, the network is another one. */
 export async function answers({ web, signal }: Services, { server, trust, from }: ApiServerQuestion): Promise<boolean> {
-  const url = `${server.replace(/\/+$/, '')}/version`;
+  const url = `${trimTrailing(server, '/')}/version`;
   const dial = from?.dial === undefined ? {} : { dial: from.dial };
   const answer = await web.get({ url, trust, timeoutMs: PROBE_MS, signal, ...dial });
   return answer.kind === 'answer';

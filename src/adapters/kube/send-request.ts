@@ -3,6 +3,7 @@ import { request as httpsRequest } from 'node:https';
 import { isAppError } from '../../core/errors.ts';
 import { isJsonObject, type JsonObject, parseJsonObject } from '../../core/json.ts';
 import { clusterNotAnApi, clusterRefused, clusterUnreachable, type Refusal } from '../../core/problems/cluster.ts';
+import { trimTrailing } from '../../core/text/trim-trailing.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Connection } from './connection.ts';
 import { explainNetworkError, isBrokenConnection } from './network-trouble.ts';
@@ -241,7 +242,7 @@ function statusOf(tried: Attempt): number {
 
 function urlOf(server: string, { path, query = {} }: ApiRequest): URL {
   const url = new URL(server);
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}${path}`;
+  url.pathname = `${trimTrailing(url.pathname, '/')}${path}`;
   for (const [name, value] of Object.entries(query)) if (value !== undefined && value !== '') url.searchParams.set(name, value);
   return url;
 }

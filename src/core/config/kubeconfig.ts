@@ -2,6 +2,7 @@ import { AppError, type Position, type Problem } from '../errors.ts';
 import type { JsonObject } from '../json.ts';
 import { kubeconfigInvalid, kubeconfigNoContext, kubeconfigNotFound } from '../problems/kubeconfig.ts';
 import { Secret } from '../text/secret.ts';
+import { trimTrailing } from '../text/trim-trailing.ts';
 import { entryOf, parseSource, type SourceDocument, type SourceMap, type SourceNode, sourceToJson } from './source.ts';
 
 export interface KubeconfigCluster {
@@ -178,7 +179,8 @@ export function decodeDataField(base64: string): string {
 }
 
 function isBase64Pem(base64: string, label: string): boolean {
-  return /^[A-Za-z0-9+/\s]+={0,2}\s*$/.test(base64) && new RegExp(`-----BEGIN [A-Z ]*${label}-----`).test(decodeDataField(base64));
+  // Trimmed before: two quantifiers that both match whitespace take quadratic time.
+  return /^[A-Za-z0-9+/\s]+={0,2}$/.test(base64.trim()) && new RegExp(`-----BEGIN [A-Z ]*${label}-----`).test(decodeDataField(base64));
 }
 
 class KubeconfigReader {
@@ -209,7 +211,7 @@ class KubeconfigReader {
   #cluster(node: SourceMap, path: string) {
     const text = (key: string) => this.#text(node, key, path);
     return {
-      server: (text('server') ?? '').replace(/\/+$/, ''),
+      server: trimTrailing(text('server') ?? '', '/'),
       ...optional('caData', text('certificate-authority-data')),
       ...optional('caFile', text('certificate-authority')),
       insecureSkipTlsVerify: this.#flag(node, 'insecure-skip-tls-verify', path),

@@ -52,6 +52,19 @@ describe('parseKubeconfig and resolveContext', () => {
     expect(credentialKinds(target.user)).toEqual(['client-certificate']);
   });
 
+  it.each([
+    ['slashes in the server', ADMIN.replace('10.0.0.1:6443/', `10.0.0.1${'/'.repeat(200_000)}x`)],
+    ['spaces in the CA', ADMIN.replace(`authority-data: ${CA}`, `authority-data: "A${' '.repeat(200_000)}!"`)],
+  ])('is read in linear time with 200,000 %s', (_, text) => {
+    const started = performance.now();
+    try {
+      resolveContext(parseKubeconfig(text, 'admin.conf'));
+    } catch (error) {
+      expect(error).toBeInstanceOf(AppError);
+    }
+    expect(performance.now() - started).toBeLessThan(10_000);
+  });
+
   it('takes the context asked for', () => {
     expect(resolveContext(parseKubeconfig(ADMIN, 'admin.conf'), 'shop').namespace).toBe('shop');
   });
