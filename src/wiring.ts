@@ -66,14 +66,10 @@ export function createServices(environment: Environment): Services {
     openHostKeys: (options) => ssh.hostKeys(options),
     readSshConfig: async (configFile) =>
       (await (await import('./adapters/ssh-config.ts')).loadSshConfig({ variables: env, configFile: resolve(configFile) })).files,
-    connectCluster: async ({ kubeconfig, file, context, server, from }) => {
+    connectCluster: async ({ kubeconfig: { text, file }, from, ...named }) => {
       const { kubeCluster } = await import('./adapters/cluster-kube.ts');
-      const named = {
-        kubeconfig: { text: revealText(kubeconfig), file },
-        ...(context === undefined ? {} : { context }),
-        ...(server === undefined ? {} : { server }),
-      };
-      return kubeCluster(from?.dial === undefined ? { ...named, env } : { ...named, dial: from.dial });
+      const target = { kubeconfig: { text: revealText(text), file }, ...named };
+      return kubeCluster(from?.dial === undefined ? { ...target, env } : { ...target, dial: from.dial });
     },
     connectEtcd: async ({ from, ...target }) => {
       const { etcdMembers } = await import('./adapters/kube/etcd-members.ts');

@@ -1,5 +1,6 @@
 import { keepToken } from '../agent/keep-token.ts';
 import { runAgent } from '../agent/run-agent.ts';
+import { readOperatorKubeconfig } from '../core/config/operator-kubeconfig.ts';
 import { DEFAULT_TIMING } from '../core/dynamic/agent/health.ts';
 import { renderAgentMetrics } from '../core/dynamic/agent/metrics.ts';
 import type { AgentState } from '../core/dynamic/agent/state.ts';
@@ -23,9 +24,9 @@ export async function runAgentCommand(services: Services, args: readonly string[
   ];
   const catalogue = await loadCatalogue();
   const context = flagText(options, 'context');
-  const kubeconfig = await services.input.readText(file);
+  const kubeconfig = await readOperatorKubeconfig(services.input, [file]);
   const host = await services.connectHost({});
-  const cluster = await services.connectCluster({ kubeconfig, file, ...(context === undefined ? {} : { context }) });
+  const cluster = await services.connectCluster({ kubeconfig, ...(context === undefined ? {} : { context }) });
   const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
   let state: AgentState | null = null;
   let isNodeKnown = false;

@@ -1,6 +1,7 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { discoveryCluster, parseKubeconfig } from '../core/config/kubeconfig.ts';
 import type { JoinConfiguration } from '../core/config/model.ts';
+import { readOperatorKubeconfig } from '../core/config/operator-kubeconfig.ts';
 import { isAppError, usageError } from '../core/errors.ts';
 import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
@@ -65,8 +66,8 @@ async function planDiscovery(
   const path = file?.kubeConfigPath;
   if (path !== undefined) {
     if (/^https:/i.test(path)) return { kind: 'url', url: path, shown: withoutSecrets(path), tlsBootstrapToken };
-    const text = await services.input.readText(path);
-    return { kind: 'kubeconfig', text, file: path, readFile: (named) => services.input.readText(besides(path, named)), tlsBootstrapToken };
+    const kubeconfig = await readOperatorKubeconfig(services.input, [path]);
+    return { kind: 'kubeconfig', kubeconfig, readFile: (named) => services.input.readText(besides(path, named)), tlsBootstrapToken };
   }
   const { apiServerEndpoint: endpoint, token, caCertHashes: pins = [] } = discovery.bootstrapToken ?? {};
   if (endpoint === undefined || token === undefined)

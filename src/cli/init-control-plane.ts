@@ -103,8 +103,7 @@ function printCertificateKey({ output }: Services, options: CommandOptions, key:
 
 /** Connects over the host's network where the host is reached over SSH, else from here. */
 export function connectOver(services: Services): ConnectControlPlane {
-  return ({ kubeconfig, file, server, host }) =>
-    services.connectCluster({ kubeconfig, file, from: host, ...(server === null ? {} : { server }) });
+  return ({ kubeconfig, server, host }) => services.connectCluster({ kubeconfig, from: host, ...(server === null ? {} : { server }) });
 }
 
 /** The routes of this machine. */

@@ -1,5 +1,5 @@
 import { runAgent } from '../agent/run-agent.ts';
-import { tokenKubeconfig } from '../core/config/kubeconfig-render.ts';
+import { composeTokenKubeconfig, readOperatorKubeconfig } from '../core/config/operator-kubeconfig.ts';
 import { agentAccount, agentAccountName } from '../core/dynamic/agent/account.ts';
 import { POINTER_DROP_IN, renderPointerDropIn } from '../core/dynamic/agent/agent-units.ts';
 import { DEFAULT_TIMING } from '../core/dynamic/agent/health.ts';
@@ -22,7 +22,7 @@ const TOKEN_SECONDS = 24 * 3600;
  * @param trialMs how long a configuration has to be healthy there
  */
 export async function startLabAgents(services: Services, lab: Lab, names: readonly string[], trialMs: number): Promise<LabAgents> {
-  const admin = await services.connectCluster({ kubeconfig: await services.input.readText(lab.kubeconfig), file: lab.kubeconfig });
+  const admin = await services.connectCluster({ kubeconfig: await readOperatorKubeconfig(services.input, [lab.kubeconfig]) });
   const caPem = await services.input.readText(lab.caFile);
   const catalogue = await loadCatalogue();
   const stop = new AbortController();
@@ -31,8 +31,8 @@ export async function startLabAgents(services: Services, lab: Lab, names: readon
     for (const object of agentAccount({ nodeName, namespace: NAMESPACE, isProxied: true })) await admin.create(object);
     const name = agentAccountName(nodeName);
     const { token } = await admin.requestToken({ namespace: NAMESPACE, name }, TOKEN_SECONDS);
-    const kubeconfig = tokenKubeconfig({ server: lab.server, caPem, clusterName: 'lab', user: name, token });
-    const cluster = await services.connectCluster({ kubeconfig, file: `${nodeName}-agent.conf` });
+    const options = { server: lab.server, caPem, clusterName: 'lab', user: name, token };
+    const cluster = await services.connectCluster({ kubeconfig: composeTokenKubeconfig(options, `${nodeName}-agent.conf`) });
     const host = await services.connectHost({ address: nodeName, ssh: { configFile: lab.sshConfig } });
     await host.perform([
       { kind: 'make-directory', path: POINTER_DROP_IN.replace(/\/[^/]*$/, ''), mode: 0o755, owner: 'root:root' },

@@ -1,3 +1,4 @@
+import { readOperatorKubeconfig } from '../core/config/operator-kubeconfig.ts';
 import type { ExitCode } from '../core/errors.ts';
 import type { Lab, Output } from '../ports/services.ts';
 import { startLabAgents } from './lab-agents.ts';
@@ -50,7 +51,7 @@ export async function runLabDemo(services: CommandServices, lab: Lab): Promise<E
     say(`  kubeadm-flags.env says ${(await services.input.readText(`${host.rootDir}${files[2]}`)).trim()}`);
   }
   say('\n# 4. What is in the cluster.');
-  const cluster = await services.connectCluster({ kubeconfig: await services.input.readText(lab.kubeconfig), file: lab.kubeconfig });
+  const cluster = await services.connectCluster({ kubeconfig: await readOperatorKubeconfig(services.input, [lab.kubeconfig]) });
   const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'kubelet-config' });
   await cluster.close();
   const text = (found?.data as Readonly<Record<string, string>> | undefined)?.kubelet ?? '';

@@ -1,7 +1,8 @@
 import { type Kubeconfig, type KubeconfigCluster, parseKubeconfig, resolveContext } from '../core/config/kubeconfig.ts';
-import { type KubeconfigText, mergeKubeconfigs } from '../core/config/kubeconfig-merge.ts';
+import { readOperatorKubeconfig } from '../core/config/operator-kubeconfig.ts';
 import { AppError } from '../core/errors.ts';
 import type { Warning } from '../core/plan/change.ts';
+import { revealText } from '../core/text/secret.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
 import type { Services } from '../ports/services.ts';
@@ -48,12 +49,11 @@ export async function openCluster(
       { exitCode: 2 },
     );
   }
-  const { file, text } = found;
-  const kubeconfig = parseKubeconfig(text, file);
+  const kubeconfig = parseKubeconfig(revealText(found.text), found.file);
   const context = flagText(options, 'context');
   const target = resolveContext(kubeconfig, context);
   const from = run.from === undefined ? {} : { from: run.from };
-  const cluster = await services.connectCluster({ kubeconfig: text, file, ...from, ...(context === undefined ? {} : { context }) });
+  const cluster = await services.connectCluster({ kubeconfig: found, ...from, ...(context === undefined ? {} : { context }) });
   const apiServer = await addressOf(services, target.cluster, kubeconfig);
   if (!run.dryRun) return { cluster, apiServer, tlsServerName: target.cluster.tlsServerName, warnings: [] };
   return cluster.version().then(
@@ -67,19 +67,18 @@ export async function openCluster(
   );
 }
 
-async function findKubeconfig(services: Services, options: CommandOptions, staged: boolean): Promise<KubeconfigText | null> {
-  const read = async (file: string): Promise<KubeconfigText> => ({ file, text: await services.input.readText(file) });
+async function findKubeconfig({ input, env, homeDirectory }: Services, options: CommandOptions, staged: boolean) {
   const given = flagText(options, 'kubeconfig');
-  if (given !== undefined) return read(given);
+  if (given !== undefined) return readOperatorKubeconfig(input, [given]);
   if (staged) return null;
-  const named = services.env.KUBECONFIG?.split(':').filter(Boolean) ?? [];
-  const found: KubeconfigText[] = [];
-  for (const file of named) if (await services.input.exists(file)) found.push(await read(file));
-  if (found.length > 1) return { file: 'KUBECONFIG', text: mergeKubeconfigs(found) };
-  if (found[0] !== undefined) return found[0];
+  const named = env.KUBECONFIG?.split(':').filter(Boolean) ?? [];
+  const found: string[] = [];
+  for (const file of named) if (await input.exists(file)) found.push(file);
+  const [first, ...more] = found;
+  if (first !== undefined) return readOperatorKubeconfig(input, [first, ...more]);
   if (named.length > 0) throw noSuchKubeconfig(named);
-  for (const file of [`${services.homeDirectory}/.kube/config`, '/etc/kubernetes/admin.conf'])
-    if (await services.input.exists(file)) return read(file);
+  for (const file of [`${homeDirectory}/.kube/config`, '/etc/kubernetes/admin.conf'])
+    if (await input.exists(file)) return readOperatorKubeconfig(input, [file]);
   return null;
 }
 

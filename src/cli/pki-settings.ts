@@ -45,7 +45,8 @@ async function asNode(services: Services, host: Host, reporter: Reporter): Promi
   try {
     return await nodeCluster(services, host);
   } catch (error) {
-    if (!isAppError(error, 'NODE_NO_CREDENTIALS')) throw error;
+    const isOfItsCredentials = isAppError(error) && /^(?:NODE_NO_CREDENTIALS|HOST_KUBECONFIG_)/.test(error.code);
+    if (!isOfItsCredentials) throw error;
     const message = `the cluster cannot be asked as this node, so kubeadm's defaults count (--config says otherwise): ${error.problems[0]?.message}`;
     reporter.report({ level: 'warning', code: 'CLUSTER_CONFIG_UNKNOWN', host: host.name, message });
     return null;

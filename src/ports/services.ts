@@ -1,8 +1,10 @@
+import type { HostKubeconfig } from '../core/config/host-kubeconfig.ts';
+import type { OperatorKubeconfig } from '../core/config/operator-kubeconfig.ts';
 import type { EtcdCredentials } from '../core/control-plane/etcd-credentials.ts';
 import type { ResolvedSsh } from '../core/fleet/model.ts';
 import type { LargeFile } from '../core/plan/large-file.ts';
 import type { SshConfigFile } from '../core/ssh/config.ts';
-import type { Secret, SensitiveText } from '../core/text/secret.ts';
+import type { Secret } from '../core/text/secret.ts';
 import type { CertificateIssuer } from './certificate-issuer.ts';
 import type { Clock } from './clock.ts';
 import type { Cluster } from './cluster.ts';
@@ -74,12 +76,20 @@ export interface SshOptions {
   readonly passphrase?: Secret;
 }
 
-export interface ClusterTarget {
-  /** Text of a kubeconfig. */
-  readonly kubeconfig: string | SensitiveText;
-  /** Where the text came from, for messages and for the files it names. */
-  readonly file: string;
+/** An API server and the credentials for it. No text of a host is a kubeconfig here: `rebuildHostKubeconfig` makes one of it. */
+export type ClusterTarget = OperatorClusterTarget | HostClusterTarget;
+
+/** With the operator's own kubeconfig. */
+export interface OperatorClusterTarget {
+  readonly kubeconfig: OperatorKubeconfig;
   readonly context?: string;
+  /** Its connections are opened from this host, where they are not opened from here. */
+  readonly from?: Host;
+}
+
+/** With the credentials of a host. */
+export interface HostClusterTarget {
+  readonly kubeconfig: HostKubeconfig;
   /** In place of the address in the kubeconfig. */
   readonly server?: string;
   /** Its connections are opened from this host, where they are not opened from here. */

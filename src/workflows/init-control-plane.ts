@@ -301,7 +301,7 @@ async function waysToApiServer(
     const kubeconfig = () => {
       const path = paths.find((each) => textAt(each) !== null);
       const text = path === undefined ? null : textAt(path);
-      return path === undefined || text === null ? null : { file: `${context.host.name}:${path}`, text };
+      return path === undefined || text === null ? null : { path, text };
     };
     const access = apiAccess({ connect, local: { server: localServer(endpoint), port: endpoint.bindPort }, kubeconfig });
     opened(access);

@@ -113,7 +113,7 @@ async function prepareJoinControlPlane(context: PhaseContext, options: JoinContr
     given: download.files,
     manifestPhase: () => 'control-plane-prepare/control-plane',
   });
-  const ways = waysOf(context, options, cluster, prepared.pki.textAt);
+  const ways = waysOf(options, cluster, prepared.pki.textAt);
   const join = await prepareJoin(
     context,
     { ...options, apiServer: { ...options.apiServer, server: localServer(observed.localAPIEndpoint) } },
@@ -185,7 +185,6 @@ async function clusterToJoin({ cluster, host }: PhaseContext) {
 }
 
 function waysOf(
-  { host }: PhaseContext,
   { connect, connectEtcd, opened, staged }: JoinControlPlaneOptions,
   cluster: DefaultedCluster,
   textAt: (path: string) => SensitiveText | null,
@@ -194,7 +193,7 @@ function waysOf(
   if (staged) return { api: NO_ACCESS, etcdApi: NO_ACCESS };
   const kubeconfig = () => {
     const text = textAt(ADMIN_CONF);
-    return text === null ? null : { file: `${host.name}:${ADMIN_CONF}`, text };
+    return text === null ? null : { path: ADMIN_CONF, text };
   };
   const api = apiAccess({ connect, local: null, kubeconfig });
   const endpointsOf = async (context: PhaseContext): Promise<readonly string[] | null> => {

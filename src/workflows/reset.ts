@@ -141,12 +141,35 @@ async function etcdOfHost(
   const why = refusal?.message ?? null;
   const input = { peerURL: why === null ? member.peerURL : null, noop: why ?? '' };
   const found = { input, dataDir: member.dataDir, access: etcd.access };
-  if (refusal === null) return { ...found, findings: [] };
+  const findings = etcd.kubeconfig.map(kubeconfigFinding);
+  if (refusal === null) return { ...found, findings };
   const message = `the host runs a member of etcd, and its cluster cannot be told that it goes: ${why}`;
   const isTls = refusal.code === 'ETCD_TLS_FAILED';
   const first = isTls ? (refusal.mend ?? 'Mend its certificates') : 'Mend etcd';
   const mend = `${first} before the reset, or remove the member at another control plane: etcdctl member remove`;
-  return { ...found, findings: [{ id: 'EtcdMember', severity: member.isFirst || isTls ? 'warning' : 'error', message, mend }] };
+  return {
+    ...found,
+    findings: [...findings, { id: 'EtcdMember', severity: member.isFirst || isTls ? 'warning' : 'error', message, mend }],
+  };
+}
+
+/** A hostile admin.conf is an error; one that lacks something is a warning: it only names other members of etcd. */
+function kubeconfigFinding({ code, message, path, position, mend }: Problem): Finding {
+  const place = position === undefined ? ADMIN_CONF : `${position.file}:${position.line}:${position.column}`;
+  return {
+    id: 'HostKubeconfig',
+    severity: code === 'HOST_KUBECONFIG_REFUSED' ? 'error' : 'warning',
+    message: `${[place, path].filter(Boolean).join(' ')}: ${message}`,
+    ...(mend === undefined ? {} : { mend }),
+  };
+}
+
+interface ReachedEtcd {
+  readonly access: ApiAccess;
+  /** Null: it answers. */
+  readonly refusal: Pick<Problem, 'code' | 'message' | 'mend'> | null;
+  /** What is wrong with admin.conf, which then is not used. */
+  readonly kubeconfig: readonly Problem[];
 }
 
 /** By the member itself, and where it does not answer by the others, which the API server knows. */
@@ -155,7 +178,7 @@ async function reachEtcd(
   { connect, connectEtcd, opened }: ResetOptions,
   { clientURL, peerURL }: EtcdOnHost,
   certificatesDir: string,
-): Promise<{ readonly access: ApiAccess; readonly refusal: Pick<Problem, 'code' | 'message' | 'mend'> | null }> {
+): Promise<ReachedEtcd> {
   const paths = [ADMIN_CONF, ...ETCD_FILES.map(([name, kind]) => pkiPath(certificatesDir, name, kind))];
   const facts = await observe(context.host, fileFacts(paths), context.signal);
   const textAt = (path: string): SensitiveText | null => {
@@ -164,9 +187,10 @@ async function reachEtcd(
   };
   const kubeconfig = () => {
     const text = textAt(ADMIN_CONF);
-    return text === null ? null : { file: `${context.host.name}:${ADMIN_CONF}`, text };
+    return text === null ? null : { path: ADMIN_CONF, text };
   };
   const api = apiAccess({ connect, local: null, kubeconfig });
+  let troubles: readonly Problem[] = [];
   const access = etcdAccess({
     connect: connectEtcd,
     certificatesDir,
@@ -175,7 +199,10 @@ async function reachEtcd(
       const others = await api
         .reach(own)
         .then((admin) => (admin === null ? [] : etcdEndpoints(admin)))
-        .catch(() => []);
+        .catch((error: unknown) => {
+          if (isAppError(error) && error.code.startsWith('HOST_KUBECONFIG_')) troubles = error.problems;
+          return [];
+        });
       return [...new Set([...(clientURL === null ? [] : [clientURL]), ...others])];
     },
   });
@@ -183,12 +210,16 @@ async function reachEtcd(
   try {
     const etcd = await access.reach(context);
     if (etcd === null || peerURL === null)
-      return { access, refusal: { code: 'ETCD_UNREACHABLE', message: 'its manifest or its client certificate is not there' } };
+      return {
+        access,
+        refusal: { code: 'ETCD_UNREACHABLE', message: 'its manifest or its client certificate is not there' },
+        kubeconfig: troubles,
+      };
     await etcd.list(ETCD_MEMBER);
-    return { access, refusal: null };
+    return { access, refusal: null, kubeconfig: troubles };
   } catch (error) {
     if (!isAppError(error)) throw error;
-    return { access: NO_ACCESS, refusal: error.problems[0] ?? { code: error.code, message: error.message } };
+    return { access: NO_ACCESS, refusal: error.problems[0] ?? { code: error.code, message: error.message }, kubeconfig: troubles };
   }
 }
 

@@ -165,6 +165,32 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     );
   });
 
+  it('reads the credentials that kubelet.conf names on the host alone, and refuses one that does more', async () => {
+    const conf = path('etc/kubernetes/kubelet.conf');
+    const own = readFileSync(conf, 'utf8');
+    const pem = '/var/lib/kubelet/pki/kubelet-client-current.pem';
+    expect(own).toContain(`client-certificate: ${pem}`);
+    const ofOperator = join(directory, 'operator.pem');
+    writeFileSync(ofOperator, readFileSync(path(pem), 'utf8'));
+    writeFileSync(conf, own.replaceAll(pem, ofOperator));
+    const missing = await upgrade('--dry-run');
+    writeFileSync(
+      conf,
+      own.replace(/(server: .*)/, '$1\n    insecure-skip-tls-verify: true').replace(/ *certificate-authority-data.*\n/, ''),
+    );
+    const insecure = await upgrade('--dry-run');
+    const certs = await runCommand(['certs', 'check-expiration', '--ssh-config', lab.sshConfig, '--host', 'node2']);
+    writeFileSync(conf, own);
+    expect([missing.code, insecure.code]).toEqual([3, 3]);
+    expect(missing.stderr).toContain(`users[0].user.client-certificate: it names ${ofOperator}, and the host has no such file`);
+    expect(missing.stderr).toContain('[HOST_KUBECONFIG_UNUSABLE]');
+    expect(insecure.stderr).toMatch(
+      /^node2: \/etc\/kubernetes\/kubelet\.conf:\d+:\d+ clusters\[0\]\.cluster\.insecure-skip-tls-verify: .*\[HOST_KUBECONFIG_REFUSED\]$/m,
+    );
+    expect(certs.stderr).toContain('the cluster cannot be asked as this node');
+    expect((await upgrade('--dry-run')).code).toBe(0);
+  });
+
   it('refuses a host that is no node', async () => {
     expect((await runCommand(['reset', '--force', '--ssh-config', lab.sshConfig, '--host', 'node2'])).code).toBe(0);
     const { code, stderr } = await upgrade();

@@ -11,6 +11,8 @@ export interface KubeconfigServer {
   /** The name in the server's certificate, where it is not that of its address. */
   readonly tlsServerName?: string;
   readonly proxyUrl?: string;
+  /** Name of the context; default: `USER@CLUSTER`. */
+  readonly context?: string;
 }
 
 /** A kubeconfig whose only user has a bearer token. */
@@ -76,11 +78,11 @@ export function clusterInfoKubeconfig({ server, caPem }: Pick<KubeconfigServer, 
 }
 
 function withUser(
-  { clusterName, server, caPem, tlsServerName, proxyUrl }: KubeconfigServer,
+  { clusterName, server, caPem, tlsServerName, proxyUrl, context: name }: KubeconfigServer,
   user: string,
   credentials: Record<string, string | Secret>,
 ): SensitiveText {
-  const context = `${user}@${clusterName}`;
+  const context = name ?? `${user}@${clusterName}`;
   const text = encodeYaml({
     apiVersion: 'v1',
     clusters: [

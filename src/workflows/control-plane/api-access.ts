@@ -1,17 +1,17 @@
+import type { HostKubeconfig } from '../../core/config/host-kubeconfig.ts';
 import { isAppError } from '../../core/errors.ts';
 import { listeningPorts } from '../../core/facts/listening-ports.ts';
 import type { SensitiveText } from '../../core/text/secret.ts';
 import { isAdministrator } from '../../engine/may-do.ts';
 import { observe } from '../../engine/observe.ts';
 import type { PhaseContext } from '../../engine/phase.ts';
+import { readHostKubeconfig } from '../../engine/read-host-kubeconfig.ts';
 import type { Cluster } from '../../ports/cluster.ts';
 import type { Host } from '../../ports/host.ts';
 
 /** Connects to the API server of a control plane, over the network of its host. */
 export type ConnectControlPlane = (options: {
-  readonly kubeconfig: SensitiveText;
-  /** The file it is on the host, for messages. */
-  readonly file: string;
+  readonly kubeconfig: HostKubeconfig;
   /** `https://ADDRESS:PORT` of this control plane, whatever the kubeconfig says; null: as it says. */
   readonly server: string | null;
   readonly host: Host;
@@ -21,8 +21,8 @@ export interface ApiAccessOptions {
   readonly connect: ConnectControlPlane;
   /** The local API endpoint; null: the one in the kubeconfig, whose port is not on this host. */
   readonly local: { readonly server: string; readonly port: number } | null;
-  /** Text of a kubeconfig as it is or will be; null: there is none. */
-  readonly kubeconfig: () => { readonly file: string; readonly text: SensitiveText } | null;
+  /** A kubeconfig of the host, as it is or will be; null: there is none. */
+  readonly kubeconfig: () => { readonly path: string; readonly text: SensitiveText } | null;
 }
 
 /** The way to the API server of a control plane that may not be there yet. */
@@ -37,7 +37,7 @@ export const NO_ACCESS: ApiAccess = { reach: async () => null, close: async () =
 
 /**
  * Makes the access. Where nothing listens on the host's port no connection is tried: over SSH that would take long to fail.
- * @throws (reach) what `Cluster.version` throws besides CLUSTER_UNREACHABLE and CLUSTER_FORBIDDEN
+ * @throws (reach) what `readHostKubeconfig` throws, and `Cluster.version` besides CLUSTER_UNREACHABLE and CLUSTER_FORBIDDEN
  */
 export function apiAccess({ connect, local, kubeconfig }: ApiAccessOptions): ApiAccess {
   let connected: Cluster | null = null;
@@ -47,7 +47,8 @@ export function apiAccess({ connect, local, kubeconfig }: ApiAccessOptions): Api
       const found = kubeconfig();
       if (found === null) return null;
       if (local !== null && (await observe(context.host, listeningPorts, context.signal))?.has(local.port) !== true) return null;
-      const cluster = await connect({ kubeconfig: found.text, file: found.file, server: local?.server ?? null, host: context.host });
+      const ofHost = await readHostKubeconfig(context.host, { ...found, hint: adminConfHint(found.path), signal: context.signal });
+      const cluster = await connect({ kubeconfig: ofHost, server: local?.server ?? null, host: context.host });
       try {
         await cluster.version();
       } catch (error) {
@@ -66,6 +67,12 @@ export function apiAccess({ connect, local, kubeconfig }: ApiAccessOptions): Api
       connected = null;
     },
   };
+}
+
+/** How to fix an administrator's kubeconfig of a control plane that is refused. */
+export function adminConfHint(path: string): string {
+  const name = path.replace(/^.*\/|\.conf$/g, '');
+  return `Correct the file, or delete it and make it again: kubeletadm init phase kubeconfig ${name}`;
 }
 
 /**

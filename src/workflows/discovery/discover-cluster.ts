@@ -1,14 +1,15 @@
 import { type BootstrapCredentials, tokenCredentials } from '../../core/config/bootstrap-credentials.ts';
-import { parseKubeconfig } from '../../core/config/kubeconfig.ts';
-import { clusterInfoKubeconfig, tokenKubeconfig } from '../../core/config/kubeconfig-render.ts';
+import { decodeDataField, type KubeconfigUser, parseKubeconfig, resolveContext } from '../../core/config/kubeconfig.ts';
+import { clientKeyOf, clusterInfoKubeconfig } from '../../core/config/kubeconfig-render.ts';
+import { composeCertificateKubeconfig, composeTokenKubeconfig, type OperatorKubeconfig } from '../../core/config/operator-kubeconfig.ts';
 import { type FoundCluster, pinnedCertificates } from '../../core/discovery/found-cluster.ts';
 import { AppError, isAppError, type Problem } from '../../core/errors.ts';
 import * as problems from '../../core/problems/discovery.ts';
-import type { Secret } from '../../core/text/secret.ts';
+import { revealText, type Secret } from '../../core/text/secret.ts';
 import { parseCertificates } from '../../core/tls/certificate.ts';
 import { partsOfToken } from '../../core/token/bootstrap-token.ts';
 import type { Cluster } from '../../ports/cluster.ts';
-import type { ClusterTarget } from '../../ports/services.ts';
+import type { OperatorClusterTarget } from '../../ports/services.ts';
 import type { ApiServerTarget } from '../bootstrap-files.ts';
 import { discoverByKubeconfig } from './discover-by-kubeconfig.ts';
 import { discoverByToken } from './discover-by-token.ts';
@@ -36,8 +37,8 @@ export type DiscoveryPlan =
     }
   | {
       readonly kind: 'kubeconfig';
-      readonly text: string;
-      readonly file: string;
+      readonly kubeconfig: OperatorKubeconfig;
+      /** Reads a file of the local host that the kubeconfig names. */
       readonly readFile: (path: string) => Promise<string>;
       readonly tlsBootstrapToken: Secret | undefined;
     }
@@ -45,7 +46,7 @@ export type DiscoveryPlan =
   | { readonly kind: 'url'; readonly url: string; readonly shown: string; readonly tlsBootstrapToken: Secret | undefined };
 
 export interface DiscoveryPorts extends DiscoveryContext {
-  connectCluster(target: ClusterTarget): Promise<Cluster>;
+  connectCluster(target: OperatorClusterTarget): Promise<Cluster>;
 }
 
 export interface DiscoveryOptions {
@@ -80,7 +81,7 @@ export async function discoverCluster(ports: DiscoveryPorts, plan: DiscoveryPlan
 }
 
 interface Found extends Omit<DiscoveredCluster, 'cluster'> {
-  readonly connect: ClusterTarget;
+  readonly connect: OperatorClusterTarget;
   /** Says why it does not let us in. */
   explain(error: AppError): AppError;
 }
@@ -106,10 +107,10 @@ async function find(ports: DiscoveryPorts, deadline: Deadline, plan: DiscoveryPl
       return byToken(apiServer, plan, plan.tlsBootstrapToken, false);
     }
     case 'kubeconfig':
-      return byKubeconfig(ports, deadline, plan, forOthers);
+      return byKubeconfig(ports, deadline, { ...plan, text: revealText(plan.kubeconfig.text), file: plan.kubeconfig.file }, forOthers);
     case 'url': {
       const text = await fetchKubeconfig(ports, deadline, plan.url);
-      return byKubeconfig(ports, deadline, { ...plan, text, file: plan.shown, readFile: null }, forOthers);
+      return byKubeconfig(ports, deadline, { ...plan, text, file: plan.shown, kubeconfig: null, readFile: null }, forOthers);
     }
   }
 }
@@ -120,11 +121,14 @@ async function byKubeconfig(
   {
     text,
     file,
+    kubeconfig: own,
     readFile,
     tlsBootstrapToken,
   }: {
     readonly text: string;
     readonly file: string;
+    /** Null: it comes from elsewhere, and nothing but what it embeds is used. */
+    readonly kubeconfig: OperatorKubeconfig | null;
     readonly readFile: ((path: string) => Promise<string>) | null;
     readonly tlsBootstrapToken: Secret | undefined;
   },
@@ -136,7 +140,7 @@ async function byKubeconfig(
   return {
     apiServer,
     credentials,
-    connect: { kubeconfig: text, file },
+    connect: { kubeconfig: own ?? composeEmbedded(apiServer, resolveContext(kubeconfig).user, file) },
     explain: (error) =>
       error.code === 'CLUSTER_UNAUTHORIZED'
         ? refusal(problems.credentialsRefused(file, 'they are unknown or have expired (401)'), error)
@@ -144,13 +148,24 @@ async function byKubeconfig(
   };
 }
 
+/** What a kubeconfig from elsewhere embeds, and nothing else of it. */
+function composeEmbedded(apiServer: ApiServerTarget, user: KubeconfigUser | null, file: string): OperatorKubeconfig {
+  const shared = { ...apiServer, clusterName: 'kubernetes', user: user?.name ?? '' };
+  const keyPem = clientKeyOf(user?.keyData);
+  if (user?.certData !== undefined && keyPem !== null) {
+    return composeCertificateKubeconfig({ ...shared, certificatePem: decodeDataField(user.certData), keyPem }, file);
+  }
+  if (user?.token === undefined) throw new AppError(problems.noCredentials(file), { exitCode: 2 });
+  return composeTokenKubeconfig({ ...shared, token: user.token }, file);
+}
+
 function byToken(apiServer: ApiServerTarget, { endpoint }: { readonly endpoint: string }, token: Secret, isSigned: boolean): Found {
   const credentials = tokenCredentials(token);
-  const kubeconfig = tokenKubeconfig({ ...apiServer, clusterName: 'kubernetes', user: credentials.user, token });
+  const kubeconfig = composeTokenKubeconfig({ ...apiServer, clusterName: 'kubernetes', user: credentials.user, token }, JOIN_TOKEN);
   return {
     apiServer,
     credentials,
-    connect: { kubeconfig, file: 'the join token' },
+    connect: { kubeconfig },
     explain: (error) => {
       if (error.code === 'CLUSTER_UNAUTHORIZED')
         return refusal(problems.tokenRefused(endpointOf(apiServer.server), partsOfToken(token)?.id ?? '', isSigned), error);
@@ -161,13 +176,16 @@ function byToken(apiServer: ApiServerTarget, { endpoint }: { readonly endpoint: 
   };
 }
 
+const JOIN_TOKEN = 'the join token';
+
 async function acceptsToken(
   { connectCluster }: DiscoveryPorts,
   { server, caPem }: Pick<FoundCluster, 'server' | 'caPem'>,
   token: Secret,
 ): Promise<boolean | null> {
-  const kubeconfig = tokenKubeconfig({ server, caPem, clusterName: 'kubernetes', user: 'tls-bootstrap-token-user', token });
-  const cluster = await connectCluster({ kubeconfig, file: 'the join token' });
+  const user = 'tls-bootstrap-token-user';
+  const kubeconfig = composeTokenKubeconfig({ server, caPem, clusterName: 'kubernetes', user, token }, JOIN_TOKEN);
+  const cluster = await connectCluster({ kubeconfig });
   try {
     await cluster.version();
     return true;

@@ -92,7 +92,7 @@ function world(): World {
       skips: () => false,
       cluster: { kubernetesVersion: 'v1.36.2', encryptionAlgorithm: 'ECDSA-P256', controlPlaneEndpoint: 'api.example:6443' },
       kubelet: null,
-      connect: async ({ file }) => (file.endsWith('super-admin.conf') ? cluster : admin),
+      connect: async ({ kubeconfig }) => (kubeconfig.file.endsWith('super-admin.conf') ? cluster : admin),
       given: null,
       releaseOf: async () => null,
       forceUpload: false,

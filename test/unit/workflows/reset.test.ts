@@ -80,6 +80,23 @@ describe('prepareReset', () => {
     expect((await prepare()).refusals).toEqual([]);
   });
 
+  it('refuses an admin.conf that does more than name a server and credentials, and goes on without it when told to', async () => {
+    const users = [{ name: 'u', user: { exec: { command: 'id' } } }];
+    const config = { kind: 'Config', 'current-context': 'c', contexts: [{ name: 'c', context: { cluster: 'k', user: 'u' } }], users };
+    const text = JSON.stringify({ ...config, clusters: [{ name: 'k', cluster: { server: 'https://10.0.0.1:6443' } }] });
+    const files = { ...manifestWith(), '/etc/kubernetes/admin.conf': text };
+    const { refusals } = await prepare(files, { etcd: etcdWith(PEER) });
+    expect(refusals).toMatchObject([
+      {
+        code: 'HostKubeconfig',
+        host: 'node1',
+        message: expect.stringMatching(/^preflight: \/etc\/kubernetes\/admin\.conf:1:\d+ users\[0\]\.user\.exec: /),
+      },
+    ]);
+    const ignoring = await prepare(files, { etcd: etcdWith(PEER), ignore: ['HostKubeconfig'] });
+    expect(ignoring).toMatchObject({ refusals: [], warnings: [{ code: 'HostKubeconfig' }], input: { removeMember: { peerURL: PEER } } });
+  });
+
   it('goes on where the member is the only one that anybody knows of, and does not answer', async () => {
     const found = await prepare(manifestWith());
     expect(found).toMatchObject({ refusals: [], warnings: [{ code: 'EtcdMember' }] });

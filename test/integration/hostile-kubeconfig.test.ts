@@ -1,0 +1,291 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:https';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { TLSSocket } from 'node:tls';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { BOOTSTRAP_GROUP } from '../../src/core/kubernetes/bootstrap-rbac.ts';
+import { clusterInfoMap, clusterInfoRbac } from '../../src/core/kubernetes/cluster-info.ts';
+import { kubeadmConfigRbac } from '../../src/core/kubernetes/kubeadm-config-map.ts';
+import { kubeletConfigRbac } from '../../src/core/kubernetes/kubelet-config-map.ts';
+import type { KubeObject } from '../../src/core/kubernetes/object.ts';
+import { Secret } from '../../src/core/text/secret.ts';
+import { caPinsOf } from '../../src/core/token/ca-pin.ts';
+import { tokenSecret } from '../../src/core/token/token-secret.ts';
+import { type CertificateAuthority, createAuthority, type KeyPair } from '../../src/lab/api-server/pki.ts';
+import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import { startLab } from '../../src/lab/lab.ts';
+import type { Host } from '../../src/ports/host.ts';
+import type { Lab, Services } from '../../src/ports/services.ts';
+import { TOKEN } from '../support/cluster-info.ts';
+import { makePki, pkiContext, pkiNode, pkiOptions } from '../support/control-plane-pki.ts';
+import { fakeClock } from '../support/fake-clock.ts';
+import { fakeHost } from '../support/fake-host.ts';
+import { listenOnLoopback } from '../support/loopback.ts';
+import { type CliResult, runCommand } from '../support/run-cli.ts';
+
+const CLUSTER = fileURLToPath(new URL('../fixtures/kubeadm-1.36.2/join/cluster.yaml', import.meta.url));
+const ADMIN_CONF = 'etc/kubernetes/admin.conf';
+const LISTENING = '   0: 00000000:192B 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1 0 100 0 0 10 0\n';
+const ADDRESS = '10.0.0.11';
+
+/** What a server that the host controls received. */
+interface Received {
+  readonly method: string;
+  readonly url: string;
+  readonly authorization: string | undefined;
+  /** Common name of the client certificate. */
+  readonly client: string | undefined;
+}
+
+let directory: string;
+let lab: Lab;
+let api: ApiServer;
+let authority: CertificateAuthority;
+let operator: KeyPair;
+let hostAdmin: KeyPair;
+let server: Server;
+let port: number;
+const received: Received[] = [];
+let connections = 0;
+/** Where connections that the hosts are asked to open really go. */
+let destination: number;
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+const hostPath = (path: string): string => join(lab.hosts[0]?.rootDir ?? '', path);
+const operatorPath = (name: string): string => join(directory, 'operator', name);
+const put = (path: string, text: string): void => {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text, { mode: 0o600 });
+};
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'ka-kubeconfig-'));
+  authority = await createAuthority();
+  api = await startApiServer({ authority, controllers: ['bootstrap-signer'] });
+  const token = { token: new Secret(TOKEN.full), usages: ['signing', 'authentication'], groups: [String(BOOTSTRAP_GROUP.name)] };
+  api.put(
+    ...parseAllDocuments(readFileSync(CLUSTER, 'utf8')).flatMap((document) => (document.toJS() as KubeObject | null) ?? []),
+    ...kubeletConfigRbac('kubelet-config'),
+    ...kubeadmConfigRbac(),
+    ...clusterInfoRbac(),
+    clusterInfoMap({ server: api.url, caPem: api.caPem }),
+    tokenSecret(token, new Date()),
+  );
+  lab = await startLab({ directory: join(directory, 'lab'), hosts: 1 });
+  operator = await authority.issueClient({ commonName: 'operator', organizations: ['system:masters'] });
+  hostAdmin = await authority.issueClient({ commonName: 'kubernetes-admin', organizations: ['system:masters'] });
+  const serving = await authority.issueServer(['127.0.0.1', ADDRESS, '10.99.0.11']);
+  const tls = { cert: serving.certPem, key: serving.keyPem, ca: authority.certPem, requestCert: true, rejectUnauthorized: false };
+  server = createServer(tls, (request, response) => {
+    const client = (request.socket as TLSSocket).getPeerCertificate().subject?.CN;
+    const { method = '', url = '' } = request;
+    received.push({ method, url, authorization: request.headers.authorization, client: typeof client === 'string' ? client : undefined });
+    response.writeHead(401, { 'Content-Type': 'application/json' }).end('{"kind":"Status","code":401}');
+  });
+  server.on('connection', () => {
+    connections++;
+  });
+  port = await listenOnLoopback(server);
+  put(operatorPath('token'), 'SECRET-OF-THE-OPERATOR\n');
+  put(operatorPath('client.crt'), operator.certPem);
+  put(operatorPath('client.key'), operator.keyPem);
+  put(operatorPath('ca.crt'), authority.certPem);
+  const pki = fakeHost({ files: { '/etc/kubernetes/pki/ca.crt': authority.certPem, '/etc/kubernetes/pki/ca.key': authority.keyPem } });
+  await makePki(pkiContext(pki, fakeClock(new Date())), pkiOptions(pkiNode()));
+  for (const name of ['ca', 'sa', 'front-proxy-ca', 'etcd/ca'])
+    for (const kind of name === 'sa' ? ['key', 'pub'] : ['crt', 'key'])
+      put(hostPath(`etc/kubernetes/pki/${name}.${kind}`), pki.text(`/etc/kubernetes/pki/${name}.${kind}`));
+  put(hostPath('proc/net/tcp'), `  sl  local_address rem_address   st\n${LISTENING}`);
+  const etcd = ['etcd', `--advertise-client-urls=https://${ADDRESS}:2379`, `--initial-advertise-peer-urls=https://${ADDRESS}:2380`];
+  const pod = {
+    kind: 'Pod',
+    spec: { containers: [{ command: etcd }], volumes: [{ name: 'etcd-data', hostPath: { path: '/data/etcd' } }] },
+  };
+  put(hostPath('etc/kubernetes/manifests/etcd.yaml'), JSON.stringify(pod));
+  put(join(directory, 'init.yaml'), INIT);
+  put(join(directory, 'fleet.yaml'), FLEET);
+});
+afterAll(async () => {
+  server?.closeAllConnections();
+  server?.close();
+  await lab?.close();
+  await api?.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+beforeEach(() => {
+  received.length = 0;
+  connections = 0;
+  destination = port;
+  rmSync(operatorPath('executed'), { force: true });
+});
+
+/** Whatever address a host is asked to connect to, it decides which server answers. */
+const overHostileNetwork = ({ connectHost }: Services): Partial<Services> => ({
+  connectHost: async (target): Promise<Host> => {
+    const host = await connectHost(target);
+    const isLocal = target.address === undefined && target.member === undefined;
+    return isLocal ? host : { ...host, dial: async () => connect({ host: '127.0.0.1', port: destination }) };
+  },
+});
+
+function run(argv: readonly string[]): Promise<CliResult> {
+  const env = { XDG_STATE_HOME: join(directory, 'state'), HOME: join(directory, 'home') };
+  return runCommand(argv, { env, services: overHostileNetwork });
+}
+
+const overSsh = (): readonly string[] => ['--host', 'node1', '--ssh-config', lab.sshConfig];
+const COMMANDS: Readonly<Record<string, () => readonly string[]>> = {
+  reset: () => ['reset', '--dry-run', ...overSsh()],
+  init: () => ['init', '--config', join(directory, 'init.yaml'), '--dry-run', '--ignore-preflight-errors', 'all', ...overSsh()],
+  'init phase upload-certs': () => [
+    ...['init', 'phase', 'upload-certs', '--config', join(directory, 'init.yaml'), '--upload-certs', '--dry-run'],
+    ...['--ignore-preflight-errors', 'all', ...overSsh()],
+  ],
+  'join --control-plane': () => [
+    ...['join', new URL(api.url).host, '--control-plane', '--apiserver-advertise-address', ADDRESS, '--token', TOKEN.full],
+    ...['--discovery-token-ca-cert-hash', caPinsOf(api.caPem)?.[0] ?? ''],
+    ...['--dry-run', '--ignore-preflight-errors', 'all', ...overSsh()],
+  ],
+  'fleet plan': () => ['plan', '-f', join(directory, 'fleet.yaml'), '--ssh-config', lab.sshConfig, '--ignore-preflight-errors', 'all'],
+  'fleet apply': () => ['apply', '-f', join(directory, 'fleet.yaml'), '--ssh-config', lab.sshConfig, '--ignore-preflight-errors', 'all'],
+};
+
+interface Entries {
+  readonly cluster?: object;
+  readonly user?: object;
+}
+
+function kubeconfig({ cluster = {}, user = {} }: Entries): string {
+  const trust = 'insecure-skip-tls-verify' in cluster ? {} : { 'certificate-authority-data': base64(authority.certPem) };
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'c',
+    contexts: [{ name: 'c', context: { cluster: 'kubernetes', user: 'u' } }],
+    clusters: [{ name: 'kubernetes', cluster: { server: `https://127.0.0.1:${port}`, ...trust, ...cluster } }],
+    users: [{ name: 'u', user }],
+  });
+}
+
+const shell = (): string => `touch ${operatorPath('executed')}; echo '{"kind":"ExecCredential"}'`;
+const ownCertificate = () => ({
+  'client-certificate-data': base64(hostAdmin.certPem),
+  'client-key-data': base64(hostAdmin.keyPem),
+});
+
+interface Hostile {
+  readonly what: string;
+  readonly entries: () => Entries;
+  readonly field: string;
+  /** It is read on the host alone, which has no such file. */
+  readonly namesFile?: true;
+}
+
+const PLUGIN = 'client.authentication.k8s.io/v1';
+const HOSTILE: readonly Hostile[] = [
+  {
+    what: 'a credential plugin',
+    entries: () => ({ user: { exec: { apiVersion: PLUGIN, command: 'sh', args: ['-c', shell()], interactiveMode: 'Never' } } }),
+    field: 'users[0].user.exec',
+  },
+  {
+    what: 'an auth-provider with a command',
+    entries: () => ({
+      user: { 'auth-provider': { name: 'gcp', config: { 'cmd-path': 'touch', 'cmd-args': operatorPath('executed') } } },
+    }),
+    field: 'users[0].user.auth-provider',
+  },
+  {
+    what: "a token file of the operator's",
+    entries: () => ({ user: { tokenFile: operatorPath('token') } }),
+    field: 'users[0].user.tokenFile',
+    namesFile: true,
+  },
+  {
+    what: "a client key of the operator's",
+    entries: () => ({ user: { 'client-certificate': operatorPath('client.crt'), 'client-key': operatorPath('client.key') } }),
+    field: 'users[0].user.client-certificate',
+    namesFile: true,
+  },
+  {
+    what: "a CA file of the operator's",
+    entries: () => ({
+      cluster: { 'certificate-authority-data': '', 'certificate-authority': operatorPath('ca.crt') },
+      user: ownCertificate(),
+    }),
+    field: 'clusters[0].cluster.certificate-authority',
+    namesFile: true,
+  },
+  {
+    what: 'insecure-skip-tls-verify',
+    entries: () => ({ cluster: { 'insecure-skip-tls-verify': true }, user: ownCertificate() }),
+    field: 'clusters[0].cluster.insecure-skip-tls-verify',
+  },
+  {
+    what: 'a proxy',
+    entries: () => ({ cluster: { 'proxy-url': `http://127.0.0.1:${port}` }, user: ownCertificate() }),
+    field: 'clusters[0].cluster.proxy-url',
+  },
+];
+const MORE: readonly Hostile[] = [
+  {
+    what: 'basic authentication',
+    entries: () => ({ user: { username: 'u', password: 'p' } }),
+    field: 'users[0].user.username',
+  },
+  { what: 'impersonation', entries: () => ({ user: { ...ownCertificate(), as: 'system:admin' } }), field: 'users[0].user.as' },
+];
+
+describe.each(Object.keys(COMMANDS).filter((command) => command !== 'fleet plan'))('%s refuses admin.conf of a hostile host', (command) => {
+  it.each(command === 'reset' ? [...HOSTILE, ...MORE] : HOSTILE)(
+    'with $what: nothing is executed, read or sent',
+    async ({ entries, field, namesFile }) => {
+      put(hostPath(ADMIN_CONF), kubeconfig(entries()));
+      const { code, stdout, stderr } = await run(COMMANDS[command]?.() ?? []);
+      expect(existsSync(operatorPath('executed')), 'a command was executed on the local host').toBe(false);
+      expect(received).toEqual([]);
+      expect(connections).toBe(0);
+      expect(stdout + stderr).toContain(field);
+      expect(stdout + stderr).toMatch(/HOST_KUBECONFIG_(?:REFUSED|UNUSABLE)|HostKubeconfig/);
+      expect(stderr).not.toContain('SECRET-OF-THE-OPERATOR');
+      // A reset goes on without an admin.conf that cannot be used.
+      expect(code, stderr).toBe(command === 'reset' && namesFile ? 0 : 3);
+    },
+  );
+});
+
+describe.each(Object.keys(COMMANDS).filter((command) => command !== 'fleet apply'))(
+  '%s uses admin.conf as kubeadm writes it',
+  (command) => {
+    it("with the host's own credentials", async () => {
+      put(hostPath(ADMIN_CONF), kubeconfig({ user: ownCertificate() }));
+      const { stderr } = await run(COMMANDS[command]?.() ?? []);
+      expect(received.length, stderr).toBeGreaterThan(0);
+      expect(new Set(received.map(({ client, authorization }) => `${client} ${authorization}`))).toEqual(
+        new Set(['kubernetes-admin undefined']),
+      );
+    });
+  },
+);
+
+const INIT = `apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+kubernetesVersion: v1.36.2
+controlPlaneEndpoint: api.example:6443
+encryptionAlgorithm: ECDSA-P256
+---
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: InitConfiguration
+localAPIEndpoint: {advertiseAddress: ${ADDRESS}}
+`;
+const FLEET = `apiVersion: kubeletadm.dev/v1alpha1
+kind: Fleet
+kubernetesVersion: "1.36"
+cluster: {kubeconfig: admin.conf, configuration: init.yaml}
+hosts:
+  - {name: node1, role: controlPlane}
+`;
