@@ -1,14 +1,19 @@
+import type { HostKubeconfig } from '../core/config/host-kubeconfig.ts';
 import type { LoadedConfig } from '../core/config/load.ts';
 import { ADMIN_CONF } from '../core/control-plane/paths.ts';
 import { AppError } from '../core/errors.ts';
+import { fileFacts } from '../core/facts/file-facts.ts';
 import type { FleetCluster } from '../core/fleet/model.ts';
 import type { PlannedHost } from '../core/fleet/saved-plan.ts';
+import { revealText, Secret, SensitiveText } from '../core/text/secret.ts';
 import type { FleetMember, FleetResult } from '../engine/fleet.ts';
+import { observe } from '../engine/observe.ts';
+import { readHostKubeconfig } from '../engine/read-host-kubeconfig.ts';
 import { workflowMember } from '../engine/workflow-member.ts';
 import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
-import type { ApiAccess } from '../workflows/control-plane/api-access.ts';
+import { type ApiAccess, adminConfHint } from '../workflows/control-plane/api-access.ts';
 import { initControlPlaneWorkflow } from '../workflows/init-control-plane.ts';
 import { type FleetAccess, openFleetCluster } from './fleet-cluster.ts';
 import { readFleetConfiguration } from './fleet-configuration.ts';
@@ -95,7 +100,8 @@ export async function bringUpCluster(services: Services, options: CommandOptions
     writing: dryRun ? null : await readWriting(services, options)(targetOf(first)),
   });
   const openAfter = async (): Promise<After> => {
-    await services.writeLocalFile(kubeconfig, await readAdminConf(connect, first.name));
+    const { text } = await readAdminKubeconfig(services, connect, first.name);
+    await services.writeLocalFile(kubeconfig, revealText(text));
     reporter.report({
       level: 'info',
       code: 'KUBECONFIG_WRITTEN',
@@ -160,13 +166,32 @@ function noEndpoint(file: string, planes: readonly PlannedHost[]): AppError {
   return new AppError({ code: 'CONTROL_PLANE_ENDPOINT_MISSING', message, mend }, { exitCode: 2 });
 }
 
-async function readAdminConf(connect: () => Promise<Host>, name: string): Promise<string> {
+/**
+ * The administrator's kubeconfig of a new cluster, from its first control plane: rebuilt, so that nothing in it runs a program or reads a file of the local
+ * host, and proven: the API server that it names, reached from the host, has a certificate of its CA and accepts its credentials.
+ * @throws AppError NO_API_SERVER when there is none; what `readHostKubeconfig` and `Cluster.version` throw
+ */
+async function readAdminKubeconfig(
+  { connectCluster, signal }: Pick<Services, 'connectCluster' | 'signal'>,
+  connect: () => Promise<Host>,
+  name: string,
+): Promise<HostKubeconfig> {
   const host = await connect();
   try {
-    const { admin } = await host.ask({ admin: { kind: 'file', path: ADMIN_CONF } });
-    if (admin?.content !== undefined) return admin.content;
-    const message = `there is no ${ADMIN_CONF} on it`;
-    throw new AppError({ host: name, code: 'NO_API_SERVER', message, mend: 'Run apply again: it goes on from what is there' });
+    const content = (await observe(host, fileFacts([ADMIN_CONF]), signal)).get(ADMIN_CONF)?.content;
+    if (content === undefined) {
+      const message = `${ADMIN_CONF} does not exist`;
+      throw new AppError({ host: name, code: 'NO_API_SERVER', message, mend: 'Run apply again: it resumes where it stopped' });
+    }
+    const text = new SensitiveText([new Secret(content)]);
+    const kubeconfig = await readHostKubeconfig(host, { path: ADMIN_CONF, text, hint: adminConfHint(ADMIN_CONF), signal });
+    const cluster = await connectCluster({ kubeconfig, from: host });
+    try {
+      await cluster.version();
+      return kubeconfig;
+    } finally {
+      await cluster.close();
+    }
   } finally {
     await host.close();
   }

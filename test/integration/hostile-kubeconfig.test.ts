@@ -1,12 +1,15 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { parseAllDocuments } from 'yaml';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { openFleetRun } from '../../src/cli/fleet-run.ts';
+import { readTasks } from '../../src/cli/fleet-tasks.ts';
 import { BOOTSTRAP_GROUP } from '../../src/core/kubernetes/bootstrap-rbac.ts';
 import { clusterInfoMap, clusterInfoRbac } from '../../src/core/kubernetes/cluster-info.ts';
 import { kubeadmConfigRbac } from '../../src/core/kubernetes/kubeadm-config-map.ts';
@@ -15,11 +18,13 @@ import type { KubeObject } from '../../src/core/kubernetes/object.ts';
 import { Secret } from '../../src/core/text/secret.ts';
 import { caPinsOf } from '../../src/core/token/ca-pin.ts';
 import { tokenSecret } from '../../src/core/token/token-secret.ts';
+import type { FleetResult } from '../../src/engine/fleet.ts';
 import { type CertificateAuthority, createAuthority, type KeyPair } from '../../src/lab/api-server/pki.ts';
 import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { startLab } from '../../src/lab/lab.ts';
 import type { Host } from '../../src/ports/host.ts';
 import type { Lab, Services } from '../../src/ports/services.ts';
+import { createServices } from '../../src/wiring.ts';
 import { TOKEN } from '../support/cluster-info.ts';
 import { makePki, pkiContext, pkiNode, pkiOptions } from '../support/control-plane-pki.ts';
 import { fakeClock } from '../support/fake-clock.ts';
@@ -271,6 +276,50 @@ describe.each(Object.keys(COMMANDS).filter((command) => command !== 'fleet apply
     });
   },
 );
+
+describe('the kubeconfig of a cluster that a fleet file creates', () => {
+  const written = (): string => join(directory, 'admin.conf');
+  afterEach(() => rmSync(written(), { force: true }));
+
+  /** What happens after init on the first control plane. */
+  async function settle(): Promise<void> {
+    const [stdin, sink] = [Readable.from(['']), new Writable({ write: (_chunk, _encoding, done) => done() })];
+    const env = { PATH: process.env.PATH ?? '' };
+    const real = createServices({ env, stdin, stdout: sink, stderr: sink, signal: new AbortController().signal });
+    const services = { ...real, ...overHostileNetwork(real) };
+    const options = { file: join(directory, 'fleet.yaml'), sshConfig: lab.sshConfig };
+    const reporter = services.reporter({ verbosity: 0, format: 'text' });
+    const opened = await openFleetRun(services, options, { ...(await readTasks(services, undefined, options)), dryRun: false, reporter });
+    try {
+      await opened.settle({ outcomes: [{ host: 'node1', status: 'changed' }] } as unknown as FleetResult);
+    } finally {
+      await opened.close();
+    }
+  }
+
+  it.each(HOSTILE)('is not written with $what', async ({ entries, field }) => {
+    put(hostPath(ADMIN_CONF), kubeconfig(entries()));
+    await expect(settle()).rejects.toMatchObject({ exitCode: 3, message: expect.stringContaining(field) });
+    expect(existsSync(written())).toBe(false);
+    expect(received).toEqual([]);
+  });
+
+  it('is not written before the API server accepted it', async () => {
+    put(hostPath(ADMIN_CONF), kubeconfig({ user: ownCertificate() }));
+    await expect(settle()).rejects.toMatchObject({ code: 'CLUSTER_UNAUTHORIZED' });
+    expect(existsSync(written())).toBe(false);
+  });
+
+  it('holds what the host embeds, and nothing else of it', async () => {
+    destination = Number(new URL(api.url).port);
+    const text = JSON.parse(kubeconfig({ cluster: { server: api.url }, user: ownCertificate() })) as Record<string, unknown>;
+    const other = { name: 'other', user: { exec: { apiVersion: PLUGIN, command: 'sh', args: ['-c', shell()] } } };
+    put(hostPath(ADMIN_CONF), JSON.stringify({ ...text, users: [...(text.users as object[]), other], preferences: { colors: true } }));
+    await settle();
+    expect(parse(readFileSync(written(), 'utf8'))).toEqual(text);
+    expect(statSync(written()).mode & 0o777).toBe(0o600);
+  });
+});
 
 const INIT = `apiVersion: kubeadm.k8s.io/v1beta4
 kind: ClusterConfiguration
