@@ -272,6 +272,32 @@ describe('by URL', () => {
     bootstrapConf(await joinByUrl(`${url}/old`));
   });
 
+  const withUser = (user: object): string => {
+    const clusters = [{ name: 'k', cluster: { server: api.url, 'certificate-authority-data': Buffer.from(api.caPem).toString('base64') } }];
+    const contexts = [{ name: 'c', context: { cluster: 'k', user: 'u' } }];
+    return JSON.stringify({ kind: 'Config', 'current-context': 'c', contexts, clusters, users: [{ name: 'u', user }] });
+  };
+  const joinWithUser = async (user: object): Promise<Joined> => {
+    const url = await serve(() => ({ status: 200, text: withUser(user) }));
+    return joinWith({ file: { kubeConfigPath: url } }, { env: { SSL_CERT_FILE: file(api.caPem) } });
+  };
+
+  it('with the credentials that the kubeconfig embeds', async () => {
+    expect(bootstrapConf(await joinWithUser({ token: TOKEN.full })).users[0]?.user).toEqual({ token: TOKEN.full });
+    const client = parse(await api.kubeconfigFor('node-7', GROUPS)).users[0].user as JsonObject;
+    expect(bootstrapConf(await joinWithUser(client)).users[0]?.user).toEqual(client);
+  });
+
+  it.each(['exec', 'auth-provider'])('not with %s: whoever serves the kubeconfig would run a program on the local host', async (field) => {
+    const mark = join(directory, `executed-by-${field}`);
+    const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'touch', args: [mark], interactiveMode: 'Never' };
+    const provider = { name: 'gcp', config: { 'cmd-path': 'touch', 'cmd-args': mark } };
+    const joined = await joinWithUser({ [field]: field === 'exec' ? exec : provider });
+    expect(existsSync(mark)).toBe(false);
+    expect(lastLine(joined)).toMatch(new RegExp(`has the local host run a program: ${field}\\. .*\\[DISCOVERY_NAMES_PROGRAMS\\]$`));
+    expect(joined.code).toBe(2);
+  });
+
   it('not of one it does not trust', async () => {
     const url = await serve(() => ({ status: 200, text: kubeconfig() }), evil);
     expect(lastLine(await joinByUrl(url))).toMatch(

@@ -256,6 +256,16 @@ export function namesLocalFiles(file: string, fields: readonly string[]): Proble
   );
 }
 
+/** A kubeconfig from the web that has the local host run programs. */
+export function namesPrograms(file: string, fields: readonly string[]): Problem {
+  return problem(
+    file,
+    'NAMES_PROGRAMS',
+    `it comes from the web and has the local host run a program: ${fields.join(', ')}`,
+    'Save it, check the program, and give the file with --discovery-file',
+  );
+}
+
 /** Nothing for the kubelet to log in with. */
 export function noCredentials(file: string): Problem {
   return problem(

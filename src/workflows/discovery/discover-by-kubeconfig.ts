@@ -20,7 +20,7 @@ import { type Deadline, type DiscoveryContext, waitFor } from './wait-for.ts';
 
 export interface KubeconfigDiscovery {
   readonly kubeconfig: Kubeconfig;
-  /** Reads a file that the kubeconfig names; null: it comes from elsewhere and may not name any. */
+  /** Reads a file that the kubeconfig names; null: it comes from elsewhere and may name neither files nor programs. */
   readonly readFile: ((path: string) => Promise<string>) | null;
   /** In place of the credentials in the kubeconfig. */
   readonly tlsBootstrapToken: Secret | undefined;
@@ -113,6 +113,8 @@ function requireSecure(file: string, { server, insecureSkipTlsVerify }: Kubeconf
 
 function requireEmbedded({ readFile, kubeconfig }: KubeconfigDiscovery, cluster: KubeconfigCluster, user: KubeconfigUser | null): void {
   if (readFile !== null) return;
+  const programs = [...(user?.exec === undefined ? [] : ['exec']), ...(user?.authProvider === undefined ? [] : ['auth-provider'])];
+  if (programs.length > 0) throw mistake(problems.namesPrograms(kubeconfig.file, programs));
   const fields = [
     ['certificate-authority', cluster.caFile],
     ['client-certificate', user?.certFile],
