@@ -1,4 +1,10 @@
-import { type Kubeconfig, type KubeconfigCluster, parseKubeconfig, resolveContext } from '../core/config/kubeconfig.ts';
+import {
+  type Kubeconfig,
+  type KubeconfigCluster,
+  type KubeconfigTarget,
+  parseKubeconfig,
+  resolveContext,
+} from '../core/config/kubeconfig.ts';
 import { readOperatorKubeconfig } from '../core/config/operator-kubeconfig.ts';
 import { AppError } from '../core/errors.ts';
 import type { Warning } from '../core/plan/change.ts';
@@ -30,7 +36,8 @@ const NO_CLUSTER: OpenedCluster = { cluster: null, apiServer: null, warnings: []
  * Connects with an administrator's kubeconfig: `--kubeconfig`, then KUBECONFIG (several files are merged), `~/.kube/config`, `/etc/kubernetes/admin.conf`. Files staged into a directory
  * belong to no cluster unless one is named.
  * @param run.from opens the connections in place of this machine
- * @throws AppError NO_API_SERVER (exit code 2) when a real run finds none; what the kubeconfig and the server say
+ * @throws AppError NO_API_SERVER (exit code 2) when a real run finds none; CLUSTER_UNVERIFIED (exit code 2) with `run.from`, for a server that is not
+ * verified; what the kubeconfig and the server say
  */
 export async function openCluster(
   services: Services,
@@ -52,6 +59,7 @@ export async function openCluster(
   const kubeconfig = parseKubeconfig(revealText(found.text), found.file);
   const context = flagText(options, 'context');
   const target = resolveContext(kubeconfig, context);
+  if (run.from?.dial !== undefined) requireVerified(kubeconfig.file, target, run.from);
   const from = run.from === undefined ? {} : { from: run.from };
   const cluster = await services.connectCluster({ kubeconfig: found, ...from, ...(context === undefined ? {} : { context }) });
   const apiServer = await addressOf(services, target.cluster, kubeconfig);
@@ -80,6 +88,16 @@ async function findKubeconfig({ input, env, homeDirectory }: Services, options: 
   for (const file of [`${homeDirectory}/.kube/config`, '/etc/kubernetes/admin.conf'])
     if (await input.exists(file)) return readOperatorKubeconfig(input, [file]);
   return null;
+}
+
+/** The operator's credentials never go through a host to a server that is not verified: the host could answer in its place. */
+function requireVerified(file: string, { cluster }: KubeconfigTarget, host: Host): void {
+  const { server, insecureSkipTlsVerify } = cluster;
+  if (!insecureSkipTlsVerify && server.startsWith('https://')) return;
+  const why = insecureSkipTlsVerify ? 'insecure-skip-tls-verify' : 'no TLS';
+  const message = `${file}: ${server} is only reached over the connection to ${host.name}, which could receive your credentials: ${why}`;
+  const mend = 'Give a kubeconfig with the certificate authority of the API server';
+  throw new AppError({ code: 'CLUSTER_UNVERIFIED', message, mend }, { exitCode: 2 });
 }
 
 function noSuchKubeconfig(named: readonly string[]): AppError {

@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest';
+import { openCluster } from '../../../src/cli/open-cluster.ts';
+import type { Host } from '../../../src/ports/host.ts';
+import type { ClusterTarget, Services } from '../../../src/ports/services.ts';
+import type { Dial } from '../../../src/ports/transport.ts';
+import { fakeCluster } from '../../support/fake-cluster.ts';
+import { fakeHost } from '../../support/fake-host.ts';
+
+const dial: Dial = () => Promise.reject(new Error('nothing is sent here'));
+const overSsh: Host = Object.assign(fakeHost({ name: 'node1' }), { dial });
+
+async function open(cluster: object, from?: Host) {
+  const text = JSON.stringify({
+    kind: 'Config',
+    'current-context': 'c',
+    contexts: [{ name: 'c', context: { cluster: 'k', user: 'u' } }],
+    clusters: [{ name: 'k', cluster: { server: 'https://10.0.0.1:6443', ...cluster } }],
+    users: [{ name: 'u', user: { token: 't' } }],
+  });
+  const targets: ClusterTarget[] = [];
+  const services = {
+    env: {},
+    input: { readText: async () => text },
+    connectCluster: async (target: ClusterTarget) => {
+      targets.push(target);
+      return fakeCluster();
+    },
+  } as unknown as Services;
+  const run = { dryRun: false, staged: false, ...(from === undefined ? {} : { from }) };
+  const error = await openCluster(services, { kubeconfig: 'admin.conf' }, run).then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  return { error, targets };
+}
+
+describe("openCluster over a host's connection", () => {
+  it.each([
+    ['insecure-skip-tls-verify', { 'insecure-skip-tls-verify': true }],
+    ['plain HTTP', { server: 'http://10.0.0.1:8080' }],
+  ])("does not send the operator's credentials with %s: the host could answer in place of the API server", async (_, cluster) => {
+    const { error, targets } = await open(cluster, overSsh);
+    expect(error).toMatchObject({
+      code: 'CLUSTER_UNVERIFIED',
+      exitCode: 2,
+      message: expect.stringContaining('over the connection to node1'),
+    });
+    expect(targets).toEqual([]);
+  });
+
+  it('sends them to a server that is verified', async () => {
+    const { error, targets } = await open({}, overSsh);
+    expect([error, targets]).toMatchObject([null, [{ from: { name: 'node1' } }]]);
+  });
+
+  it('leaves it to the operator what to verify from the local host', async () => {
+    expect((await open({ 'insecure-skip-tls-verify': true })).error).toBeNull();
+  });
+});
