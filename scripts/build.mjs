@@ -3,6 +3,7 @@
 // esbuild splits the program where it imports lazily. Node would have to read every part of one big module before it could run any; so the parts
 // are put into one file: as functions what every start needs, the others as compressed text, each evaluated when it is first asked for.
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { isBuiltin } from 'node:module';
 import { basename, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants } from 'node:zlib';
@@ -51,6 +52,22 @@ const commander = {
   },
 };
 
+/**
+ * Optional modules of dependencies, which do without them. Left outside they would be looked for in every node_modules above the program, and whoever
+ * can write there would have his code executed. Here each is a module that throws, as where they are not installed.
+ */
+const optionalModules = {
+  name: 'optional-modules',
+  setup(context) {
+    const filter = /^(?:cpu-features|bufferutil|utf-8-validate|encoding|supports-color|.*\.node)$/;
+    context.onResolve({ filter }, ({ path }) => ({ path, namespace: 'optional-module' }));
+    context.onLoad({ filter: /.*/, namespace: 'optional-module' }, ({ path }) => ({
+      contents: `throw Object.assign(new Error(${JSON.stringify(`${path} is not part of this program`)}), { code: 'MODULE_NOT_FOUND' });`,
+      loader: 'js',
+    }));
+  },
+};
+
 const { outputFiles, metafile } = await build({
   entryPoints: [join(root, 'src/bin.ts')],
   bundle: true,
@@ -63,13 +80,18 @@ const { outputFiles, metafile } = await build({
   write: false,
   outdir: join(root, 'dist/parts'),
   entryNames: 'entry',
-  plugins: [templates, commander],
-  // ssh2 looks for its optional native parts and goes on without them.
-  external: ['cpu-features', '*.node'],
+  plugins: [templates, commander, optionalModules],
   define: { 'import.meta.url': '__url' },
   metafile: true,
   logLevel: 'warning',
 });
+
+const outside = Object.entries(metafile.inputs).flatMap(([file, { imports }]) =>
+  imports
+    .filter(({ external, path }) => external && path !== '<runtime>' && !isBuiltin(path))
+    .map(({ path }) => `${path} (asked for by ${file})`),
+);
+if (outside.length > 0) throw new Error(`modules outside the program: ${outside.join(', ')}. Add them to optionalModules, or install them`);
 
 const parts = await Promise.all(
   outputFiles.map(async ({ path, text }) => {
@@ -116,8 +138,11 @@ const functions = parts
   .filter(({ name }) => eager.has(name))
   .map(({ name, code }) => `${JSON.stringify(name)}:function(module,exports,require,__dirname,__filename){${code}\n}`)
   .join(',\n');
-/** What asks for a part: by `node` for Node's own modules, by `packed` for a piece of the texts. */
-const loader = `const loaded=new Map,large=new Map(${table}),small=new Map(${smallTable}),parts={
+/** What asks for a part: by `node` for Node's own modules and no others, by `packed` for a piece of the texts. */
+const loader = `function node(name){
+const own=process.getBuiltinModule(name);if(own)return own;
+throw Object.assign(new Error('Cannot find module '+name),{code:'MODULE_NOT_FOUND'})}
+const loaded=new Map,large=new Map(${table}),small=new Map(${smallTable}),parts={
 ${functions}};
 let smallParts;
 function unpack([at,length]){return node('node:zlib').brotliDecompressSync(Buffer.from(packed(at,at+length),'base64')).toString()}
@@ -138,8 +163,7 @@ run(module,module.exports,require,dirname,filename,__url);return module.exports}
 require('entry.js');
 `;
 const program = `#!/usr/bin/env node
-import{createRequire}from'node:module';
-const node=createRequire(import.meta.url),__url=import.meta.url,dirname=import.meta.dirname,filename=import.meta.filename;
+const __url=import.meta.url,dirname=import.meta.dirname,filename=import.meta.filename;
 let comment='';
 function packed(from,to){
 if(comment===''){const file=node('node:fs').readFileSync(filename,'latin1');comment=file.slice(file.lastIndexOf('/'+'*')+2)}
@@ -148,11 +172,11 @@ ${loader}/*${texts}*/
 `;
 if (process.argv.includes('--sea')) {
   // The same for an executable: a CommonJS script that asks Node for its parts, which are an asset beside it.
-  const script = `(node=>{
+  const script = `{
 const filename=process.execPath,dirname=node('node:path').dirname(filename),__url=node('node:url').pathToFileURL(filename).href;
 let texts='';
 function packed(from,to){texts||=node('node:sea').getAsset('parts','latin1');return texts.slice(from,to)}
-${loader}})(require);
+${loader}}
 `;
   await mkdir(join(root, 'dist/sea'), { recursive: true });
   await writeFile(join(root, 'dist/sea/main.cjs'), script);

@@ -1,9 +1,20 @@
-import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import {
+  appendFileSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { programKind } from '../../src/core/dynamic/agent/agent-program.ts';
 import { requirement } from '../support/requirement.ts';
 
@@ -19,11 +30,70 @@ function whyNoExecutable(): string | null {
 const elsewhere = mkdtempSync(join(tmpdir(), 'kubeletadm-build-'));
 afterAll(() => rmSync(elsewhere, { recursive: true, force: true }));
 
+/** Optional packages that dependencies ask for and that are not installed here. */
+const OPTIONAL = ['cpu-features', 'bufferutil', 'utf-8-validate', 'encoding', 'supports-color', 'punycode'];
+
+/**
+ * Plants modules wherever Node.js could look for one when a program in `top/above/bundle` asks for it by name or by a path beside itself, and
+ * runs commands that load the SSH client, the Kubernetes client and the proxy client.
+ * @param install copies the program into a directory and returns the words that start it
+ * @returns the planted files that were executed, and how many commands ran
+ */
+async function runPlanted(top: string, install: (directory: string) => readonly [string, ...string[]]): Promise<readonly string[]> {
+  const bundle = join(top, 'above/bundle');
+  const nodePath = join(top, 'node-path');
+  const executed = join(top, 'executed');
+  const payload = `require('node:fs').appendFileSync(${JSON.stringify(executed)}, __filename + '\\n');\n`;
+  const put = (path: string): void => {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, payload);
+  };
+  const installed = readdirSync(join(ROOT, 'node_modules')).flatMap((name) =>
+    name.startsWith('@') ? readdirSync(join(ROOT, 'node_modules', name)).map((each) => `${name}/${each}`) : [name],
+  );
+  for (const folder of [join(bundle, 'node_modules'), join(top, 'above/node_modules'), join(top, 'cwd/node_modules'), nodePath])
+    for (const name of new Set([...OPTIONAL, ...installed.filter((each) => !each.startsWith('.'))])) put(join(folder, name, 'index.js'));
+  put(join(bundle, 'crypto/build/Release/sshcrypto.node.js'));
+  put(join(top, 'cwd/crypto/build/Release/sshcrypto.node.js'));
+  const [program, ...first] = install(bundle);
+  // The planted modules are executed by a program that asks for them.
+  appendFileSync(join(bundle, 'probe.cjs'), "require('cpu-features'); require('./crypto/build/Release/sshcrypto.node'); require('ws');\n");
+  execFileSync(process.execPath, [join(bundle, 'probe.cjs')]);
+  expect(readFileSync(executed, 'utf8').split('\n')).toHaveLength(4);
+  rmSync(executed);
+
+  const server = createServer((socket) => socket.on('error', () => undefined).end('SSH-2.0-x\r\n'));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const user = (text: string): string => {
+    const path = join(top, 'cwd', `${text.length}.conf`);
+    const cluster = '{name: c, cluster: {server: "https://127.0.0.1:1"}}';
+    const lines = `contexts: [{name: c, context: {cluster: c, user: u}}]\nclusters: [${cluster}]\nusers: [{name: u, user: ${text}}]\n`;
+    writeFileSync(path, `apiVersion: v1\nkind: Config\ncurrent-context: c\n${lines}`);
+    return path;
+  };
+  const plugin = '{exec: {apiVersion: client.authentication.k8s.io/v1, command: "true", interactiveMode: Never}}';
+  const env = { PATH: process.env.PATH, HOME: join(top, 'cwd'), NODE_PATH: nodePath };
+  const run = (argv: readonly string[], more: Readonly<Record<string, string>> = {}) =>
+    new Promise<string>((resolve) => {
+      execFile(program, [...first, ...argv], { cwd: join(top, 'cwd'), env: { ...env, ...more } }, (_, __, stderr) => resolve(stderr));
+    });
+  try {
+    expect(await run(['certs', 'check', '--host', `root@127.0.0.1:${port}`])).toContain('the key exchange failed');
+    expect(await run(['csr', 'list', '--kubeconfig', user(plugin)])).toContain('the credential plugin');
+    const proxy = { HTTPS_PROXY: `socks5://127.0.0.1:${port}`, DEBUG: '*' };
+    expect(await run(['csr', 'list', '--kubeconfig', user('{token: x}')], proxy)).toContain('127.0.0.1');
+  } finally {
+    server.close();
+  }
+  return existsSync(executed) ? readFileSync(executed, 'utf8').trim().split('\n') : [];
+}
+
 describe('npm run build:package', () => {
+  const npm = (...argv: readonly string[]) => execFileSync('npm', argv, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  beforeAll(() => void npm('run', 'build:package'));
+
   it('makes a package that is installed without any other', () => {
-    const npm = (...argv: readonly string[]) =>
-      execFileSync('npm', argv, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
-    npm('run', 'build:package');
     const tarball = join(ROOT, `dist/kubeletadm-${version}.tgz`);
     const files = execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).trim().split('\n');
     expect(files.filter((file) => !file.startsWith('package/docs/')).toSorted()).toEqual(
@@ -38,6 +108,15 @@ describe('npm run build:package', () => {
     const staged = ['init', 'phase', 'kubelet-start', '--node-name', 'node1', '--rootfs', join(elsewhere, 'image')];
     expect(spawnSync(program, staged, { cwd: elsewhere, encoding: 'utf8' })).toMatchObject({ status: 0 });
     expect(readFileSync(join(elsewhere, 'image/var/lib/kubelet/config.yaml'), 'utf8')).toContain('kind: KubeletConfiguration');
+  }, 120_000);
+
+  it('makes a program that executes no module from outside itself', async () => {
+    const executed = await runPlanted(join(elsewhere, 'planted'), (directory) => {
+      const copy = join(directory, 'kubeletadm.mjs');
+      copyFileSync(join(ROOT, 'dist/kubeletadm.mjs'), copy);
+      return [process.execPath, copy];
+    });
+    expect(executed).toEqual([]);
   }, 120_000);
 });
 
@@ -58,5 +137,14 @@ describe.skipIf(requirement('executables with Node.js in them', whyNoExecutable(
     });
     // It is what it would send to a host.
     expect(run('dynamic', 'enable', 'localhost', '--kubeconfig', '/nonexistent').stderr).toContain('/nonexistent');
+  }, 120_000);
+
+  it('makes an executable that executes no module from outside itself', async () => {
+    const executed = await runPlanted(join(elsewhere, 'planted-executable'), (directory) => {
+      const copy = join(directory, 'kubeletadm');
+      copyFileSync(join(ROOT, `dist/kubeletadm-linux-${process.arch}`), copy);
+      return [copy];
+    });
+    expect(executed).toEqual([]);
   }, 120_000);
 });
