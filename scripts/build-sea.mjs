@@ -5,10 +5,11 @@
 //
 // @see https://nodejs.org/docs/latest-v20.x/api/single-executable-applications.html
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { addNote, machineOf } from './elf-note.mjs';
+import { RULE, section } from './third-party-notices.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const at = process.argv.indexOf('--node');
@@ -19,7 +20,10 @@ mkdirSync(work, { recursive: true });
 execFileSync(process.execPath, [join(root, 'scripts/build.mjs'), '--sea'], { stdio: 'inherit' });
 
 const blob = join(work, 'blob');
-const config = { main: join(work, 'main.cjs'), output: blob, disableExperimentalSEAWarning: true, assets: { parts: join(work, 'parts') } };
+const notices = join(work, 'notices');
+appendFileSync(notices, RULE + section(`Node.js ${process.version} (MIT, and the licences of its parts)`, nodeLicense()));
+const assets = { parts: join(work, 'parts'), notices };
+const config = { main: join(work, 'main.cjs'), output: blob, disableExperimentalSEAWarning: true, assets };
 writeFileSync(join(work, 'config.json'), JSON.stringify(config));
 execFileSync(process.execPath, ['--experimental-sea-config', join(work, 'config.json')], { stdio: ['ignore', 'ignore', 'inherit'] });
 
@@ -37,3 +41,14 @@ writeFileSync(out, made);
 chmodSync(out, 0o755);
 rmSync(work, { recursive: true, force: true });
 console.log(`${out.slice(root.length)} ${(made.length / 1e6).toFixed(1)} MB`);
+
+/** The licence that the Node.js in the executable came with: beside its `bin`, or where distributions put it. */
+function nodeLicense() {
+  const prefix = join(dirname(realpathSync(node)), '..');
+  const file = [join(prefix, 'LICENSE'), join(prefix, 'share/doc/nodejs/LICENSE'), '/usr/share/doc/nodejs/LICENSE'].find((path) =>
+    existsSync(path),
+  );
+  if (file !== undefined) return readFileSync(file, 'utf8').trim();
+  console.error(`no LICENSE of Node.js near ${node}: the executable refers to the one on the web`);
+  return `https://github.com/nodejs/node/blob/${process.version}/LICENSE`;
+}

@@ -8,7 +8,7 @@ import { basename, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { build, transform } from 'esbuild';
-import { thirdPartyNotices } from './third-party-notices.mjs';
+import { noticesComment, RULE, section, thirdPartyNotices } from './third-party-notices.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const out = join(root, 'dist/kubeletadm.mjs');
@@ -162,13 +162,17 @@ const module={exports:{}};loaded.set(key,module);
 run(module,module.exports,require,dirname,filename,__url);return module.exports}
 require('entry.js');
 `;
+const thirdParty = thirdPartyNotices(root, Object.keys(metafile.inputs));
+const { name, version, license } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
+const own = section(`${name} ${version} (${license})`, (await readFile(join(root, 'LICENSE'), 'utf8')).trim());
+const notices = own + RULE + thirdParty;
 const program = `#!/usr/bin/env node
 const __url=import.meta.url,dirname=import.meta.dirname,filename=import.meta.filename;
 let comment='';
 function packed(from,to){
 if(comment===''){const file=node('node:fs').readFileSync(filename,'latin1');comment=file.slice(file.lastIndexOf('/'+'*')+2)}
 return comment.slice(from,to)}
-${loader}/*${texts}*/
+${loader}${noticesComment(notices)}/*${texts}*/
 `;
 if (process.argv.includes('--sea')) {
   // The same for an executable: a CommonJS script that asks Node for its parts, which are an asset beside it.
@@ -181,11 +185,12 @@ ${loader}}
   await mkdir(join(root, 'dist/sea'), { recursive: true });
   await writeFile(join(root, 'dist/sea/main.cjs'), script);
   await writeFile(join(root, 'dist/sea/parts'), texts);
+  await writeFile(join(root, 'dist/sea/notices'), notices);
 }
 await mkdir(join(root, 'dist'), { recursive: true });
 await writeFile(out, program);
 await chmod(out, 0o755);
-await writeFile(join(root, 'dist/THIRD-PARTY-NOTICES.txt'), thirdPartyNotices(root, Object.keys(metafile.inputs)));
+await writeFile(join(root, 'dist/THIRD-PARTY-NOTICES.txt'), thirdParty);
 if (process.argv.includes('--report')) {
   for (const { name, code } of parts.toSorted((a, b) => b.code.length - a.code.length)) console.log(String(code.length).padStart(9), name);
   const inputs = Object.values(metafile.outputs).flatMap(({ inputs: each }) => Object.entries(each));

@@ -5,19 +5,39 @@ import { join } from 'node:path';
 /**
  * @param root folder of the repository
  * @param inputs paths of the files that were built in, below `root`
- * @returns one text: of each package its name, version, licence and the text of it
+ * @returns one text: name, version and licence of each package, and below those that share a licence text, that text once
  */
 export function thirdPartyNotices(root, inputs) {
   const folders = new Set(inputs.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []));
-  return [...folders]
-    .sort()
-    .map((folder) => notice(join(root, folder)))
-    .join(`${'-'.repeat(80)}\n`);
+  const titlesByText = new Map();
+  for (const { title, text } of [...folders].sort().map((folder) => notice(join(root, folder)))) {
+    const key = text || title;
+    titlesByText.set(key, { text, titles: [...(titlesByText.get(key)?.titles ?? []), title] });
+  }
+  return [...titlesByText.values()].map(({ titles, text }) => section(titles.join('\n'), text)).join(RULE);
+}
+
+/** Between the licences of two packages. */
+export const RULE = `${'-'.repeat(80)}\n`;
+
+/** One licence text with the packages that have it. */
+export function section(title, text) {
+  return `${[title, text].filter(Boolean).join('\n\n')}\n`;
+}
+
+/**
+ * The notices as a comment of a program, so that a copy of the file carries them.
+ * Typographic characters are replaced: with one outside Latin-1, V8 would keep the whole program in two bytes per character.
+ */
+export function noticesComment(notices) {
+  const ascii = { '\u2018': "'", '\u2019': "'", '\u201c': '"', '\u201d': '"', '\u2013': '-', '\u2014': '-' };
+  const text = notices.replace(/[\u2013-\u201d]/g, (character) => ascii[character] ?? character).replaceAll('*/', '* /');
+  return `/*\nThe licences of this program and of the software it contains.\n\n${text}*/\n`;
 }
 
 function notice(folder) {
   const { name, version, license, licenses = [] } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   const files = readdirSync(folder).filter((file) => /^(?:licen[cs]e|copying|notice)/i.test(file));
-  const texts = files.map((file) => readFileSync(join(folder, file), 'utf8').trim());
-  return `${[`${name} ${version} (${license ?? licenses.map(({ type }) => type).join(', ')})`, ...texts].join('\n\n')}\n`;
+  const text = files.map((file) => readFileSync(join(folder, file), 'utf8').replaceAll('\r\n', '\n').trim()).join('\n\n');
+  return { title: `${name} ${version} (${license ?? licenses.map(({ type }) => type).join(', ')})`, text };
 }

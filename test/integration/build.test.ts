@@ -30,6 +30,30 @@ function whyNoExecutable(): string | null {
 const elsewhere = mkdtempSync(join(tmpdir(), 'kubeletadm-build-'));
 afterAll(() => rmSync(elsewhere, { recursive: true, force: true }));
 
+/** Lines of the licences of what is built in that a built file does not have. */
+function missingNotices(built: Buffer): readonly string[] {
+  const expected = readFileSync(join(ROOT, 'dist/THIRD-PARTY-NOTICES.txt'), 'utf8');
+  expect(expected).toMatch(/^ssh2 \d/m);
+  expect(expected).toContain('Copyright Brian White');
+  const own = readFileSync(join(ROOT, 'LICENSE'), 'utf8');
+  const lines = new Set([...expected.split('\n'), ...own.split('\n')]);
+  const plain = (text: string): string =>
+    text
+      .trim()
+      .replace(/[\u2018\u2019\u201c\u201d'"]/g, "'")
+      .replace(/[\u2013\u2014]/g, '-');
+  const from = built.indexOf(`kubeletadm ${version} (Apache-2.0)\n`);
+  expect(from).toBeGreaterThan(0);
+  const carried = new Set(
+    built
+      .subarray(from, from + 200_000)
+      .toString()
+      .split('\n')
+      .map(plain),
+  );
+  return [...lines].map(plain).filter((line) => !carried.has(line));
+}
+
 /** Optional packages that dependencies ask for and that are not installed here. */
 const OPTIONAL = ['cpu-features', 'bufferutil', 'utf-8-validate', 'encoding', 'supports-color', 'punycode'];
 
@@ -110,6 +134,10 @@ describe('npm run build:package', () => {
     expect(readFileSync(join(elsewhere, 'image/var/lib/kubelet/config.yaml'), 'utf8')).toContain('kind: KubeletConfiguration');
   }, 120_000);
 
+  it('makes a program that carries the licences of all it contains, wherever it is copied to', () => {
+    expect(missingNotices(readFileSync(join(ROOT, 'dist/kubeletadm.mjs')))).toEqual([]);
+  });
+
   it('makes a program that executes no module from outside itself', async () => {
     const executed = await runPlanted(join(elsewhere, 'planted'), (directory) => {
       const copy = join(directory, 'kubeletadm.mjs');
@@ -138,6 +166,12 @@ describe.skipIf(requirement('executables with Node.js in them', whyNoExecutable(
     // It is what it would send to a host.
     expect(run('dynamic', 'enable', 'localhost', '--kubeconfig', '/nonexistent').stderr).toContain('/nonexistent');
   }, 120_000);
+
+  it('makes an executable that carries the licences of all it contains, Node.js among them', () => {
+    const executable = readFileSync(join(ROOT, `dist/kubeletadm-linux-${process.arch}`));
+    expect(missingNotices(executable)).toEqual([]);
+    expect(executable.includes(`\nNode.js ${process.version} (MIT`)).toBe(true);
+  });
 
   it('makes an executable that executes no module from outside itself', async () => {
     const executed = await runPlanted(join(elsewhere, 'planted-executable'), (directory) => {
