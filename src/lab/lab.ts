@@ -1,9 +1,11 @@
+import { randomInt } from 'node:crypto';
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import type { Server } from 'node:net';
 import { join } from 'node:path';
 import { type Catalogue, loadCatalogue } from '../core/kubelet/catalogue.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
-import { Secret } from '../core/text/secret.ts';
+import type { Secret } from '../core/text/secret.ts';
+import { generateToken } from '../core/token/generate-token.ts';
 import type { Lab, LabHost, LabOptions } from '../ports/services.ts';
 import { startApiServer } from './api-server/server.ts';
 import { createRootTree } from './hosts/root-tree.ts';
@@ -13,7 +15,6 @@ import { writeStandInCommands } from './hosts/stand-in-commands.ts';
 import { StandInHost } from './hosts/stand-in-host.ts';
 
 const KUBELET_VERSION = 'v1.36.2';
-const TOKEN = { id: 'abcdef', secret: '0123456789abcdef' } as const;
 
 /**
  * Starts an API server and hosts in this process: nothing is installed, no root is needed. Each host is a directory that stands for its root, behind an SSH
@@ -22,7 +23,9 @@ const TOKEN = { id: 'abcdef', secret: '0123456789abcdef' } as const;
 export async function startLab({ directory, hosts: count }: LabOptions): Promise<Lab> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const api = await startApiServer({ controllers: ['bootstrap-signer', 'token-cleaner', 'csr-approver', 'csr-signer'] });
-  api.put(bootstrapTokenSecret());
+  // All users of this machine reach the API server, so the token has to be a secret.
+  const token = generateToken(randomInt);
+  api.put(bootstrapTokenSecret(token));
   const files = { kubeconfig: join(directory, 'admin.conf'), sshConfig: join(directory, 'ssh_config'), caFile: join(directory, 'ca.crt') };
   await writeFile(files.kubeconfig, api.adminKubeconfig(), { mode: 0o600 });
   await writeFile(files.caFile, api.caPem);
@@ -46,7 +49,7 @@ export async function startLab({ directory, hosts: count }: LabOptions): Promise
     directory,
     server: api.url,
     ...files,
-    token: new Secret(`${TOKEN.id}.${TOKEN.secret}`),
+    token,
     hosts: started.map(({ host }) => host),
     close: async () => {
       for (const { standIn } of started) standIn.close();
@@ -107,15 +110,16 @@ async function writePrivate(path: string, text: string): Promise<void> {
   await chmod(path, 0o600);
 }
 
-function bootstrapTokenSecret(): KubeObject {
+function bootstrapTokenSecret(token: Secret): KubeObject {
+  const [id, secret] = token.reveal().split('.') as [string, string];
   return {
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: { name: `bootstrap-token-${TOKEN.id}`, namespace: 'kube-system' },
+    metadata: { name: `bootstrap-token-${id}`, namespace: 'kube-system' },
     type: 'bootstrap.kubernetes.io/token',
     stringData: {
-      'token-id': TOKEN.id,
-      'token-secret': TOKEN.secret,
+      'token-id': id,
+      'token-secret': secret,
       'usage-bootstrap-authentication': 'true',
       'usage-bootstrap-signing': 'true',
       'auth-extra-groups': 'system:bootstrappers:kubeadm:default-node-token',

@@ -1,0 +1,38 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
+import { startLab } from '../../src/lab/lab.ts';
+import type { Lab } from '../../src/ports/services.ts';
+
+describe('the lab', () => {
+  const top = mkdtempSync(join(tmpdir(), 'kubeletadm-lab-'));
+  const labs: Lab[] = [];
+  afterEach(async () => {
+    for (const lab of labs.splice(0)) await lab.close();
+    rmSync(top, { recursive: true, force: true });
+  });
+
+  const start = async (name: string): Promise<Lab> => {
+    const lab = await startLab({ directory: join(top, name), hosts: 1 });
+    labs.push(lab);
+    return lab;
+  };
+
+  it('has a bootstrap token of its own at every start, which only its API server knows', async () => {
+    const [a, b] = await Promise.all([start('a'), start('b')]);
+    const tokens = [a, b].map(({ token }) => token.reveal());
+    for (const token of tokens) expect(token).toMatch(/^[a-z0-9]{6}\.[a-z0-9]{16}$/);
+    expect(tokens[0]).not.toBe(tokens[1]);
+    expect(tokens).not.toContain('abcdef.0123456789abcdef');
+    const cluster = kubeCluster({ kubeconfig: { text: readFileSync(a.kubeconfig, 'utf8'), file: a.kubeconfig } });
+    try {
+      const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Secret', namespace: 'kube-system' });
+      const ids = items.map(({ metadata }) => metadata.name).filter((name) => name.startsWith('bootstrap-token-'));
+      expect(ids).toEqual([`bootstrap-token-${tokens[0]?.slice(0, 6)}`]);
+    } finally {
+      await cluster.close();
+    }
+  });
+});
