@@ -51,13 +51,18 @@ export function hostOver(transport: Transport, options: HostOptions): Host {
       let done = 0;
       for (const part of partsOf(operations)) {
         const [first] = part;
-        const upload = options.nonce();
+        const temporaryId = options.nonce();
         if (first?.kind === 'put-file')
           for (const piece of piecesOf(first))
-            await perform(transport, [piece], { nonce: options.nonce(), rootDir, upload }, { ...performOptions, onDone: () => undefined });
+            await perform(
+              transport,
+              [piece],
+              { nonce: options.nonce(), rootDir, temporaryId },
+              { ...performOptions, onDone: () => undefined },
+            );
         const before = done;
         const told = onDone === undefined ? performOptions : { ...performOptions, onDone: (index: number) => onDone(before + index) };
-        await perform(transport, part, { nonce: options.nonce(), rootDir, upload }, told);
+        await perform(transport, part, { nonce: options.nonce(), rootDir, temporaryId }, told);
         done += part.length;
       }
     },
@@ -126,7 +131,7 @@ function* piecesOf({ path, content }: Extract<Operation, { kind: 'put-file' }>):
 async function perform(
   transport: Transport,
   operations: readonly (Operation | PieceOperation)[],
-  program: { nonce: string; rootDir: string | null; upload: string },
+  program: { nonce: string; rootDir: string | null; temporaryId: string },
   options: PerformOptions = {},
 ): Promise<void> {
   if (operations.length === 0) return;

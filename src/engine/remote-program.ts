@@ -43,8 +43,8 @@ export interface ProgramOptions {
 }
 
 export interface OperationOptions extends ProgramOptions {
-  /** Names what is sent in pieces before the program; needed where something is. */
-  readonly upload?: string;
+  /** Part of the names of temporary files: unpredictable, and in no command line. A file that is sent in pieces has the same for all of them. */
+  readonly temporaryId: string;
 }
 
 /** A part of a file that is put in its place later, by `put-file`. */
@@ -90,8 +90,7 @@ export function renderQuestions(questions: readonly Question[], { together, ...o
  */
 export function renderOperations(operations: readonly (Operation | PieceOperation)[], options: OperationOptions): string {
   const lines = operations.map((operation, index) => {
-    if (operation.kind !== 'write-file')
-      return `out\n${operationLines(operation, options.upload ?? '')}\nr=$?; mark ${index} $r; [ $r = 0 ] || { out; exit 1; }`;
+    if (operation.kind !== 'write-file') return `out\n${operationLines(operation)}\nr=$?; mark ${index} $r; [ $r = 0 ] || { out; exit 1; }`;
     const isFirst = operations[index - 1]?.kind !== 'write-file';
     const isLast = operations[index + 1]?.kind !== 'write-file';
     return `${isFirst ? `w_begin ${index}\n` : ''}${stageLines(operation)}${isLast ? '\nw_commit' : ''}`;
@@ -107,7 +106,13 @@ export function renderOperations(operations: readonly (Operation | PieceOperatio
     needs('arm-revert') ? ARM_FUNCTIONS : '',
   ];
   // What went well has nothing more to say on stderr.
-  return renderProgram([operations[0]?.kind === 'write-file' ? BEGIN : BEGIN_BOTH, ...lines, 'ERR=; out; exit 0'], functions, options);
+  const begin = [`T=${temporaryPart(options.temporaryId)}`, operations[0]?.kind === 'write-file' ? BEGIN : BEGIN_BOTH];
+  return renderProgram([...begin, ...lines, 'ERR=; out; exit 0'], functions, options);
+}
+
+/** Names of files have 255 bytes, and most of them are for the name it stands for. */
+function temporaryPart(id: string): string {
+  return id.replaceAll('-', '').slice(0, 16);
 }
 
 const TREE_KINDS = ['make-directory', 'remove-file', 'move-file', 'empty-directory', 'remove-directory', 'unmount-below'] as const;
@@ -162,12 +167,12 @@ function stageLines({ path, content, mode, owner }: WriteFile): string {
   return `${head} base64 ${size} ${HERE}\n${base64Lines(text)}${HERE_END}`;
 }
 
-function operationLines(operation: Exclude<Operation, WriteFile> | PieceOperation, upload: string): string {
+function operationLines(operation: Exclude<Operation, WriteFile> | PieceOperation): string {
   switch (operation.kind) {
     case 'piece':
-      return `w_piece ${quoteShell(operation.path)} ${upload} ${operation.isFirst ? 1 : 0} ${HERE}\n${operation.base64}\n${HERE_END}`;
+      return `w_piece ${quoteShell(operation.path)} ${operation.isFirst ? 1 : 0} ${HERE}\n${operation.base64}\n${HERE_END}`;
     case 'put-file':
-      return `w_put ${quoteShell(operation.path)} ${upload} ${octal(operation.mode)} ${quoteShell(operation.owner)} ${operation.content.sha256}`;
+      return `w_put ${quoteShell(operation.path)} ${octal(operation.mode)} ${quoteShell(operation.owner)} ${operation.content.sha256}`;
     case 'make-directory':
       return `w_directory ${quoteShell(operation.path)} ${octal(operation.mode)} ${quoteShell(operation.owner)}`;
     case 'remove-file':

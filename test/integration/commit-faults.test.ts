@@ -89,7 +89,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
     const program = (host: FaultyHost, operations: readonly Operation[], options: { before?: number; snapshots?: string } = {}) =>
       host.run(command, shellLoader('b0b0').slice(1), {
         ...options,
-        stdin: renderOperations(operations, { nonce: 'b0b0', rootDir: null }),
+        stdin: renderOperations(operations, { nonce: 'b0b0', temporaryId: 'b1b1', rootDir: null }),
       });
     const script = (host: FaultyHost, how: string, before = 0): Promise<boolean> => {
       const path = join(host.root, 'var/lib/kubeletadm/revert');

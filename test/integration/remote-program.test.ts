@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import {
   chmodSync,
   existsSync,
+  lchownSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -20,6 +21,7 @@ import { createServer as createHttpsServer, type Server as HttpsServer } from 'n
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { FileFact, Question } from '../../src/core/facts/question.ts';
 import type { Operation } from '../../src/core/plan/operation.ts';
@@ -40,6 +42,18 @@ const write = (path: string, content: string | SensitiveText = 'x\n', mode = 0o6
   content,
   mode,
   owner: 'root:root',
+});
+const putFile = (path: string, content: string): Operation => ({
+  kind: 'put-file',
+  path,
+  mode: 0o755,
+  owner: 'root:root',
+  content: {
+    sha256: createHash('sha256').update(content).digest('hex'),
+    size: content.length,
+    head: content,
+    pieces: () => [gzipSync(content).toString('base64')],
+  },
 });
 const run = (...argv: string[]): Operation => ({ kind: 'run', argv });
 
@@ -429,6 +443,48 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         expect(readdirSync(at('/etc/kubernetes'))).toEqual(['kubelet.conf']);
       });
 
+      describe('where others may write to the directory', () => {
+        /** Links to a file of the host under names that end as given, made by somebody else. */
+        const plant = (names: readonly string[]): void => {
+          put('/victim', 'theirs\n');
+          mkdirSync(at('/shared'));
+          chmodSync(at('/shared'), 0o1777);
+          for (const name of names) {
+            symlinkSync(at('/victim'), at(`/shared/${name}`));
+            if (isRoot) lchownSync(at(`/shared/${name}`), 65534, 65534);
+          }
+        };
+        /** The numbers that the next processes get. */
+        const nextProcesses = (): readonly number[] => {
+          const last = Number(execFileSync('sh', ['-c', 'echo $$'], { encoding: 'utf8' }));
+          return Array.from({ length: 1_000 }, (_, i) => last + i);
+        };
+        const secret = new SensitiveText([new Secret('hush'), '\n']);
+
+        it('writes nothing through links under names that can be foretold', async () => {
+          plant(nextProcesses().flatMap((id) => [`.f.kubeletadm.${id}.0`, `.f.kubeletadm.${id}.1`]));
+          await host.perform([{ ...write('/shared/f', '', 0o600), content: secret } as Operation, write('/shared/f', 'x', 0o600)]);
+          expect(readFileSync(at('/victim'), 'utf8')).toBe('theirs\n');
+          expect(readFileSync(at('/shared/f'), 'utf8')).toBe('x');
+          expect(lstatSync(at('/shared/f'))).toMatchObject({ mode: 0o100600 });
+          expect(readdirSync(at('/shared'))).toEqual(['f']);
+        });
+
+        it.each([
+          ['text', () => write('/shared/f', 'hush\n', 0o600)],
+          ['binary content', () => write('/shared/f', 'hush\0', 0o600)],
+          ['a large file', () => putFile('/shared/f', 'hush')],
+        ] as const)('writes nothing under a name that is taken: %s', async (_, operation) => {
+          plant(['.f.kubeletadm.f00d.0', '.f.kubeletadm.f00d', '.f.kubeletadm.f00d.x']);
+          const foretold = hostOver(shellTransport(options), { rootDir: root, nonce: () => 'f00d' });
+          await expect(foretold.perform([operation()])).rejects.toMatchObject({
+            message: expect.stringMatching(/^local: cannot write \/shared\/f: .*(File exists|existing file|cannot create)/),
+          });
+          expect(readFileSync(at('/victim'), 'utf8')).toBe('theirs\n');
+          expect(existsSync(at('/shared/f'))).toBe(false);
+        });
+      });
+
       it('writes the same path twice, the last one stays', async () => {
         await host.perform([write('/f', 'one\n'), write('/g'), write('/f', 'two\n', 0o600)]);
         expect([readFileSync(at('/f'), 'utf8'), statSync(at('/f')).mode & 0o777]).toEqual(['two\n', 0o600]);
@@ -678,7 +734,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
 
       it('runs nothing of a program that did not arrive whole', async () => {
         const own = nonce();
-        const program = renderOperations([write('/1', 'a\n'), write('/2', 'b\n')], { nonce: own, rootDir: root });
+        const program = renderOperations([write('/1', 'a\n'), write('/2', 'b\n')], { nonce: own, temporaryId: 'a1', rootDir: root });
         const cuts = Array.from({ length: Math.ceil(program.length / 97) }, (_, i) => i * 97).filter((length) => length < program.length);
         for (const cutStdinAt of [...cuts, program.length - 1]) {
           const { exitCode, stdout } = await shellTransport({ ...options, cutStdinAt }).run(shellLoader(own), { stdin: program });
@@ -859,9 +915,11 @@ describe('renderQuestions and renderOperations', () => {
   it('put no secret into an argv: all of it goes over stdin', () => {
     const operation = write('/s', new SensitiveText([new Secret('hush')]));
     expect(shellLoader('n').join(' ')).not.toContain('hush');
-    expect(Buffer.from(renderOperations([operation], { nonce: 'n', rootDir: null })).includes(Buffer.from('hush').toString('base64'))).toBe(
-      true,
-    );
+    expect(
+      Buffer.from(renderOperations([operation], { nonce: 'n', temporaryId: 't', rootDir: null })).includes(
+        Buffer.from('hush').toString('base64'),
+      ),
+    ).toBe(true);
   });
 
   it('quote paths and commands', () => {

@@ -13,9 +13,10 @@ export const LOCK_FILE = '/run/kubeletadm.lock';
 export const LOCK_FUNCTIONS = `
 k_id() { h=; if [ -f "$L" ]; then { read -r h && h=\${h#id }; } <"$L"; fi 2>/dev/null; }
 k_take() { (
-  L=$R${LOCK_FILE}; n=$L.$$; read -r b </proc/sys/kernel/random/boot_id; read -r up _ </proc/uptime; up=\${up%%.*}
+  L=$R${LOCK_FILE}; n=$L.$T; read -r b </proc/sys/kernel/random/boot_id; read -r up _ </proc/uptime; up=\${up%%.*}
   if [ ! -d "\${L%/*}" ]; then mkdir -p -- "\${L%/*}" || exit 1; fi
-  printf 'id %s\\nowner %s\\nprocess %s\\nmachine %s\\nboot %s\\nsince %s\\nends %s\\nseconds %s\\n' "$1" "$4" "$5" "$6" "$b" "$(date +%s)" $((up + $2)) "$2" >"$n" || exit 1
+  fresh "$n" || exit 1
+  printf 'id %s\\nowner %s\\nprocess %s\\nmachine %s\\nboot %s\\nsince %s\\nends %s\\nseconds %s\\n' "$1" "$4" "$5" "$6" "$b" "$(date +%s)" $((up + $2)) "$2" >>"$n" || exit 1
   i=0
   until ln -- "$n" "$L" 2>/dev/null; do
     k_id

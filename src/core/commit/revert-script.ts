@@ -49,9 +49,9 @@ put_file() { # COPY PATH
   no_leftovers "$2"
   if [ -f "$2" ] && [ ! -L "$2" ] && [ "$(stat_of "$1")" = "$(stat_of "$2")" ] && [ "$(sum_of "$1")" = "$(sum_of "$2")" ]; then return 0; fi
   touched || return 1
-  d=\${2%/*}; t=$d/.\${2##*/}.kubeletadm.$$
+  d=\${2%/*}; read -r u </proc/sys/kernel/random/uuid; t=$d/.\${2##*/}.kubeletadm.\${u%%-*}\${u##*-}
   mkdir -p -- "$d" || return 1
-  if ! { cp -p -- "$1" "$t" && flush "$t" && mv -f -- "$t" "$2"; }; then rm -f -- "$t"; return 1; fi
+  if ! { (set -C; : >"$t") && cp -p -- "$1" "$t" && flush "$t" && mv -f -- "$t" "$2"; }; then rm -f -- "$t"; return 1; fi
   if [ -z "$R" ] && command -v restorecon >/dev/null; then restorecon -- "$2" 2>/dev/null; fi
   flush "$d"
 }

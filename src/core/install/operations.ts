@@ -25,8 +25,8 @@ export function installPackages(manager: PackageManager, packages: readonly stri
   return { kind: 'run', argv: ['sh', '-c', manager === 'dnf' ? DNF : YUM, 'sh', repositories.join(','), ...packages], what };
 }
 
-const DOWNLOAD = `path=$1 url=$2 sum=$3 mode=$4; part=$path.download; trap 'rm -f "$part"' EXIT
-mkdir -p "\${path%/*}" || exit 1
+const DOWNLOAD = `path=$1 url=$2 sum=$3 mode=$4; mkdir -p "\${path%/*}" && part=$(mktemp "\${path%/*}/.kubeletadm.XXXXXX") || exit 1
+trap 'rm -f "$part"' EXIT
 if command -v curl >/dev/null; then curl -fsSL --retry 3 -o "$part" -- "$url"
 elif command -v wget >/dev/null; then wget -q -O "$part" -- "$url"
 else echo 'there is neither curl nor wget' >&2; false; fi || exit 1

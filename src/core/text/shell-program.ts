@@ -141,10 +141,19 @@ except Exception as e: print("error %s" % e)' "$n" "\${a##*:}" "$q" "$2" "$k"
 }
 `.trimStart();
 
-/** What performs operations: the beginning of it. */
+/**
+ * What performs operations: the beginning of it. `fresh` creates a file that must not exist, and follows no symbolic link. With `$T` in the names of temporary
+ * files, which is random and in no command line, nobody who may write to the directory can prepare one.
+ */
 export const OPERATION_FUNCTIONS = `
 flush() { sync -- "$@" 2>/dev/null || sync; }
 own() { if [ "$U" = 0 ]; then chown -- "$1" "$2"; fi; }
+fresh() { set -C; { true; } >"$1"; set -- $?; set +C; return $1; }
+no_leftovers() {
+  b=$1; set --
+  for o in "$b".*; do case $o in "$b.$T".*) ;; *) if [ -e "$o" ] || [ -L "$o" ]; then set -- "$@" "$o"; fi;; esac; done
+  if [ $# -gt 0 ]; then rm -f -- "$@"; fi
+}
 `.trimStart();
 
 /**
@@ -164,12 +173,13 @@ w_fail() {
 w_stage() {
   at "$1" || w_fail $N
   if [ -e "$p" ] && [ ! -f "$p" ]; then echo "$p: not a regular file" >&2; w_fail $N; fi
-  d=\${p%/*}; d=\${d:-/}; b=$d/.\${p##*/}.kubeletadm; t=$b.$$.$N; i=$N
+  d=\${p%/*}; d=\${d:-/}; b=$d/.\${p##*/}.kubeletadm; t=$b.$T.$N; i=$N
   if [ ! -d "$d" ]; then mkdir -p -- "$d" || w_fail $N; fi
-  for o in "$b".*; do case $o in "$b.$$".*) ;; *) if [ -e "$o" ]; then rm -f -- "$o"; fi;; esac; done
+  no_leftovers "$b"
   eval "p_$N=\\$p t_$N=\\$t d_$N=\\$d m_$N=\\$2 s_$N=\\$5"; N=$((N + 1))
   r=0; case $2 in 0644) umask 133;; 0640) umask 137;; *) umask 177;; esac
-  if [ "$4" = base64 ]; then base64 -d; else text "$6"; fi >"$t" || r=1
+  fresh "$t" || w_fail $i
+  if [ "$4" = base64 ]; then base64 -d; else text "$6"; fi >>"$t" || r=1
   umask 022
   if [ $r = 1 ]; then if [ -e "$t" ]; then echo "$t: $(($(wc -c <"$t"))) of $5 bytes could be written" >&2; fi; w_fail $i; fi
   if [ "$3" = root:root ] && [ -O "$t" ] && [ -G "$t" ]; then return 0; fi
@@ -223,20 +233,20 @@ w_unmount() {
 
 /** What puts a large file together: it comes in pieces, in programs of their own, and is nothing until its hash is right. */
 export const LARGE_FILE_FUNCTIONS = `
-w_large() { at "$1" && d=\${p%/*} && b=$d/.\${p##*/}.kubeletadm && t=$b.$2; }
+w_large() { at "$1" && d=\${p%/*} && b=$d/.\${p##*/}.kubeletadm && t=$b.$T; }
 w_piece() {
-  w_large "$1" "$2" || return 1
-  if [ "$3" = 1 ]; then
+  w_large "$1" || return 1
+  if [ "$2" = 1 ]; then
     if [ ! -d "$d" ]; then mkdir -p -- "$d" || return 1; fi
-    for o in "$b".*; do if [ -e "$o" ]; then rm -f -- "$o"; fi; done
-    (umask 177; : >"$t") || return 1
+    no_leftovers "$b"
+    (umask 177; fresh "$t") || return 1
   fi
   base64 -d >>"$t" || { rm -f -- "$t"; return 1; }
 }
 w_put() {
-  w_large "$1" "$2" || return 1
-  if (umask 177; gzip -dc <"$t" >"$t.x") && s=$(sha256sum <"$t.x") && { [ "\${s%% *}" = "$5" ] || { echo "$1: it arrived damaged" >&2; false; }; } &&
-    chmod -- "$3" "$t.x" && own "$4" "$t.x" && flush "$t.x" && mv -f -- "$t.x" "$p"; then
+  w_large "$1" || return 1
+  if (umask 177; fresh "$t.x") && gzip -dc <"$t" >>"$t.x" && s=$(sha256sum <"$t.x") && { [ "\${s%% *}" = "$4" ] || { echo "$1: it arrived damaged" >&2; false; }; } &&
+    chmod -- "$2" "$t.x" && own "$3" "$t.x" && flush "$t.x" && mv -f -- "$t.x" "$p"; then
     if [ -z "$R" ] && command -v restorecon >/dev/null; then restorecon -- "$p" 2>/dev/null; fi
     rm -f -- "$t"; flush "$d"
   else rm -f -- "$t" "$t.x"; return 1; fi

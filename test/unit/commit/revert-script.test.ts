@@ -38,7 +38,11 @@ describe('what waits on a host for the confirmation of a change', () => {
   });
 
   it('is called with words that are quoted, and nothing a terminal obeys', () => {
-    const program = renderOperations([ARM, { kind: 'revert-commit', id: 'x', why: 'a\nb $(reboot)' }], { nonce: 'n', rootDir: null });
+    const program = renderOperations([ARM, { kind: 'revert-commit', id: 'x', why: 'a\nb $(reboot)' }], {
+      nonce: 'n',
+      temporaryId: 't',
+      rootDir: null,
+    });
     expect(program).toContain(
       "g_arm 0123456789abcdef 300 'Al'\\''ice@laptop [31m' 1 /var/lib/kubelet/config.yaml '/etc/kubernetes/it'\\''s.conf' -- kubelet\n",
     );
@@ -46,7 +50,7 @@ describe('what waits on a host for the confirmation of a change', () => {
   });
 
   it('is part of no program that does not need it', () => {
-    const plain = renderOperations([{ kind: 'remove-file', path: '/x' }], { nonce: 'n', rootDir: null });
+    const plain = renderOperations([{ kind: 'remove-file', path: '/x' }], { nonce: 'n', temporaryId: 't', rootDir: null });
     expect(plain).not.toContain('g_arm');
   });
 
@@ -56,7 +60,7 @@ describe('what waits on a host for the confirmation of a change', () => {
       for (const script of [
         REVERT_SCRIPT,
         LOCK_FUNCTIONS + COMMIT_FUNCTIONS + ARM_FUNCTIONS,
-        renderOperations([ARM], { nonce: 'n', rootDir: null }),
+        renderOperations([ARM], { nonce: 'n', temporaryId: 't', rootDir: null }),
       ])
         execFileSync(program, [...first, '-n'], { input: script });
     });
