@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { createReadStream, readFileSync, statSync } from 'node:fs';
 import { lstat, mkdtemp, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -97,21 +98,51 @@ function compareBytes(a: string, b: string): number {
 }
 
 /**
- * Writes a file in place of what is there: temporary name, fsync, rename. A new file is for its owner alone.
- * @throws AppError INPUT_UNWRITABLE, exit code 2
+ * Writes a file that the user named: under a random name in the same directory, created exclusively and with its final mode, fsync, rename, fsync of the
+ * directory. A regular file of the user keeps its mode. Otherwise only the user may read the new file: a link or a file of another user may have been prepared.
+ * @throws AppError INPUT_UNWRITABLE, exit code 2; also for what is no regular file, which a rename would remove
  */
 export async function writeLocalFile(path: string, text: string): Promise<void> {
-  const temporary = join(dirname(path), `.${basename(path)}.kubeletadm.${process.pid}`);
+  const directory = dirname(path);
+  const temporary = join(directory, `.${basename(path)}.kubeletadm.${randomBytes(8).toString('hex')}`);
   try {
-    const mode = (await stat(path).catch(() => null))?.mode ?? 0o600;
-    const file = await open(temporary, 'w', mode & 0o777);
-    await file.writeFile(text);
-    await file.sync();
-    await file.close();
-    await rename(temporary, path);
+    const file = await open(temporary, 'wx', await modeOfFile(path));
+    try {
+      await file.writeFile(text);
+      await file.sync();
+      await rename(temporary, path);
+    } catch (cause) {
+      await rm(temporary, { force: true });
+      throw cause;
+    } finally {
+      await file.close();
+    }
+    await syncDirectory(directory);
   } catch (cause) {
-    await rm(temporary, { force: true });
-    throw new AppError({ code: 'INPUT_UNWRITABLE', message: `cannot write ${path}: ${(cause as Error).message}` }, { exitCode: 2, cause });
+    const why = cause instanceof NotRegular ? 'it is not a regular file. Name another file' : (cause as Error).message;
+    throw new AppError({ code: 'INPUT_UNWRITABLE', message: `cannot write ${path}: ${why}` }, { exitCode: 2, cause });
+  }
+}
+
+class NotRegular extends Error {}
+
+async function modeOfFile(path: string): Promise<number> {
+  const absent = (error: NodeJS.ErrnoException): null => {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  };
+  const target = await stat(path).catch(absent);
+  if (target !== null && !target.isFile()) throw new NotRegular();
+  const own = await lstat(path).catch(absent);
+  return own?.isFile() === true && own.uid === process.geteuid?.() ? own.mode & 0o777 : 0o600;
+}
+
+async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
   }
 }
 

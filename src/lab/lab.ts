@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto';
-import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import type { Server } from 'node:net';
 import { join } from 'node:path';
+import { usageError } from '../core/errors.ts';
 import { type Catalogue, loadCatalogue } from '../core/kubelet/catalogue.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { Secret } from '../core/text/secret.ts';
@@ -22,6 +23,7 @@ const KUBELET_VERSION = 'v1.36.2';
  */
 export async function startLab({ directory, hosts: count }: LabOptions): Promise<Lab> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
+  await checkPrivate(directory);
   const api = await startApiServer({ controllers: ['bootstrap-signer', 'token-cleaner', 'csr-approver', 'csr-signer'] });
   // All users of this machine reach the API server, so the token has to be a secret.
   const token = generateToken(randomInt);
@@ -57,6 +59,13 @@ export async function startLab({ directory, hosts: count }: LabOptions): Promise
       await api.close();
     },
   };
+}
+
+/** Keys are written into the directory, and directories in it are removed: another user who may write there could put links in their place. */
+async function checkPrivate(directory: string): Promise<void> {
+  const { uid, mode } = await stat(directory);
+  if (uid === process.geteuid?.() && (mode & 0o022) === 0) return;
+  throw usageError(`lab directory ${directory}: other users may write to it`, 'Name a directory of your own, or one that does not exist');
 }
 
 interface StartedHost {

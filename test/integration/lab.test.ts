@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -34,5 +34,16 @@ describe('the lab', () => {
     } finally {
       await cluster.close();
     }
+  });
+
+  it('refuses a directory that other users may write to', async () => {
+    const directory = join(top, 'shared');
+    mkdirSync(directory, { recursive: true });
+    chmodSync(directory, 0o1777);
+    await expect(start('shared')).rejects.toMatchObject({
+      exitCode: 2,
+      message: expect.stringContaining(`lab directory ${directory}: other users may write to it`),
+    });
+    expect(readdirSync(directory)).toEqual([]);
   });
 });

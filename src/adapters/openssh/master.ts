@@ -47,7 +47,7 @@ export async function openMaster(target: SshTarget, options: MasterOptions): Pro
   const socket = join(directory, id);
   const keysFile = `${socket}.keys`;
   if (target.pinnedHostKeys !== undefined)
-    await writeFile(keysFile, target.pinnedHostKeys.map(({ type, blob }) => `* ${type} ${blob}\n`).join(''), { mode: 0o600 });
+    await writeFile(keysFile, target.pinnedHostKeys.map(({ type, blob }) => `* ${type} ${blob}\n`).join(''), { mode: 0o600, flag: 'wx' });
   const args = opensshArguments(target, {
     socket,
     via,
