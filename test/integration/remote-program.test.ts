@@ -1,7 +1,8 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import {
   chmodSync,
+  cpSync,
   existsSync,
   lchownSync,
   lstatSync,
@@ -10,6 +11,7 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -56,6 +58,33 @@ const putFile = (path: string, content: string): Operation => ({
   },
 });
 const run = (...argv: string[]): Operation => ({ kind: 'run', argv });
+
+/**
+ * What a container that still runs may do with a directory of its own: it and a link to another change places, for a minute at most. It goes on to the next
+ * directory when that is there.
+ */
+const SWAP = `
+const { existsSync, renameSync, symlinkSync, unlinkSync } = require('node:fs');
+const [root, target] = process.argv.slice(1);
+const end = Date.now() + 60000;
+const wait = () => { for (const until = process.hrtime.bigint() + BigInt(Math.floor(Math.random() * 2e6)); process.hrtime.bigint() < until; ); };
+process.stdout.write('ready');
+for (let k = 0; Date.now() < end; ) {
+  if (existsSync(root + '/swap-' + (k + 1))) k++;
+  const volume = root + '/swap-' + k + '/pods/volume';
+  try {
+    renameSync(volume, volume + '.aside');
+    symlinkSync(target, volume);
+    wait();
+  } catch {}
+  try {
+    unlinkSync(volume);
+    renameSync(volume + '.aside', volume);
+    wait();
+  } catch {}
+}
+`;
+const SWAP_ATTEMPTS = 8;
 
 describe.each(SHELLS)('the remote program in $name', (shell) => {
   describe.skipIf(requirement(`the remote program in ${shell.name}`, shell.missing))('here', () => {
@@ -598,6 +627,88 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         await host.perform([{ kind: 'empty-directory', path: '/var/lib/kubelet' }]);
         expect(readdirSync(at('/data/kubelet'))).toEqual([]);
         expect(lstatSync(at('/var/lib/kubelet')).isSymbolicLink()).toBe(true);
+      });
+
+      /** Hosts whose find(1) deletes by directory handles, and those without it, where the shell itself does. */
+      const FINDS = [
+        ['with the find of the host', (): Host => host],
+        [
+          'without find',
+          (): Host => {
+            const { PATH } = options.env ?? {};
+            const path = join(top, 'no-find');
+            if (!existsSync(path)) {
+              if (PATH === undefined) onlyPrograms(path, ['cat', 'id', 'ls', 'printf', 'readlink', 'rm', 'rmdir', 'sed', 'sync']);
+              else {
+                cpSync(PATH, path, { recursive: true, verbatimSymlinks: true });
+                rmSync(join(path, 'find'));
+              }
+            }
+            return hostOver(shellTransport({ ...options, env: { ...options.env, PATH: path } }), { rootDir: root, nonce });
+          },
+        ],
+      ] as const;
+
+      describe.each(FINDS)('emptying a directory %s', (find, emptyingHost) => {
+        const empty = (path: string) => emptyingHost().perform([{ kind: 'empty-directory', path }]);
+
+        it('removes everything, whatever its name, and nothing that links lead to', async () => {
+          put('/victim/f');
+          for (const name of ['plain', '.hidden', '..two', '-rf', 'a b', 'new\nline', 'end\n', '*', "it's", '\\', '"', '\u{1f600}']) {
+            put(`/d/${name}/sub/${name}`);
+            put(`/d/${name}/${name}.txt`);
+          }
+          link('/d/to-directory', at('/victim'));
+          link('/d/plain/to-directory', '../../victim');
+          link('/d/dangling', 'nowhere');
+          execFileSync('mkfifo', [at('/d/plain/fifo')]);
+          mkdirSync(at('/d/no-entry'), { mode: 0 });
+          for (let i = 0; i < 500; i++) put(`/d/many/${i}`);
+          await empty('/d');
+          expect(readdirSync(at('/d'))).toEqual([]);
+          expect(readdirSync(at('/victim'))).toEqual(['f']);
+        });
+
+        // GNU find is the same in every shell, and that of busybox is not used.
+        const isTried = find === 'without find' ? shell.name !== 'busybox' : ['dash', 'busybox'].includes(shell.name);
+        it.runIf(isTried)('never leaves the directory while somebody swaps a directory in it for a link', async () => {
+          for (let i = 0; i < 100; i++) put(`/target/f${i}`);
+          const swapper = spawn(process.execPath, ['-e', SWAP, root, at('/target')], { stdio: ['ignore', 'pipe', 'inherit'] });
+          const ended = new Promise((resolve) => swapper.once('exit', resolve));
+          try {
+            await new Promise((resolve) => swapper.stdout.once('data', resolve));
+            for (let attempt = 0; attempt < SWAP_ATTEMPTS; attempt++) {
+              for (let i = 0; i < 100; i++) put(`/new/pods/volume/f${i}`);
+              for (let i = 0; i < 20; i++) put(`/new/pods/other-${i}/f`);
+              renameSync(at('/new'), at(`/swap-${attempt}`));
+              // It may fail: the directory changes all the time.
+              await empty(`/swap-${attempt}`).catch(() => undefined);
+              expect(readdirSync(at('/target')), `attempt ${attempt + 1}`).toHaveLength(100);
+            }
+          } finally {
+            swapper.kill('SIGKILL');
+            await ended;
+          }
+        });
+
+        it('refuses while something is mounted below it, also from the same file system', async (context) => {
+          if (!isRoot) context.skip('only root may mount');
+          put('/data/precious');
+          put('/d/pods/file');
+          mkdirSync(at('/d/pods/a b'));
+          execFileSync('mount', ['--bind', at('/data'), at('/d/pods/a b')]);
+          try {
+            await expect(empty('/d')).rejects.toMatchObject({
+              message: expect.stringMatching(/^local: cannot empty \/d: .*\/d\/pods\/a b is a mount point/),
+            });
+            expect(readdirSync(at('/data'))).toEqual(['precious']);
+            expect(existsSync(at('/d/pods/file'))).toBe(true);
+          } finally {
+            execFileSync('umount', [at('/d/pods/a b')]);
+          }
+          await empty('/d');
+          expect([readdirSync(at('/d')), readdirSync(at('/data'))]).toEqual([[], ['precious']]);
+        });
       });
 
       it('unmounts what is mounted below a directory, the innermost first', async (context) => {

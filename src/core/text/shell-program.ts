@@ -209,7 +209,14 @@ w_commit() {
 }
 `.trimStart();
 
-/** What makes, moves and removes files and directories. */
+/**
+ * What makes, moves and removes files and directories.
+ *
+ * `w_empty` may run while a container still writes below the directory, so no path is used twice: what was found by a path could be something else when it is
+ * removed by that path. GNU find(1) goes by directory handles. Elsewhere (that of busybox goes by paths) `drop_all` does: the working directory of a shell is
+ * a handle, /proc/self/cwd tells where it is, and all names in it have one part, which unlink(2) and rmdir(2) do not follow. Bind mounts from the same file
+ * system are the same device to `-xdev`, so nothing may be mounted below.
+ */
 export const TREE_FUNCTIONS = `
 w_directory() { at "$1" || return 1; if [ ! -d "$p" ]; then mkdir -p -- "$p" || return 1; fi; chmod -- "$2" "$p" && own "$3" "$p" && flush "$p"; }
 w_remove() { below "$1" || return 1; rm -f -- "$p" || return 1; if [ -d "\${p%/*}" ]; then flush "\${p%/*}"; fi; }
@@ -220,14 +227,33 @@ w_move() {
 }
 w_empty() {
   at "$1" || return 1; if [ ! -d "$p" ]; then return 0; fi
-  find "$p" -mindepth 1 -xdev ! -type d -exec rm -f -- {} + && find "$p" -mindepth 1 -xdev -depth -type d -exec rmdir -- {} +
+  d=$(cd -P -- "$p" && pwd -P) || return 1; m=$(mounted_below "$d")
+  if [ -n "$m" ]; then echo "\${m%%"$nl"*} is a mount point: unmount it first" >&2; return 1; fi
+  case $(find --version 2>/dev/null) in
+    *'GNU findutils'*) find "$d" -mindepth 1 -xdev -delete;;
+    *) (cd -P -- "$d" && drop_all "$d");;
+  esac
+}
+drop_all() {
+  if [ "$(readlink /proc/self/cwd; echo .)" != "$1$nl." ]; then echo "$1 was replaced while it was emptied" >&2; return 1; fi
+  set -- "$1"
+  for f in ./* ./.[!.]* ./..?*; do
+    if [ -d "$f" ] && [ ! -L "$f" ]; then (cd -P "$f" && drop_all "$1/\${f#./}") && rmdir "$f" || return 1
+    elif [ -e "$f" ] || [ -L "$f" ]; then
+      set -- "$@" "$f"
+      if [ $# -gt 200 ]; then d=$1; shift; rm -f "$@" || return 1; set -- "$d"; fi
+    fi
+  done
+  if [ $# -gt 1 ]; then shift; rm -f "$@"; fi
 }
 w_rmdir() { w_empty "$1" && if [ -d "$p" ]; then rmdir -- "$p" && flush "\${p%/*}"; fi; }
 w_unmount() {
-  at "$1" || return 1; d=$(cd -- "$p" 2>/dev/null && pwd -P) || return 0
-  D=$(printf '%s/' "$d" | sed 's/\\\\/\\\\134/g; s/ /\\\\040/g') awk 'index($2, ENVIRON["D"]) == 1 { print $2 }' /proc/self/mounts | sort -r | while IFS= read -r m; do
-    umount $2 -- "$(printf '%b' "$m")" || return 1
-  done
+  at "$1" || return 1; d=$(cd -P -- "$p" 2>/dev/null && pwd -P) || return 0
+  mounted_below "$d" | sort -r | while IFS= read -r m; do umount $2 -- "$m" || return 1; done
+}
+mounted_below() {
+  set -- "$(printf '%s/' "$1" | sed 's/\\\\/\\\\134/g; s/ /\\\\040/g; s/	/\\\\011/g; s/#/\\\\043/g')"
+  while IFS=' ' read -r _ m _; do case $m in "$1"*) printf '%b\\n' "$m";; esac; done </proc/self/mounts
 }
 `.trimStart();
 
