@@ -22,9 +22,9 @@ const OPERATIONS: { readonly [K in HostChange['kind']]: (change: Extract<HostCha
   'empty-directory': ({ path }) => ({ kind: 'empty-directory', path }),
   'remove-directory': ({ path }) => ({ kind: 'remove-directory', path }),
   'unmount-below': ({ path, flags }) => ({ kind: 'unmount-below', path, flags }),
-  'remove-pods': ({ criSocket }) => ({
+  'remove-pods': ({ criSocket, mayStay }) => ({
     kind: 'run',
-    argv: removePods(criSocket),
+    argv: removePods(criSocket, mayStay === true),
     what: `removing the pods of ${criSocket}`,
   }),
   'pull-image': ({ image, criSocket }) => ({

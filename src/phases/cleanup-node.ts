@@ -1,9 +1,9 @@
 import { type CommitRecord, commitRecord } from '../core/commit/record.ts';
 import { COMMIT_DIRECTORY } from '../core/commit/revert-script.ts';
-import { listPods } from '../core/cri/runtime-commands.ts';
 import { combineFacts, defineFact } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
 import { initSystem } from '../core/facts/init-system.ts';
+import { podList } from '../core/facts/pods.ts';
 import type { FileFact, Question } from '../core/facts/question.ts';
 import { type UnitState, unitState } from '../core/facts/unit.ts';
 import type { HostChange, PhasePlan, Warning } from '../core/plan/change.ts';
@@ -18,6 +18,8 @@ export interface CleanupNodeInput {
   readonly etcdDataDir: string | null;
   /** Of ResetConfiguration: `MNT_FORCE` and the like. */
   readonly unmountFlags: readonly string[];
+  /** Pods that cannot be removed do not keep the host from being reset. */
+  readonly podsMayStay: boolean;
 }
 
 interface CleanupFacts {
@@ -39,6 +41,18 @@ const KUBECONFIGS = ['admin', 'super-admin', 'kubelet', 'bootstrap-kubelet', 'co
   (name) => `/etc/kubernetes/${name}.conf`,
 );
 
+/** Whether anything is mounted below the kubelet's directory, which may be a link. */
+const mountsBelowKubelet = defineFact(
+  {
+    mounts: { kind: 'file', path: '/proc/self/mounts' },
+    directory: { kind: 'command', argv: ['sh', '-c', `cd -P "\${KUBELETADM_ROOT-}$1" && pwd -P`, 'sh', KUBELET_DIR] },
+  },
+  ({ mounts, directory }) => {
+    const below = `${directory.exitCode === 0 ? directory.stdout.replace(/\n$/, '') : KUBELET_DIR}/`;
+    return (mounts?.content ?? '').split('\n').some((line) => (line.split(' ')[1] ?? '').startsWith(below));
+  },
+);
+
 /** umount(8) options for the flags of umount(2) that ResetConfiguration names. */
 const UMOUNT_OPTIONS: Readonly<Record<string, string>> = { MNT_FORCE: '-f', MNT_DETACH: '-l', UMOUNT_NOFOLLOW: '--no-canonicalize' };
 
@@ -55,15 +69,11 @@ export const cleanupNode = definePhase<CleanupNodeInput, CleanupFacts>({
       init: initSystem,
       files: fileFacts(KUBECONFIGS),
       directories: directoryLists([MANIFESTS, KUBELET_DIR, input.certificatesDir, TMP, ...etcdData(input)]),
-      mounts: fileFacts(['/proc/self/mounts']),
+      mountsBelowKubelet,
       commit: commitRecord,
-      pods: defineFact({ list: { kind: 'command', argv: listPods(input.criSocket) } }, ({ list }) =>
-        list.exitCode === 0 ? list.stdout.split('\n').filter(Boolean) : null,
-      ),
+      pods: podList(input.criSocket),
     });
-    const { mounts, ...found } = await observe(host, facts, signal);
-    const table = mounts.get('/proc/self/mounts')?.content ?? '';
-    return { ...found, mountsBelowKubelet: table.split('\n').some((line) => (line.split(' ')[1] ?? '').startsWith(`${KUBELET_DIR}/`)) };
+    return observe(host, facts, signal);
   },
   plan: planCleanup,
 });
@@ -78,10 +88,10 @@ function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
     ...(facts.unit !== null && facts.unit.activeState !== 'inactive' && facts.unit.loadState !== 'not-found'
       ? [{ kind: 'stop-unit', unit: 'kubelet', because } as const]
       : []),
+    ...(pods.length > 0 ? [removePods(input)] : []),
     ...(facts.mountsBelowKubelet
       ? [{ kind: 'unmount-below', path: KUBELET_DIR, flags: umountOptions(input.unmountFlags), because } as const]
       : []),
-    ...(pods.length > 0 ? [{ kind: 'remove-pods', criSocket: input.criSocket, because: 'pods of the node are there' } as const] : []),
     ...emptied.map((path) => ({ kind: 'empty-directory', path, because }) as const),
     ...KUBECONFIGS.flatMap((path): readonly HostChange[] => {
       const found = facts.files.get(path) ?? null;
@@ -93,6 +103,11 @@ function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
   if (changes.length === 0) return { changes, noop: 'nothing of init or join is on the host' };
   const isControlPlane = isFull(MANIFESTS) && facts.pods === null && facts.init !== null;
   return isControlPlane ? { changes, warnings: [PODS_STAY] } : { changes };
+}
+
+function removePods({ criSocket, podsMayStay }: CleanupNodeInput): HostChange {
+  const change = { kind: 'remove-pods', criSocket, because: 'pods of the node are there' } as const;
+  return podsMayStay ? { ...change, mayStay: true } : change;
 }
 
 const PODS_STAY: Warning = {

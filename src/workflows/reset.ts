@@ -10,9 +10,10 @@ import { combineFacts, type Fact } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
 import { clientIdentity } from '../core/facts/kubelet-identity.ts';
 import { operatingSystem } from '../core/facts/operating-system.ts';
+import { podList, podProcesses } from '../core/facts/pods.ts';
 import { NODE_MEMORY_PATH } from '../core/node-memory/node-memory.ts';
 import { pkiPath } from '../core/pki/certificate-list.ts';
-import { type Finding, judgeFindings } from '../core/preflight/check.ts';
+import { type Finding, isIgnored, judgeFindings } from '../core/preflight/check.ts';
 import { Secret, SensitiveText } from '../core/text/secret.ts';
 import { mayDo } from '../engine/may-do.ts';
 import { observe } from '../engine/observe.ts';
@@ -67,6 +68,7 @@ const FACTS = combineFacts({
   os: operatingSystem,
   sockets: criSockets(null),
   identity: clientIdentity,
+  podProcesses,
   files: fileFacts([INSTANCE_CONFIG, ETCD_MANIFEST, NODE_MEMORY_PATH, FLAGS_ENV, MACHINE_ID]),
 });
 
@@ -80,11 +82,17 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
   );
   const nodeName = options.deleteNode === undefined ? null : (options.deleteNode.nodeName ?? ownNodeName(facts));
   const etcd = await etcdOfHost(context, options, facts, certificatesDir);
+  const ignored = [...options.ignorePreflightErrors, ...(ignorePreflightErrors ?? [])];
   const { errors, warnings } = judgeFindings(
     options.skipPreflight
       ? []
-      : [...resetFindings(facts, options), ...etcd.findings, ...(await deletionFindings(context, facts, nodeName))],
-    [...options.ignorePreflightErrors, ...(ignorePreflightErrors ?? [])],
+      : [
+          ...resetFindings(facts, options),
+          ...(await containerFindings(context, facts, criSocket)),
+          ...etcd.findings,
+          ...(await deletionFindings(context, facts, nodeName)),
+        ],
+    ignored,
     context.host.name,
   );
   return {
@@ -95,6 +103,7 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
         cleanupTmpDir: cleanupTmpDir === true,
         unmountFlags: unmountFlags ?? [],
         etcdDataDir: etcd.dataDir,
+        podsMayStay: isIgnored(CONTAINERS_RUNNING, ignored),
       },
       removeMember: etcd.input,
       api: etcd.access,
@@ -113,6 +122,27 @@ function resetFindings({ os }: ResetFacts, { dryRun }: ResetOptions): readonly F
   if (os.uid === null || os.uid === 0) return [];
   const mend = 'Run as root, or let the user use sudo';
   return [{ id: 'IsPrivilegedUser', severity: dryRun ? 'warning' : 'error', message: 'the user on the host is not root', mend }];
+}
+
+const CONTAINERS_RUNNING = 'ContainersRunning';
+
+/**
+ * Containers of pods that reset cannot remove, because the container runtime has no client here or another runtime started them. They would write to volumes
+ * that are being deleted. kubeadm asks the runtime alone, and goes on with a warning.
+ */
+async function containerFindings(
+  context: PhaseContext,
+  { podProcesses: count }: ResetFacts,
+  criSocket: string,
+): Promise<readonly Finding[]> {
+  if (count === 0) return [];
+  const pods = await observe(context.host, podList(criSocket), context.signal);
+  if (pods !== null && pods.length > 0) return [];
+  const why = pods === null ? `neither crictl nor ctr can ask ${criSocket}` : `${criSocket} lists no pods`;
+  const message = `${count} processes of pods run on the host, and ${why}`;
+  const mend =
+    'Start the container runtime that runs them and install crictl, name it with --cri-socket, or disable the kubelet (systemctl disable kubelet) and restart the host';
+  return [{ id: CONTAINERS_RUNNING, severity: 'error', message, mend }];
 }
 
 interface EtcdOfHost {

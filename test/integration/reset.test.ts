@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -50,12 +50,41 @@ describe('reset', { timeout: 120_000 }, () => {
     const before = tree();
     const own = join(directory, 'node2.conf');
     const kubeconfig = readFileSync(join(lab.hosts[1]?.rootDir ?? '', 'etc/kubernetes/kubelet.conf'), 'utf8');
-    const { writeFileSync } = await import('node:fs');
     writeFileSync(own, kubeconfig.replaceAll('/var/lib/kubelet', join(lab.hosts[1]?.rootDir ?? '', 'var/lib/kubelet')), { mode: 0o600 });
     const { code, stderr } = await reset('--delete-node', '--kubeconfig', own);
     expect(code, stderr).toBe(3);
     expect(stderr).toContain('node2: preflight: the credentials may not delete Node node2');
     expect(tree()).toEqual(before);
+  });
+
+  describe('while containers run that it cannot remove', () => {
+    const cgroups = (): string => join(lab.hosts[1]?.rootDir ?? '', 'sys/fs/cgroup');
+    const scope = 'kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod1.slice/crio-1.scope';
+    beforeAll(() => {
+      mkdirSync(join(cgroups(), scope), { recursive: true });
+      writeFileSync(join(cgroups(), 'cgroup.controllers'), 'cpu\n');
+      writeFileSync(join(cgroups(), scope, 'cgroup.procs'), '11\n12\n');
+    });
+    afterAll(() => rmSync(cgroups(), { recursive: true, force: true }));
+
+    it('is refused before anything is touched', async () => {
+      const before = tree();
+      const { code, stderr } = await reset();
+      expect(code, stderr).toBe(3);
+      expect(stderr).toMatch(
+        /node2: preflight: 2 processes of pods run on the host, and (?:unix:\S+ lists no pods|neither crictl nor ctr)/,
+      );
+      expect(stderr).toContain('--ignore-preflight-errors=ContainersRunning');
+      expect(stderr).toContain('[ContainersRunning]');
+      expect(tree()).toEqual(before);
+    });
+
+    it('goes on when the operator says so', async () => {
+      const { code, stderr, stdout } = await reset('--ignore-preflight-errors', 'ContainersRunning', '--dry-run');
+      expect(code, stderr).toBe(0);
+      expect(stderr).toContain('2 processes of pods run on the host');
+      expect(stdout).toContain('empty-directory /var/lib/kubelet');
+    });
   });
 
   it('shows what it would do', async () => {

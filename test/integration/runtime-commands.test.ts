@@ -1,10 +1,10 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { lastLog, listImages, listPods, pullImage, removePods } from '../../src/core/cri/runtime-commands.ts';
+import { countPodProcesses, lastLog, listImages, listPods, pullImage, removePods } from '../../src/core/cri/runtime-commands.ts';
 import { findProgram } from '../support/shells.ts';
 
 /** Writes down how it was called. Has the pods a, b and c. Stopping one of `never` always fails, one of `once` the first time. */
@@ -41,7 +41,8 @@ describe.each(SHELLS)('what a container runtime is asked in %s', (shell) => {
     socket = join(directory, 'x.sock');
     server = createServer();
     await new Promise<void>((resolve) => server.listen(socket, resolve));
-    for (const name of ['dirname', 'touch', 'ls', 'head', 'tail', 'sed']) symlinkSync(findProgram(name) as string, join(directory, name));
+    for (const name of ['cat', 'dirname', 'find', 'grep', 'head', 'ls', 'sed', 'sort', 'tail', 'touch'])
+      symlinkSync(findProgram(name) as string, join(directory, name));
     install('sleep', '#!/bin/sh\n');
   });
   afterEach(async () => {
@@ -62,7 +63,7 @@ describe.each(SHELLS)('what a container runtime is asked in %s', (shell) => {
       reject: false,
       stdin: 'ignore',
       extendEnv: false,
-      env: { PATH: directory, ...env },
+      env: { PATH: directory, KUBELETADM_ROOT: directory, ...env },
     });
     const calls = existsSync(join(directory, 'calls')) ? readFileSync(join(directory, 'calls'), 'utf8').trim().split('\n') : [];
     return { exitCode, stdout, stderr, calls };
@@ -91,7 +92,7 @@ describe.each(SHELLS)('what a container runtime is asked in %s', (shell) => {
     );
     expect(await run(pullImage(socket, 'x/y:1'), { NEVER: 'x' })).toMatchObject({ exitCode: 1 });
     expect(await run(listPods(socket))).toMatchObject({ exitCode: 0, stdout: 'a\nb' });
-    const { exitCode, calls } = await run(removePods(socket));
+    const { exitCode, calls } = await run(removePods(socket, false));
     expect([exitCode, ...calls.slice(-5)]).toEqual([
       0,
       `${at} containers ls -q`,
@@ -100,7 +101,7 @@ describe.each(SHELLS)('what a container runtime is asked in %s', (shell) => {
       `${at} tasks rm -f b`,
       `${at} containers rm b`,
     ]);
-    expect(await run(removePods(socket), { NEVER: 'a' })).toMatchObject({ exitCode: 1, stderr: 'these pods stay: a' });
+    expect(await run(removePods(socket, false), { NEVER: 'a' })).toMatchObject({ exitCode: 1, stderr: 'these pods stay: a' });
   });
 
   it('is not asked where there is neither, or no socket', async () => {
@@ -112,12 +113,57 @@ describe.each(SHELLS)('what a container runtime is asked in %s', (shell) => {
   it('removes all pods: one that does not stop is tried again, one that stays keeps none of the others', async () => {
     install('crictl', CRICTL);
     const removed = (calls: readonly string[]): readonly string[] => calls.flatMap((call) => / rmp -f (\w)$/.exec(call)?.[1] ?? []);
-    const once = await run(removePods(socket), { ONCE: 'b' });
+    const once = await run(removePods(socket, false), { ONCE: 'b' });
     expect([once.exitCode, removed(once.calls)]).toEqual([0, ['a', 'b', 'c']]);
     rmSync(join(directory, 'calls'));
-    const never = await run(removePods(socket), { NEVER: 'b' });
+    const never = await run(removePods(socket, false), { NEVER: 'b' });
     expect([never.exitCode, never.stderr, removed(never.calls)]).toEqual([1, 'these pods stay: b', ['a', 'c']]);
     expect(never.calls.filter((call) => call.includes('stopp b'))).toHaveLength(5);
+    expect(await run(removePods(socket, true), { NEVER: 'b' })).toMatchObject({ exitCode: 0 });
+  });
+
+  /** Files of the kernel's cgroups, by path: the processes in each. */
+  function cgroups(files: Readonly<Record<string, string>>): void {
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(directory, 'sys/fs/cgroup', path)), { recursive: true });
+      writeFileSync(join(directory, 'sys/fs/cgroup', path), text);
+    }
+  }
+  const OTHERS = {
+    'system.slice/kubelet.service/cgroup.procs': '7\n',
+    'system.slice/docker-1.scope/kubelet.slice/kubelet-kubepods.slice/cgroup.procs': '8\n',
+  };
+  const CGROUPS: readonly [string, Readonly<Record<string, string>>, string][] = [
+    ['cgroups of no kind', {}, '0'],
+    ['no pods', { 'cgroup.controllers': 'cpu\n', 'kubepods.slice/cgroup.procs': '', ...OTHERS }, '0'],
+    [
+      'systemd and cgroup v2',
+      {
+        'cgroup.controllers': 'cpu\n',
+        'kubepods.slice/cgroup.procs': '',
+        'kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice/cri-containerd-a.scope/cgroup.procs': '11\n12\n',
+        'kubepods.slice/kubepods-pod2.slice/cri-containerd-b.scope/deep/er/cgroup.procs': '13\n',
+        ...OTHERS,
+      },
+      '3',
+    ],
+    ['a root of its own', { 'cgroup.controllers': 'cpu\n', 'kubelet.slice/kubelet-kubepods.slice/a.scope/cgroup.procs': '11\n' }, '1'],
+    [
+      'cgroup v1, where each controller has them',
+      { 'cpu/kubepods/burstable/pod1/a/cgroup.procs': '11\n12\n', 'memory/kubepods/burstable/pod1/a/cgroup.procs': '11\n12\n' },
+      '2',
+    ],
+  ];
+  it.each(CGROUPS)('counts processes of pods: %s', async (_, files, count) => {
+    cgroups(files);
+    expect(await run(countPodProcesses())).toMatchObject({ exitCode: 0, stdout: count });
+  });
+
+  it('fails where processes of pods are left that the runtime does not know', async () => {
+    install('crictl', CRICTL);
+    cgroups({ 'cgroup.controllers': 'cpu\n', 'kubepods.slice/kubepods-pod9.slice/docker-x.scope/cgroup.procs': '11\n' });
+    expect(await run(removePods(socket, false))).toMatchObject({ exitCode: 1, stderr: '1 processes of pods still run' });
+    expect(await run(removePods(socket, true))).toMatchObject({ exitCode: 0 });
   });
 });
 

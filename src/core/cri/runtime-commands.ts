@@ -10,6 +10,17 @@ cri() { crictl --runtime-endpoint "$s" "$@"; }
 ctrd() { ctr --address "$p" --namespace k8s.io "$@"; }
 `;
 
+/**
+ * Prints how many processes are in the cgroups of pods (`kubepods`, `kubepods.slice`, also below a root of the kubelet's own), whichever runtime started them.
+ * Those of nodes that are containers of this host are further down, and are not counted.
+ */
+const POD_PROCESSES = `pod_processes() { (
+  g=\${KUBELETADM_ROOT-}/sys/fs/cgroup
+  if [ -f "$g/cgroup.controllers" ]; then set -- "$g"/*kubepods* "$g"/*/*kubepods*; else set -- "$g"/*/*kubepods* "$g"/*/*/*kubepods*; fi
+  for d do [ ! -d "$d" ] || find "$d" -name cgroup.procs -exec cat {} + 2>/dev/null; done | sort -u | grep -c .
+) || true; }
+`;
+
 type Words = readonly [program: string, ...args: string[]];
 
 const words = (script: string, ...args: readonly string[]): Words => ['sh', '-c', script, 'sh', ...args];
@@ -32,19 +43,30 @@ export function listPods(criSocket: string): Words {
   return words(`${TOOLS}if has crictl; then cri --timeout 10s pods -q; else ctrd --timeout 10s containers ls -q; fi`, criSocket);
 }
 
+/** Prints how many processes of pods run, by their cgroups: also those that no container runtime can be asked about. */
+export function countPodProcesses(): Words {
+  return words(`${POD_PROCESSES}pod_processes`);
+}
+
 /**
- * Stops and removes all pods. Each is tried five times, and one that stays keeps none of the others, as with kubeadm. ctr knows containers alone: networks of pods stay
- * until the host is restarted.
+ * Stops and removes all pods, and waits until no process of a pod is left. Each is tried five times, and one that stays keeps none of the others, as with
+ * kubeadm. ctr knows containers alone: networks of pods stay until the host is restarted.
+ * @param mayStay pods that cannot be removed are no failure
  */
-export function removePods(criSocket: string): Words {
-  const script = `${TOOLS}if has crictl; then all=$(cri pods -q); drop() { cri stopp "$1" && cri rmp -f "$1"; }
+export function removePods(criSocket: string, mayStay: boolean): Words {
+  const script = `${TOOLS}${POD_PROCESSES}if has crictl; then all=$(cri pods -q); drop() { cri stopp "$1" && cri rmp -f "$1"; }
 else all=$(ctrd containers ls -q); drop() { ctrd tasks rm -f "$1" >/dev/null 2>&1; ctrd containers rm "$1"; }; fi
 left=
 for i in $all; do
   n=1; until drop "$i"; do [ $n -lt 5 ] || { left="$left $i"; break; }; n=$((n+1)); sleep 1; done
 done
-[ -z "$left" ] || { echo "these pods stay:$left" >&2; exit 1; }`;
-  return words(script, criSocket);
+[ "$2" = 0 ] || exit 0
+[ -z "$left" ] || { echo "these pods stay:$left" >&2; exit 1; }
+i=0
+while n=$(pod_processes); [ "$n" != 0 ]; do
+  i=$((i+1)); [ $i -lt 10 ] || { echo "$n processes of pods still run" >&2; exit 1; }; sleep 1
+done`;
+  return words(script, criSocket, mayStay ? '1' : '0');
 }
 
 /** Prints the end of what the last container of a component said; what the kubelet wrote down where crictl cannot tell. */

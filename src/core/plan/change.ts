@@ -47,7 +47,8 @@ export type HostChange =
   /** With all that is in it. */
   | { readonly kind: 'remove-directory'; readonly path: string; readonly because: string }
   | { readonly kind: 'unmount-below'; readonly path: string; readonly flags: readonly string[]; readonly because: string }
-  | { readonly kind: 'remove-pods'; readonly criSocket: string; readonly because: string }
+  /** `mayStay`: pods that cannot be removed are no failure. */
+  | { readonly kind: 'remove-pods'; readonly criSocket: string; readonly mayStay?: true; readonly because: string }
   /** The container runtime fetches an image; one that is there is fetched again. */
   | { readonly kind: 'pull-image'; readonly image: string; readonly criSocket: string; readonly because: string }
   | { readonly kind: 'daemon-reload'; readonly because: string }

@@ -20,12 +20,15 @@ export interface PreflightVerdict {
  * @see kubeadm 1.36 preflight.RunChecks
  */
 export function judgeFindings(findings: readonly Finding[], ignored: readonly string[], host: string): PreflightVerdict {
-  const ignore = new Set(ignored.map((id) => id.toLowerCase()));
-  const isError = (finding: Finding): boolean =>
-    finding.severity === 'error' && !ignore.has('all') && !ignore.has(finding.id.toLowerCase());
+  const isError = (finding: Finding): boolean => finding.severity === 'error' && !isIgnored(finding.id, ignored);
   const problems = findings.filter(isError).map(({ id, message, mend }): Problem => {
     const way = `${mend === undefined ? '' : `${mend}. `}To go on all the same: --ignore-preflight-errors=${id}`;
     return { host, code: id, message: `preflight: ${message}`, mend: way };
   });
   return { errors: problems, warnings: findings.filter((finding) => !isError(finding)) };
+}
+
+/** Whether `--ignore-preflight-errors` names a check, or all of them. */
+export function isIgnored(id: string, ignored: readonly string[]): boolean {
+  return ignored.some((each) => each.toLowerCase() === 'all' || each.toLowerCase() === id.toLowerCase());
 }

@@ -79,7 +79,7 @@ describe('toOperation', () => {
     const operation = toOperation({ kind: 'remove-pods', criSocket: 'unix:///x; reboot', because });
     expect(operation).toMatchObject({
       kind: 'run',
-      argv: ['sh', '-c', expect.not.stringContaining('reboot'), 'sh', 'unix:///x; reboot'],
+      argv: ['sh', '-c', expect.not.stringContaining('reboot'), 'sh', 'unix:///x; reboot', '0'],
       what: 'removing the pods of unix:///x; reboot',
     });
   });

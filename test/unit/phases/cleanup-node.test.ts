@@ -2,15 +2,22 @@ import { describe, expect, it } from 'vitest';
 import { planPhases } from '../../../src/engine/run-workflow.ts';
 import { cleanupNode } from '../../../src/phases/cleanup-node.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
-import { fakeHost } from '../../support/fake-host.ts';
+import { type FakeHostOptions, fakeHost } from '../../support/fake-host.ts';
 import { fakeUnit } from '../../support/fake-units.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
-const INPUT = { certificatesDir: '/etc/kubernetes/pki', criSocket: 'unix:///x', cleanupTmpDir: false, etcdDataDir: null, unmountFlags: [] };
+const INPUT = {
+  certificatesDir: '/etc/kubernetes/pki',
+  criSocket: 'unix:///x',
+  cleanupTmpDir: false,
+  etcdDataDir: null,
+  unmountFlags: [],
+  podsMayStay: false,
+};
 const RECORD = 'id 0a\nowner alice@laptop\narmed 1893456000\ntimeout 300\nboot b\n';
 
-async function plan(files: Readonly<Record<string, string>>) {
-  const host = fakeHost({ files, units: { kubelet: fakeUnit({ activeState: 'active' }) }, commands: { sh: { exitCode: 1 } } });
+async function plan(files: Readonly<Record<string, string>>, commands: FakeHostOptions['commands'] = { sh: { exitCode: 1 } }) {
+  const host = fakeHost({ files, units: { kubelet: fakeUnit({ activeState: 'active' }) }, commands });
   const context = { host, cluster: null, clock: fakeClock(), reporter: recordingReporter() };
   const [only] = await planPhases([cleanupNode], context, INPUT);
   return only?.plan.changes.map(
@@ -26,6 +33,21 @@ describe('cleanup-node', () => {
   it('takes off what tells of a change that went back', async () => {
     const files = { '/var/lib/kubeletadm/reverted/record': `${RECORD}why x\nat 1893456060\n` };
     expect(await plan(files)).toEqual(['empty-directory /var/lib/kubeletadm', 'stop-unit kubelet']);
+  });
+
+  it('removes the pods before their volumes are unmounted and deleted, also where the directory of the kubelet is a link', async () => {
+    const files = {
+      '/proc/self/mounts': 'tmpfs /data/kubelet/pods/1/volumes/x tmpfs rw 0 0\n',
+      '/var/lib/kubelet/config.yaml': 'x\n',
+    };
+    const sh = (argv: readonly string[]) =>
+      argv[2]?.includes('pwd -P') ? { exitCode: 0, stdout: '/data/kubelet\n' } : { exitCode: 0, stdout: 'pod1\n' };
+    expect(await plan(files, { sh })).toEqual([
+      'stop-unit kubelet',
+      'remove-pods ',
+      'unmount-below /var/lib/kubelet',
+      'empty-directory /var/lib/kubelet',
+    ]);
   });
 
   it('stops the kubelet where there is nothing else', async () => {
