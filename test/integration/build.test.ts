@@ -121,7 +121,7 @@ describe('npm run build:package', () => {
     const tarball = join(ROOT, `dist/kubeletadm-${version}.tgz`);
     const files = execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).trim().split('\n');
     expect(files.filter((file) => !file.startsWith('package/docs/')).toSorted()).toEqual(
-      ['CHANGELOG.md', 'LICENSE', 'README.md', 'dist/THIRD-PARTY-NOTICES.txt', 'dist/kubeletadm.mjs', 'package.json'].map(
+      ['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'dist/THIRD-PARTY-NOTICES.txt', 'dist/kubeletadm.mjs', 'package.json'].map(
         (file) => `package/${file}`,
       ),
     );
