@@ -63,13 +63,16 @@ describe('writeLocalFile', () => {
     expect([readFileSync(at('f'), 'utf8'), modeOf('f'), readFileSync(at('target'), 'utf8')]).toEqual(['secret\n', 0o600, 'theirs\n']);
   });
 
-  it.skipIf(requirement('a file of another user', isRoot ? null : 'it takes root'))('takes no mode from a file of another user', async () => {
-    writeFileSync(at('f'), 'theirs\n');
-    chmodSync(at('f'), 0o666);
-    chownSync(at('f'), OTHER_USER, OTHER_USER);
-    await writeLocalFile(at('f'), 'secret\n');
-    expect([readFileSync(at('f'), 'utf8'), modeOf('f'), lstatSync(at('f')).uid]).toEqual(['secret\n', 0o600, 0]);
-  });
+  it.skipIf(requirement('a file of another user', isRoot ? null : 'it takes root'))(
+    'takes no mode from a file of another user',
+    async () => {
+      writeFileSync(at('f'), 'theirs\n');
+      chmodSync(at('f'), 0o666);
+      chownSync(at('f'), OTHER_USER, OTHER_USER);
+      await writeLocalFile(at('f'), 'secret\n');
+      expect([readFileSync(at('f'), 'utf8'), modeOf('f'), lstatSync(at('f')).uid]).toEqual(['secret\n', 0o600, 0]);
+    },
+  );
 
   it.each(['a directory', 'a link to a device'])('refuses to replace %s', async (what) => {
     if (what === 'a directory') mkdirSync(at('f'));
