@@ -30,6 +30,9 @@ esac
 `,
 );
 
+/** Container runtimes of the local host are not runtimes of the lab's hosts. */
+const ABSENT = ['containerd', 'crio', 'docker'];
+
 /** The lab's hosts have one user, root, and nobody else: files of the user who runs the lab are shown as root's. */
 const PLAIN: Readonly<Record<string, string>> = {
   id: '#!/bin/sh\necho 0\n',
@@ -49,7 +52,8 @@ exec /usr/bin/stat -c "$format" "$@"
 /** Writes the stand-in commands into a directory that comes first on the PATH of the lab's hosts. */
 export async function writeStandInCommands(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true });
-  const all = { ...Object.fromEntries(ASKING.map((name) => [name, ASK])), systemctl: SYSTEMCTL, ...PLAIN };
+  const absent = Object.fromEntries(ABSENT.map((name) => [name, '#!/bin/sh\nexit 127\n']));
+  const all = { ...Object.fromEntries(ASKING.map((name) => [name, ASK])), systemctl: SYSTEMCTL, ...PLAIN, ...absent };
   for (const [name, text] of Object.entries(all)) {
     await writeFile(join(directory, name), text);
     await chmod(join(directory, name), 0o755);
