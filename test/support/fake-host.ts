@@ -8,8 +8,8 @@ import type { Host, PerformOptions } from '../../src/ports/host.ts';
 import { type FakeCommits, fakeCommits } from './fake-commits.ts';
 import { type FakeSystemd, type FakeUnit, fakeSystemd } from './fake-units.ts';
 
-/** A command's answer: given, or worked out from its words. */
-export type FakeCommand = Partial<CommandFact> | ((argv: readonly string[]) => Partial<CommandFact>);
+/** A command's answer: given, or worked out from its words and its standard input. */
+export type FakeCommand = Partial<CommandFact> | ((argv: readonly string[], stdin: string) => Partial<CommandFact>);
 
 export interface FakeHostOptions {
   readonly name?: string;
@@ -77,7 +77,7 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
   });
   const performed: Operation[] = [];
   let faults: { at: number; readonly error: AppError; readonly after: boolean }[] = [];
-  const run = (argv: readonly string[]): CommandFact => runCommand(name, argv, commands, systemd);
+  const run = (argv: readonly string[], stdin = ''): CommandFact => runCommand(name, { argv, stdin }, commands, systemd);
 
   const host: FakeHost = {
     name,
@@ -136,7 +136,7 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
       case 'list':
         return files.get(question.path)?.type === 'directory' ? namesIn(files, question.path) : null;
       case 'command':
-        return run(question.argv);
+        return run(question.argv, question.stdin);
       case 'http':
         return host.http(question.url);
     }
@@ -198,12 +198,12 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
 
 function runCommand(
   host: string,
-  argv: readonly string[],
+  { argv, stdin }: { readonly argv: readonly string[]; readonly stdin: string },
   commands: NonNullable<FakeHostOptions['commands']>,
   systemd: FakeSystemd | null,
 ): CommandFact {
   const given = commands[argv.join(' ')] ?? commands[argv[0] ?? ''];
-  if (given !== undefined) return { exitCode: 0, stdout: '', stderr: '', ...(typeof given === 'function' ? given(argv) : given) };
+  if (given !== undefined) return { exitCode: 0, stdout: '', stderr: '', ...(typeof given === 'function' ? given(argv, stdin) : given) };
   const builtIn = lookUp(argv, systemd) ?? systemd?.run(argv) ?? null;
   if (builtIn !== null) return builtIn;
   if (systemd === null && (argv[0] === 'systemctl' || argv[0] === 'journalctl'))

@@ -26,6 +26,7 @@ const PURE_CRYPTO = {
     'createPublicKey',
     'KeyObject',
     'timingSafeEqual',
+    'verify',
     'X509Certificate',
   ],
 };
