@@ -3,6 +3,7 @@ import type { Warning } from '../core/plan/change.ts';
 import { planDocument, planIsEmpty } from '../core/plan/document.ts';
 import { type FleetMember, type HostOutcome, runFleet } from '../engine/fleet.ts';
 import { hostBlocks } from '../engine/host-blocks.ts';
+import { type NodeClaims, nodeClaims } from '../engine/node-claims.ts';
 import type { Workflow, WorkflowResult } from '../engine/run-workflow.ts';
 import { type MemberWriting, workflowMember } from '../engine/workflow-member.ts';
 import type { Cluster } from '../ports/cluster.ts';
@@ -29,6 +30,8 @@ export interface HostsRun<Options, Input> {
   /** Phases left out by the configuration file. */
   readonly skipPhases: readonly string[];
   readonly onlyPhase?: string;
+  /** Something is done for the Nodes of the hosts: all hosts are looked at first, and none is changed whose Node another one claims. */
+  readonly oneHostPerNode?: boolean;
 }
 
 /** Hosts that are worked on at a time. */
@@ -43,12 +46,18 @@ export async function runOnHosts<Options, Input>(services: Services, run: HostsR
   const several = run.targets.length > 1;
   const writing = readWriting(services, run.options);
   const blocks = hostBlocks(run.reporter, { applies: !run.dryRun });
-  const rules = { canary: 0, serial: DEFAULT_PARALLEL, maxFail: null, parallel: DEFAULT_PARALLEL, maxOpen: DEFAULT_PARALLEL };
+  const looksFirst = run.oneHostPerNode === true;
+  const maxOpen = looksFirst ? Math.max(DEFAULT_PARALLEL, run.targets.length) : DEFAULT_PARALLEL;
+  const rules = { canary: 0, serial: DEFAULT_PARALLEL, maxFail: null, parallel: DEFAULT_PARALLEL, maxOpen };
+  const claims = nodeClaims();
   const { outcomes } = await runFleet(
-    await Promise.all(run.targets.map(async (target) => memberOf(services, run, target, run.dryRun ? null : await writing(target)))),
-    { ...rules, dryRun: run.dryRun, proveUnchanged: true },
+    await Promise.all(
+      run.targets.map(async (target) => memberOf(services, run, { target, claims, writing: run.dryRun ? null : await writing(target) })),
+    ),
+    { ...rules, dryRun: run.dryRun, proveUnchanged: true, looksFirst },
     {
       signal: services.signal,
+      claims,
       reporterOf: (host) => (several ? blocks.of(host) : run.reporter),
       ended: async (outcome) => (several ? blocks.ended(outcome) : undefined),
     },
@@ -79,8 +88,7 @@ function interruption({ signal }: Services): AppError {
 function memberOf<Options, Input>(
   services: Services,
   run: HostsRun<Options, Input>,
-  target: HostTarget,
-  writing: MemberWriting | null,
+  { target, claims, writing }: { readonly target: HostTarget; readonly claims: NodeClaims; readonly writing: MemberWriting | null },
 ): FleetMember {
   const { workflow, workflowOptions, cluster, clusterOf, onlyPhase } = run;
   return workflowMember({
@@ -97,6 +105,7 @@ function memberOf<Options, Input>(
     ...(clusterOf === undefined ? {} : { clusterOf }),
     clock: services.clock,
     writing,
+    claims,
   });
 }
 

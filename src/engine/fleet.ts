@@ -1,8 +1,9 @@
 import { onAbort } from '../core/abort.ts';
-import { AppError, isAppError } from '../core/errors.ts';
+import { AppError, isAppError, type Problem } from '../core/errors.ts';
 import { mayBegin, type RolloutRules, whyStop } from '../core/fleet/rollout.ts';
 import type { HostPlan } from '../core/plan/document.ts';
 import type { Reporter } from '../ports/reporter.ts';
+import type { NodeClaims } from './node-claims.ts';
 import type { WorkflowResult } from './run-workflow.ts';
 
 /** A host to be worked on. */
@@ -71,6 +72,8 @@ export interface FleetRules extends RolloutRules {
   readonly dryRun: boolean;
   /** Hosts without pending changes are run through as well: each phase proves that all is well. */
   readonly proveUnchanged?: boolean;
+  /** No host is changed before all of them were looked at, so that each is compared with all others (`FleetPorts.claims`). All connections are open then: `maxOpen` has to allow it. */
+  readonly looksFirst?: boolean;
 }
 
 /** Counts for who watches. */
@@ -86,6 +89,8 @@ export interface FleetPorts {
   readonly signal: AbortSignal;
   /** What a host says is heard here. */
   reporterOf(host: string): Reporter;
+  /** The Nodes that hosts stand for: one that another host claims as well is not changed. */
+  readonly claims?: NodeClaims;
   /** Called, and waited for, before the first change of a host. */
   begins?(host: string): Promise<void>;
   /** Called, and waited for, when a host is done. */
@@ -194,9 +199,14 @@ class FleetRun {
 
   #begin(): void {
     if (this.#ports.signal.aborted || this.#bug !== null || this.#whyStop() !== null) return;
-    const { parallel, maxOpen } = this.#rules;
+    const { parallel, maxOpen, looksFirst } = this.#rules;
+    const isBefore = looksFirst === true && this.#looking.size + this.#order.length - this.#next > 0;
     // Changes first: who waits for his turn holds a connection.
-    for (let more = mayBegin(this.#rules, this.#state()); more > 0 && this.#waiting.length > 0 && this.#busy() < parallel; more--) {
+    for (
+      let more = isBefore ? 0 : mayBegin(this.#rules, this.#state());
+      more > 0 && this.#waiting.length > 0 && this.#busy() < parallel;
+      more--
+    ) {
       const waiting = this.#takeWaiting();
       if (waiting === null) break;
       this.#start(this.#changing, waiting, (one) => this.#change(one));
@@ -252,16 +262,29 @@ class FleetRun {
     const open = found.value;
     const { planned } = open;
     const pending = hasWork(planned.host);
-    if (!this.#rules.dryRun && (pending || this.#rules.proveUnchanged === true)) {
+    if (this.#rules.looksFirst === true || (!this.#rules.dryRun && (pending || this.#rules.proveUnchanged === true))) {
       this.#waiting.push({ index, member, open });
       return;
     }
+    await this.#endPlanned({ index, member, open });
+  }
+
+  /** A host that is only planned, or needs nothing. */
+  async #endPlanned({ index, open }: Waiting, clashes: readonly Problem[] = []): Promise<void> {
+    const { planned } = open;
     await settle(open.close());
-    const refused = planned.refusals.length > 0 ? new AppError(planned.refusals, { exitCode: 3 }) : null;
-    await this.#end(index, { status: refused ? 'refused' : pending ? 'pending' : 'unchanged', plan: planned, error: refused });
+    const refusals = clashes.length > 0 ? [...planned.refusals.filter(isOther(clashes)), ...clashes] : planned.refusals;
+    const refused = refusals.length > 0 ? new AppError(refusals, { exitCode: 3 }) : null;
+    const status = refused ? 'refused' : hasWork(planned.host) ? 'pending' : 'unchanged';
+    await this.#end(index, { status, plan: { ...planned, refusals }, error: refused });
   }
 
   async #change({ index, member, open }: Waiting): Promise<void> {
+    const clashes = this.#ports.claims?.of(member.name).problems() ?? [];
+    if (clashes.length > 0 || this.#rules.dryRun) {
+      await this.#endPlanned({ index, member, open }, clashes);
+      return;
+    }
     await this.#ports.begins?.(member.name);
     // Of many hosts those under way are brought to their end; whoever works on one alone waits for nobody else.
     const done = await settle(this.#members.length === 1 ? open.apply(this.#ports.signal) : open.apply());
@@ -311,6 +334,11 @@ class FleetRun {
       ended: this.#ended,
     });
   }
+}
+
+/** Problems that were known when the host was planned are not told twice. */
+function isOther(problems: readonly Problem[]): (problem: Problem) => boolean {
+  return ({ code, message }) => !problems.some((one) => one.code === code && one.message === message);
 }
 
 /** Errors of ours are values here; others are bugs and go their way. */

@@ -3,6 +3,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
+import type { OwnClaim } from './node-claims.ts';
 import type { WriterOptions } from './writer.ts';
 
 /** What every phase may use. `cluster` is null when there is no API server to talk to. */
@@ -14,6 +15,8 @@ export interface PhaseContext {
   readonly signal?: AbortSignal;
   /** How hosts are written to. Absent: nobody else is kept off, and changes are final at once (files that are staged into a directory). */
   readonly writing?: WriterOptions;
+  /** The Node that the host stands for in a run over several. Absent: it is the only host. */
+  readonly claim?: OwnClaim;
 }
 
 /** What makes the changes of a phase ones that have to be confirmed. */

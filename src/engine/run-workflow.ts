@@ -1,6 +1,7 @@
 import { AppError, isAppError, type Problem, usageError } from '../core/errors.ts';
 import type { Question } from '../core/facts/question.ts';
 import { isControlPlanePhase } from '../core/kubeadm-phases.ts';
+import type { NodeClaim } from '../core/kubernetes/node-identity.ts';
 import { type Change, type HostChange, isClusterChange, type PhasePlan, type Warning } from '../core/plan/change.ts';
 import type { HostPlan, NamedPhasePlan } from '../core/plan/document.ts';
 import { isSamePlan } from '../core/plan/same-plan.ts';
@@ -242,6 +243,8 @@ export interface Prepared<Input> {
   readonly warnings: readonly Warning[];
   /** Why nothing may be touched. With `--dry-run` the plan is shown all the same. */
   readonly refusals: readonly Problem[];
+  /** The Node that the host stands for: no other host of the run may stand for it. Null: none is known. */
+  readonly node?: NodeClaim | null;
   readonly origins?: HostPlan['origins'];
   readonly own?: HostPlan['own'];
 }
@@ -314,8 +317,10 @@ export async function planWorkflow<Options, Input>(
   const prepared = await workflow.prepare(held, options);
   const { reporter } = context;
   for (const { code, message } of prepared.warnings) reporter.report({ level: 'warning', code, host: host.name, message });
-  if (!run.dryRun && prepared.refusals.length > 0) throw new AppError(prepared.refusals, { exitCode: 3 });
-  const { input, warnings, refusals, origins, own } = prepared;
+  const { input, warnings, origins, own, node = null } = prepared;
+  if (node !== null) context.claim?.set(host.name, node);
+  const refusals = [...prepared.refusals, ...(context.claim?.problems() ?? [])];
+  if (!run.dryRun && refusals.length > 0) throw new AppError(refusals, { exitCode: 3 });
   const planned = await planPhases(phases, held, input);
   host.release();
   if (run.dryRun) for (const { phase, plan } of planned) reportWarnings(plan, phase, context);

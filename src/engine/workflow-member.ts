@@ -4,6 +4,7 @@ import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { FleetMember } from './fleet.ts';
+import type { NodeClaims } from './node-claims.ts';
 import type { PhaseContext } from './phase.ts';
 import { type PlanStep, planAfter } from './plan-after.ts';
 import { type PlannedWorkflow, planWorkflow, type Workflow, type WorkflowRun } from './run-workflow.ts';
@@ -25,6 +26,8 @@ export interface WorkflowMember<Options, Input> {
   readonly clock: Clock;
   /** Null: files are staged, or nothing is to be changed. */
   readonly writing?: MemberWriting | null;
+  /** Of the run. */
+  readonly claims?: NodeClaims | undefined;
 }
 
 /** How a host is written to; what is confirmed is over a connection made by `connect`. */
@@ -47,7 +50,8 @@ export function workflowMember<Options, Input>(member: WorkflowMember<Options, I
       };
       try {
         own = (await member.clusterOf?.(host)) ?? null;
-        const context = { host, cluster: own ?? member.cluster, clock, reporter, ...writingOf(member, reporter) };
+        const ports = { clock, reporter, ...(member.claims === undefined ? {} : { claim: member.claims.of(name) }) };
+        const context = { host, cluster: own ?? member.cluster, ...ports, ...writingOf(member, reporter) };
         const { apply, ...planned } = await planMember(member, { ...context, signal });
         return {
           planned,

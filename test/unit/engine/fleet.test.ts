@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { AppError, interrupted } from '../../../src/core/errors.ts';
+import type { NodeClaim } from '../../../src/core/kubernetes/node-identity.ts';
 import type { HostPlan } from '../../../src/core/plan/document.ts';
 import { type FleetMember, type FleetPorts, type FleetRules, type HostOutcome, runFleet } from '../../../src/engine/fleet.ts';
+import { nodeClaims } from '../../../src/engine/node-claims.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
 const RULES: FleetRules = { canary: 0, serial: 100, maxFail: null, parallel: 100, maxOpen: 100, dryRun: false };
@@ -21,6 +23,8 @@ interface Behaviour {
   readonly stage?: number;
   readonly isAlone?: boolean;
   readonly isNeeded?: boolean;
+  /** The Node it stands for, known when it was looked at. */
+  readonly claim?: NodeClaim;
 }
 
 async function turns(count: number): Promise<void> {
@@ -37,7 +41,11 @@ function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<F
   const log: string[] = [];
   const interruption = new AbortController();
   const now = { open: 0, most: 0, changing: 0, mostChanging: 0 };
-  const member = ([name, { changes = true, plan, apply, planTakes = 1, applyTakes = 1, ...place }]: [string, Behaviour]): FleetMember => ({
+  const claims = nodeClaims();
+  const member = ([name, { changes = true, plan, apply, planTakes = 1, applyTakes = 1, claim, ...place }]: [
+    string,
+    Behaviour,
+  ]): FleetMember => ({
     name,
     ...place,
     open: async ({ signal }) => {
@@ -45,10 +53,13 @@ function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<F
       await turns(planTakes);
       signal.throwIfAborted();
       if (plan !== undefined) throw plan;
+      if (claim !== undefined) claims.of(name).set(name, claim);
+      const refusals = claims.of(name).problems();
+      if (refusals.length > 0 && !rules.dryRun) throw new AppError(refusals, { exitCode: 3 });
       now.most = Math.max(now.most, ++now.open);
       const host = planOf(name, changes);
       return {
-        planned: { host, warnings: [], refusals: [] },
+        planned: { host, warnings: [], refusals },
         apply: async () => {
           log.push(`change ${name}`);
           now.mostChanging = Math.max(now.mostChanging, ++now.changing);
@@ -66,6 +77,7 @@ function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<F
   const ended: HostOutcome[] = [];
   const ports: FleetPorts = {
     signal: interruption.signal,
+    claims,
     reporterOf: () => recordingReporter(),
     begins: async (host) => void log.push(`begins ${host}`),
     ended: async (outcome) => void ended.push(outcome),
@@ -111,6 +123,48 @@ describe('a run over a fleet', () => {
     const { run, log } = world({ a: {} });
     await run();
     expect(log).toEqual(['look a', 'begins a', 'change a']);
+  });
+
+  describe('with two hosts that stand for one Node', () => {
+    const claim: NodeClaim = { nodeName: 'n1', isProven: true, machineId: 'a' };
+    const both = { a: { claim }, b: { claim, planTakes: 20 }, c: { claim: { ...claim, nodeName: 'n2' } } };
+
+    it('changes neither, where all are looked at first', async () => {
+      const { run, log, now } = world(both, { looksFirst: true });
+      const { outcomes } = await run();
+      expect(outcomes.map(({ host, status, error }) => [host, status, error?.code, error?.exitCode])).toEqual([
+        ['a', 'refused', 'NODE_CLAIMED_TWICE', 3],
+        ['b', 'refused', 'NODE_CLAIMED_TWICE', 3],
+        ['c', 'changed', undefined, undefined],
+      ]);
+      expect(log.filter((line) => line.startsWith('change'))).toEqual(['change c']);
+      expect(log.indexOf('change c')).toBeGreaterThan(log.indexOf('look b'));
+      expect(now.open).toBe(0);
+    });
+
+    it('says so of both in a plan, once', async () => {
+      const { run, ended } = world(both, { looksFirst: true, dryRun: true });
+      await run();
+      const problemsOf = (name: string) => ended.find(({ host }) => host === name)?.error?.problems.map(({ code }) => code);
+      expect([problemsOf('a'), problemsOf('b'), problemsOf('c')]).toEqual([['NODE_CLAIMED_TWICE'], ['NODE_CLAIMED_TWICE'], undefined]);
+    });
+
+    it('changes neither that was not begun before the other was looked at, where nobody waits', async () => {
+      const first = { claim: { ...claim, nodeName: 'n0' }, applyTakes: 30 };
+      const waiting = await world({ first, ...both }, { serial: 1 }).statuses();
+      expect(waiting).toEqual({ first: 'changed', a: 'refused', b: 'refused', c: 'changed' });
+      const { statuses, log } = world(both);
+      expect(await statuses()).toEqual({ a: 'changed', b: 'refused', c: 'changed' });
+      expect(log).not.toContain('change b');
+    });
+  });
+
+  it('waits for a host that does not answer only where all are looked at first', async () => {
+    const { run, log } = world({ dead: { plan: GONE, planTakes: 30 }, ...many(3) }, { looksFirst: true });
+    const done = run();
+    await turns(20);
+    expect(log.filter((line) => line.startsWith('change'))).toEqual([]);
+    expect((await done).outcomes.map(({ status }) => status)).toEqual(['unreachable', 'changed', 'changed', 'changed']);
   });
 
   it.each([1, 2, 5])('changes %d hosts at a time', async (serial) => {

@@ -1,0 +1,58 @@
+import type { Problem } from '../core/errors.ts';
+import { clashOf, type NodeClaim } from '../core/kubernetes/node-identity.ts';
+
+/** The Nodes that the members of a run stand for. */
+export interface NodeClaims {
+  /** @param name of the member, unique in the run */
+  of(name: string): OwnClaim;
+}
+
+/** The claim of one member. */
+export interface OwnClaim {
+  /**
+   * Takes the place of an earlier one, where the host is planned again.
+   * @param host its name in messages
+   */
+  set(host: string, claim: NodeClaim): void;
+  /**
+   * Why the host may not be changed: another host of the run stands for its Node. Empty: none does, as far as
+   * hosts were looked at.
+   */
+  problems(): readonly Problem[];
+}
+
+/** Claims of one run. */
+export function nodeClaims(): NodeClaims {
+  const claims = new Map<string, { readonly host: string; readonly claim: NodeClaim }>();
+  /** Members by what only one may have: a run may have thousands. */
+  const holders = new Map<string, Set<string>>();
+  const holdersOf = (key: string): Set<string> => {
+    const found = holders.get(key) ?? new Set();
+    holders.set(key, found);
+    return found;
+  };
+  return {
+    of: (name) => ({
+      set: (host, claim) => {
+        for (const key of keysOf(claims.get(name)?.claim)) holdersOf(key).delete(name);
+        for (const key of keysOf(claim)) holdersOf(key).add(name);
+        claims.set(name, { host, claim });
+      },
+      problems: () => {
+        const own = claims.get(name);
+        if (own === undefined) return [];
+        const others = new Set(keysOf(own.claim).flatMap((key) => [...holdersOf(key)]));
+        others.delete(name);
+        return [...others].flatMap((other) => {
+          const its = claims.get(other);
+          return its === undefined ? [] : (clashOf(own.host, own.claim, its) ?? []);
+        });
+      },
+    }),
+  };
+}
+
+function keysOf(claim: NodeClaim | undefined): readonly string[] {
+  if (claim === undefined) return [];
+  return [`Node ${claim.nodeName}`, ...(claim.machineId === null ? [] : [`machine-id ${claim.machineId}`])];
+}
