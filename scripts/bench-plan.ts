@@ -48,6 +48,7 @@ const shared = {
   tlsBootstrapMs: 300_000,
   takeOver: false,
   waitReadyMs: null,
+  trust: null,
   admin: null,
 };
 

@@ -65,6 +65,7 @@ export function defineCerts(certs: Command, on: On): void {
     ),
   )
     .option('--token <token>', 'bootstrap token to use (default: an administrator makes one for the run and deletes it)')
+    .option('--node-name <name>', 'Node of the host, where it has no certificate to prove it with')
     .option('--timeout <duration>', 'how long the certificate may take to come (default: 5m)')
     .option('--force', 'also renew a certificate that is good')
     .option('--dry-run', 'print the plan and change nothing')
@@ -95,4 +96,6 @@ moved aside is put back. Pods go on running.
 Examples:
   kubeletadm certs check --host node2 --host node3
   kubeletadm certs renew-kubelet --host node2 --kubeconfig admin.conf
+  # the certificate was lost
+  kubeletadm certs renew-kubelet --host node2 --node-name node2 --kubeconfig admin.conf
   kubeletadm certs renew-kubelet --host node2 --token abcdef.0123456789abcdef`;

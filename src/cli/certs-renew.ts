@@ -8,10 +8,15 @@ import { openCluster } from './open-cluster.ts';
 import type { CommandOptions } from './program.ts';
 import { flagList, flagText, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
+import { trustOf } from './trust-of.ts';
 
 /** `certs renew-kubelet`. With a token no administrator is needed; without one he makes a token for the run. */
 export async function runCertsRenew(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
   const token = readToken(flagText(options, 'token'));
+  const targets = await readHostTargets(services, options);
+  const nodeName = flagText(options, 'nodeName') ?? null;
+  if (nodeName !== null && targets.length > 1)
+    throw usageError('--node-name is for one host, and several were given', 'Renew them one by one');
   const dryRun = options.dryRun === true;
   const named = flagText(options, 'kubeconfig') !== undefined;
   const opened = token !== null && !named ? null : await openCluster(services, options, { dryRun: false, staged: false });
@@ -19,7 +24,7 @@ export async function runCertsRenew(services: Services, _args: readonly string[]
   try {
     return await runOnHosts(services, {
       workflow: renewKubeletWorkflow,
-      targets: await readHostTargets(services, options),
+      targets,
       cluster: opened?.cluster ?? null,
       workflowOptions: {
         templates: await services.templates(),
@@ -27,6 +32,8 @@ export async function runCertsRenew(services: Services, _args: readonly string[]
         newToken: () => services.newToken(),
         apiServer: opened?.apiServer ?? null,
         force: options.force === true,
+        trust: opened === null ? null : trustOf(services, opened),
+        nodeName,
         tlsBootstrapMs: timeoutMs(flagText(options, 'timeout')),
         kubeletHealthCheckMs: 240_000,
       },
@@ -35,6 +42,7 @@ export async function runCertsRenew(services: Services, _args: readonly string[]
       warnings: opened?.warnings ?? [],
       dryRun,
       skipPhases: flagList(options, 'skipPhases'),
+      oneHostPerNode: opened !== null,
     });
   } finally {
     await opened?.cluster?.close();

@@ -8,11 +8,13 @@ import type { HostTarget, Services } from '../ports/services.ts';
 import type { ApiServerTarget } from '../workflows/bootstrap-files.ts';
 import { disableWorkflow } from '../workflows/dynamic/disable-config.ts';
 import { enableWorkflow } from '../workflows/dynamic/enable-config.ts';
+import type { NodeTrust } from '../workflows/identify-node.ts';
 import { agentAddress, checkAgentOptions } from './agent-options.ts';
 import { openCluster } from './open-cluster.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText, readSshOptions, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
+import { trustOf } from './trust-of.ts';
 
 /** `dynamic enable HOST...`. */
 export async function runDynamicEnable(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
@@ -48,7 +50,7 @@ export async function runDynamicDisable(services: Services, args: readonly strin
 interface Given {
   readonly apiServer: ApiServerTarget | null;
   /** What both are told. */
-  readonly common: { readonly catalogue: Catalogue; readonly nodeName: string | null };
+  readonly common: { readonly catalogue: Catalogue; readonly nodeName: string | null; readonly trust: NodeTrust };
 }
 
 /** Runs a workflow on the hosts that are named, with the cluster they are nodes of. */
@@ -59,9 +61,11 @@ async function runOn<O, I>(
   what: (given: Given) => Promise<{ readonly workflow: Workflow<O, I>; readonly workflowOptions: O }>,
 ): Promise<ExitCode> {
   const targets = await readTargets(services, args, options);
-  const common = { catalogue: await loadCatalogue(), nodeName: nodeNameOf(options, targets) };
-  const { cluster, apiServer, warnings } = await openCluster(services, options, { dryRun: false, staged: false });
+  const named = { catalogue: await loadCatalogue(), nodeName: nodeNameOf(options, targets) };
+  const opened = await openCluster(services, options, { dryRun: false, staged: false });
+  const { cluster, apiServer, warnings } = opened;
   try {
+    const common = { ...named, trust: trustOf(services, opened) };
     return await runOnHosts(services, {
       ...(await what({ apiServer, common })),
       targets,
@@ -71,6 +75,7 @@ async function runOn<O, I>(
       warnings,
       dryRun: options.dryRun === true,
       skipPhases: [],
+      oneHostPerNode: true,
     });
   } finally {
     await cluster?.close();

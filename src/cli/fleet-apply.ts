@@ -51,7 +51,7 @@ async function applyTasks(
   const run = await openFleetRun(services, options, { ...work, dryRun: false, reporter });
   try {
     if (run.access !== null) requireSameServer(work, run.access);
-    const result = await runFleet(run.members, rules, watch.ports);
+    const result = await runFleet(run.members, rules, { ...watch.ports, claims: run.claims });
     watch.close();
     await run.settle(result);
     const message = summaryLine(result.outcomes);

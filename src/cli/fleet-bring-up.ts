@@ -7,6 +7,7 @@ import type { FleetCluster } from '../core/fleet/model.ts';
 import type { PlannedHost } from '../core/fleet/saved-plan.ts';
 import { revealText, Secret, SensitiveText } from '../core/text/secret.ts';
 import type { FleetMember, FleetResult } from '../engine/fleet.ts';
+import type { NodeClaims } from '../engine/node-claims.ts';
 import { observe } from '../engine/observe.ts';
 import { readHostKubeconfig } from '../engine/read-host-kubeconfig.ts';
 import { workflowMember } from '../engine/workflow-member.ts';
@@ -43,6 +44,8 @@ export interface BringUpInput {
   readonly planes: readonly PlannedHost[];
   /** The one that makes the cluster. */
   readonly first: PlannedHost;
+  /** The Nodes of the hosts of the run. */
+  readonly claims: NodeClaims;
   /** Where its kubeconfig is written to. */
   readonly kubeconfig: string;
 }
@@ -98,6 +101,7 @@ export async function bringUpCluster(services: Services, options: CommandOptions
     cluster: null,
     clock: services.clock,
     writing: dryRun ? null : await readWriting(services, options)(targetOf(first)),
+    claims: input.claims,
   });
   const openAfter = async (): Promise<After> => {
     const { text } = await readAdminKubeconfig(services, connect, first.name);
@@ -119,6 +123,7 @@ export async function bringUpCluster(services: Services, options: CommandOptions
       dryRun,
       reporter,
       planes: [first],
+      claims: input.claims,
     });
     return { access, members: new Map(members.map((each) => [each.name, each])) };
   };

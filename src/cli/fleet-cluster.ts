@@ -11,18 +11,22 @@ import type { Reporter } from '../ports/reporter.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
 import type { ApiServerTarget } from '../workflows/bootstrap-files.ts';
 import { createTokens, deleteTokens } from '../workflows/bootstrap-tokens.ts';
+import type { NodeTrust } from '../workflows/identify-node.ts';
 import { discover } from './discover.ts';
 import { besideFleet } from './load-fleet.ts';
 import { hostNearApiServer, type WayToApiServer } from './near-api-server.ts';
 import { type OpenedCluster, openCluster } from './open-cluster.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
+import { trustOf } from './trust-of.ts';
 
 /** The cluster of a fleet, and what its nodes need to find it. */
 export interface FleetAccess {
   readonly cluster: Cluster;
   /** Null: only a bootstrap token was given. */
   readonly admin: Cluster | null;
+  /** Tells with his credentials which Node a host is. */
+  readonly trust: NodeTrust | null;
   readonly apiServer: ApiServerTarget;
   /** For hosts that join. Of a plan they are never used, so none are made. */
   credentials(): Promise<BootstrapCredentials>;
@@ -59,6 +63,7 @@ export async function openFleetCluster(services: Services, options: CommandOptio
   return {
     cluster: admin,
     admin,
+    trust: trustOf(services, { cluster: admin, apiServer: { server: admin.server, caPem } }, NAME_HINT),
     apiServer: { server: cluster.endpoint === null ? admin.server : `https://${cluster.endpoint}`, caPem },
     credentials: async () => tokenCredentials(token ?? (await made.get())),
     close: async () => {
@@ -68,6 +73,9 @@ export async function openFleetCluster(services: Services, options: CommandOptio
     },
   };
 }
+
+/** How a fleet names the Node of a host. */
+const NAME_HINT = 'give the host its nodeName in the fleet file';
 
 /** Connects from here, or from a host of the fleet where nobody answers here. */
 async function openNear(
@@ -124,6 +132,7 @@ async function byToken(services: Services, input: FleetAccessInput, token: Secre
   return {
     cluster: found.cluster,
     admin: null,
+    trust: null,
     apiServer: found.apiServer,
     credentials: async () => found.credentials,
     close: async () => {

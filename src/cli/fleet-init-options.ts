@@ -71,6 +71,8 @@ export async function fleetInitOptions(
     routeHere: {},
     connect: connectOver(services),
     given,
+    // With credentials from elsewhere certificates are uploaded, and no Node is marked.
+    trust: null,
     releaseOf: (label, ci) => releaseOf(services, label, ci),
     forceUpload: false,
     bootstrapTokens: init.bootstrapTokens ?? [],

@@ -6,6 +6,7 @@ import type { PlannedHost } from '../core/fleet/saved-plan.ts';
 import { type HostPreparation, isUndeclared } from '../core/install/model.ts';
 import { loadCatalogue } from '../core/kubelet/catalogue.ts';
 import type { FleetMember } from '../engine/fleet.ts';
+import type { NodeClaims } from '../engine/node-claims.ts';
 import type { PhaseContext } from '../engine/phase.ts';
 import { type PlannedWorkflow, planStale, planWorkflow, type WorkflowRun } from '../engine/run-workflow.ts';
 import { workflowMember } from '../engine/workflow-member.ts';
@@ -44,6 +45,8 @@ export interface FleetMembersInput {
   readonly reporter: Reporter;
   /** The control planes of the fleet: one that is there uploads the certificates that others join by. */
   readonly planes?: readonly PlannedHost[];
+  /** The Nodes of the hosts of the run. */
+  readonly claims?: NodeClaims | undefined;
   /** In place of a plain connection: who wants to know more of a host. */
   readonly connect?: (target: HostTarget, host: PlannedHost, questions: readonly Question[]) => Promise<Host>;
 }
@@ -76,6 +79,7 @@ export async function fleetMembers(services: Services, options: CommandOptions, 
     takeOver: options.takeOver === true,
     waitReadyMs: null,
     admin: access.admin,
+    trust: access.trust,
   } satisfies Partial<JoinOptions>;
   const writing = readWriting(services, options);
   const sources = installSources(services, input.directory);
@@ -104,11 +108,16 @@ export async function fleetMembers(services: Services, options: CommandOptions, 
       cluster: access.cluster,
       clock: services.clock,
       writing: dryRun ? null : await writing(target),
+      claims: input.claims,
     };
     const workerMember = (): FleetMember => ({ ...workflowMember({ ...common, workflow: joinWorkflow, options: own }), stage: WORKERS });
     const planeMember = (settings: PlaneSettings): FleetMember => {
       const patches = settings.patches?.filter(isForKubelet) ?? null;
-      const present = workflowMember({ ...common, workflow: upgradeNodeWorkflow, options: { ...own, patches, forget: false } });
+      const present = workflowMember({
+        ...common,
+        workflow: upgradeNodeWorkflow,
+        options: { ...own, patches, forget: false, nodeName: nodeRegistration.name ?? null },
+      });
       const joining = async (): Promise<FleetMember> => {
         const { joiningMember } = await import('./fleet-join-plane.ts');
         return joiningMember(services, { common, join: own, settings, certificateKey: await certificateKey() });

@@ -29,7 +29,7 @@ export async function runFleetPlan(services: Services, _args: readonly string[],
   const { access } = run;
   try {
     if (access === null && flagText(options, 'out') !== undefined) throw notToBeSaved();
-    const result = await runFleet(run.members, rules, watch.ports);
+    const result = await runFleet(run.members, rules, { ...watch.ports, claims: run.claims });
     watch.close();
     const plan = savePlan(
       contextOf(options, fleet, access),

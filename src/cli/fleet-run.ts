@@ -2,6 +2,7 @@ import { AppError, usageError } from '../core/errors.ts';
 import type { FleetCluster } from '../core/fleet/model.ts';
 import type { PlannedHost } from '../core/fleet/saved-plan.ts';
 import type { FleetMember, FleetResult } from '../engine/fleet.ts';
+import { type NodeClaims, nodeClaims } from '../engine/node-claims.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
 import { type FleetAccess, openFleetCluster } from './fleet-cluster.ts';
@@ -27,6 +28,8 @@ export interface OpenFleetRun {
   readonly members: readonly FleetMember[];
   /** Null: there is none yet, the first control plane makes it. */
   readonly access: FleetAccess | null;
+  /** The Nodes of its hosts, for `runFleet`. */
+  readonly claims: NodeClaims;
   /** To be called when all hosts are done. */
   settle(result: FleetResult): Promise<void>;
   close(): Promise<void>;
@@ -44,8 +47,9 @@ export async function openFleetRun(services: Services, options: CommandOptions, 
   const through = await waysToCluster(services, options, { ...input, chosen: input.tasks.map(({ host }) => host) });
   const access = await openFleetCluster(services, options, { cluster, file, dryRun, reporter, through });
   try {
-    const members = await fleetMembers(services, options, { ...input, access, planes: input.hosts.filter(isControlPlane) });
-    return { members, access, settle: async () => undefined, close: () => access.close() };
+    const claims = nodeClaims();
+    const members = await fleetMembers(services, options, { ...input, access, planes: input.hosts.filter(isControlPlane), claims });
+    return { members, access, claims, settle: async () => undefined, close: () => access.close() };
   } catch (error) {
     await access.close();
     throw error;
@@ -95,7 +99,8 @@ async function openBringUp(services: Services, options: CommandOptions, input: F
       { exitCode: 2 },
     );
   const { bringUpCluster } = await import('./fleet-bring-up.ts');
-  const bringUp = await bringUpCluster(services, options, { ...input, planes, first: first.host, kubeconfig });
+  const claims = nodeClaims();
+  const bringUp = await bringUpCluster(services, options, { ...input, planes, first: first.host, kubeconfig, claims });
   const members = tasks.map(({ host }) => (host === first.host ? bringUp.first : dryRun ? bringUp.waiting(host) : bringUp.later(host)));
-  return { members, access: null, settle: (result) => bringUp.settle(result), close: () => bringUp.close() };
+  return { members, access: null, claims, settle: (result) => bringUp.settle(result), close: () => bringUp.close() };
 }

@@ -13,6 +13,7 @@ import type { Cluster } from '../ports/cluster.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
 import type { ApiAccess, ConnectControlPlane } from '../workflows/control-plane/api-access.ts';
+import type { NodeTrust } from '../workflows/identify-node.ts';
 import { type InitControlPlaneOptions, initControlPlaneWorkflow } from '../workflows/init-control-plane.ts';
 import { freshTokens, isLeftOut, phaseSelection, placeholderTokens, printJoinCommands } from './init-tokens.ts';
 import type { ReadNodeOptions } from './node-options.ts';
@@ -30,11 +31,12 @@ export interface InitControlPlaneRun {
   readonly onlyPhase: string | undefined;
   /** Of `--kubeconfig`, for a phase alone. */
   readonly given: Cluster | null;
+  readonly trust: NodeTrust | null;
 }
 
 /** `init` and `init phase NAME...` where no API server is given: it makes one. */
 export async function runInitControlPlane(services: Services, run: InitControlPlaneRun): Promise<ExitCode> {
-  const { config, options, node, reporter, onlyPhase, given } = run;
+  const { config, options, node, reporter, onlyPhase, given, trust } = run;
   const init = config.init ?? {};
   const targets = await readHostTargets(services, options);
   if (targets.length > 1) throw oneHost(targets);
@@ -58,6 +60,7 @@ export async function runInitControlPlane(services: Services, run: InitControlPl
     caDirectoriesHere: node.staged ? await caDirectoriesHere(services) : [],
     connect: connectOver(services),
     given,
+    trust,
     releaseOf: (label, ci) => releaseOf(services, label, ci),
     forceUpload: options.forceUpload === true,
     bootstrapTokens: init.bootstrapTokens ?? [],

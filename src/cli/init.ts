@@ -11,6 +11,7 @@ import { phaseName } from './phase-name.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
+import { trustOf } from './trust-of.ts';
 
 /** `init` and `init phase NAME...`. Where an API server is given it takes that, else it makes a control plane. */
 export async function runInit(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
@@ -45,6 +46,7 @@ export async function runInit(services: Services, args: readonly string[], optio
         warnings: all,
         onlyPhase,
         given,
+        trust: given === null ? null : trustOf(services, opened),
       });
     }
     const init = config.init ?? {};

@@ -10,6 +10,7 @@ import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
 import type { DiscoveredCluster } from '../workflows/discovery/discover-cluster.ts';
+import type { NodeTrust } from '../workflows/identify-node.ts';
 import { type JoinOptions, joinWorkflow } from '../workflows/join.ts';
 import { discover, serverToJoin } from './discover.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
@@ -20,6 +21,7 @@ import { phaseName } from './phase-name.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
+import { trustOf } from './trust-of.ts';
 
 /** `join [ADDRESS:PORT]`. */
 export async function runJoin(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
@@ -63,6 +65,7 @@ async function join(services: Services, endpoint: string | undefined, options: C
     takeOver: options.takeOver === true,
     waitReadyMs: waitReadyMs(options),
     admin,
+    trust: access.trust,
   };
   const run = {
     targets,
@@ -72,6 +75,7 @@ async function join(services: Services, endpoint: string | undefined, options: C
     warnings: [...warnings, ...(proxied === null ? [] : [proxied])],
     dryRun: node.dryRun,
     skipPhases: document.skipPhases ?? [],
+    oneHostPerNode: true,
     ...(onlyPhase === undefined ? {} : { onlyPhase }),
   };
   try {
@@ -86,6 +90,8 @@ async function join(services: Services, endpoint: string | undefined, options: C
 /** The cluster to join, and who else is asked of it. */
 interface JoinAccess extends DiscoveredCluster {
   readonly admin: Cluster | null;
+  /** Tells with his credentials which Node a host is. */
+  readonly trust: NodeTrust | null;
   /** The API server is asked through a proxy of the environment. */
   readonly proxied: Warning | null;
   close(): Promise<void>;
@@ -110,11 +116,13 @@ async function openAccess(services: Services, { document, options, caFile, targe
     for (const each of opened.splice(0).reverse()) await each.close();
   };
   try {
-    const admin = (await openAdmin(services, options, from))?.cluster ?? null;
+    const named = await openAdmin(services, options, from);
+    const admin = named?.cluster ?? null;
     if (admin !== null) opened.push(admin);
+    const trust = named === null ? null : trustOf(services, named);
     const found = await discover(services, { join: document, caFile, forOthers, from, reporter });
     opened.push(found.cluster);
-    return { ...found, admin, proxied: server === null || from !== null ? null : httpProxyWarning(server, services.env), close };
+    return { ...found, admin, trust, proxied: server === null || from !== null ? null : httpProxyWarning(server, services.env), close };
   } catch (error) {
     await close();
     throw error;

@@ -9,6 +9,7 @@ import { type OpenedCluster, openCluster } from './open-cluster.ts';
 import type { CommandOptions } from './program.ts';
 import { flagList, flagText, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
+import { trustOf } from './trust-of.ts';
 
 /** `reset` and `reset phase NAME...`. */
 export async function runReset(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
@@ -39,13 +40,14 @@ export async function runReset(services: Services, args: readonly string[], opti
         connect: connectOver(services),
         connectEtcd: ({ host, ...target }) => services.connectEtcd({ ...target, from: host }),
         opened: (access) => accesses.push(access),
-        ...(opened === null ? {} : { deleteNode: nodeName === undefined ? {} : { nodeName } }),
+        ...(opened === null ? {} : { deleteNode: { trust: trustOf(services, opened), ...(nodeName === undefined ? {} : { nodeName }) } }),
       },
       options,
       reporter: services.reporter({ verbosity: verbosityOf(options), format: 'text' }),
       warnings,
       dryRun,
       skipPhases,
+      oneHostPerNode: opened !== null,
       ...(args.length === 0 ? {} : { onlyPhase: args.join('/') }),
     });
   } finally {

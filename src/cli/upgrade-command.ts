@@ -14,6 +14,7 @@ export function defineUpgrade(upgrade: Command, on: On): void {
       .option('--config <file>', "an UpgradeConfiguration document; '-' is standard input")
       .option('--kubeconfig <file>', "read the cluster with these credentials (default: the node's own kubelet.conf)")
       .option('--context <name>', 'context of the kubeconfig')
+      .option('--node-name <name>', 'with --kubeconfig: Node of the host, where it cannot prove which one it is')
       .option('--patches <dir>', 'directory of patches, in place of the ones remembered')
       .option('--overlay <file>', 'KubeletConfiguration for this node, in place of the one remembered')
       .option('--set <field=value>', 'one KubeletConfiguration field, in place of the ones remembered (repeatable)', collect)

@@ -1,5 +1,5 @@
 import { mergeUpgradeFlags } from '../core/config/flags.ts';
-import type { ExitCode } from '../core/errors.ts';
+import { type ExitCode, usageError } from '../core/errors.ts';
 import { loadCatalogue } from '../core/kubelet/catalogue.ts';
 import type { Services } from '../ports/services.ts';
 import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../workflows/upgrade-node.ts';
@@ -10,6 +10,7 @@ import { openCluster } from './open-cluster.ts';
 import type { CommandOptions } from './program.ts';
 import { flagList, flagText, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
+import { trustOf } from './trust-of.ts';
 
 /** `upgrade node` and `upgrade node phase NAME...`. */
 export async function runUpgradeNode(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
@@ -22,7 +23,7 @@ export async function runUpgradeNode(services: Services, args: readonly string[]
   const directory = node.patches?.directory;
   const skipPhases = [...flagList(options, 'skipPhases'), ...(node.skipPhases ?? [])];
   const dryRun = options.dryRun === true || node.dryRun === true;
-  const workflowOptions: UpgradeNodeOptions = {
+  const workflowOptions: Omit<UpgradeNodeOptions, 'trust' | 'nodeName'> = {
     templates: await services.templates(),
     catalogue: await loadCatalogue(),
     overlays: overlay === undefined ? null : await readOverlay(services, overlay),
@@ -36,15 +37,20 @@ export async function runUpgradeNode(services: Services, args: readonly string[]
     staged: false,
     kubeletHealthCheckMs: durationMs(timeouts?.kubeletHealthCheck, 240_000),
   };
+  const targets = await readHostTargets(services, options);
+  const nodeName = flagText(options, 'nodeName') ?? null;
+  if (nodeName !== null && targets.length > 1)
+    throw usageError('--node-name is for one host, and several were given', 'Upgrade them one by one');
   const admin =
     flagText(options, 'kubeconfig') === undefined ? null : await openCluster(services, options, { dryRun: false, staged: false });
   try {
+    const trust = admin === null ? null : trustOf(services, admin);
     return await runOnHosts(services, {
       workflow: upgradeNodeWorkflow,
-      targets: await readHostTargets(services, options),
+      targets,
       cluster: admin?.cluster ?? null,
       ...(admin === null ? { clusterOf: (host) => nodeCluster(services, host) } : {}),
-      workflowOptions,
+      workflowOptions: { ...workflowOptions, trust, nodeName },
       options,
       reporter,
       warnings,

@@ -5,8 +5,10 @@ import { observe } from '../engine/observe.ts';
 import { definePhase } from '../engine/phase.ts';
 
 export interface DeleteNodeInput {
-  /** Null: it was not asked for. */
+  /** Null: none is deleted. */
   readonly nodeName: string | null;
+  /** Why none is deleted; default: that was not asked for. */
+  readonly noop?: string;
 }
 
 interface Facts {
@@ -26,8 +28,8 @@ export const deleteNode = definePhase<DeleteNodeInput, Facts>({
     const unit = await observe(host, unitState('kubelet'), signal);
     return { node: await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName }), unit };
   },
-  plan: ({ node, unit }, { nodeName }) => {
-    if (nodeName === null) return { changes: [], noop: 'the Node is left (--delete-node deletes it)' };
+  plan: ({ node, unit }, { nodeName, noop }) => {
+    if (nodeName === null) return { changes: [], noop: noop ?? 'the Node is left (--delete-node deletes it)' };
     if (node === null) return { changes: [], noop: `there is no Node ${nodeName}` };
     const runs = unit !== null && unit.activeState !== 'inactive' && unit.loadState !== 'not-found';
     const stop: readonly Change[] = runs ? [{ kind: 'stop-unit', unit: 'kubelet', because: 'its Node is deleted' }] : [];

@@ -2,6 +2,7 @@ import type { Taint } from '../core/config/model.ts';
 import { CONTROL_PLANE_LABEL, diffNodeMarks } from '../core/kubernetes/node-marks.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { definePhase, type Phase } from '../engine/phase.ts';
+import { isUnchecked, type OwnNodeCheck, waitsForCheck } from './own-node.ts';
 import { waitForNode } from './wait-node.ts';
 
 export interface MarkControlPlaneInput {
@@ -12,6 +13,8 @@ export interface MarkControlPlaneInput {
   readonly timeoutMs: number;
   /** Plan as if the cluster were empty when there is none (`--dry-run`). */
   readonly assumeEmptyCluster: boolean;
+  /** Null: the credentials are those of the host itself, which may do as much without us; or the Node was known for the host's own when the run was planned. */
+  readonly check: OwnNodeCheck | null;
 }
 
 /** By which a control plane is known, and kept out of load balancers for the workload. */
@@ -24,18 +27,21 @@ function markControlPlanePhase(name: string): Phase<MarkControlPlaneInput> {
   return definePhase<MarkControlPlaneInput, Found>({
     name,
     short: 'Give the Node the labels and taints of a control plane',
-    ready: async (context, { nodeName, timeoutMs }) => {
-      if (context.cluster !== null) await waitForNode(context, { nodeName, timeoutMs, readyMs: null, admin: null }, name);
+    ready: async (context, { nodeName, timeoutMs, check }) => {
+      if (context.cluster === null) return;
+      await waitForNode(context, { nodeName, timeoutMs, readyMs: null, admin: null }, name);
+      if (isUnchecked(check)) await check?.run(context);
     },
     observe: async ({ cluster }, { nodeName, assumeEmptyCluster }) => {
       if (cluster === null) return assumeEmptyCluster ? 'assumed-absent' : null;
       return (await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) ?? 'absent';
     },
-    plan: (found, { nodeName, taints }) => {
+    plan: (found, { nodeName, taints, check }) => {
       if (found === null) return { changes: [], deferred: 'needs the API server, up after wait-control-plane' };
       if (found === 'absent') return { changes: [], deferred: `marks Node ${nodeName} once its kubelet has registered it` };
       const diff = diffNodeMarks(found === 'assumed-absent' ? null : found, { labels: LABELS, taints });
       if (diff === null) return { changes: [], noop: `Node ${nodeName} is marked as a control plane` };
+      if (isUnchecked(check)) return { changes: [], deferred: waitsForCheck(nodeName) };
       const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
       return { changes: [{ kind: 'patch-object', ref, patch: diff.patch, because: `${diff.missing} is missing` }] };
     },

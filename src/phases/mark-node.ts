@@ -2,13 +2,16 @@ import { isAppError } from '../core/errors.ts';
 import { diffNodeMarks, type NodeMarks } from '../core/kubernetes/node-marks.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { PhasePlan, Warning } from '../core/plan/change.ts';
-import { definePhase } from '../engine/phase.ts';
+import { definePhase, type PhaseContext } from '../engine/phase.ts';
 import type { Cluster } from '../ports/cluster.ts';
+import { isUnchecked, type OwnNodeCheck, waitsForCheck } from './own-node.ts';
 
 export interface MarkNodeInput extends NodeMarks {
   readonly nodeName: string;
   /** An administrator's: a node may change neither. */
   readonly admin: Cluster | null;
+  /** Null: the Node was known for the host's own when the run was planned. */
+  readonly check: OwnNodeCheck | null;
 }
 
 /**
@@ -19,17 +22,24 @@ export const markNode = definePhase<MarkNodeInput, KubeObject | null>({
   name: 'mark-node',
   short: 'Give the Node its labels and taints (with --kubeconfig)',
   cluster: ({ admin }) => admin,
-  observe: async ({ cluster }, { nodeName, labels, taints }) => {
-    if (Object.keys(labels).length + taints.length === 0) return null;
-    try {
-      return (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) ?? null;
-    } catch (error) {
-      if (isAppError(error, 'CLUSTER_FORBIDDEN')) return null;
-      throw error;
-    }
+  ready: async (context, input) => {
+    if (input.admin === null || input.check === null || input.check.isDone) return;
+    const node = await observeNode(context, input);
+    if (node !== null && diffNodeMarks(node, input) !== null) await input.check.run(context);
   },
+  observe: observeNode,
   plan: planMarks,
 });
+
+async function observeNode({ cluster }: PhaseContext, { nodeName, labels, taints }: MarkNodeInput): Promise<KubeObject | null> {
+  if (Object.keys(labels).length + taints.length === 0) return null;
+  try {
+    return (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) ?? null;
+  } catch (error) {
+    if (isAppError(error, 'CLUSTER_FORBIDDEN')) return null;
+    throw error;
+  }
+}
 
 function planMarks(node: KubeObject | null, input: MarkNodeInput): PhasePlan {
   const { nodeName, admin } = input;
@@ -43,6 +53,7 @@ function planMarks(node: KubeObject | null, input: MarkNodeInput): PhasePlan {
   if (diff === null) return { changes: [], noop: `Node ${nodeName} has its labels and taints` };
   const { patch, missing } = diff;
   if (admin === null) return { changes: [], noop: `Node ${nodeName} is left as it is`, warnings: [unmarked(nodeName, missing)] };
+  if (isUnchecked(input.check)) return { changes: [], deferred: waitsForCheck(nodeName) };
   return {
     changes: [{ kind: 'patch-object', ref: { apiVersion: 'v1', kind: 'Node', name: nodeName }, patch, because: `${missing} is missing` }],
   };

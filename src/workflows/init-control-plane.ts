@@ -7,7 +7,7 @@ import { argValue, type ClusterConfiguration } from '../core/config/model.ts';
 import type { SourceDocument } from '../core/config/source.ts';
 import { controlPlaneServer, localServer } from '../core/control-plane/model.ts';
 import { ADMIN_CONF, type StaticPodName, SUPER_ADMIN_CONF } from '../core/control-plane/paths.ts';
-import { AppError, isAppError } from '../core/errors.ts';
+import { AppError, isAppError, type Problem } from '../core/errors.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
 import { NEWEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
 import { pkiPath } from '../core/pki/certificate-list.ts';
@@ -40,6 +40,7 @@ import { atApiServer, type MakesApiServer } from './control-plane/at-api-server.
 import { advertised, type ControlPlaneOptions, observeControlPlane, prepareControlPlane } from './control-plane/prepare-control-plane.ts';
 import { type SettleClusterInput, settleCluster } from './control-plane/settle-cluster.ts';
 import { designFirstNode } from './design-first-node.ts';
+import { identifyNode, type NodeTrust } from './identify-node.ts';
 import { NO_SETTINGS } from './init-settings.ts';
 import { type InitTokenOptions, settleTokens } from './init-tokens.ts';
 import { nodeMemoryOf } from './node-memory-of.ts';
@@ -56,6 +57,8 @@ export interface InitControlPlaneOptions extends ControlPlaneOptions, Omit<InitT
   readonly connect: ConnectControlPlane;
   /** Credentials that were given for single phases, in place of those on the host. */
   readonly given: Cluster | null;
+  /** Tells with them which Node the host is, before the Node is marked. */
+  readonly trust: NodeTrust | null;
   readonly releaseOf: SettleClusterInput['releaseOf'];
   readonly forceUpload: boolean;
   /** Tokens are not to be shown. */
@@ -203,6 +206,7 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
       })
     : null;
   const assumeEmptyCluster = options.dryRun;
+  const marked = await identifyToMark(context, options, node.registration.name);
   const proxy = cluster.proxy.disabled === true ? { objects: null, warnings: [] } : kubeProxyObjects(prepared.node);
   return {
     input: {
@@ -240,6 +244,7 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
         taints: prepared.node.taints,
         timeoutMs: goDurationMs(prepared.timeouts.kubernetesAPICall),
         assumeEmptyCluster,
+        check: null,
       },
       coredns: {
         objects: cluster.dns.disabled === true ? null : corednsObjects(prepared.node),
@@ -266,9 +271,21 @@ async function prepareInitControlPlane(context: PhaseContext, options: InitContr
       },
     },
     warnings: [...found.warnings, ...settled.warnings, ...warnings, ...prepared.warnings],
-    refusals: [...refusals, ...prepared.refusals, ...(shared?.problems ?? [])],
+    refusals: [...refusals, ...prepared.refusals, ...(shared?.problems ?? []), ...marked],
+    node: { nodeName: node.registration.name, isProven: false, machineId: null },
     origins: design.origins,
   };
+}
+
+/** What speaks against marking the Node with credentials that are not those of the host: another host may have its name. */
+async function identifyToMark(
+  context: PhaseContext,
+  { given, trust, selects, nodeRegistration }: InitControlPlaneOptions,
+  nodeName: string,
+): Promise<readonly Problem[]> {
+  if (given === null || trust === null || !selects(markControlPlane.name)) return [];
+  const wanted = { trust, named: nodeRegistration.name ?? null, expected: nodeName };
+  return (await identifyNode({ ...context, cluster: given }, wanted)).refusals;
 }
 
 interface WaysToApiServer {

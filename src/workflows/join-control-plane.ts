@@ -148,6 +148,7 @@ async function prepareJoinControlPlane(context: PhaseContext, options: JoinContr
         taints: prepared.node.taints,
         timeoutMs: goDurationMs(prepared.timeouts.kubernetesAPICall),
         assumeEmptyCluster: false,
+        check: null,
       },
       wait: prepared.wait,
     },

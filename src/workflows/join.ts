@@ -1,9 +1,11 @@
 import type { BootstrapCredentials } from '../core/config/bootstrap-credentials.ts';
 import { withScheme } from '../core/config/defaults.ts';
+import type { Problem } from '../core/errors.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
 import { hostFacts } from '../core/facts/host-facts.ts';
 import type { Question } from '../core/facts/question.ts';
 import { isReservedLabel } from '../core/kubelet/node-labels.ts';
+import { diffNodeMarks, type NodeMarks } from '../core/kubernetes/node-marks.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { Memo } from '../core/memo.ts';
 import { NODE_MEMORY_PATH } from '../core/node-memory/node-memory.ts';
@@ -15,11 +17,13 @@ import type { Prepared, Workflow } from '../engine/run-workflow.ts';
 import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
 import { kubeletWaitBootstrap, type WaitBootstrapInput } from '../phases/kubelet-wait-bootstrap.ts';
 import { type MarkNodeInput, markNode } from '../phases/mark-node.ts';
+import type { OwnNodeCheck } from '../phases/own-node.ts';
 import { type RememberNodeInput, rememberStartedNode } from '../phases/remember-node.ts';
 import { type WaitNodeInput, waitNode } from '../phases/wait-node.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import { type ApiServerTarget, bootstrapFiles, hasIdentity } from './bootstrap-files.ts';
 import { type ClusterBaseline, readClusterBaseline, unlessForbidden } from './cluster-baseline.ts';
+import { identifyNode, type NodeTrust, ownNodeCheck } from './identify-node.ts';
 import { joinFindings } from './join-findings.ts';
 import { nodeMemoryOf } from './node-memory-of.ts';
 import { designObservedNode, kubeletStartInput, type NodeOptions, type ObservedNode, observeNode } from './prepare-node.ts';
@@ -41,6 +45,8 @@ export interface JoinOptions extends NodeOptions {
   readonly waitReadyMs: number | null;
   /** An administrator's, where one was given. */
   readonly admin: Cluster | null;
+  /** Tells with the administrator's credentials which Node a host is; null: there are none. */
+  readonly trust: NodeTrust | null;
 }
 
 export interface JoinInput {
@@ -100,6 +106,7 @@ export async function prepareJoin(
   const { options: own, labels } = withoutReservedLabels(options);
   const node = await observeNode(context, own);
   const baseline = options.baseline ?? (await readClusterBaseline(cluster, options.catalogue));
+  const namesake = await namesakeOf(node, cluster);
   const { design, warnings, refusals } = await designObservedNode(context, own, {
     node,
     cluster: baseline.layered,
@@ -114,12 +121,14 @@ export async function prepareJoin(
         ...options.apiServer,
         mayBootstrap: options.staged || (await mayDoAsFarAsKnown(cluster, REQUEST_CERTIFICATE)),
         caCertPath: options.caCertPath,
-        namesake: await namesakeOf(node, cluster),
+        namesake,
         takeOver: options.takeOver,
       }),
     ],
   });
   const { name: nodeName } = node.registration;
+  const marks = { labels, taints: options.controlPlane ? [] : (node.registration.taints ?? []) };
+  const marked = await identifyToMark(context, options, { node, namesake, marks });
   const start = kubeletStartInput(design, own);
   const target = {
     ...options.apiServer,
@@ -137,13 +146,34 @@ export async function prepareJoin(
       remember: { memory: nodeMemoryOf(node, own), mayChown: start.mayChown },
       waitBootstrap: { timeoutMs: options.tlsBootstrapMs, nodeName },
       waitNode: { nodeName, timeoutMs: options.tlsBootstrapMs, readyMs: options.waitReadyMs, admin: options.admin },
-      markNode: { nodeName, labels, taints: options.controlPlane ? [] : (node.registration.taints ?? []), admin: options.admin },
+      markNode: { nodeName, ...marks, admin: options.admin, check: marked.check },
     },
     warnings: [...baseline.warnings, ...warnings],
-    refusals,
+    refusals: [...refusals, ...marked.refusals],
+    node: { nodeName, isProven: false, machineId: null },
     origins: design.origins,
     own: ownWords(node),
   };
+}
+
+/**
+ * Which Node an administrator's labels and taints are for. A host that has joined shows it before anything is touched; one that joins in this run once its kubelet has a
+ * certificate.
+ */
+async function identifyToMark(
+  context: PhaseContext,
+  { admin, trust, nodeRegistration }: JoinOptions,
+  { node, namesake, marks }: { readonly node: ObservedNode; readonly namesake: KubeObject | null; readonly marks: NodeMarks },
+): Promise<{ readonly check: OwnNodeCheck | null; readonly refusals: readonly Problem[] }> {
+  if (admin === null || trust === null) return { check: null, refusals: [] };
+  const { name } = node.registration;
+  const wanted = { trust, named: nodeRegistration.name ?? null, expected: name };
+  const later = { check: ownNodeCheck(wanted), refusals: [] };
+  if (Object.keys(marks.labels).length + marks.taints.length === 0 || !hasIdentity(node.facts)) return later;
+  const found = admin === context.cluster ? namesake : await unlessForbidden(admin.get({ apiVersion: 'v1', kind: 'Node', name }));
+  if (found === null || diffNodeMarks(found, marks) === null) return later;
+  const { refusals } = await identifyNode({ ...context, cluster: admin }, wanted);
+  return { check: null, refusals };
 }
 
 function ownWords({ registration }: ObservedNode): Readonly<Record<string, string>> {

@@ -12,7 +12,10 @@ export interface NodeNameFacts {
 
 const OVERRIDE = '--hostname-override=';
 
-/** The name a host is registered by: of its certificate, the flag, its memory, else its own. */
+/**
+ * The name that a host says its Node has: of its certificate, the flag, its settings, else its hostname. It is data for messages and guesses; what is done in the cluster needs
+ * `identifyNode`.
+ */
 export function nodeNameOf({ identity, memory, flagsEnv, hostname }: NodeNameFacts): string | null {
   const certified = identity.state === 'usable' ? /^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] : undefined;
   const overridden = readFlagsEnv(flagsEnv)

@@ -18,6 +18,7 @@ import { createPassingToken, deletePassingToken, type PassingTokenInput } from '
 import { type RenewKubeletInput, renewKubelet } from '../phases/renew-kubelet.ts';
 import { apiServerOfKubelet } from './api-server-of-kubelet.ts';
 import { type ApiServerTarget, bootstrapFiles } from './bootstrap-files.ts';
+import { challengeHost, identifyBy, type NodeTrust } from './identify-node.ts';
 import { nodeNameOf } from './node-name-of.ts';
 import { selectPhase } from './select-phase.ts';
 
@@ -31,6 +32,10 @@ export interface RenewKubeletOptions {
   readonly apiServer: ApiServerTarget | null;
   /** Also a certificate that is good. */
   readonly force: boolean;
+  /** Tells the Node with the operator's credentials; null: none were given, and nothing is done in the cluster. */
+  readonly trust: NodeTrust | null;
+  /** The name that the operator gave; null: none. */
+  readonly nodeName: string | null;
   readonly tlsBootstrapMs: number;
   readonly kubeletHealthCheckMs: number;
 }
@@ -65,7 +70,8 @@ export const renewKubeletWorkflow: Workflow<RenewKubeletOptions, RenewInput> = {
 };
 
 async function prepareRenewal(context: PhaseContext, options: RenewKubeletOptions): Promise<Prepared<RenewInput>> {
-  const { os, identity, files } = await observe(context.host, FACTS, context.signal);
+  const { facts, asked } = await lookAtHost(context, options);
+  const { os, identity, files } = facts;
   const text = (path: string): string | null => files.get(path)?.content ?? null;
   const host = context.host.name;
   const config = readConfig(text(CONFIG_YAML));
@@ -73,8 +79,12 @@ async function prepareRenewal(context: PhaseContext, options: RenewKubeletOption
     const message = `there is no ${CONFIG_YAML} that can be read: this host is no node`;
     throw new AppError({ host, code: 'NODE_NOT_JOINED', message, mend: 'Make it one with join' }, { exitCode: 3 });
   }
-  const nodeName = nodeNameOf({ identity, memory: text(NODE_MEMORY_PATH) ?? '', flagsEnv: text(FLAGS_ENV) ?? '', hostname: os.hostname });
   const needed = options.force || identity.state !== 'usable';
+  // Whoever gets a token may ask for the certificate of any Node.
+  const node = needed && asked !== null ? await identifyBy(context, asked, asked.wanted) : null;
+  const nodeName =
+    node?.claim?.nodeName ??
+    nodeNameOf({ identity, memory: text(NODE_MEMORY_PATH) ?? '', flagsEnv: text(FLAGS_ENV) ?? '', hostname: os.hostname });
   const made = needed && options.token === null ? await options.newToken() : null;
   const token = options.token ?? made;
   const target = needed ? targetOf(host, options, text(KUBELET_CONF), text(CA)) : null;
@@ -108,8 +118,18 @@ async function prepareRenewal(context: PhaseContext, options: RenewKubeletOption
       },
     },
     warnings: [],
-    refusals: [],
+    refusals: node?.refusals ?? [],
+    node: node?.claim ?? null,
   };
+}
+
+/** One round trip: with the operator's credentials the host shows as well which Node it is. */
+async function lookAtHost({ host, signal }: PhaseContext, { trust, nodeName }: RenewKubeletOptions) {
+  if (trust === null) return { facts: await observe(host, FACTS, signal), asked: null };
+  const wanted = { trust, named: nodeName, acceptsExpired: true };
+  const { challenge, fact } = await challengeHost(wanted);
+  const { facts, evidence } = await observe(host, combineFacts({ facts: FACTS, evidence: fact }), signal);
+  return { facts, asked: { challenge, evidence, wanted } };
 }
 
 function readConfig(text: string | null) {

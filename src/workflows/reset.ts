@@ -13,6 +13,7 @@ import { operatingSystem } from '../core/facts/operating-system.ts';
 import { podList, podProcesses } from '../core/facts/pods.ts';
 import { NODE_MEMORY_PATH } from '../core/node-memory/node-memory.ts';
 import { pkiPath } from '../core/pki/certificate-list.ts';
+import type { Warning } from '../core/plan/change.ts';
 import { type Finding, isIgnored, judgeFindings } from '../core/preflight/check.ts';
 import { Secret, SensitiveText } from '../core/text/secret.ts';
 import { mayDo } from '../engine/may-do.ts';
@@ -26,6 +27,7 @@ import { listLeftovers } from '../phases/list-leftovers.ts';
 import { type ApiAccess, apiAccess, type ConnectControlPlane, NO_ACCESS } from './control-plane/api-access.ts';
 import { atApiServer, type MakesApiServer } from './control-plane/at-api-server.ts';
 import { type ConnectEtcd, etcdAccess, etcdEndpoints } from './control-plane/etcd-access.ts';
+import { challengeHost, type IdentifiedNode, identifyBy, type NodeTrust } from './identify-node.ts';
 import { nodeNameOf } from './node-name-of.ts';
 import { selectPhase } from './select-phase.ts';
 
@@ -34,8 +36,8 @@ export interface ResetOptions {
   readonly ignorePreflightErrors: readonly string[];
   readonly skipPreflight: boolean;
   readonly dryRun: boolean;
-  /** Deletes the Node too: of this name, or of the one the host knows. Needs a cluster. */
-  readonly deleteNode?: { readonly nodeName?: string };
+  /** Deletes the Node too: the one that the operator named, else the one that the host proves to be. Needs a cluster. */
+  readonly deleteNode?: { readonly nodeName?: string; readonly trust: NodeTrust };
   readonly connect: ConnectControlPlane;
   readonly connectEtcd: ConnectEtcd;
   /** Hears of each way to a server that is opened, so that it can be closed. */
@@ -63,24 +65,23 @@ export const resetWorkflow: Workflow<ResetOptions, ResetInput> = {
 const INSTANCE_CONFIG = '/var/lib/kubelet/instance-config.yaml';
 const ETCD_MANIFEST = '/etc/kubernetes/manifests/etcd.yaml';
 const FLAGS_ENV = '/var/lib/kubelet/kubeadm-flags.env';
-const MACHINE_ID = '/etc/machine-id';
 const FACTS = combineFacts({
   os: operatingSystem,
   sockets: criSockets(null),
   identity: clientIdentity,
   podProcesses,
-  files: fileFacts([INSTANCE_CONFIG, ETCD_MANIFEST, NODE_MEMORY_PATH, FLAGS_ENV, MACHINE_ID]),
+  files: fileFacts([INSTANCE_CONFIG, ETCD_MANIFEST, NODE_MEMORY_PATH, FLAGS_ENV]),
 });
 
 type ResetFacts = typeof FACTS extends Fact<infer T> ? T : never;
 
 async function prepareReset(context: PhaseContext, options: ResetOptions): Promise<Prepared<ResetInput>> {
-  const facts = await observe(context.host, FACTS, context.signal);
+  const { facts, node } = await lookAtHost(context, options);
   const used = endpointOf(facts.files.get(INSTANCE_CONFIG)?.content ?? '');
   const { certificatesDir, criSocket, cleanupTmpDir, unmountFlags, ignorePreflightErrors } = aboutHost(context.host.name, () =>
     applyResetDefaults(options.reset, { criSockets: used === null ? facts.sockets : [used] }),
   );
-  const nodeName = options.deleteNode === undefined ? null : (options.deleteNode.nodeName ?? ownNodeName(facts));
+  const nodeName = node?.claim?.nodeName ?? null;
   const etcd = await etcdOfHost(context, options, facts, certificatesDir);
   const ignored = [...options.ignorePreflightErrors, ...(ignorePreflightErrors ?? [])];
   const { errors, warnings } = judgeFindings(
@@ -90,7 +91,7 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
           ...resetFindings(facts, options),
           ...(await containerFindings(context, facts, criSocket)),
           ...etcd.findings,
-          ...(await deletionFindings(context, facts, nodeName)),
+          ...(await deletionFindings(context, node)),
         ],
     ignored,
     context.host.name,
@@ -111,11 +112,48 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
       assumeEmptyCluster: true,
       // Where etcd does not answer there is nobody to take the member out.
       staged: true,
-      deleteNode: { nodeName },
+      deleteNode: {
+        nodeName,
+        ...(options.deleteNode === undefined ? {} : { noop: node === null ? NO_NODE_LEFT : 'the Node of the host is not known' }),
+      },
     },
-    warnings: warnings.map(({ id, message, mend }) => ({ code: id, message: mend === undefined ? message : `${message}. ${mend}` })),
-    refusals: errors,
+    warnings: [
+      ...(options.deleteNode !== undefined && node === null ? [nothingToDelete()] : []),
+      ...warnings.map(({ id, message, mend }) => ({ code: id, message: mend === undefined ? message : `${message}. ${mend}` })),
+    ],
+    // No preflight check: it cannot be ignored.
+    refusals: [...(node?.refusals ?? []), ...errors],
+    node: node?.claim ?? null,
   };
+}
+
+const NO_NODE_LEFT = 'the host has no kubelet certificate, and the cluster no Node of its name';
+
+function nothingToDelete(): Warning {
+  return { code: 'NODE_NOT_DELETED', message: `no Node is deleted: ${NO_NODE_LEFT}. If it had another name, add --node-name` };
+}
+
+/** The host, and with --delete-node which Node it is. */
+async function lookAtHost(
+  context: PhaseContext,
+  { deleteNode }: ResetOptions,
+): Promise<{ readonly facts: ResetFacts; readonly node: IdentifiedNode | null }> {
+  const { host, signal } = context;
+  if (deleteNode === undefined) return { facts: await observe(host, FACTS, signal), node: null };
+  const wanted = { trust: deleteNode.trust, named: deleteNode.nodeName ?? null };
+  const { challenge, fact } = await challengeHost(wanted);
+  const { facts, evidence } = await observe(host, combineFacts({ facts: FACTS, evidence: fact }), signal);
+  const node = await identifyBy(context, { challenge, evidence }, wanted);
+  if (node.claim !== null || evidence.certificate !== null || (await hasNodeOfItsName(context, facts))) return { facts, node };
+  // It was reset before: there is nothing to prove a Node with, and no Node to be deleted.
+  return { facts, node: null };
+}
+
+/** Whether the cluster has a Node by a name that the host goes by. That decides whether the operator is asked for the name, and nothing else. */
+async function hasNodeOfItsName({ cluster }: PhaseContext, { identity, files, os }: ResetFacts): Promise<boolean> {
+  const text = (path: string): string => files.get(path)?.content ?? '';
+  const name = nodeNameOf({ identity, memory: text(NODE_MEMORY_PATH), flagsEnv: text(FLAGS_ENV), hostname: os.hostname });
+  return name !== null && (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name })) != null;
 }
 
 function resetFindings({ os }: ResetFacts, { dryRun }: ResetOptions): readonly Finding[] {
@@ -259,24 +297,10 @@ const ETCD_FILES = [
   ['etcd/healthcheck-client', 'key'],
 ] as const;
 
-function ownNodeName({ identity, files, os }: ResetFacts): string | null {
-  const text = (path: string): string => files.get(path)?.content ?? '';
-  return nodeNameOf({ identity, memory: text(NODE_MEMORY_PATH), flagsEnv: text(FLAGS_ENV), hostname: os.hostname });
-}
-
-/** What speaks against deleting the Node: it is another host's, or the credentials do not reach that far. Asked before anything is stopped. */
-async function deletionFindings({ cluster }: PhaseContext, { files }: ResetFacts, nodeName: string | null): Promise<readonly Finding[]> {
-  if (nodeName === null || cluster === null) return [];
-  const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
-  if (node === null) return [];
-  const own = files.get(MACHINE_ID)?.content?.trim() ?? '';
-  const { nodeInfo = {} } = (node.status ?? {}) as { readonly nodeInfo?: { readonly machineID?: string } };
-  const theirs = nodeInfo.machineID ?? '';
-  if (own !== '' && theirs !== '' && own !== theirs) {
-    const message = `Node ${nodeName} is of another host: its machine-id is ${theirs}, this host's is ${own}`;
-    const mend = 'Name the Node of this host with --node-name, or reset without --delete-node';
-    return [{ id: 'NodeOfAnotherHost', severity: 'error', message, mend }];
-  }
+/** Whether the credentials may delete the Node. Asked before anything is stopped. */
+async function deletionFindings({ cluster }: PhaseContext, node: IdentifiedNode | null): Promise<readonly Finding[]> {
+  if (cluster === null || node?.claim == null || node.node === null) return [];
+  const { nodeName } = node.claim;
   if (await mayDo(cluster, { verb: 'delete', group: '', resource: 'nodes', name: nodeName })) return [];
   const mend = 'Give the credentials of an administrator with --kubeconfig; those of a node never reach that far';
   return [{ id: 'NodeDeletable', severity: 'error', message: `the credentials may not delete Node ${nodeName}`, mend }];

@@ -1,7 +1,7 @@
 import { parseSource, type SourceDocument, sourceToJson } from '../core/config/source.ts';
 import { versionTag } from '../core/control-plane/images.ts';
 import { manifestVersion } from '../core/control-plane/manifest-version.ts';
-import { AppError } from '../core/errors.ts';
+import { AppError, type Problem } from '../core/errors.ts';
 import { combineFacts } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
 import { isJsonObject, type JsonObject } from '../core/json.ts';
@@ -19,10 +19,12 @@ import { observe } from '../engine/observe.ts';
 import type { PhaseContext } from '../engine/phase.ts';
 import type { Prepared, Workflow } from '../engine/run-workflow.ts';
 import { type KubeletStartInput, upgradeKubeletConfig } from '../phases/kubelet-start.ts';
+import type { OwnNodeCheck } from '../phases/own-node.ts';
 import { type RememberNodeInput, rememberUpgradedNode } from '../phases/remember-node.ts';
-import { removeSocketAnnotation } from '../phases/remove-socket-annotation.ts';
+import { hasSocketAnnotation, type RemoveSocketAnnotationInput, removeSocketAnnotation } from '../phases/remove-socket-annotation.ts';
 import type { Cluster } from '../ports/cluster.ts';
-import { type ClusterBaseline, readClusterBaseline } from './cluster-baseline.ts';
+import { type ClusterBaseline, readClusterBaseline, unlessForbidden } from './cluster-baseline.ts';
+import { identifyNode, type NodeTrust, ownNodeCheck } from './identify-node.ts';
 import { nodeMemoryOf } from './node-memory-of.ts';
 import { designObservedNode, kubeletStartInput, type NodeOptions, type ObservedNode, observeNode } from './prepare-node.ts';
 import { selectPhase } from './select-phase.ts';
@@ -34,12 +36,16 @@ export interface UpgradeNodeOptions extends Omit<NodeOptions, 'nodeRegistration'
   readonly settings: readonly string[] | null;
   /** Nothing is taken from the host's memory. */
   readonly forget: boolean;
+  /** Tells which Node the host is, where the cluster is asked with the operator's credentials; null: with those of the node itself. */
+  readonly trust: NodeTrust | null;
+  /** The name that the operator gave; null: none. */
+  readonly nodeName: string | null;
 }
 
 export interface UpgradeNodeInput {
   readonly kubeletConfig: KubeletStartInput;
   readonly remember: RememberNodeInput;
-  readonly nodeName: string;
+  readonly annotation: RemoveSocketAnnotationInput;
 }
 
 const CONFIG_YAML = '/var/lib/kubelet/config.yaml';
@@ -56,7 +62,7 @@ export const upgradeNodeWorkflow: Workflow<UpgradeNodeOptions, UpgradeNodeInput>
   phases: [
     selectPhase(upgradeKubeletConfig, (input) => input.kubeletConfig),
     selectPhase(rememberUpgradedNode, (input) => input.remember),
-    selectPhase(removeSocketAnnotation, ({ nodeName }) => ({ nodeName })),
+    selectPhase(removeSocketAnnotation, (input) => input.annotation),
   ],
   prepare: prepareUpgrade,
 };
@@ -85,6 +91,7 @@ async function prepareUpgrade(context: PhaseContext, options: UpgradeNodeOptions
     featureGates: baseline.featureGates,
     ...(instancePatch === null ? {} : { instancePatch }),
   });
+  const annotated = await identifyAnnotated(context, options, node.registration.name);
   const start = kubeletStartInput(design, nodeOptions);
   const instanceConfig = design.files.instanceConfig === null ? [] : [{ ...design.files.instanceConfig, onlyIfAbsent: true }];
   const flagsEnv = flags.changed ? [flagsFile(nodeOptions, flags)] : [];
@@ -97,12 +104,26 @@ async function prepareUpgrade(context: PhaseContext, options: UpgradeNodeOptions
         backupDir: `/etc/kubernetes/tmp/kubeadm-kubelet-config-${timestamp(context.clock.now())}`,
       },
       remember: { memory: remembered(memory, nodeMemoryOf(node, nodeOptions)), mayChown: start.mayChown },
-      nodeName: node.registration.name,
+      annotation: { nodeName: node.registration.name, check: annotated.check },
     },
     warnings: [...memoryWarnings, ...flagWarnings(flags), ...controlPlaneWarnings(found, baseline), ...baseline.warnings, ...warnings],
-    refusals,
+    refusals: [...refusals, ...annotated.refusals],
     origins: design.origins,
   };
+}
+
+/** Whether the Node is the host's own, before the operator's credentials take an annotation off it. */
+async function identifyAnnotated(
+  context: PhaseContext,
+  { trust, nodeName: named }: UpgradeNodeOptions,
+  nodeName: string,
+): Promise<{ readonly check: OwnNodeCheck | null; readonly refusals: readonly Problem[] }> {
+  const { cluster } = context;
+  if (trust === null || cluster === null) return { check: null, refusals: [] };
+  const wanted = { trust, named, expected: nodeName };
+  const node = await unlessForbidden(cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName }));
+  if (!hasSocketAnnotation(node)) return { check: ownNodeCheck(wanted), refusals: [] };
+  return { check: null, refusals: (await identifyNode(context, wanted)).refusals };
 }
 
 type FoundFiles = (path: string) => string | null;

@@ -38,6 +38,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('the agent on a real 
     lab.reset('node1');
     lab.expose(Number(new URL(api.url).port));
     await cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'node1' } });
+    writeFileSync(join(directory, 'kubelet.conf'), await api.kubeconfigFor('system:node:node1', ['system:nodes']));
     writeFileSync(join(directory, 'kubelet.yaml'), `${HEADER}maxPods: 110\nclusterDNS: [10.96.0.10]\nhealthzPort: 10248\n`);
     prepareHost();
     // What the stand-in kubelet does not do: it tells of itself, and shows what it runs with.
@@ -69,7 +70,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('the agent on a real 
     lab.run('node1', 'mkdir -p /etc/kubernetes /var/lib/kubelet /etc/systemd/system/kubelet.service.d');
     lab.put('node1', '/usr/local/bin/node', readFileSync(process.execPath));
     lab.put('node1', '/var/lib/kubelet/config.yaml', readFileSync(join(directory, 'kubelet.yaml')));
-    lab.put('node1', '/etc/kubernetes/kubelet.conf', 'x\n');
+    lab.put('node1', '/etc/kubernetes/kubelet.conf', readFileSync(join(directory, 'kubelet.conf')));
     const dropIn = `[Service]
 Environment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml"
 ExecStart=

@@ -80,7 +80,12 @@ describe('certs', { timeout: 120_000 }, () => {
     const binding = await admin.get(BINDING);
     await admin.delete(BINDING);
     const conf = readFileSync(at('etc/kubernetes/kubelet.conf'), 'utf8');
-    const { code, stdout, stderr } = await renew('--kubeconfig', lab.kubeconfig, '--timeout', '3s', '-v', '9');
+    // Its certificate is of another CA, so that it proves nothing.
+    const refused = await renew('--kubeconfig', lab.kubeconfig);
+    expect(refused.code).toBe(3);
+    expect(refused.stderr).toContain('[NODE_NOT_PROVEN]');
+    expect(await tokens()).toBe(before);
+    const { code, stdout, stderr } = await renew('--node-name', 'node2', '--kubeconfig', lab.kubeconfig, '--timeout', '3s', '-v', '9');
     expect(code, stderr).toBe(5);
     expect(stderr).toMatch(
       /is pending: nobody has approved it.*\[BOOTSTRAP_TIMEOUT\][\s\S]*the files from before are back \[ROLLED_BACK\]/,
@@ -96,7 +101,7 @@ describe('certs', { timeout: 120_000 }, () => {
 
   it('gets the kubelet another certificate by a token of its own', async () => {
     const before = await tokens();
-    const { code, stderr } = await renew('--kubeconfig', lab.kubeconfig);
+    const { code, stderr } = await renew('--node-name', 'node2', '--kubeconfig', lab.kubeconfig);
     expect(code, stderr).toBe(0);
     expect(new X509Certificate(readFileSync(at(PEM))).subject).toBe('O=system:nodes\nCN=system:node:node2');
     expect((await check()).code).toBe(0);

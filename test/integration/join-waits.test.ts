@@ -78,7 +78,7 @@ timeouts:
     const { code, stderr } = await joining();
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /node2: kubelet-wait-bootstrap: .* of system:bootstrap:abcdef is pending: nobody has approved it.*\[BOOTSTRAP_TIMEOUT\]/,
+      /node2: kubelet-wait-bootstrap: .* of system:bootstrap:[a-z0-9]{6} is pending: nobody has approved it.*\[BOOTSTRAP_TIMEOUT\]/,
     );
     expect(stderr).toContain('it came with system:bootstrappers, system:bootstrappers:kubeadm:default-node-token, system:authenticated');
     expect(Object.keys(tree())).not.toContain('etc/kubernetes/bootstrap-kubelet.conf');

@@ -8,6 +8,7 @@ import { fileFacts } from '../../core/facts/file-facts.ts';
 import type { Catalogue } from '../../core/kubelet/catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../../core/kubelet/effective/dynamic-store.ts';
 import type { Warning } from '../../core/plan/change.ts';
+import { printable } from '../../core/text/printable.ts';
 import { observe } from '../../engine/observe.ts';
 import type { PhaseContext } from '../../engine/phase.ts';
 import type { Prepared, Workflow } from '../../engine/run-workflow.ts';
@@ -15,14 +16,16 @@ import { agentAccountRemoval } from '../../phases/agent-account.ts';
 import { type AgentRemoveInput, agentRemove } from '../../phases/agent-remove.ts';
 import { type ChangeUnitsInput, changeUnits } from '../../phases/change-units.ts';
 import { forgetAssignment } from '../../phases/forget-assignment.ts';
+import type { NodeTrust } from '../identify-node.ts';
 import { selectPhase } from '../select-phase.ts';
 import { type DynamicHost, observeDynamicHost } from './observe-dynamic-host.ts';
 import { healthzOf } from './read-agent.ts';
 
 export interface DisableOptions {
   readonly catalogue: Catalogue;
-  /** Null: the one the agent was installed for, or the host is registered as. */
+  /** By the operator; null: the host has to prove its Node. */
   readonly nodeName: string | null;
+  readonly trust: NodeTrust;
   /** The namespace of the agent's account; null: as it was installed. */
   readonly namespace: string | null;
   /** Null: as it was installed. */
@@ -62,8 +65,8 @@ export const disableWorkflow: Workflow<DisableOptions, DisableInput> = {
 async function prepareDisable(context: PhaseContext, options: DisableOptions): Promise<Prepared<DisableInput>> {
   const unit = (await observe(context.host, fileFacts([AGENT_UNIT]), context.signal)).get(AGENT_UNIT)?.content ?? null;
   const installed = readInstalledAgent(unit);
-  const nodeName = options.nodeName ?? installed.nodeName;
-  const found = await observeDynamicHost(context, { catalogue: options.catalogue, nodeName, backend: null, needsNode: false });
+  const { catalogue, nodeName, trust } = options;
+  const found = await observeDynamicHost(context, { catalogue, nodeName, trust, backend: null, needsNode: false });
   const local = await localText(context, found);
   const runsOther = found.payload !== null || (found.runsWith('dynamic-config-dir') && hasDropIn(found));
   const foreign = found.minor > LAST_DYNAMIC_MINOR || found.unitTexts === null ? null : foreignDirectory(found.unitTexts);
@@ -87,14 +90,26 @@ async function prepareDisable(context: PhaseContext, options: DisableOptions): P
       namespace: options.namespace ?? installed.namespace ?? DEFAULT_NAMESPACE,
       keepsReport: foreign !== null,
     },
-    warnings: foreign === null ? [] : [staysEnabled(foreign.source)],
+    warnings: [
+      ...(foreign === null ? [] : [staysEnabled(foreign.source)]),
+      ...(installed.nodeName === null || found.nodeName === null || installed.nodeName === found.nodeName
+        ? []
+        : [otherAccount(installed.nodeName, found.nodeName)]),
+    ],
     refusals: found.refusals,
+    node: found.node,
   };
 }
 
 function staysEnabled(source: string): Warning {
   const message = `${source} starts the kubelet with --dynamic-config-dir, and is not of dynamic enable: the kubelet goes on to read what its Node is assigned`;
   return { code: 'DYNAMIC_STAYS_ENABLED', message };
+}
+
+/** The agent's unit is the host's word: an account is not deleted for it. */
+function otherAccount(installed: string, nodeName: string): Warning {
+  const message = `the agent was installed for Node ${printable(installed)}, and this host is ${nodeName}: the account and the assignment of the other Node are kept`;
+  return { code: 'AGENT_OF_ANOTHER_NODE', message };
 }
 
 function hasDropIn({ unitTexts }: DynamicHost): boolean {

@@ -31,6 +31,7 @@ import { type AgentProgramInput, agentOldPrograms, agentProgram } from '../../ph
 import { type ChangeUnitsInput, changeUnits } from '../../phases/change-units.ts';
 import { apiServerOfKubelet } from '../api-server-of-kubelet.ts';
 import type { ApiServerTarget } from '../bootstrap-files.ts';
+import type { NodeTrust } from '../identify-node.ts';
 import { selectPhase } from '../select-phase.ts';
 import { keepsConfigSource } from './keeps-config-source.ts';
 import { type DynamicHost, observeDynamicHost } from './observe-dynamic-host.ts';
@@ -39,8 +40,9 @@ export interface EnableOptions {
   readonly catalogue: Catalogue;
   /** Null: by the version of the kubelet. */
   readonly backend: Backend | null;
-  /** Null: the one the host is registered as. */
+  /** By the operator; null: the host has to prove its Node. */
   readonly nodeName: string | null;
+  readonly trust: NodeTrust;
   /** Where the API server is, for a host that does not know. */
   readonly apiServer: ApiServerTarget | null;
   /** The namespace of the ConfigMaps and of the account. */
@@ -97,7 +99,7 @@ async function prepareEnable(context: PhaseContext, options: EnableOptions): Pro
   const found = await observeDynamicHost(context, { ...options, needsNode: true });
   const { backend } = found;
   const prepared = backend === 'native' ? await prepareNative(context, options, found) : await prepareAgent(context, options, found);
-  return { ...prepared, refusals: [...found.refusals, ...prepared.refusals] };
+  return { ...prepared, node: found.node, refusals: [...found.refusals, ...prepared.refusals] };
 }
 
 /** Where the host's own kubelet finds the API server comes first: the administrator's address may be one that only he can reach. */

@@ -4,18 +4,19 @@ import { isAppError, type Problem } from '../../core/errors.ts';
 import { combineFacts } from '../../core/facts/fact.ts';
 import { fileFacts } from '../../core/facts/file-facts.ts';
 import { initSystem } from '../../core/facts/init-system.ts';
-import { clientIdentity } from '../../core/facts/kubelet-identity.ts';
 import { operatingSystem } from '../../core/facts/operating-system.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { type Catalogue, formatMinor, type Minor } from '../../core/kubelet/catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../../core/kubelet/effective/dynamic-store.ts';
 import { layerRunningConfig } from '../../core/kubelet/effective/running-config.ts';
+import type { NodeClaim } from '../../core/kubernetes/node-identity.ts';
 import { noSuchNode } from '../../core/problems/dynamic.ts';
 import type { UnitTexts } from '../../core/systemd/exec-start.ts';
 import type { HealthTarget } from '../../engine/kubelet-health.ts';
 import { observe } from '../../engine/observe.ts';
 import type { PhaseContext } from '../../engine/phase.ts';
 import type { ChangeUnitsInput } from '../../phases/change-units.ts';
+import { challengeHost, identifyBy, type NodeTrust } from '../identify-node.ts';
 import { type ObservedFlags, observeKubeletFlags } from '../observe-kubelet.ts';
 import { observeUnitTexts } from '../observe-unit-texts.ts';
 import { healthzOf } from './read-agent.ts';
@@ -23,7 +24,9 @@ import { healthzOf } from './read-agent.ts';
 export interface DynamicHostOptions {
   readonly catalogue: Catalogue;
   readonly backend: Backend | null;
+  /** By the operator; null: the host has to prove its Node. */
   readonly nodeName: string | null;
+  readonly trust: NodeTrust;
   /** What is put there needs its Node; what is taken away does not. */
   readonly needsNode: boolean;
 }
@@ -32,6 +35,8 @@ export interface DynamicHostOptions {
 export interface DynamicHost {
   readonly backend: Backend;
   readonly minor: Minor;
+  /** The Node that the host proved to be, or that the operator named; null: refused. */
+  readonly node: NodeClaim | null;
   readonly nodeName: string | null;
   /** `uname -m`. */
   readonly machine: string | null;
@@ -50,20 +55,19 @@ export interface DynamicHost {
   readonly refusals: readonly Problem[];
 }
 
-const MACHINE_ID = '/etc/machine-id';
 const HEALTH_MS = 120_000;
 
 /** Looks at a host and its Node. */
 export async function observeDynamicHost(context: PhaseContext, options: DynamicHostOptions): Promise<DynamicHost> {
   const { host, signal, cluster } = context;
   const observed = await observeKubeletFlags(host, options.catalogue, signal);
-  const facts = combineFacts({ os: operatingSystem, init: initSystem, identity: clientIdentity, files: fileFacts([MACHINE_ID]) });
-  const { os, init, identity, files } = await observe(host, facts, signal);
-  const unitTexts = await observeUnitTexts(host, observed.unit, signal);
-  const certified = identity.state === 'usable' ? /^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] : undefined;
   const flag = (name: string): string | undefined => observed.flags.findLast((one) => one.name === name)?.value;
-  const overridden = flag('hostname-override');
-  const nodeName = (options.nodeName ?? certified ?? overridden ?? observed.hostname)?.toLowerCase() ?? null;
+  const wanted = { trust: options.trust, named: options.nodeName, kubeconfig: flag('kubeconfig') };
+  const { challenge, fact } = await challengeHost(wanted);
+  const { os, init, evidence } = await observe(host, combineFacts({ os: operatingSystem, init: initSystem, evidence: fact }), signal);
+  const unitTexts = await observeUnitTexts(host, observed.unit, signal);
+  const identified = await identifyBy(context, { challenge, evidence }, wanted);
+  const nodeName = identified.claim?.nodeName ?? null;
   const { minor } = observed;
   const backend = options.backend ?? (minor <= LAST_DYNAMIC_MINOR ? 'native' : 'agent');
   const refusals: Problem[] = [];
@@ -78,28 +82,16 @@ export async function observeDynamicHost(context: PhaseContext, options: Dynamic
       `its kubelet ${observed.version} has no dynamic configuration of its own, kubelets up to ${formatMinor(LAST_DYNAMIC_MINOR)} have`,
       'Leave --backend out',
     );
-  if (nodeName === null) refuse('NODE_NAME_UNKNOWN', 'the name of its Node is not known', 'Name it with --node-name');
-  else if (cluster !== null) {
-    const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
-    if (node === null && options.needsNode)
-      refusals.push({ ...noSuchNode(nodeName, cluster.server), host: host.name, message: `${cluster.server} has no Node ${nodeName}` });
-    if (node !== null) {
-      const { nodeInfo = {} } = (node.status ?? {}) as { readonly nodeInfo?: { readonly machineID?: string } };
-      const [own, theirs] = [files.get(MACHINE_ID)?.content?.trim() ?? '', nodeInfo.machineID ?? ''];
-      if (own !== '' && theirs !== '' && own !== theirs)
-        refuse(
-          'NodeOfAnotherHost',
-          `Node ${nodeName} is of another host: its machine-id is ${theirs}, this host's is ${own}`,
-          'Name the Node of this host with --node-name',
-        );
-    }
-  }
+  refusals.push(...identified.refusals);
+  if (nodeName !== null && cluster !== null && identified.node === null && options.needsNode)
+    refusals.push({ ...noSuchNode(nodeName, cluster.server), host: host.name, message: `${cluster.server} has no Node ${nodeName}` });
   const configPath = flag('config') ?? null;
   const configText = configPath === null ? null : ((await observe(host, fileFacts([configPath]), signal)).get(configPath)?.content ?? null);
   const flags = observed.flags.map(({ name, value }) => `--${name}=${value}`);
   return {
     backend,
     minor,
+    node: identified.claim,
     nodeName,
     machine: os.machine,
     unitTexts,

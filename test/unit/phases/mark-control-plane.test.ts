@@ -11,7 +11,13 @@ import { recordingReporter } from '../../support/recording-reporter.ts';
 
 const NODE: KubeObject = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'cp-1', labels: { mine: 'x' } } };
 const REF = { apiVersion: 'v1', kind: 'Node', name: 'cp-1' };
-const INPUT: MarkControlPlaneInput = { nodeName: 'cp-1', taints: [CONTROL_PLANE_TAINT], timeoutMs: 60_000, assumeEmptyCluster: false };
+const INPUT: MarkControlPlaneInput = {
+  nodeName: 'cp-1',
+  taints: [CONTROL_PLANE_TAINT],
+  timeoutMs: 60_000,
+  assumeEmptyCluster: false,
+  check: null,
+};
 const LABELS = { 'node-role.kubernetes.io/control-plane': '', 'node.kubernetes.io/exclude-from-external-load-balancers': '' };
 
 function world(objects: readonly KubeObject[] = []) {

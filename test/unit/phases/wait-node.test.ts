@@ -128,6 +128,7 @@ describe('mark-node', () => {
     labels: { 'node-role.kubernetes.io/worker': '', pool: 'edge' },
     taints: [{ key: 'gpu', value: 'a', effect: 'NoSchedule' }],
     admin: null,
+    check: null,
   };
   const plan = async (context: ReturnType<typeof world>['context'], input: Partial<MarkNodeInput> = {}) =>
     (await planPhases([markNode], context, { ...MARK, ...input }))[0]?.plan;

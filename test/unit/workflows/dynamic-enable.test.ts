@@ -8,18 +8,25 @@ import { isAppError } from '../../../src/core/errors.ts';
 import { loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
 import type { LargeFile } from '../../../src/core/plan/large-file.ts';
 import { runWorkflow, type WorkflowResult } from '../../../src/engine/run-workflow.ts';
+import { createAuthority } from '../../../src/lab/api-server/pki.ts';
 import { disableWorkflow } from '../../../src/workflows/dynamic/disable-config.ts';
 import { type EnableOptions, enableWorkflow } from '../../../src/workflows/dynamic/enable-config.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../support/fake-cluster.ts';
 import { type FakeHost, type FakeHostOptions, fakeHost } from '../../support/fake-host.ts';
 import { fakeUnit } from '../../support/fake-units.ts';
+import { isProof, kubeletCredentials, provesNode, testTrust } from '../../support/node-proof.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
 const catalogue = await loadCatalogue();
 const LOCAL = '/var/lib/kubelet/config.yaml';
 const KUBEADM = '/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf';
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
+const N1 = await kubeletCredentials('n1');
+const FORGED = await (await createAuthority()).issueClient(
+  { commonName: 'system:node:n1', organizations: ['system:nodes'] },
+  { notAfter: new Date('2040-01-01T00:00:00Z') },
+);
 const BUNDLE = program('#!/usr/bin/env node\nconsole.log(1)\n');
 
 function program(text: string): LargeFile {
@@ -35,7 +42,9 @@ interface World {
   /** What the kubelet was started with. */
   runs(): string;
   enable(change?: Partial<EnableOptions>, dryRun?: boolean): Promise<WorkflowResult>;
-  disable(dryRun?: boolean): Promise<WorkflowResult>;
+  disable(dryRun?: boolean, nodeName?: string): Promise<WorkflowResult>;
+  /** The host has lost its certificate. */
+  loseCertificate(): void;
 }
 
 interface WorldOptions {
@@ -44,6 +53,8 @@ interface WorldOptions {
   readonly commands?: FakeHostOptions['commands'];
   readonly files?: FakeHostOptions['files'];
   readonly machineID?: string;
+  /** Of its kubelet; null: it has none. Default: those of n1, by the CA of the cluster. */
+  readonly credentials?: typeof N1 | null;
   readonly dynamicKubeletConfig?: boolean;
 }
 
@@ -52,6 +63,7 @@ function world(options: WorldOptions = {}): World {
   const { version = 'v1.36.2', command = '/usr/bin/kubelet $KUBELET_CONFIG_ARGS' } = options;
   const clock = fakeClock(new Date('2030-01-01T00:00:00Z'));
   let config = LOCAL;
+  let { credentials = N1 } = options;
   let extra = '';
   const start = (): void => {
     const pointer = hashInPath(host.files.get(pointerFile(AGENT_DIRECTORY))?.content ?? '');
@@ -80,7 +92,9 @@ function world(options: WorldOptions = {}): World {
       ...options.files,
     },
     commands: {
-      sh: ([, , script = '']) => {
+      sh: (words, stdin) => {
+        const [, , script = ''] = words;
+        if (isProof(words)) return credentials === null ? {} : provesNode(credentials, stdin);
         if (script === 'command -v systemctl') return { stdout: '/bin/systemctl\n' };
         if (script.includes('command -v kubelet')) return { stdout: '/usr/bin/kubelet\n' };
         if (script.includes('command -v "$n"')) return { stdout: '/usr/bin/node v22.1.0\n' };
@@ -123,6 +137,7 @@ function world(options: WorldOptions = {}): World {
     catalogue,
     backend: null,
     nodeName: null,
+    trust: testTrust(),
     apiServer: { server: 'https://api:6443', caPem: 'CA\n' },
     namespace: 'kube-system',
     program: { file: BUNDLE, directory: '/usr/local/lib/kubeletadm', node: null },
@@ -139,8 +154,13 @@ function world(options: WorldOptions = {}): World {
     reporter,
     runs: () => config,
     enable: (change = {}, dryRun = false) => runWorkflow(enableWorkflow, context, { ...workflowOptions, ...change }, run(dryRun)),
-    disable: (dryRun = false) =>
-      runWorkflow(disableWorkflow, context, { catalogue, nodeName: null, namespace: null, programDirectory: null }, run(dryRun)),
+    disable: (dryRun = false, nodeName) => {
+      const given = { catalogue, nodeName: nodeName ?? null, trust: testTrust(), namespace: null, programDirectory: null };
+      return runWorkflow(disableWorkflow, context, given, run(dryRun));
+    },
+    loseCertificate: () => {
+      credentials = null;
+    },
   };
 }
 
@@ -232,7 +252,18 @@ describe('dynamic enable', () => {
 
   it.each<[string, WorldOptions, Partial<EnableOptions>, string]>([
     ['a host of another Node', { machineID: 'm2' }, {}, 'NodeOfAnotherHost'],
-    ['a Node that is not there', {}, { nodeName: 'other' }, 'NODE_NOT_FOUND'],
+    ['a Node that is not there', { credentials: null }, { nodeName: 'other' }, 'NODE_NOT_FOUND'],
+    ['a certificate of another CA', { credentials: FORGED }, {}, 'NODE_NOT_PROVEN'],
+    [
+      'a certificate of another CA, and without a machine-id',
+      { credentials: FORGED, files: { '/etc/machine-id': '' } },
+      {},
+      'NODE_NOT_PROVEN',
+    ],
+    ['no certificate', { credentials: null }, {}, 'NODE_NOT_PROVEN'],
+    ['a certificate for another Node than was named', {}, { nodeName: 'n2' }, 'NODE_NAME_CONFLICT'],
+    ['no machine-id', { files: { '/etc/machine-id': '\n' } }, {}, 'MACHINE_ID_EMPTY'],
+    ['a Node that was named, and reports no machine-id', { credentials: null, machineID: '' }, { nodeName: 'n1' }, 'MACHINE_ID_EMPTY'],
     ['a user who is not root', { commands: { id: { stdout: '1000\n' } } }, {}, 'IsPrivilegedUser'],
     [
       'a kubelet whose flags win',
@@ -373,7 +404,10 @@ describe('dynamic disable', () => {
     if (unit) unit.state = { ...unit.state, activeState: 'inactive', subState: 'dead' };
     for (const path of [...w.host.files.keys()]) if (path.startsWith('/var/lib/kubelet/')) w.host.files.delete(path);
     await w.cluster.delete({ apiVersion: 'v1', kind: 'Node', name: 'n1' });
-    await w.disable();
+    w.loseCertificate();
+    // The name in the agent's unit is the word of the host.
+    await expect(w.disable()).rejects.toMatchObject({ exitCode: 3, code: 'NODE_NOT_PROVEN' });
+    await w.disable(false, 'n1');
     expect([...w.host.files.keys()].filter((path) => /kubeletadm/.test(path))).toEqual([]);
     expect(
       await w.cluster.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace: 'kube-system', name: 'kubeletadm-agent-n1' }),

@@ -94,6 +94,7 @@ function world(): World {
       kubelet: null,
       connect: async ({ kubeconfig }) => (kubeconfig.file.endsWith('super-admin.conf') ? cluster : admin),
       given: null,
+      trust: null,
       releaseOf: async () => null,
       forceUpload: false,
       bootstrapTokens: [],

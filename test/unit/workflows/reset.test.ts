@@ -6,6 +6,7 @@ import { fakeClock } from '../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../support/fake-cluster.ts';
 import { type FakeEtcd, fakeEtcd } from '../../support/fake-etcd.ts';
 import { type FakeHostOptions, fakeHost } from '../../support/fake-host.ts';
+import { isProof, kubeletCredentials, provesNode, testTrust } from '../../support/node-proof.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
 const SOCKET = { type: 'socket', mode: 0o660, owner: 'root:root' } as const;
@@ -22,6 +23,8 @@ interface PrepareOptions {
   readonly ignore?: readonly string[];
   readonly cluster?: FakeCluster;
   readonly nodeName?: string;
+  /** Of its kubelet; default: it has none. */
+  readonly credentials?: Awaited<ReturnType<typeof kubeletCredentials>>;
   readonly etcd?: FakeEtcd;
   /** What asking etcd ends with. */
   readonly trouble?: AppError;
@@ -46,7 +49,10 @@ function etcdWith(...peers: readonly string[]): FakeEtcd {
 }
 
 async function prepare(files: FakeHostOptions['files'] = {}, options: PrepareOptions = {}) {
-  const host = fakeHost({ files, commands: COMMANDS });
+  const { credentials } = options;
+  const proof = (argv: readonly string[], stdin: string) =>
+    isProof(argv) ? (credentials === undefined ? {} : provesNode(credentials, stdin)) : { exitCode: 127 };
+  const host = fakeHost({ files, commands: { ...COMMANDS, sh: proof } });
   const context = { host, cluster: options.cluster ?? null, clock: fakeClock(), reporter: recordingReporter() };
   return resetWorkflow.prepare(context, {
     reset: {},
@@ -59,7 +65,9 @@ async function prepare(files: FakeHostOptions['files'] = {}, options: PrepareOpt
       throw options.trouble ?? new AppError({ code: 'ETCD_UNREACHABLE', message: 'etcd does not answer' });
     },
     opened: () => undefined,
-    ...(options.cluster === undefined ? {} : { deleteNode: options.nodeName === undefined ? {} : { nodeName: options.nodeName } }),
+    ...(options.cluster === undefined
+      ? {}
+      : { deleteNode: { trust: testTrust(), ...(options.nodeName === undefined ? {} : { nodeName: options.nodeName }) } }),
   });
 }
 
@@ -140,26 +148,45 @@ describe('prepareReset', () => {
       status: { nodeInfo: { machineID } },
     });
     const flags = { '/var/lib/kubelet/kubeadm-flags.env': 'KUBELET_KUBEADM_ARGS="--hostname-override=w1"\n' };
+    const memory = {
+      '/var/lib/kubelet/kubeletadm-node.yaml': 'kind: NodeMemory\nnodeRegistration:\n  criSocket: x\n  name: w1\noverlays: []\n',
+    };
+    const ids = (id: string) => ({ '/etc/machine-id': `${id}\n` });
 
-    it.each([
-      ['the flag', flags, undefined, 'w1'],
-      ['what was given', flags, 'w9', 'w9'],
-      [
-        "the host's memory",
-        { '/var/lib/kubelet/kubeletadm-node.yaml': 'kind: NodeMemory\nnodeRegistration:\n  criSocket: x\n  name: w2\noverlays: []\n' },
-        undefined,
-        'w2',
-      ],
-      ['the host name', {}, undefined, 'x86_64'],
-    ] as const)('takes the name of %s', async (_, files, nodeName, expected) => {
-      const { input } = await prepare(files, { cluster: fakeCluster(), ...(nodeName === undefined ? {} : { nodeName }) });
-      expect(input.deleteNode).toEqual({ nodeName: expected });
+    it('takes the name that the certificate of the host proves', async () => {
+      const cluster = fakeCluster({ objects: [node('w1', 'aaaa')] });
+      const { input, refusals, node: claim } = await prepare(ids('aaaa'), { cluster, credentials: await kubeletCredentials('w1') });
+      expect([input.deleteNode, refusals, claim?.isProven]).toEqual([{ nodeName: 'w1' }, [], true]);
     });
 
-    it('refuses to delete the Node of another host', async () => {
+    it('takes the name that was given', async () => {
+      const cluster = fakeCluster({ objects: [node('w9', 'aaaa')] });
+      const { input, refusals, node: claim } = await prepare(ids('aaaa'), { cluster, nodeName: 'w9' });
+      expect([input.deleteNode, refusals, claim?.isProven]).toEqual([{ nodeName: 'w9' }, [], false]);
+    });
+
+    it.each([
+      ['the flag of the kubelet', flags],
+      ["the host's settings", memory],
+    ] as const)('does not take the word of %s, and refuses where it names a Node', async (_, files) => {
       const cluster = fakeCluster({ objects: [node('w1', 'aaaa')] });
-      const found = await prepare({ ...flags, '/etc/machine-id': 'bbbb\n' }, { cluster });
-      expect(found.refusals).toMatchObject([{ code: 'NodeOfAnotherHost', message: expect.stringContaining('its machine-id is aaaa') }]);
+      const { input, refusals } = await prepare({ ...files, ...ids('aaaa') }, { cluster, ignore: ['all'] });
+      expect(input.deleteNode.nodeName).toBeNull();
+      expect(refusals).toMatchObject([{ code: 'NODE_NOT_PROVEN', host: 'node1', mend: 'Name its Node with --node-name' }]);
+    });
+
+    it('has nothing to delete on a host without a certificate whose name no Node has', async () => {
+      const { input, refusals, warnings } = await prepare(flags, { cluster: fakeCluster() });
+      expect([input.deleteNode.nodeName, refusals]).toEqual([null, []]);
+      expect(warnings).toMatchObject([{ code: 'NODE_NOT_DELETED', message: expect.stringContaining('--node-name') }]);
+    });
+
+    it('refuses to delete the Node of another host, whatever checks are to be ignored', async () => {
+      const cluster = fakeCluster({ objects: [node('w1', 'aaaa')] });
+      const proven = await prepare(ids('bbbb'), { cluster, credentials: await kubeletCredentials('w1'), ignore: ['all'] });
+      const named = await prepare(ids('bbbb'), { cluster, nodeName: 'w1', ignore: ['all'] });
+      for (const { refusals } of [proven, named])
+        expect(refusals).toMatchObject([{ code: 'NodeOfAnotherHost', message: expect.stringContaining('its machine-id is aaaa') }]);
     });
   });
 });

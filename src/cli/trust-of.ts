@@ -1,0 +1,13 @@
+import type { Cluster } from '../ports/cluster.ts';
+import type { Services } from '../ports/services.ts';
+import { type NodeTrust, nodeTrust } from '../workflows/identify-node.ts';
+import type { OpenedCluster } from './open-cluster.ts';
+
+/** By which the Nodes of hosts are told, with the operator's credentials for a cluster that was opened. */
+export function trustOf(
+  { newId }: Services,
+  { cluster, apiServer }: Pick<OpenedCluster, 'cluster' | 'apiServer'>,
+  nameHint = 'name its Node with --node-name',
+): NodeTrust {
+  return nodeTrust({ cluster: cluster as Cluster, caPem: apiServer?.caPem ?? null, newId, nameHint });
+}

@@ -1,0 +1,300 @@
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
+import { createAuthority } from '../../src/lab/api-server/pki.ts';
+import { startLab } from '../../src/lab/lab.ts';
+import type { Cluster, KubeObject } from '../../src/ports/cluster.ts';
+import type { Lab } from '../../src/ports/services.ts';
+import { runCommand } from '../support/run-cli.ts';
+import { readTree } from '../support/tree.ts';
+import { untilTrue } from '../support/until-true.ts';
+
+const PEM = 'var/lib/kubelet/pki/kubelet-client-current.pem';
+const MACHINE_ID = 'etc/machine-id';
+const ANNOTATION = 'kubeletadm.dev/config-source';
+const SOCKET_ANNOTATION = 'kubeadm.alpha.kubernetes.io/cri-socket';
+const NODE2 = { commonName: 'system:node:node2', organizations: ['system:nodes'] };
+const certificateOf = (pem: string): string => pem.slice(0, pem.indexOf('-----END CERTIFICATE-----') + 26);
+const keyOf = (pem: string): string => pem.slice(pem.search(/-----BEGIN [A-Z ]*PRIVATE KEY-----/));
+
+/** Node3 is hostile, or was cloned from node2. */
+describe('the Node behind a host', { timeout: 120_000 }, () => {
+  let directory: string;
+  let lab: Lab;
+  let admin: Cluster;
+  let program: string;
+  /** What was on node3 before a test. */
+  let honest: { readonly pem: string; readonly machineId: string };
+  const rootOf = (name: string): string => lab.hosts.find((host) => host.name === name)?.rootDir ?? '';
+  const at = (name: string, path: string): string => join(rootOf(name), path);
+  const text = (name: string, path: string): string => readFileSync(at(name, path), 'utf8');
+  const shared = (): string[] => ['--ssh-config', lab.sshConfig, '--kubeconfig', lab.kubeconfig];
+  /** Heartbeats and logs of the stand-in are no writes of ours. */
+  const trees = () => lab.hosts.map(({ rootDir }) => readTree(rootDir));
+  const node = (name: string): Promise<KubeObject | null> => admin.get({ apiVersion: 'v1', kind: 'Node', name });
+  /** All that a command could have done to a Node or for one. */
+  const objects = async () => {
+    const nodes = (await admin.list({ apiVersion: 'v1', kind: 'Node' })).items.map(({ metadata: { name, labels, annotations }, spec }) => ({
+      name,
+      labels,
+      annotations,
+      spec,
+    }));
+    const names = async (apiVersion: string, kind: string, namespace?: string) =>
+      (await admin.list({ apiVersion, kind, ...(namespace === undefined ? {} : { namespace }) })).items.map(
+        ({ metadata }) => metadata.name,
+      );
+    return {
+      nodes,
+      accounts: await names('v1', 'ServiceAccount', 'kube-system'),
+      secrets: await names('v1', 'Secret', 'kube-system'),
+      roles: await names('rbac.authorization.k8s.io/v1', 'ClusterRole'),
+      bindings: await names('rbac.authorization.k8s.io/v1', 'ClusterRoleBinding'),
+    };
+  };
+  const enable = (...args: string[]) => runCommand(['dynamic', 'enable', ...args, '--program', program, ...shared()]);
+  const disable = (...args: string[]) => runCommand(['dynamic', 'disable', ...args, ...shared()]);
+  const reset = (...args: string[]) => runCommand(['reset', '--force', '--delete-node', ...shared(), ...args]);
+  const renew = (...args: string[]) => runCommand(['certs', 'renew-kubelet', ...shared(), ...args]);
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'ka-identity-'));
+    lab = await startLab({ directory, hosts: 3 });
+    program = join(directory, 'agent.mjs');
+    writeFileSync(program, '#!/usr/bin/env node\nprocess.exit(0);\n');
+    admin = kubeCluster({ kubeconfig: { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig } });
+    const init = ['init', '--host', 'node1', '--token', lab.token.reveal(), ...shared()];
+    expect((await runCommand(init)).code).toBe(0);
+    const endpoint = lab.server.replace('https://', '');
+    const others = ['--host', 'node2', '--host', 'node3', '--ssh-config', lab.sshConfig];
+    const joined = await runCommand(['join', endpoint, '--token', lab.token.reveal(), '--ca-cert', lab.caFile, ...others]);
+    expect(joined.code, joined.stderr).toBe(0);
+    await untilTrue(async () => (await node('node2')) !== null && (await node('node3')) !== null);
+    await admin.patch({ apiVersion: 'v1', kind: 'Node', name: 'node2' }, 'merge', {
+      metadata: { annotations: { [ANNOTATION]: 'x', [SOCKET_ANNOTATION]: 'unix:///old.sock' } },
+    });
+    // A host may say any name: the stand-in's has a file for it.
+    const uname = join(directory, 'bin/uname');
+    const [shebang = '', ...rest] = readFileSync(uname, 'utf8').split('\n');
+    const said = '[ "$1" = -n ] && [ -f "$KUBELETADM_ROOT/hostname-said" ] && exec /bin/cat "$KUBELETADM_ROOT/hostname-said"';
+    writeFileSync(uname, [shebang, said, ...rest].join('\n'));
+  });
+  beforeEach(() => {
+    honest = { pem: text('node3', PEM), machineId: text('node3', MACHINE_ID) };
+  });
+  afterEach(() => {
+    writeFileSync(at('node3', PEM), honest.pem);
+    writeFileSync(at('node3', MACHINE_ID), honest.machineId);
+    rmSync(at('node3', 'hostname-said'), { force: true });
+  });
+  afterAll(async () => {
+    await admin?.close();
+    await lab?.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  function selfSigned(): string {
+    const key = join(directory, 'forged.key');
+    const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', key, '-days', '30'];
+    const usage = ['-addext', 'extendedKeyUsage=clientAuth'];
+    const cert = execFileSync('openssl', [...request, '-subj', '/O=system:nodes/CN=system:node:node2', ...usage], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    return cert + readFileSync(key, 'utf8');
+  }
+
+  async function ofAnotherCluster(): Promise<string> {
+    const { certPem, keyPem } = await (await createAuthority()).issueClient(NODE2);
+    return certPem + keyPem;
+  }
+
+  /** Node3 claims to be node2, with a certificate. */
+  const CLAIMS: readonly [string, () => Promise<string> | string, string][] = [
+    ['a self-signed certificate', selfSigned, "not signed by the cluster's CA"],
+    ["a certificate of another cluster's CA", ofAnotherCluster, "not signed by the cluster's CA"],
+    ["node2's certificate without its key", () => certificateOf(text('node2', PEM)), 'does not hold the private key'],
+    [
+      "node2's certificate with another key",
+      () => `${certificateOf(text('node2', PEM))}\n${keyOf(honest.pem)}`,
+      'does not hold the private key',
+    ],
+  ];
+
+  async function claimNode2(pem: string): Promise<void> {
+    writeFileSync(at('node3', PEM), pem);
+    writeFileSync(at('node3', MACHINE_ID), '');
+    writeFileSync(at('node3', 'hostname-said'), 'node2\n');
+  }
+
+  const COMMANDS: readonly [string, () => Promise<{ code: number; stdout: string; stderr: string }>][] = [
+    ['dynamic enable', () => enable('node3')],
+    ['dynamic disable', () => disable('node3')],
+    ['reset --delete-node', () => reset('--host', 'node3')],
+    ['certs renew-kubelet', () => renew('--host', 'node3', '--force')],
+    ['upgrade node --kubeconfig', () => runCommand(['upgrade', 'node', '--host', 'node3', ...shared()])],
+    ['join with labels', () => joinAgain()],
+    [
+      'init phase mark-control-plane',
+      () =>
+        runCommand(['init', 'phase', 'mark-control-plane', '--host', 'node3', '--apiserver-advertise-address', '192.168.99.13', ...shared()]),
+    ],
+    ['fleet apply with labels', () => applyLabels('node3')],
+  ];
+
+  const joinAgain = () =>
+    runCommand([
+      'join',
+      lab.server.replace('https://', ''),
+      '--token',
+      lab.token.reveal(),
+      '--ca-cert',
+      lab.caFile,
+      '--host',
+      'node3',
+      '--node-labels',
+      'node-role.kubernetes.io/worker=',
+      ...shared(),
+    ]);
+
+  function applyLabels(...names: readonly string[]) {
+    const fleet = join(directory, 'fleet.yaml');
+    writeFileSync(
+      fleet,
+      `apiVersion: kubeletadm.dev/v1alpha1
+kind: Fleet
+cluster: { kubeconfig: ${lab.kubeconfig} }
+hosts:
+${names.map((name) => `  - { name: ${name}, labels: { node-role.kubernetes.io/worker: "" } }\n`).join('')}`,
+    );
+    return runCommand(['fleet', 'apply', '-f', fleet, '--ssh-config', lab.sshConfig], {
+      env: { XDG_STATE_HOME: directory, HOME: directory },
+    });
+  }
+
+  async function expectRefused(run: () => Promise<{ code: number; stdout: string; stderr: string }>, why: string): Promise<void> {
+    const before = { trees: trees(), objects: await objects() };
+    const { code, stdout, stderr } = await run();
+    expect(await objects()).toEqual(before.objects);
+    expect(trees()).toEqual(before.trees);
+    expect(code, stdout + stderr).toBe(3);
+    expect(stderr).toContain(why);
+    expect(stderr).toContain('[NODE_NOT_PROVEN]');
+  }
+
+  it.each(CLAIMS)('is not claimed with %s', async (_, forge, why) => {
+    await claimNode2(await forge());
+    await expectRefused(() => disable('node3'), why);
+  });
+
+  it.each(COMMANDS)('is not claimed, and nothing is written, by %s', async (_, run) => {
+    await claimNode2(await ofAnotherCluster());
+    await expectRefused(run, "not signed by the cluster's CA");
+  });
+
+  it('is refused for two hosts that hold the same key, before either is written to', async () => {
+    for (const path of [PEM, MACHINE_ID]) copyFileSync(at('node2', path), at('node3', path));
+    const before = { trees: trees(), objects: await objects() };
+    for (const run of [
+      () => enable('node2', 'node3'),
+      () => disable('node2', 'node3'),
+      () => reset('--host', 'node2', '--host', 'node3'),
+      () => disable('node2', 'node3', '--dry-run'),
+    ]) {
+      const { code, stderr } = await run();
+      expect(await objects()).toEqual(before.objects);
+      expect(trees()).toEqual(before.trees);
+      expect(code, stderr).toBe(3);
+      expect(stderr).toMatch(/node2: .*node3.*\[NODE_CLAIMED_TWICE\]/);
+      expect(stderr).toMatch(/node3: .*node2.*\[NODE_CLAIMED_TWICE\]/);
+    }
+  });
+
+  it('is refused by fleet apply for a clone, which goes by the same name', async () => {
+    for (const path of [PEM, MACHINE_ID]) copyFileSync(at('node2', path), at('node3', path));
+    writeFileSync(at('node3', 'hostname-said'), 'node2\n');
+    const before = trees()[2];
+    const { code, stdout, stderr } = await applyLabels('node2', 'node3');
+    expect(code, stdout + stderr).not.toBe(0);
+    expect(stderr).toMatch(/node3: Node node2 is claimed by this host and by node2.*\[NODE_CLAIMED_TWICE\]/);
+    expect(trees()[2]).toEqual(before);
+    expect((await node('node3'))?.metadata.labels).not.toHaveProperty(['node-role.kubernetes.io/worker']);
+  });
+
+  it('is known by its certificate and key', async () => {
+    const { code, stdout, stderr } = await enable('node3', '--dry-run');
+    expect(code, stderr).toBe(0);
+    expect(stdout).toContain('kubeletadm-agent-node3');
+    expect((await reset('--host', 'node3', '--dry-run')).stdout).toContain('delete Node node3');
+  });
+
+  it('wants a machine-id on the host, and says how it gets one', async () => {
+    writeFileSync(at('node3', MACHINE_ID), '\n');
+    const { code, stderr } = await disable('node3', '--dry-run');
+    expect(code, stderr).toBe(3);
+    expect(stderr).toMatch(/node3: \/etc\/machine-id is empty.*systemd-machine-id-setup.*\[MACHINE_ID_EMPTY\]/);
+  });
+
+  describe('that the operator names', () => {
+    it('is refused where the certificate of the host is for another', async () => {
+      const { code, stderr } = await disable('node3', '--node-name', 'node2');
+      expect(code, stderr).toBe(3);
+      expect(stderr).toMatch(/node3: .*certificate for node3.*node2.*\[NODE_NAME_CONFLICT\]/);
+    });
+
+    it('is taken where machine-id and address agree, and no certificate can be had', async () => {
+      rmSync(at('node3', PEM));
+      const { code, stdout, stderr } = await enable('node3', '--node-name', 'node3', '--dry-run');
+      expect(code, stderr).toBe(0);
+      expect(stdout).toContain('kubeletadm-agent-node3');
+      const without = await enable('node3', '--dry-run');
+      expect(without.code).toBe(3);
+      expect(without.stderr).toMatch(/no kubelet client certificate.*--node-name.*\[NODE_NOT_PROVEN\]/);
+    });
+
+    it('is refused where the machine-id is empty, or that of another host', async () => {
+      rmSync(at('node3', PEM));
+      writeFileSync(at('node3', MACHINE_ID), '');
+      expect((await disable('node3', '--node-name', 'node3', '--dry-run')).stderr).toContain('[MACHINE_ID_EMPTY]');
+      writeFileSync(at('node3', MACHINE_ID), text('node1', MACHINE_ID));
+      const { code, stderr } = await disable('node3', '--node-name', 'node3', '--dry-run');
+      expect(code).toBe(3);
+      expect(stderr).toContain('[NodeOfAnotherHost]');
+    });
+
+    it('is refused where a clone has the machine-id, but none of the addresses', async () => {
+      rmSync(at('node3', PEM));
+      copyFileSync(at('node2', MACHINE_ID), at('node3', MACHINE_ID));
+      const { code, stderr } = await disable('node3', '--node-name', 'node2', '--dry-run');
+      expect(code, stderr).toBe(3);
+      expect(stderr).toMatch(/Node node2 has the addresses 192\.168\.99\.12.*192\.168\.99\.13.*\[NODE_ADDRESS_MISMATCH\]/);
+    });
+  });
+
+  it('gets another certificate where the operator names it', async () => {
+    rmSync(at('node3', PEM));
+    const refused = await renew('--host', 'node3');
+    expect(refused.code, refused.stderr).toBe(3);
+    expect(refused.stderr).toMatch(/--node-name.*\[NODE_NOT_PROVEN\]/);
+    const { code, stderr } = await renew('--host', 'node3', '--node-name', 'node3');
+    expect(code, stderr).toBe(0);
+    honest = { ...honest, pem: text('node3', PEM) };
+    expect((await disable('node3', '--dry-run')).code).toBe(0);
+  });
+
+  it('is not known without openssl, and the message says what to do', async () => {
+    const ssh = join(directory, 'bin/openssl');
+    writeFileSync(ssh, '#!/bin/sh\necho "openssl: not found" >&2\nexit 127\n', { mode: 0o755 });
+    try {
+      const { code, stderr } = await disable('node3', '--dry-run');
+      expect(code, stderr).toBe(3);
+      expect(stderr).toMatch(/openssl.*--node-name.*\[NODE_NOT_PROVEN\]/);
+      expect((await disable('node3', '--node-name', 'node3', '--dry-run')).code).toBe(0);
+    } finally {
+      rmSync(ssh);
+    }
+  });
+});
