@@ -1,18 +1,23 @@
 import { argValue } from '../core/config/model.ts';
 import { AppError } from '../core/errors.ts';
 import { combineFacts } from '../core/facts/fact.ts';
-import { type ClientIdentity, clientIdentity } from '../core/facts/kubelet-identity.ts';
 import { operatingSystem } from '../core/facts/operating-system.ts';
 import { ownAddresses } from '../core/facts/own-addresses.ts';
 import type { ResolvedFleet, ResolvedHost } from '../core/fleet/model.ts';
 import type { KnownNames } from '../core/kubernetes/judge-serving-csr.ts';
+import type { NodeClaim } from '../core/kubernetes/node-identity.ts';
 import { parseSshDestination } from '../core/ssh/destination.ts';
+import { nodeClaims } from '../engine/node-claims.ts';
 import { observe } from '../engine/observe.ts';
+import type { Cluster } from '../ports/cluster.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
+import { challengeHost, identifyBy, type NodeTrust } from '../workflows/identify-node.ts';
+import type { OpenedCluster } from './open-cluster.ts';
 import type { CommandOptions } from './program.ts';
 import { flagList, readHostTargets } from './read-options.ts';
+import { trustOf } from './trust-of.ts';
 
-const FACTS = combineFacts({ os: operatingSystem, addresses: ownAddresses, identity: clientIdentity });
+const FACTS = combineFacts({ os: operatingSystem, addresses: ownAddresses });
 
 /**
  * Names and addresses that a fleet file declares: `nodeName` (default: the name of the host), `hostname-override`, `address` and `nodeIP`. They are the word
@@ -32,33 +37,57 @@ export function namesOfFleet({ hosts }: ResolvedFleet): readonly KnownNames[] {
 }
 
 /**
- * Names and addresses of the hosts of `--host`: the address of the connection, which the user gives, and the host name and addresses, which the host reports.
- * @throws AppError HOST_NO_NAME, and the errors of the connection
+ * Names and addresses of the hosts of `--host`: the address of the connection, which the user gives, and the host name and addresses, which the host reports. They count for the Node that
+ * the host proves to be.
+ * @param opened the cluster of these Nodes
+ * @throws AppError NODE_NOT_PROVEN and the like (exit code 3), where a host does not prove its Node or another one proves the same; the errors of the connection
  */
-export async function namesOfHosts(services: Services, options: CommandOptions): Promise<readonly KnownNames[]> {
+export async function namesOfHosts(
+  services: Services,
+  options: CommandOptions,
+  opened: Pick<OpenedCluster, 'cluster' | 'apiServer'>,
+): Promise<readonly KnownNames[]> {
   if (flagList(options, 'host').length === 0) return [];
+  const trust = trustOf(services, opened, 'declare the host in a fleet file and give -f in place of --host');
+  const claims = nodeClaims();
   const found: KnownNames[] = [];
-  for (const target of await readHostTargets(services, options)) found.push(...(await namesOfHost(services, target)));
+  for (const target of await readHostTargets(services, options)) {
+    const { claim, host, names } = await namesOfHost(services, target, { trust, cluster: opened.cluster });
+    const own = claims.of(target.address ?? '');
+    own.set(host, claim);
+    if (own.problems().length > 0) throw new AppError(own.problems(), { exitCode: 3 });
+    found.push(...names);
+  }
   return found;
 }
 
-async function namesOfHost(services: Services, target: HostTarget): Promise<readonly KnownNames[]> {
+interface NamesOfHost {
+  readonly host: string;
+  readonly claim: NodeClaim;
+  readonly names: readonly KnownNames[];
+}
+
+async function namesOfHost(
+  services: Services,
+  target: HostTarget,
+  { trust, cluster }: { readonly trust: NodeTrust; readonly cluster: Cluster | null },
+): Promise<NamesOfHost> {
   const host = await services.connectHost(target);
   try {
-    const { os, addresses, identity } = await observe(host, FACTS, services.signal);
-    const node = nodeNameOf(identity) ?? os.hostname;
-    if (node === null) throw new AppError({ host: host.name, code: 'HOST_NO_NAME', message: 'the host does not report its name' });
+    const { challenge, fact } = await challengeHost({ trust });
+    const { facts, evidence } = await observe(host, combineFacts({ facts: FACTS, evidence: fact }), services.signal);
+    const { os, addresses } = facts;
+    const { claim, refusals } = await identifyBy({ host, cluster, clock: services.clock }, { challenge, evidence }, { trust, named: null });
+    if (claim === null || refusals.length > 0) throw new AppError(refusals, { exitCode: 3 });
+    const node = claim.nodeName;
     const reported = [...(os.hostname === null ? [] : [os.hostname]), ...(addresses ?? [])];
     const given = target.address === undefined ? [] : [parseSshDestination(target.address).host];
-    return [
+    const names = [
       { node, values: given, source: `--host ${target.address}` },
       { node, values: reported, source: `host ${host.name}` },
     ];
+    return { host: host.name, claim, names };
   } finally {
     await host.close();
   }
-}
-
-function nodeNameOf(identity: ClientIdentity): string | undefined {
-  return identity.state === 'usable' ? /^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] : undefined;
 }

@@ -190,7 +190,7 @@ async function withSources<T>(
   const inFleet = fleet === null ? {} : clusterOfFleet(services, fleet);
   const opened = await openCluster(services, { ...options, ...inFleet, ...givenCluster(options) }, { dryRun: false, staged: false });
   try {
-    const byHosts = await namesOfHosts(services, options);
+    const byHosts = await namesOfHosts(services, options, opened);
     return await use(opened.cluster as Cluster, {
       known: [...(fleet === null ? [] : namesOfFleet(fleet)), ...byHosts],
       serverNames: opened.tlsServerName === undefined ? [] : [opened.tlsServerName],

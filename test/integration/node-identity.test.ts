@@ -136,6 +136,7 @@ describe('the Node behind a host', { timeout: 120_000 }, () => {
     ['reset --delete-node', () => reset('--host', 'node3')],
     ['certs renew-kubelet', () => renew('--host', 'node3', '--force')],
     ['upgrade node --kubeconfig', () => runCommand(['upgrade', 'node', '--host', 'node3', ...shared()])],
+    ['csr approve', () => runCommand(['csr', 'approve', '--host', 'node3', ...shared()])],
     ['join with labels', () => joinAgain()],
     [
       'init phase mark-control-plane',
