@@ -36,6 +36,21 @@ const FIELD_TYPES = new Set([
 ]);
 /** Go structs: `omitempty` never drops them, so they are printed even when unset. */
 const STRUCT_TYPES = new Set(['object', 'duration', 'durationOrNanoseconds', 'quantity', 'timestamp']);
+/** Fields whose change widens access to the node: `unsafe` whatever class the source gives them, with the reason shown to the user. */
+const UNSAFE = new Map([
+  ['readOnlyPort', 'serves pod specs, environment variables included, to anyone who reaches the port, without authentication'],
+  ['healthzPort', 'health checks of the kubelet and of its trial use this port; 0 turns them off'],
+  ['healthzBindAddress', 'an address other than loopback serves health checks without authentication; local health probes must follow'],
+  ['allowedUnsafeSysctls', 'pods may change kernel settings of the node; pods using a removed sysctl fail admission at restart'],
+  [
+    'imagePullCredentialsVerificationPolicy',
+    'weaker policies let pods use private images pulled with credentials of other pods; stricter ones may keep pods from starting',
+  ],
+  [
+    'preloadedImagesVerificationAllowlist',
+    'pods may use the listed images without pull credentials; pods without credentials may fail to start afterwards',
+  ],
+]);
 /** Fields whose Go type takes whole nanoseconds besides a duration text wherever the sources say `duration`. */
 const NANOSECONDS_TOO = new Set(['logging.flushFrequency']);
 const LIVE_CHANGES = new Set(['safe', 'drain', 'restart-pods', 'unsafe']);
@@ -104,13 +119,13 @@ function readFields(list) {
       flag: entry.flag === null ? null : string(entry.flag, at),
       ...(entry.flagAliases && { flagAliases: strings(entry.flagAliases, at) }),
       description: string(entry.description, at),
-      liveChange: oneOf(entry.liveChange, LIVE_CHANGES, at),
-      liveChangeReason: string(entry.liveChangeReason, at),
+      liveChange: UNSAFE.has(name) ? 'unsafe' : oneOf(entry.liveChange, LIVE_CHANGES, at),
+      liveChangeReason: UNSAFE.get(name) ?? string(entry.liveChangeReason, at),
       ...(entry.note && { note: string(entry.note, at) }),
     };
   });
   const byPath = unique(made, 'path');
-  for (const name of [...ALWAYS_PRINTED, ...NANOSECONDS_TOO]) if (!byPath.has(name)) fail(`field ${name} is missing`);
+  for (const name of [...ALWAYS_PRINTED, ...NANOSECONDS_TOO, ...UNSAFE.keys()]) if (!byPath.has(name)) fail(`field ${name} is missing`);
   for (const field of made) checkParent(field, byPath);
   return made;
 }

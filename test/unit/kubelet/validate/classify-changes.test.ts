@@ -37,6 +37,25 @@ describe('classifyChanges', () => {
       { featureGates: { A: false, B: true } },
       ['featureGates[A] true -> false unsafe', 'featureGates[B] undefined -> true unsafe'],
     ],
+    ['a port without authentication', {}, { readOnlyPort: 10255 }, ['readOnlyPort undefined -> 10255 unsafe']],
+    [
+      'health checks at another address or port',
+      {},
+      { healthzBindAddress: '0.0.0.0', healthzPort: 0 },
+      ['healthzBindAddress "127.0.0.1" -> "0.0.0.0" unsafe', 'healthzPort 10248 -> 0 unsafe'],
+    ],
+    [
+      'kernel settings for pods',
+      {},
+      { allowedUnsafeSysctls: ['kernel.msg*'] },
+      ['allowedUnsafeSysctls undefined -> ["kernel.msg*"] unsafe'],
+    ],
+    [
+      'images pulled with credentials of other pods',
+      {},
+      { imagePullCredentialsVerificationPolicy: 'NeverVerify' },
+      ['imagePullCredentialsVerificationPolicy "NeverVerifyPreloadedImages" -> "NeverVerify" unsafe'],
+    ],
     ['nested fields', {}, { authentication: { anonymous: { enabled: true } } }, ['authentication.anonymous.enabled false -> true unsafe']],
     ['what the minor does not know is passed over', {}, { nonsense: 1 }, []],
   ])('%s', (_, before, after, expected) => {
