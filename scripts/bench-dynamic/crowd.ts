@@ -48,7 +48,7 @@ export async function benchCrowd(): Promise<void> {
       cluster: kubeCluster({ kubeconfig, env: {} }),
       host,
       web: nodeWeb({}),
-      tokenFile: null,
+      kubeconfig: '/etc/kubernetes/kubelet.conf',
       clock: systemClock,
       reporter: { verbosity: 0, report: () => undefined },
       random: Math.random,

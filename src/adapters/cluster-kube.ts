@@ -8,7 +8,6 @@ import type { Asked } from '../core/kubernetes/api-answer.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { describeCollection, describeRef, refOf, removedObject } from '../core/kubernetes/object-ref.ts';
 import { apiVersionOf, parseApiVersion, REVIEWS, type ResourceType, resourceOf, resourcePath } from '../core/kubernetes/resources.ts';
-import { issuedToken } from '../core/kubernetes/token-request.ts';
 import { createWatchLines, type RawWatchEvent } from '../core/kubernetes/watch-lines.ts';
 import { type ProxyEnvironment, proxyFor } from '../core/network/proxy.ts';
 import { clusterBadStream, clusterNoSuchKind, clusterNotAnApi, clusterRefused } from '../core/problems/cluster.ts';
@@ -43,7 +42,6 @@ export interface KubeClusterOptions {
 type Kind = { readonly apiVersion: string; readonly kind: string; readonly namespace?: string };
 
 const SYSTEM_CLOCK: Clock = { now: () => new Date(), sleep: (ms, signal) => sleep(ms, undefined, signal ? { signal } : {}) };
-const SERVICE_ACCOUNT = { apiVersion: 'v1', kind: 'ServiceAccount' };
 const PAGE_SIZE = 500;
 /** The server ends a watch after this time; a client that hears nothing for longer has lost the connection. */
 const WATCH_SECONDS = 300;
@@ -114,15 +112,6 @@ export function kubeCluster(options: KubeClusterOptions): Cluster {
       return body.kind === 'Status' ? removedObject(ref, uidOf(body)) : decodeObject({ server, ...request }, body, ref);
     },
     getRaw: async (path) => (await sender.send({ what: `get ${path}`, method: 'GET', path, proxied: true })).body,
-    requestToken: async ({ namespace, name }, expirationSeconds) => {
-      const what = `request a token of ServiceAccount ${namespace}/${name}`;
-      const path = resourcePath(await typeOf(SERVICE_ACCOUNT), { namespace, name, subresource: 'token' });
-      const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds } };
-      const answer = await sender.send({ what, method: 'POST', path, body });
-      const token = issuedToken(answer.body);
-      if (token === null) throw clusterNotAnApi(server, what, answer.status, 'JSON of another kind');
-      return token;
-    },
     watch: (kind, watchOptions) => watchKind({ server, sender, typeOf, closed: closing.signal }, kind, watchOptions),
     close: async () => {
       closing.abort();

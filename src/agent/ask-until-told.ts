@@ -5,8 +5,8 @@ import { ConfigzNotToldError } from './configz-source.ts';
 /** Why something was not told. */
 export interface Untold {
   readonly why: string;
-  /** Somebody answered who should have told it. */
-  readonly isAnswer: boolean;
+  /** The kubelet refused the credential it was asked with, or does not answer at all. */
+  readonly isRefusal: boolean;
 }
 
 /** Something a process is asked until it is told, and then not again: it does not change while the process lives. */
@@ -46,7 +46,7 @@ export function askUntilTold<T>(clock: Clock, onTrouble: (message: string) => vo
         const why = error instanceof ConfigzNotToldError ? error.why : messageOf(error);
         onTrouble(why);
         const againAt = now() + (trouble === null ? 0 : AGAIN_MS);
-        trouble = { why, isAnswer: error instanceof ConfigzNotToldError && error.isAnswer, againAt };
+        trouble = { why, isRefusal: error instanceof ConfigzNotToldError && error.credential === 'refused', againAt };
         return null;
       }
     },

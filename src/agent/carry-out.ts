@@ -48,10 +48,10 @@ async function switchTo(
 ): Promise<AgentEvent> {
   try {
     const before = await watch.leave(state);
-    const { restarts, wasRestarted } = await switchKubelet(host, store, to);
+    const { restarts, wasRestarted, runs } = await switchKubelet(host, store, to);
     const what = to === null ? 'the local configuration' : `payload ${to.slice(0, 12)}`;
     if (wasRestarted) report('info', 'KUBELET_RESTARTED', `the kubelet was restarted with ${what}`);
-    return { kind: 'switched', id, before, restarts };
+    return { kind: 'switched', id, before, restarts, runs };
   } catch (error) {
     if (signal.aborted) throw error;
     report('warning', 'KUBELET_NOT_SWITCHED', messageOf(error));

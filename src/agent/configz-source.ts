@@ -3,109 +3,88 @@ import { fileFacts } from '../core/facts/file-facts.ts';
 import { type JsonObject, parseJsonObject } from '../core/json.ts';
 import { kubeletServerOf } from '../core/kubelet/kubelet-server.ts';
 import type { WebTrouble } from '../core/network/web-answer.ts';
-import { Secret } from '../core/text/secret.ts';
 import { observe } from '../engine/observe.ts';
-import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
 import type { Web } from '../ports/web.ts';
 import type { ObservedKubelet } from '../workflows/observe-kubelet.ts';
+import { type KubeletCredential, readKubeletCredential } from './kubelet-credential.ts';
 
 /** What the kubelet of a node answers at `/configz`. */
 export interface ConfigzSource {
-  /**
-   * By its own word on its host, else through the API server.
-   * @throws ConfigzNotToldError
-   */
+  /** @throws ConfigzNotToldError */
   ask(kubelet: Pick<ObservedKubelet, 'running' | 'flags'>): Promise<JsonObject>;
-  /** Through the API server, which has to get through to the kubelet for that. @throws ConfigzNotToldError */
-  askThroughApiServer(): Promise<JsonObject>;
 }
 
 export interface ConfigzSourceOptions {
   readonly host: Host;
-  readonly cluster: Cluster;
   readonly web: Web;
-  readonly nodeName: string;
-  /** What the agent logs in with; null: nothing that a kubelet could know. */
-  readonly tokenFile: string | null;
+  /** The kubeconfig of the kubelet, on its host. */
+  readonly kubeconfig: string;
   readonly signal: AbortSignal;
 }
 
 /** Configz was not told. */
 export class ConfigzNotToldError extends AppError {
-  /** Somebody answered who should have told it: neither a network that is away nor a missing permission. */
-  readonly isAnswer: boolean;
+  /** How the kubelet treats its own credential: `accepted` (it may not read configz), `refused` (nor is it recognized, or nothing answers), or null: not known. */
+  readonly credential: 'accepted' | 'refused' | null;
   /** A clause. */
   readonly why: string;
 
-  constructor(why: string, isAnswer: boolean) {
+  constructor(why: string, credential: 'accepted' | 'refused' | null) {
     super({ code: 'CONFIGZ_NOT_TOLD', message: why });
     this.why = why;
-    this.isAnswer = isAnswer;
+    this.credential = credential;
   }
 }
 
 const TIMEOUT_MS = 5_000;
 
 /**
- * Asks the kubelet itself first: that takes no way from the API server to the node, which firewalls may close, and needs no permission but for this one answer.
+ * Asks the kubelet on its own host, which takes no connection from the API server to the node, with the kubelet's own credential. A client certificate
+ * discloses nothing to the server. A token is sent once the server has proved, in the TLS handshake, that it holds the key of the certificate the kubelet keeps on
+ * this host, in a file that only root can write. So it does not matter who signed that certificate, and for which address.
  *
- * The agent shows it the token it logs in to the API server with, and the kubelet has the API server judge that. It gets the token once it has proved, in the TLS
- * handshake, that it holds the key of the certificate the kubelet keeps on this host, in a file that only root can write. Whoever can show that is root here, and
- * could read the token from its file. So nobody has to have signed that certificate, and it need not be for the address that is asked.
+ * Kubelets since 1.33 ask the API server whether the credential may `get` `nodes/configz`. Older ones ask for `nodes/proxy`, which it may not: they answer 403.
  */
-export function configzSource({ host, cluster, web, nodeName, tokenFile, signal }: ConfigzSourceOptions): ConfigzSource {
-  const path = `/api/v1/nodes/${encodeURIComponent(nodeName)}/proxy/configz`;
-  const askThroughApiServer = async (): Promise<JsonObject> => {
-    try {
-      return await cluster.getRaw(path);
-    } catch (error) {
-      throw new ConfigzNotToldError(withoutCode(error), isAnswerOfApiServer(error));
-    }
-  };
-
-  const askKubelet = async ({ running, flags }: Pick<ObservedKubelet, 'running' | 'flags'>): Promise<JsonObject> => {
-    const server = kubeletServerOf(running.layered.config, flags.findLast(({ name }) => name === 'cert-dir')?.value);
-    if (server === null) throw new ConfigzNotToldError('it serves no API (enableServer: false)', true);
-    if (tokenFile === null) throw new ConfigzNotToldError('the agent has no token to show it', false);
-    const files = await observe(host, fileFacts([server.certificateFile, tokenFile]), signal);
-    const [pem, token] = [files.get(server.certificateFile)?.content, files.get(tokenFile)?.content?.trim()];
-    if (pem === undefined || !pem.includes('BEGIN CERTIFICATE'))
-      throw new ConfigzNotToldError(`its certificate ${server.certificateFile} can't be read`, false);
-    if (token === undefined || token === '') throw new ConfigzNotToldError(`there is no token in ${tokenFile}`, false);
-    const trust = { kind: 'certificate', pem } as const;
-    const url = `${server.url}/configz`;
-    const way = host.dial === undefined ? { proxyUrl: null } : { dial: host.dial };
-    const answer = await web.get({ url, trust, bearerToken: new Secret(token), ...way, timeoutMs: TIMEOUT_MS, signal });
-    if (answer.kind === 'failed')
-      throw new ConfigzNotToldError(`${server.url}: ${describeTrouble(answer.trouble)}`, answer.trouble.kind !== 'other-certificate');
-    const { status, text } = answer;
-    const said = text.trim().split('\n', 1)[0]?.slice(0, 200) ?? '';
-    // 403: it is well, and the account may not read it.
-    if (status !== 200) throw new ConfigzNotToldError(`${server.url} answers ${status}${said === '' ? '' : `: ${said}`}`, status !== 403);
-    const parsed = parseJsonObject(text);
-    if (parsed === null) throw new ConfigzNotToldError(`${server.url} answers with something else than a configuration`, true);
-    return parsed;
-  };
-
+export function configzSource({ host, web, kubeconfig, signal }: ConfigzSourceOptions): ConfigzSource {
   return {
-    askThroughApiServer,
-    ask: async (kubelet) => {
-      const own = await askKubelet(kubelet).catch((error: unknown) => error as Error);
-      if (!(own instanceof Error)) return own;
-      signal.throwIfAborted();
-      const through = await askThroughApiServer().catch((error: ConfigzNotToldError) => error);
-      if (!(through instanceof Error)) return through;
-      const isAnswer = through.isAnswer || (own instanceof ConfigzNotToldError && own.isAnswer);
-      throw new ConfigzNotToldError(`the kubelet itself: ${withoutCode(own)}; through the API server: ${through.why}`, isAnswer);
+    ask: async ({ running, flags }) => {
+      const server = kubeletServerOf(running.layered.config, flags.findLast(({ name }) => name === 'cert-dir')?.value);
+      if (server === null) throw new ConfigzNotToldError('it serves no API (enableServer: false)', 'refused');
+      const credential = await readKubeletCredential(host, kubeconfig, signal).catch((error: unknown) => {
+        signal.throwIfAborted();
+        throw new ConfigzNotToldError(withoutCode(error), null);
+      });
+      const pem = (await observe(host, fileFacts([server.certificateFile]), signal)).get(server.certificateFile)?.content;
+      if (pem === undefined || !pem.includes('BEGIN CERTIFICATE'))
+        throw new ConfigzNotToldError(`its certificate ${server.certificateFile} can't be read`, null);
+      const answer = await web.get({
+        url: `${server.url}/configz`,
+        trust: { kind: 'certificate', pem },
+        ...loginWith(credential),
+        ...(host.dial === undefined ? { proxyUrl: null } : { dial: host.dial }),
+        timeoutMs: TIMEOUT_MS,
+        signal,
+      });
+      if (answer.kind === 'failed') throw new ConfigzNotToldError(`${server.url}: ${describeTrouble(answer.trouble)}`, 'refused');
+      const { status, text } = answer;
+      const said = text.trim().split('\n', 1)[0]?.slice(0, 200) ?? '';
+      if (status !== 200)
+        throw new ConfigzNotToldError(
+          `${server.url} answers ${status}${said === '' ? '' : `: ${said}`}`,
+          status === 403 ? 'accepted' : 'refused',
+        );
+      const parsed = parseJsonObject(text);
+      if (parsed === null) throw new ConfigzNotToldError(`${server.url} answers with something else than a configuration`, 'refused');
+      return parsed;
     },
   };
 }
 
-/** A refusal of the API server's own is one of permissions; the kubelet's own reads otherwise. @see kubernetes/kubernetes pkg/kubelet/server/server.go (1.36) */
-function isAnswerOfApiServer(error: unknown): boolean {
-  if (isAppError(error, 'CLUSTER_UNREACHABLE')) return false;
-  return !isAppError(error, 'CLUSTER_FORBIDDEN') || error.message.includes('Forbidden (user=');
+function loginWith(credential: KubeletCredential) {
+  return credential.kind === 'token'
+    ? { bearerToken: credential.token }
+    : { clientCertificate: { certificate: credential.certificate, key: credential.key } };
 }
 
 function withoutCode(error: unknown): string {
@@ -121,11 +100,11 @@ function describeTrouble(trouble: WebTrouble): string {
     case 'closed':
       return 'the connection was closed before an answer came';
     case 'other-certificate':
-      return 'what answers there does not show the certificate of the kubelet, it was told nothing';
+      return 'the server does not present the certificate of the kubelet, no token was sent to it';
     case 'tls-handshake':
       return `the TLS handshake failed (${trouble.why}): it may have no serving certificate yet`;
     case 'not-tls':
-      return 'what answers there does not speak TLS';
+      return 'the server does not speak TLS';
     default:
       return trouble.kind;
   }

@@ -2,7 +2,7 @@ import type { Observation } from '../core/dynamic/agent/health.ts';
 import { hashInPath, PAYLOAD_FILE } from '../core/dynamic/agent/layout.ts';
 import { AppError } from '../core/errors.ts';
 import { combineFacts, defineFact } from '../core/facts/fact.ts';
-import { kubeletCommandLine } from '../core/facts/kubelet-command-line.ts';
+import { type KubeletCommandLine, kubeletCommandLine } from '../core/facts/kubelet-command-line.ts';
 import { explainKubeletFailure } from '../core/facts/kubelet-failure.ts';
 import type { HttpFact } from '../core/facts/question.ts';
 import { type UnitState, unitState } from '../core/facts/unit.ts';
@@ -47,10 +47,15 @@ export async function lookAtKubelet(host: Host, { healthzUrl, restarts, sinceSec
     unit: unit === null ? null : { activeState: unit.activeState, subState: unit.subState, restarts: unit.restarts },
     pid: commandLine?.pid ?? null,
     ageMs: commandLine?.ageMs ?? null,
-    runs: commandLine === null ? null : (hashInPath(commandLine.argv.join('\n')) ?? 'local'),
+    runs: runsOf(commandLine),
     healthz,
     cause: isWell ? null : await causeOf(host, unit, sinceSeconds, signal),
   };
+}
+
+/** The payload on a command line; `local`: another configuration. */
+function runsOf(commandLine: KubeletCommandLine | null): string | null {
+  return commandLine === null ? null : (hashInPath(commandLine.argv.join('\n')) ?? 'local');
 }
 
 function readHealthz(answer: HttpFact | null): Observation['healthz'] {
@@ -73,6 +78,8 @@ export interface Switched {
   /** The count of restarts right after it. */
   readonly restarts: number | null;
   readonly wasRestarted: boolean;
+  /** What the process is seen to run right after it: the hash of a payload, or `local`; null: not known yet. */
+  readonly runs: string | null;
 }
 
 /** The checkpoint to be run is not what its name says: there is nothing that can be run. */
@@ -98,6 +105,8 @@ export async function switchKubelet(host: Host, store: CheckpointStore, to: stri
     { kind: 'run', argv: ['systemctl', 'restart', UNIT], what: `restart of ${UNIT}` },
   ];
   await host.perform([...(isPointed ? [] : store.pointTo(to)), ...(needsRestart ? restart : [])]);
-  const unit = await observe(host, unitState(UNIT));
-  return { restarts: unit?.restarts ?? null, wasRestarted: needsRestart };
+  const after = await observe(host, combineFacts({ unit: unitState(UNIT), commandLine: kubeletCommandLine }));
+  // The payload was checked before this restart; a process that is older has to be looked at.
+  const isKnown = needsRestart || to === null;
+  return { restarts: after.unit?.restarts ?? null, wasRestarted: needsRestart, runs: isKnown ? runsOf(after.commandLine) : null };
 }

@@ -1,5 +1,6 @@
 import { parseSource } from '../core/config/source.ts';
 import type { Observation } from '../core/dynamic/agent/health.ts';
+import { judgeProcess } from '../core/dynamic/agent/judge-process.ts';
 import { type CheckpointFiles, PAYLOAD_FILE } from '../core/dynamic/agent/layout.ts';
 import { minorOfNode, type NodeWord, readNodeWord } from '../core/dynamic/agent/node-word.ts';
 import { differingFields } from '../core/dynamic/agent/prepare-payload.ts';
@@ -15,7 +16,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Host } from '../ports/host.ts';
 import { observeKubelet } from '../workflows/observe-kubelet.ts';
 import { askUntilTold } from './ask-until-told.ts';
-import type { ConfigzSource } from './configz-source.ts';
+import { ConfigzNotToldError, type ConfigzSource } from './configz-source.ts';
 import { lookAtKubelet } from './kubelet-control.ts';
 import { expectedOf } from './prepare-assigned.ts';
 
@@ -44,11 +45,11 @@ export interface KubeletWatchOptions {
 export function kubeletWatch({ host, nodeName, store, catalogue, clock, configz, onTrouble, signal }: KubeletWatchOptions): KubeletWatch {
   let node: KubeObject | null = null;
   let switchedAt = clock.now().getTime();
-  /** What the kubelet of before was asked with success: that now fails for what the new one does. */
-  let before = { told: false, reached: false };
+  /** The kubelet of before accepted the credential of the node: one that refuses it does so because of its configuration. */
+  let wasAccepted = false;
   let cached: { readonly hash: string; readonly files: CheckpointFiles } | null = null;
   const compared = askUntilTold<readonly string[]>(clock, onTrouble);
-  const reached = askUntilTold<JsonObject>(clock, onTrouble);
+  const proven = askUntilTold<true>(clock, onTrouble);
 
   const payloadText = async (hash: string): Promise<string> => {
     const files = cached?.hash === hash ? cached.files : await store.readCheckpoint(hash);
@@ -63,22 +64,29 @@ export function kubeletWatch({ host, nodeName, store, catalogue, clock, configz,
     return differingFields(readConfigz(await configz.ask(kubelet), nodeName, reader), expectedOf(text, kubelet, catalogue), reader);
   };
 
-  /** Why the kubelet can't be got through to any more; null: nothing says so. */
-  const lockOut = async (pid: number, differing: readonly string[] | null): Promise<string | null> => {
-    if (before.reached && (await reached.of(pid, configz.askThroughApiServer)) === null && reached.trouble?.isAnswer === true)
-      return `the API server does not get through to the kubelet any more: ${reached.trouble.why}`;
-    return before.told && differing === null && compared.trouble?.isAnswer === true
-      ? `the kubelet does not tell its configuration any more: ${compared.trouble.why}`
-      : null;
+  /** Why the process is not shown to have read that payload, as an error. */
+  const prove = async (hash: string, ageMs: number | null): Promise<true> => {
+    const found = await store.findCheckpoint(hash);
+    const facts = { isWhole: found !== null && found.files !== null, changedAt: found?.changedAt ?? 0, ageMs, now: clock.now().getTime() };
+    const why = judgeProcess(facts);
+    if (why !== null) throw new Error(why);
+    return true;
   };
 
-  const unknownOf = (differing: readonly string[] | null, { ready }: NodeWord): readonly string[] => {
-    if (node === null) return ['the API server does not answer'];
-    return [
-      ...(differing === null && compared.trouble !== null ? [`configz can't be read: ${compared.trouble.why}`] : []),
-      ...(ready === null ? ['the Node has not said whether it is Ready since the kubelet was restarted'] : []),
-    ];
-  };
+  /** Why the API server, which logs in to kubelets by a certificate of the same CA, is locked out as well; null: nothing shows that. */
+  const lockOut = (differing: readonly string[] | null): string | null =>
+    wasAccepted && differing === null && compared.trouble?.isRefusal === true
+      ? `the kubelet refuses the credential of its own node, which it accepted before: ${compared.trouble.why}`
+      : null;
+
+  const unknownOf = ({ ready }: NodeWord): readonly string[] => [
+    ...(proven.trouble === null ? [] : [proven.trouble.why]),
+    ...(node === null
+      ? ['the API server does not answer']
+      : ready === null
+        ? ['the Node has not said whether it is Ready since the kubelet was restarted']
+        : []),
+  ];
 
   const look = async (state: AgentState): Promise<Observation> => {
     const wanted = wantedPayload(state)?.hash ?? null;
@@ -89,19 +97,24 @@ export function kubeletWatch({ host, nodeName, store, catalogue, clock, configz,
       sinceSeconds: switchedAt / 1000,
       signal,
     });
-    const isAsked = wanted !== null && seen.runs === wanted && seen.healthz?.ok !== false && pid !== null && node !== null;
+    const isWanted = wanted !== null && seen.runs === wanted && pid !== null;
+    const isProven = isWanted && (await proven.of(pid, () => prove(wanted, ageMs))) !== null;
+    const isAsked = isWanted && seen.healthz?.ok !== false && node !== null;
     const differing = isAsked ? await compared.of(pid, () => compare(text)) : null;
-    const lockedOut = isAsked ? await lockOut(pid, differing) : null;
+    const lockedOut = isAsked ? lockOut(differing) : null;
     // What the Node said since this process was started is about it, also where the agent was started after that.
     const word = readNodeWord(node, ageMs === null ? switchedAt : clock.now().getTime() - ageMs);
-    return { ...seen, ageMs, differing, ...word, lockedOut, unknown: unknownOf(differing, word) };
+    return { ...seen, ageMs, isProven, differing, ...word, lockedOut, unknown: unknownOf(word) };
   };
 
-  const isTold = (asking: Promise<unknown>): Promise<boolean> =>
-    asking.then(
-      () => true,
-      () => false,
-    );
+  /** Also where the credential may not read configz. */
+  const isAccepted = (): Promise<boolean> =>
+    observeKubelet(host, catalogue, signal)
+      .then(configz.ask)
+      .then(
+        () => true,
+        (error: unknown) => error instanceof ConfigzNotToldError && error.credential === 'accepted',
+      );
 
   return {
     nodeIs: (next) => {
@@ -111,14 +124,10 @@ export function kubeletWatch({ host, nodeName, store, catalogue, clock, configz,
     leave: async (state) => {
       const last = await look(state).catch(() => null);
       // Only a trial is judged by it: a way back must not wait for a kubelet that hangs.
-      const isJudged = state.phase === 'trial' && node !== null;
-      before = {
-        told: isJudged && (await isTold(observeKubelet(host, catalogue, signal).then(configz.ask))),
-        reached: isJudged && (await isTold(configz.askThroughApiServer())),
-      };
+      wasAccepted = state.phase === 'trial' && node !== null && (await isAccepted());
       switchedAt = clock.now().getTime();
       compared.forget();
-      reached.forget();
+      proven.forget();
       return last;
     },
   };

@@ -27,8 +27,8 @@ export interface AgentOptions {
   readonly host: Host;
   /** By which the kubelet is asked. */
   readonly web: Web;
-  /** On the host, with the token the agent logs in with; null: it logs in by something else. */
-  readonly tokenFile: string | null;
+  /** Of the kubelet, on its host: the agent asks the kubelet with the kubelet's own credential. */
+  readonly kubeconfig: string;
   readonly clock: Clock;
   readonly reporter: Reporter;
   /** From 0 up to 1. */
@@ -72,8 +72,8 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   const loaded = await store.load(signal);
   tellDamaged(loaded, report);
   const status = statusReporter({ cluster, nodeName, clock, random });
-  const { web, tokenFile } = options;
-  const configz = configzSource({ host, cluster, web, nodeName, tokenFile, signal });
+  const { web, kubeconfig } = options;
+  const configz = configzSource({ host, web, kubeconfig, signal });
   const onTrouble = (message: string): void => report('debug', 'CONFIGZ_NOT_TOLD', message);
   const watch = kubeletWatch({ host, nodeName, store, catalogue, clock, configz, onTrouble, signal });
   const onState = (state: AgentState): void => {

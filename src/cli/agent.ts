@@ -1,4 +1,4 @@
-import { keepToken } from '../agent/keep-token.ts';
+import { kubeletCluster } from '../agent/kubelet-cluster.ts';
 import { runAgent } from '../agent/run-agent.ts';
 import { readOperatorKubeconfig } from '../core/config/operator-kubeconfig.ts';
 import { DEFAULT_TIMING } from '../core/dynamic/agent/health.ts';
@@ -23,11 +23,17 @@ export async function runAgentCommand(services: Services, args: readonly string[
     addressOf(options),
   ];
   const catalogue = await loadCatalogue();
-  const context = flagText(options, 'context');
-  const kubeconfig = await readOperatorKubeconfig(services.input, [file]);
   const host = await services.connectHost({});
-  const cluster = await services.connectCluster({ kubeconfig, ...(context === undefined ? {} : { context }) });
   const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
+  const cluster = kubeletCluster({
+    // The kubelet runs what its kubeconfig names as well, on the same host and as root.
+    read: async () => ({
+      text: await services.input.readText(file),
+      connect: async () => services.connectCluster({ kubeconfig: await readOperatorKubeconfig(services.input, [file]) }),
+    }),
+    clock: services.clock,
+    onTrouble: (message) => reporter.report({ level: 'warning', code: 'KUBECONFIG_NOT_USED', message, host: host.name }),
+  });
   let state: AgentState | null = null;
   let isNodeKnown = false;
   let server: LocalServer | null = null;
@@ -35,16 +41,14 @@ export async function runAgentCommand(services: Services, args: readonly string[
     const nodeName = flagText(options, 'nodeName') ?? (await observeKubelet(host, catalogue, services.signal)).nodeName;
     if (nodeName === null) throw usageError('the name of the Node is not known', 'Name it with --node-name');
     server = listen === null ? null : await serve(services, listen, () => ({ state, isNodeKnown }));
-    const token = flagText(options, 'tokenFile');
     const { clock, signal } = services;
     const random = (): number => services.random();
-    const keeping = token === undefined ? null : keepToken({ cluster, host, file: token, clock, reporter, random, signal });
     await runAgent({
       nodeName: nodeName.toLowerCase(),
       cluster,
       host,
       web: services.web,
-      tokenFile: token ?? null,
+      kubeconfig: file,
       clock,
       reporter,
       random,
@@ -64,7 +68,6 @@ export async function runAgentCommand(services: Services, args: readonly string[
         isNodeKnown = isKnown;
       },
     });
-    await keeping;
     return 0;
   } finally {
     await server?.close();

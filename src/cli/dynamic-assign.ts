@@ -3,7 +3,7 @@ import type { Backend, NodeConfig } from '../core/dynamic/node-config.ts';
 import { planBatches } from '../core/dynamic/rollout.ts';
 import { AppError, type ExitCode, usageError } from '../core/errors.ts';
 import type { PhasePlan } from '../core/plan/change.ts';
-import { notEnabled, rolloutBlocked } from '../core/problems/dynamic.ts';
+import { notEnabled, otherNamespace, rolloutBlocked } from '../core/problems/dynamic.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
@@ -38,6 +38,7 @@ export async function runDynamicAssign(services: Services, args: readonly string
     const push =
       file === undefined || text === null ? null : await planPushedFile(services, { file, text, cluster, options, reporter: run.reporter });
     const source = push?.source ?? (given as ConfigSource);
+    requireReadable(nodes, source);
     const payload = push === null ? await findPayload(cluster, source) : null;
     if (payload !== null) {
       await requireGoodPayload(payload.text, describeSource(source), { nodes, options, reporter: run.reporter });
@@ -159,6 +160,14 @@ function requireEnabled(nodes: readonly NodeConfig[]): void {
       off.map(({ name, backend, kubeletVersion }) => notEnabled(name, backend, kubeletVersion)),
       { exitCode: 3 },
     );
+}
+
+/** A node may have changed what it says of its agent: that only ever leads to a refusal. */
+function requireReadable(nodes: readonly NodeConfig[], source: ConfigSource): void {
+  const unreadable = nodes.flatMap(({ name, agentNamespace }) =>
+    agentNamespace === null || agentNamespace === source.namespace ? [] : [otherNamespace(name, source, agentNamespace)],
+  );
+  if (unreadable.length > 0) throw new AppError(unreadable, { exitCode: 3 });
 }
 
 /** What a node that is not well makes of an assignment is not to be told from what it had before. */

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { AGENT_NAMESPACE } from '../core/dynamic/agent/agent-namespace.ts';
 import { defineDynamicEnable } from './dynamic-enable-command.ts';
 import { addClusterOptions, addSshOptions, collect, collectList, outputOption } from './options.ts';
 import type { On } from './program.ts';
@@ -22,7 +23,7 @@ function definePush(dynamic: Command, on: On): void {
       .argument('<file>', "one KubeletConfiguration; '-' is standard input"),
   )
     .option('--name <name>', 'name of the ConfigMap, before the hash', 'node-config')
-    .option('-n, --namespace <namespace>', 'namespace of the ConfigMap', 'kube-system')
+    .option('-n, --namespace <namespace>', 'namespace of the ConfigMap; the default is created where it is missing', AGENT_NAMESPACE)
     .option('--key <key>', 'key of the payload', 'kubelet')
     .option('--beside <key=file>', 'another file that the payload names relatively, e.g. resolv.conf=./resolv.conf (repeatable)', collect)
     .option('--append-hash', "append kubectl's hash of the content to the name, and make it immutable", true)
@@ -42,6 +43,11 @@ function defineAssign(dynamic: Command, on: On): void {
   )
     .option('--configmap <namespace/name[/key]>', 'what dynamic push printed')
     .option('--file <file>', 'push this file first, under node-config and its hash')
+    .option(
+      '-n, --namespace <namespace>',
+      'with --file: namespace of the ConfigMap; the default is created where it is missing',
+      AGENT_NAMESPACE,
+    )
     .option('--force', 'also where no configuration was ever reported');
   on(
     plan(waiting(rollout(judged(backend(assign))), ['trial', 'good', 'none'])),
@@ -82,7 +88,7 @@ function defineReads(dynamic: Command, on: On): void {
       collect,
     )
     .option('--dynamic-config-dir <dir>', 'with --host: where a kubelet up to 1.23 keeps them (default: what it is started with)')
-    .option('-n, --namespace <namespace>', 'namespace of the ConfigMaps', 'kube-system')
+    .option('-n, --namespace <namespace>', 'namespace of the ConfigMaps', AGENT_NAMESPACE)
     .option('--older-than <duration>', 'leave younger ones alone', '1h');
   on(plan(gc), async () => (await import('./dynamic-gc.ts')).runDynamicGc);
 }
@@ -159,11 +165,11 @@ As -o json each step is an event, one object a line.
 
 Examples:
   kubeletadm dynamic assign --selector pool=edge --file kubelet.yaml --canary 2 --max-unavailable 5% --wait good --on-failure revert
-  kubeletadm dynamic assign --group edge -f fleet.yaml --configmap kube-system/node-config-g2gfckm55t --dry-run`;
+  kubeletadm dynamic assign --group edge -f fleet.yaml --configmap kubeletadm-system/node-config-g2gfckm55t --dry-run`;
 
 const EXAMPLES = `Examples:
-  kubeletadm dynamic push kubelet.yaml                                   # prints e.g. kube-system/node-config-g2gfckm55t/kubelet
-  kubeletadm dynamic assign node1 --configmap kube-system/node-config-g2gfckm55t
+  kubeletadm dynamic push kubelet.yaml                                   # prints e.g. kubeletadm-system/node-config-g2gfckm55t/kubelet
+  kubeletadm dynamic assign node1 --configmap kubeletadm-system/node-config-g2gfckm55t
   kubeletadm dynamic assign node1 node2 --file kubelet.yaml --wait good
   kubeletadm dynamic status --watch
   kubeletadm dynamic reset node1

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { AGENT_NAMESPACE } from '../core/dynamic/agent/agent-namespace.ts';
 import { PROGRAM_DIRECTORY } from '../core/dynamic/agent/agent-program.ts';
 import { addAgentOptions } from './agent-options.ts';
 import { addClusterOptions, addSshOptions } from './options.ts';
@@ -9,7 +10,7 @@ import { addConfirmOptions } from './writing-options.ts';
 export function defineDynamicEnable(dynamic: Command, on: On): void {
   const enable = hosts(
     dynamic.command('enable').description('Let nodes be configured from ConfigMaps: install the agent, or start an old kubelet for it'),
-    { namespace: 'kube-system', programDir: PROGRAM_DIRECTORY },
+    { namespace: AGENT_NAMESPACE, programDir: PROGRAM_DIRECTORY },
   )
     .addOption(
       new Option('--backend <backend>', 'what puts configurations into force (default: the kubelet up to 1.23, else the agent)').choices([
@@ -38,7 +39,10 @@ function hosts(command: Command, defaults: Defaults): Command {
     addSshOptions(addClusterOptions(command.argument('<host...>', '[user@]address[:port] over SSH; localhost is this machine'))),
   )
     .option('--node-name <name>', 'its Node (default: the one the host is registered as)')
-    .option('-n, --namespace <namespace>', `where the ConfigMaps are, and the agent's account (default: ${defaults.namespace})`)
+    .option(
+      '-n, --namespace <namespace>',
+      `namespace of node configurations, all of which the agent may read (default: ${defaults.namespace})`,
+    )
     .option('--program-dir <dir>', `where the program is on the host (default: ${defaults.programDir})`)
     .option('--dry-run', 'print the plan with a diff and change nothing')
     .addOption(new Option('-o, --output <format>', 'how the plan is printed').choices(['text', 'json', 'yaml']).default('text'))

@@ -1,3 +1,4 @@
+import { AGENT_NAMESPACE } from '../core/dynamic/agent/agent-namespace.ts';
 import { PROGRAM_DIRECTORY } from '../core/dynamic/agent/agent-program.ts';
 import { NATIVE_DIRECTORY } from '../core/dynamic/native-flags.ts';
 import type { Backend } from '../core/dynamic/node-config.ts';
@@ -5,7 +6,6 @@ import { type ExitCode, usageError } from '../core/errors.ts';
 import { type Catalogue, loadCatalogue } from '../core/kubelet/catalogue.ts';
 import type { Workflow } from '../engine/run-workflow.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
-import type { ApiServerTarget } from '../workflows/bootstrap-files.ts';
 import { disableWorkflow } from '../workflows/dynamic/disable-config.ts';
 import { enableWorkflow } from '../workflows/dynamic/enable-config.ts';
 import type { NodeTrust } from '../workflows/identify-node.ts';
@@ -19,19 +19,17 @@ import { trustOf } from './trust-of.ts';
 /** `dynamic enable HOST...`. */
 export async function runDynamicEnable(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
   const agentOptions = checkAgentOptions(options);
-  return runOn(services, args, options, async ({ apiServer, common }) => ({
+  return runOn(services, args, options, async ({ common }) => ({
     workflow: enableWorkflow,
     workflowOptions: {
       ...common,
-      namespace: flagText(options, 'namespace') ?? 'kube-system',
+      namespace: flagText(options, 'namespace') ?? AGENT_NAMESPACE,
       backend: (flagText(options, 'backend') as Backend | undefined) ?? null,
-      apiServer,
       program: {
         file: await services.readProgram(flagText(options, 'program')),
         directory: programDirectory(options) ?? PROGRAM_DIRECTORY,
         node: flagText(options, 'node') ?? null,
       },
-      mayLockOut: flagText(options, 'allow') === 'unsafe',
       agentOptions,
       agentAddress: agentAddress(options),
       nativeDirectory: flagText(options, 'dynamicConfigDir') ?? NATIVE_DIRECTORY,
@@ -48,7 +46,6 @@ export async function runDynamicDisable(services: Services, args: readonly strin
 }
 
 interface Given {
-  readonly apiServer: ApiServerTarget | null;
   /** What both are told. */
   readonly common: { readonly catalogue: Catalogue; readonly nodeName: string | null; readonly trust: NodeTrust };
 }
@@ -63,11 +60,11 @@ async function runOn<O, I>(
   const targets = await readTargets(services, args, options);
   const named = { catalogue: await loadCatalogue(), nodeName: nodeNameOf(options, targets) };
   const opened = await openCluster(services, options, { dryRun: false, staged: false });
-  const { cluster, apiServer, warnings } = opened;
+  const { cluster, warnings } = opened;
   try {
     const common = { ...named, trust: trustOf(services, opened) };
     return await runOnHosts(services, {
-      ...(await what({ apiServer, common })),
+      ...(await what({ common })),
       targets,
       cluster,
       options,

@@ -1,3 +1,4 @@
+import { AGENT_NAMESPACE } from '../core/dynamic/agent/agent-namespace.ts';
 import { type ExitCode, usageError } from '../core/errors.ts';
 import { loadCatalogue } from '../core/kubelet/catalogue.ts';
 import { parseGoDuration } from '../core/text/go-duration.ts';
@@ -21,7 +22,7 @@ export async function runDynamicGc(services: Services, _args: readonly string[],
   const cluster = clusterOnUse(services, options);
   try {
     const api = await cluster.open();
-    const namespace = flagText(options, 'namespace') ?? 'kube-system';
+    const namespace = flagText(options, 'namespace') ?? AGENT_NAMESPACE;
     const changes = await planGarbage(api, { namespace, now: services.clock.now(), olderThanMs: Number(nanoseconds / 1_000_000n) });
     if (options.dryRun === true) return showClusterPlan(services, options, { phase: 'dynamic-gc', plans: plansOf(changes) });
     const deleted: string[] = [];

@@ -31,7 +31,7 @@ export function findingDocument({ code, message, mend, severity }: Problem): obj
 }
 
 function render(host: string, { reading, kubeletVersion }: ReadAgent, findings: readonly Problem[]): string {
-  const { state, pointer, runs, token, now } = reading;
+  const { state, pointer, runs, identity, now } = reading;
   const ago = (seconds: number): string => formatAge(Math.max(0, now - seconds) * 1000);
   const lines = [
     `${host}: kubelet ${kubeletVersion}, agent in ${reading.directory}`,
@@ -41,7 +41,7 @@ function render(host: string, { reading, kubeletVersion }: ReadAgent, findings: 
     `last known good: ${identityText(state?.lastKnownGood?.identity ?? null, 'local configuration')}`,
     `starts with: ${pointer === null ? 'local configuration' : short(pointer)}`,
     `runs: ${runs === null ? 'nothing' : runs === 'local' ? 'local configuration' : short(runs)}`,
-    `token: ${token === null ? 'none' : `${token.subject}, good until ${new Date(token.expiresAt).toISOString().replace('.000', '')}`}`,
+    `credential: ${credentialText(identity)}`,
   ];
   const rows = reading.checkpoints
     .toSorted((a, b) => b.writtenAt - a.writtenAt)
@@ -59,7 +59,7 @@ function render(host: string, { reading, kubeletVersion }: ReadAgent, findings: 
 }
 
 function document(host: string, { reading, kubeletVersion, nodeName }: ReadAgent, findings: readonly Problem[]): object {
-  const { state, token } = reading;
+  const { state, identity } = reading;
   return {
     apiVersion: 'kubeletadm.dev/v1alpha1',
     kind: 'AgentConfigStore',
@@ -72,7 +72,7 @@ function document(host: string, { reading, kubeletVersion, nodeName }: ReadAgent
       state === null ? null : { phase: state.phase, since: new Date(state.since).toISOString(), ...formatConfigStatus(statusOf(state)) },
     startsWith: reading.pointer ?? 'local',
     runs: reading.runs,
-    tokenExpires: token === null ? null : new Date(token.expiresAt).toISOString(),
+    credentialExpires: identity?.state === 'usable' ? identity.notAfter : null,
     checkpoints: reading.checkpoints.map((one) => ({ ...one, usedAs: usesOf(reading, one.hash) })),
     rejected: (state?.rejected ?? []).map(({ hash, fault, at }) => ({ hash, at: new Date(at).toISOString(), cause: fault.cause })),
     damaged: reading.damaged,
@@ -90,6 +90,12 @@ function unitDocument(unit: UnitState | null): object | null {
 
 function faultText(state: NonNullable<AgentReading['state']>): string {
   return 'fault' in state ? `: ${state.fault.cause}` : '';
+}
+
+function credentialText(identity: AgentReading['identity']): string {
+  if (identity?.state !== 'usable') return identity === null ? 'not checked' : 'none that can be used';
+  const until = identity.notAfter === null ? '' : `, valid until ${identity.notAfter.replace('.000', '')}`;
+  return `${identity.commonName ?? 'of the kubelet'}${until} (${identity.source})`;
 }
 
 function identityText(identity: ConfigIdentity | null, otherwise: string): string {

@@ -1,3 +1,4 @@
+import { AGENT_NAMESPACE } from '../core/dynamic/agent/agent-namespace.ts';
 import {
   type ConfigSource,
   configSourceTrouble,
@@ -49,7 +50,7 @@ interface PushFile {
 /** Judges a file for the nodes of the cluster and plans its ConfigMap. @throws AppError USAGE, what is wrong with the file, DYNAMIC_PAYLOAD_DIFFERS */
 export async function planPushedFile(services: Services, { file, text, cluster, options, reporter }: PushFile): Promise<PushPlan> {
   const input = {
-    namespace: flagText(options, 'namespace') ?? 'kube-system',
+    namespace: flagText(options, 'namespace') ?? AGENT_NAMESPACE,
     name: flagText(options, 'name') ?? 'node-config',
     key: flagText(options, 'key') ?? 'kubelet',
     text,
@@ -70,7 +71,7 @@ export async function performPush(cluster: Cluster, push: PushPlan, reporter: Re
   for (const warning of push.plan.warnings ?? []) reporter.report({ level: 'warning', ...warning });
   await applyPush(cluster, push);
   const where = `ConfigMap ${push.source.namespace}/${push.source.name}`;
-  const change = push.plan.changes[0];
+  const change = push.plan.changes.at(-1);
   const message =
     change === undefined ? `nothing to do: ${push.plan.noop ?? ''}` : `${change.kind === 'create-object' ? 'created' : 'updated'} ${where}`;
   reporter.report({ level: 'info', code: 'DYNAMIC_PUSHED', message });
@@ -78,7 +79,7 @@ export async function performPush(cluster: Cluster, push: PushPlan, reporter: Re
 
 function showPushed(services: Services, options: CommandOptions, { source, plan }: PushPlan): void {
   const format = formatOf(options);
-  const done = { 'create-object': 'created', 'update-object': 'updated' }[plan.changes[0]?.kind as string] ?? 'unchanged';
+  const done = { 'create-object': 'created', 'update-object': 'updated' }[plan.changes.at(-1)?.kind as string] ?? 'unchanged';
   services.output.stdout(format === 'text' ? `${describeSource(source)}\n` : renderDocument(document(source, done), format));
 }
 

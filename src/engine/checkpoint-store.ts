@@ -32,6 +32,8 @@ export interface StoredCheckpoint {
   readonly files: CheckpointFiles | null;
   /** When it was written, in Unix seconds; 0 where that is not known. */
   readonly writtenAt: number;
+  /** When the last of its files was written. */
+  readonly changedAt: number;
 }
 
 export interface StoredAgent {
@@ -51,10 +53,12 @@ export interface CheckpointStore {
   load(signal?: AbortSignal): Promise<StoredAgent>;
   /** Writes the older of the two copies. */
   saveState(state: AgentState, generation: number): Promise<void>;
-  /** Also mends one that is there and damaged. */
+  /** Files that are whole are not written again: their times show that a kubelet started since has read them. Also repairs damaged ones. */
   saveCheckpoint(hash: string, files: CheckpointFiles, identity: ConfigIdentity): Promise<void>;
   /** Null: not there, or damaged. */
   readCheckpoint(hash: string): Promise<CheckpointFiles | null>;
+  /** Null: nothing is known of it. */
+  findCheckpoint(hash: string): Promise<StoredCheckpoint | null>;
   /** What has to be done so that the next kubelet runs it; null: the local configuration. */
   pointTo(hash: string | null): readonly Operation[];
   readPointer(): Promise<string | null>;
@@ -93,6 +97,12 @@ export function checkpointStore(host: Host, directory: string): CheckpointStore 
     saveCheckpoint: async (hash, files, identity) => {
       const at = checkpointDirectory(directory, hash);
       const manifest = { identity, files: Object.keys(files).sort() };
+      const found = await store.findCheckpoint(hash);
+      if (found !== null && found.files !== null && found.manifest !== null) {
+        const isSame = formatManifest(found.manifest) === formatManifest(manifest);
+        if (!isSame) await host.perform([writeFile(`${at}/${MANIFEST_FILE}`, formatManifest(manifest))]);
+        return;
+      }
       await host.perform([
         privateDirectory(directory),
         privateDirectory(checkpointsDirectory(directory)),
@@ -101,7 +111,8 @@ export function checkpointStore(host: Host, directory: string): CheckpointStore 
         writeFile(`${at}/${MANIFEST_FILE}`, formatManifest(manifest)),
       ]);
     },
-    readCheckpoint: async (hash) => (await readCheckpoints(host, directory, [hash]))[0]?.files ?? null,
+    readCheckpoint: async (hash) => (await store.findCheckpoint(hash))?.files ?? null,
+    findCheckpoint: async (hash) => (await readCheckpoints(host, directory, [hash]))[0] ?? null,
     pointTo: (hash) =>
       hash === null
         ? [{ kind: 'remove-file', path: pointerFile(directory) }]
@@ -151,7 +162,8 @@ async function readCheckpoints(
     const files = Object.fromEntries(
       (manifest?.files ?? []).map((name) => [name, texts.get(`${checkpointDirectory(directory, hash)}/${name}`)?.content ?? '']),
     );
-    return { ...one, files: manifest !== null && hashOfFiles(files) === hash ? files : null };
+    const changedAt = Math.max(0, ...pathsOf(one).map((path) => texts.get(path)?.modifiedAt ?? 0));
+    return { ...one, changedAt, files: manifest !== null && hashOfFiles(files) === hash ? files : null };
   });
 }
 

@@ -1,5 +1,5 @@
 import { isProgramName } from '../core/dynamic/agent/agent-program.ts';
-import { AGENT_KUBECONFIG, AGENT_UNIT } from '../core/dynamic/agent/agent-units.ts';
+import { AGENT_UNIT, FORMER_KUBECONFIG } from '../core/dynamic/agent/agent-units.ts';
 import { combineFacts, defineFact } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
 import type { HostChange } from '../core/plan/change.ts';
@@ -7,7 +7,7 @@ import { observe } from '../engine/observe.ts';
 import { definePhase } from '../engine/phase.ts';
 
 export interface AgentRemoveInput {
-  /** Its state, checkpoints and token. */
+  /** Its state and checkpoints. */
   readonly directory: string;
   readonly programDirectory: string;
 }
@@ -15,23 +15,23 @@ export interface AgentRemoveInput {
 interface Facts {
   readonly state: readonly string[] | null;
   readonly programs: readonly string[] | null;
-  /** Of its kubeconfig and its unit. */
+  /** Its unit, and the kubeconfig that earlier versions wrote. */
   readonly files: readonly string[];
 }
 
 /** Takes off a host what the agent kept there, its program and, last, its unit, which says where they are. Nothing of it is needed once the kubelet runs its own configuration again. */
 export const agentRemove = definePhase<AgentRemoveInput | null, Facts | null>({
   name: 'agent-remove',
-  short: "Remove the agent's program, token, state, checkpoints and unit",
+  short: "Remove the agent's program, state, checkpoints and unit",
   observe: async ({ host, signal }, input) => {
     if (input === null) return null;
     const facts = combineFacts({
       state: listOf(input.directory),
       programs: listOf(input.programDirectory),
-      files: fileFacts([AGENT_KUBECONFIG, AGENT_UNIT]),
+      files: fileFacts([FORMER_KUBECONFIG, AGENT_UNIT]),
     });
     const { state, programs, files } = await observe(host, facts, signal);
-    return { state, programs, files: [AGENT_KUBECONFIG, AGENT_UNIT].filter((path) => files.get(path) != null) };
+    return { state, programs, files: [FORMER_KUBECONFIG, AGENT_UNIT].filter((path) => files.get(path) != null) };
   },
   plan: (found, input) => {
     if (found === null || input === null) return { changes: [] };

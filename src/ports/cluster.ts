@@ -1,6 +1,5 @@
 import type { JsonObject } from '../core/json.ts';
 import type { KubeObject, ObjectRef } from '../core/kubernetes/object.ts';
-import type { Secret } from '../core/text/secret.ts';
 
 export type { KubeObject, ObjectMeta, ObjectRef } from '../core/kubernetes/object.ts';
 
@@ -51,23 +50,7 @@ export interface Cluster {
    * @param path begins with a slash, parts encoded
    */
   getRaw(path: string): Promise<JsonObject>;
-  /**
-   * A new bearer token of a ServiceAccount, bound to that account (TokenRequest). The server may give it a shorter life than was asked for; a life of less
-   * than ten minutes is refused (CLUSTER_INVALID).
-   */
-  requestToken(account: AccountRef, expirationSeconds: number): Promise<IssuedToken>;
   close(): Promise<void>;
-}
-
-/** A ServiceAccount. */
-export interface AccountRef {
-  readonly namespace: string;
-  readonly name: string;
-}
-
-export interface IssuedToken {
-  readonly token: Secret;
-  readonly expiresAt: Date;
 }
 
 export interface PatchOptions {

@@ -22,6 +22,8 @@ export interface WebRequest {
   readonly proxyUrl?: string | null;
   /** Opens the connection in place of this machine; no proxy is used then. */
   readonly dial?: Dial;
+  /** Proves who asks, in the TLS handshake. Both PEM. */
+  readonly clientCertificate?: { readonly certificate: string; readonly key: Secret };
   /** Who asks. Sent once the server has proved who it is, and never to one that is not verified. */
   readonly bearerToken?: Secret;
   /** For everything from the first packet to the last byte; default 10,000. */

@@ -4,6 +4,9 @@ import { entryOf, parseSource } from '../core/config/source.ts';
 import { type EtcdOnHost, readEtcdManifest } from '../core/control-plane/etcd-manifest.ts';
 import { ETCD_MEMBER } from '../core/control-plane/etcd-member.ts';
 import { ADMIN_CONF } from '../core/control-plane/paths.ts';
+import { AGENT_NAMESPACE } from '../core/dynamic/agent/agent-namespace.ts';
+import { AGENT_UNIT } from '../core/dynamic/agent/agent-units.ts';
+import { readInstalledAgent } from '../core/dynamic/agent/installed-agent.ts';
 import { aboutHost, isAppError, type Problem } from '../core/errors.ts';
 import { criSockets } from '../core/facts/cri-socket.ts';
 import { combineFacts, type Fact } from '../core/facts/fact.ts';
@@ -20,6 +23,7 @@ import { mayDo } from '../engine/may-do.ts';
 import { observe } from '../engine/observe.ts';
 import type { PhaseContext } from '../engine/phase.ts';
 import type { Prepared, Workflow } from '../engine/run-workflow.ts';
+import { agentRightsRemoval, type RightsRemovalInput } from '../phases/agent-rights.ts';
 import { type CleanupNodeInput, cleanupNode } from '../phases/cleanup-node.ts';
 import { type DeleteNodeInput, deleteNode } from '../phases/delete-node.ts';
 import { type RemoveEtcdMemberInput, removeEtcdMember } from '../phases/etcd-members.ts';
@@ -48,6 +52,8 @@ export interface ResetInput extends MakesApiServer {
   readonly removeMember: RemoveEtcdMemberInput;
   readonly cleanup: CleanupNodeInput;
   readonly deleteNode: DeleteNodeInput;
+  /** Null: the Node is left, and so are the rights of its agent. */
+  readonly agentRights: RightsRemovalInput | null;
 }
 
 /** Takes off a host what init or join put there. */
@@ -55,6 +61,7 @@ export const resetWorkflow: Workflow<ResetOptions, ResetInput> = {
   name: 'reset',
   phases: [
     selectPhase(deleteNode, (input) => input.deleteNode),
+    selectPhase(agentRightsRemoval, (input) => input.agentRights),
     atApiServer(removeEtcdMember, (input) => input.removeMember),
     selectPhase(cleanupNode, (input) => input.cleanup),
     selectPhase(listLeftovers, () => null),
@@ -70,7 +77,7 @@ const FACTS = combineFacts({
   sockets: criSockets(null),
   identity: clientIdentity,
   podProcesses,
-  files: fileFacts([INSTANCE_CONFIG, ETCD_MANIFEST, NODE_MEMORY_PATH, FLAGS_ENV]),
+  files: fileFacts([INSTANCE_CONFIG, ETCD_MANIFEST, NODE_MEMORY_PATH, FLAGS_ENV, AGENT_UNIT]),
 });
 
 type ResetFacts = typeof FACTS extends Fact<infer T> ? T : never;
@@ -116,6 +123,7 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
         nodeName,
         ...(options.deleteNode === undefined ? {} : { noop: node === null ? NO_NODE_LEFT : 'the Node of the host is not known' }),
       },
+      agentRights: nodeName === null ? null : { nodeName, namespace: installedNamespace(facts), isOptional: true },
     },
     warnings: [
       ...(options.deleteNode !== undefined && node === null ? [nothingToDelete()] : []),
@@ -154,6 +162,11 @@ async function hasNodeOfItsName({ cluster }: PhaseContext, { identity, files, os
   const text = (path: string): string => files.get(path)?.content ?? '';
   const name = nodeNameOf({ identity, memory: text(NODE_MEMORY_PATH), flagsEnv: text(FLAGS_ENV), hostname: os.hostname });
   return name !== null && (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name })) != null;
+}
+
+/** The namespace that the agent on the host was installed with. */
+function installedNamespace({ files }: ResetFacts): string {
+  return readInstalledAgent(files.get(AGENT_UNIT)?.content ?? null).namespace ?? AGENT_NAMESPACE;
 }
 
 function resetFindings({ os }: ResetFacts, { dryRun }: ResetOptions): readonly Finding[] {

@@ -47,23 +47,6 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
       expect(cluster.server).toMatch(/^https:\/\//);
     });
 
-    describe('tokens of service accounts', () => {
-      const account = { namespace: 'default', name: 'token-1' };
-      it('gives one for a time, and none without the account', async () => {
-        await expect(cluster.requestToken(account, 3600)).rejects.toMatchObject({ code: 'CLUSTER_NOT_FOUND' });
-        await cluster.create({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: account });
-        const { token, expiresAt } = await cluster.requestToken(account, 86_400);
-        const claims = JSON.parse(Buffer.from(token.reveal().split('.')[1] ?? '', 'base64url').toString('utf8'));
-        expect(claims.sub).toBe('system:serviceaccount:default:token-1');
-        expect(Math.abs(expiresAt.getTime() - Date.now() - 86_400_000)).toBeLessThan(60_000);
-        expect(String(token)).toBe('[secret]');
-      });
-      it('is refused for less than ten minutes, and to others', async () => {
-        await expect(cluster.requestToken(account, 60)).rejects.toMatchObject({ code: 'CLUSTER_INVALID' });
-        await expect((await world.as('stranger')).requestToken(account, 3600)).rejects.toMatchObject({ code: 'CLUSTER_FORBIDDEN' });
-      });
-    });
-
     it('answers a dry run of a patch as if, and keeps nothing', async () => {
       await cluster.create(configMap('dry-1', { a: '1' }));
       const shown = await cluster.patch(ref('dry-1'), 'merge', { data: { a: '2' } }, { dryRun: true });

@@ -41,14 +41,14 @@ describe('an agent that is killed, on a real directory', () => {
   const newCluster = async (assigned: string | null): Promise<FakeCluster> => {
     const cluster = fakeCluster({ objects: [{ apiVersion: 'v1', kind: 'Node', metadata: { name: NODE } }] });
     for (const [name, kubelet] of Object.entries(PAYLOADS)) {
-      const metadata = { name, namespace: 'kube-system' };
+      const metadata = { name, namespace: 'kubeletadm-system' };
       await cluster.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { kubelet }, immutable: true });
     }
     await assign(cluster, assigned);
     return cluster;
   };
   const assign = async (cluster: FakeCluster, name: string | null): Promise<void> => {
-    const text = name === null ? null : JSON.stringify({ configMap: { namespace: 'kube-system', name, kubeletConfigKey: 'kubelet' } });
+    const text = name === null ? null : JSON.stringify({ configMap: { namespace: 'kubeletadm-system', name, kubeletConfigKey: 'kubelet' } });
     await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: NODE }, 'merge', {
       metadata: { annotations: { [CONFIG_SOURCE_ANNOTATION]: text } },
     });

@@ -70,7 +70,7 @@ const RUN: Readonly<Record<string, BadCase>> = {
   },
   'healthz 500': { behaviour: { healthz: 500 }, names: 'healthz: answers 500' },
   'configz differs': { behaviour: { configz: { maxPods: 7 } }, names: 'configz differs from what was wanted in maxPods' },
-  'API lock-out': { behaviour: { lockedOut: true }, names: 'the API server does not get through to the kubelet any more' },
+  'API lock-out': { behaviour: { lockedOut: true }, names: 'the kubelet refuses the credential of its own node, which it accepted before' },
   'DNS loss: the API server is not found': { behaviour: { silent: true }, shows: 40, names: 'Ready is Unknown: NodeStatusUnknown' },
   'disk filled by logs': { behaviour: { pressure: 'DiskPressure' }, names: 'the Node has DiskPressure' },
   'eviction storm': { behaviour: { pressure: 'MemoryPressure' }, names: 'the Node has MemoryPressure' },

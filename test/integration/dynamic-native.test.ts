@@ -119,9 +119,9 @@ describe('dynamic push', () => {
     await begin();
     const text = payload('maxPods: 50');
     const first = await dynamic('push', file(text), '--name', 'my-node-config');
-    expect(first).toMatchObject({ code: 0, stdout: 'kube-system/my-node-config-g2gfckm55t/kubelet\n' });
-    expect(first.stderr).toContain('created ConfigMap kube-system/my-node-config-g2gfckm55t');
-    const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'my-node-config-g2gfckm55t' };
+    expect(first).toMatchObject({ code: 0, stdout: 'kubeletadm-system/my-node-config-g2gfckm55t/kubelet\n' });
+    expect(first.stderr).toContain('created ConfigMap kubeletadm-system/my-node-config-g2gfckm55t');
+    const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kubeletadm-system', name: 'my-node-config-g2gfckm55t' };
     const made = await world.admin.get(ref);
     expect(made).toMatchObject({ data: { kubelet: text }, immutable: true });
     const second = await dynamic('push', file(text), '--name', 'my-node-config', '-o', 'json');
@@ -135,9 +135,21 @@ describe('dynamic push', () => {
     expect(code).toBe(6);
     expect(JSON.parse(stdout)).toMatchObject({
       kind: 'Plan',
-      cluster: { changes: [{ phase: 'dynamic-push', action: 'create', object: { kind: 'ConfigMap', immutable: true } }] },
+      cluster: {
+        changes: [
+          { phase: 'dynamic-push', action: 'create', object: { kind: 'Namespace', metadata: { name: 'kubeletadm-system' } } },
+          { phase: 'dynamic-push', action: 'create', object: { kind: 'ConfigMap', immutable: true } },
+        ],
+      },
     });
-    expect((await world.admin.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system' })).items).toEqual([]);
+    expect(await world.admin.get({ apiVersion: 'v1', kind: 'Namespace', name: 'kubeletadm-system' })).toBeNull();
+    expect((await world.admin.list({ apiVersion: 'v1', kind: 'ConfigMap' })).items).toEqual([]);
+  });
+
+  it('creates no namespace but that of node configurations: another may be misspelt', async () => {
+    await begin();
+    expect((await dynamic('push', file(GOOD), '-n', 'kubeletadm-sytem')).stderr).toContain('namespaces "kubeletadm-sytem" not found');
+    expect(await world.admin.get({ apiVersion: 'v1', kind: 'Namespace', name: 'kubeletadm-sytem' })).toBeNull();
   });
 
   it.each([
@@ -159,12 +171,21 @@ describe('dynamic push', () => {
 
   it('tells who would restart before it changes a ConfigMap in place', async () => {
     await begin();
-    await push(GOOD, '--no-append-hash', '--name', 'shared');
+    await push(GOOD, '--no-append-hash', '--name', 'shared', '-n', 'kube-system');
     await world.assign('shared');
-    const refused = await dynamic('push', file(payload('maxPods: 78')), '--no-append-hash', '--name', 'shared');
+    const refused = await dynamic('push', file(payload('maxPods: 78')), '--no-append-hash', '--name', 'shared', '-n', 'kube-system');
     expect(refused.code).toBe(2);
     expect(refused.stderr).toContain('node n1 would restart within seconds, all at once');
-    const done = await dynamic('push', file(payload('maxPods: 78')), '--no-append-hash', '--name', 'shared', '--in-place');
+    const done = await dynamic(
+      'push',
+      file(payload('maxPods: 78')),
+      '--no-append-hash',
+      '--name',
+      'shared',
+      '-n',
+      'kube-system',
+      '--in-place',
+    );
     expect(done).toMatchObject({ code: 0, stdout: 'kube-system/shared/kubelet\n' });
     await world.pass(30);
     expect(world.kubelet.configz?.maxPods).toBe(78);
@@ -210,6 +231,7 @@ describe('dynamic assign', () => {
     expect(code).toBe(0);
     const { changes } = JSON.parse(stdout).cluster;
     expect(changes).toMatchObject([
+      { phase: 'dynamic-assign', action: 'create', object: { kind: 'Namespace' } },
       { phase: 'dynamic-assign', action: 'create', object: { kind: 'ConfigMap' } },
       { action: 'patch', object: { kind: 'Node', spec: { configSource: { configMap: { kubeletConfigKey: 'kubelet' } } } } },
     ]);
@@ -286,7 +308,10 @@ describe('dynamic reset, status, history, gc', () => {
     const other = await push(payload('maxPods: 78'));
     expect((await dynamic('status')).stdout).toMatch(new RegExp(`n1 +native +trial +\\S+ +${source} +${source}@\\d+ +local\n`));
     const { stdout: status } = await dynamic('status', 'n1', '-o', 'json');
-    expect(JSON.parse(status).items[0]).toMatchObject({ state: 'trial', status: { active: { configMap: { namespace: 'kube-system' } } } });
+    expect(JSON.parse(status).items[0]).toMatchObject({
+      state: 'trial',
+      status: { active: { configMap: { namespace: 'kubeletadm-system' } } },
+    });
     await dynamic('assign', 'n1', '--configmap', other);
     expect((await dynamic('reset', 'n1')).code).toBe(0);
     expect(await world.status()).toEqual({});
@@ -311,14 +336,15 @@ describe('dynamic reset, status, history, gc', () => {
   it('deletes what no node uses, and nothing else', async () => {
     await begin();
     const [used, unused] = [await push(GOOD), await push(payload('maxPods: 78'))];
-    await world.put('foreign', { kubelet: GOOD });
+    const foreign = { name: 'foreign', namespace: 'kubeletadm-system' };
+    await world.admin.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: foreign, data: { kubelet: GOOD } });
     await dynamic('assign', 'n1', '--configmap', used);
     expect((await dynamic('gc')).stdout).toBe('Nothing to do: every payload is used, or is young.\n');
     expect((await dynamic('gc', '--older-than', '0s', '--dry-run')).stdout).toContain(
       `delete ConfigMap ${unused.split('/').slice(0, 2).join('/')}`,
     );
     expect((await dynamic('gc', '--older-than', '0s')).stdout).toBe(`configmap/${unused.split('/')[1]} deleted\n`);
-    const { items } = await world.admin.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system' });
+    const { items } = await world.admin.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kubeletadm-system' });
     expect(items.map(({ metadata }) => metadata.name).sort()).toEqual(['foreign', used.split('/')[1]].sort());
   });
 });
@@ -333,7 +359,7 @@ describe('dynamic inspect', () => {
     expect(stdout.split('\n').map((line) => line.replace(/ +/g, ' '))).toEqual([
       'n1: kubelet v1.21.0, store /var/lib/kubelet/dynamic/store',
       'unit: active (running), 0 restarts, Restart=always',
-      expect.stringMatching(/^assigned: kube-system\/node-config-\w+\/kubelet@\d+, written \d+s ago$/),
+      expect.stringMatching(/^assigned: kubeletadm-system\/node-config-\w+\/kubelet@\d+, written \d+s ago$/),
       expect.stringContaining(`last known good: ${source}@`),
       'starts with: assigned',
       'CHECKPOINT VERSION KEYS USED AS',

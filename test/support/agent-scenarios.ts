@@ -272,7 +272,7 @@ export interface ScenarioOptions {
 /** What one scenario does to a node, and how it is told what came of it. */
 export function scenarioNode({ cluster, nodeName, until }: ScenarioOptions): ScenarioNode & { cleanUp(): Promise<void> } {
   const node = { apiVersion: 'v1', kind: 'Node', name: nodeName };
-  const ref = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name });
+  const ref = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kubeletadm-system', name });
   const versions = new Map<string, string[]>();
   const seen = ({ metadata: { name, uid, resourceVersion } }: KubeObject): void => {
     versions.set(name, [...(versions.get(name) ?? []), `${uid}/${resourceVersion}`]);
@@ -290,13 +290,20 @@ export function scenarioNode({ cluster, nodeName, until }: ScenarioOptions): Sce
   };
   return {
     create: async (name, data) =>
-      seen(await cluster.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'kube-system' }, data: dataOf(data) })),
+      seen(
+        await cluster.create({
+          apiVersion: 'v1',
+          kind: 'ConfigMap',
+          metadata: { name, namespace: 'kubeletadm-system' },
+          data: dataOf(data),
+        }),
+      ),
     edit: async (name, change) =>
       seen(await cluster.patch(ref(name), 'merge', typeof change === 'string' ? { data: { kubelet: change } } : change)),
     remove: async (name) => void (await cluster.delete(ref(name))),
     assign: async (what) => {
       const [name = '', kubeletConfigKey = 'kubelet'] = what?.split('.') ?? [];
-      const source = what === null ? null : JSON.stringify({ configMap: { namespace: 'kube-system', name, kubeletConfigKey } });
+      const source = what === null ? null : JSON.stringify({ configMap: { namespace: 'kubeletadm-system', name, kubeletConfigKey } });
       await cluster.patch(node, 'merge', { metadata: { annotations: { [CONFIG_SOURCE_ANNOTATION]: source } } });
     },
     reports: async (wanted) => {

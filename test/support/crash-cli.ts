@@ -45,7 +45,6 @@ function countingCluster(cluster: Cluster): Cluster {
     patch: (ref, type, patch, options) => after(cluster.patch(ref, type, patch, options)),
     delete: (ref) => after(cluster.delete(ref)),
     getRaw: (path) => cluster.getRaw(path),
-    requestToken: (account, seconds) => cluster.requestToken(account, seconds),
     close: () => cluster.close(),
   };
 }

@@ -2,7 +2,6 @@ import type { JsonObject } from '../../src/core/json.ts';
 import type { KubeObject, ObjectRef } from '../../src/core/kubernetes/object.ts';
 import { describeCollection, describeRef, refOf, removedObject } from '../../src/core/kubernetes/object-ref.ts';
 import { REVIEWS, type ResourceType, resourceOf } from '../../src/core/kubernetes/resources.ts';
-import { issuedToken } from '../../src/core/kubernetes/token-request.ts';
 import { clusterNoSuchKind, clusterRefused } from '../../src/core/problems/cluster.ts';
 import { createAuthenticator, type UserInfo, userOf } from '../../src/lab/api-server/authenticate.ts';
 import { authorize, refusal } from '../../src/lab/api-server/authorize.ts';
@@ -12,7 +11,7 @@ import { type Answer, PAGE_NOT_FOUND } from '../../src/lab/api-server/exchange.t
 import { answerNodeProxy, type NodeProxy } from '../../src/lab/api-server/node-proxy.ts';
 import { createRegistry, type Registry } from '../../src/lab/api-server/registry.ts';
 import { nameSelected, parseRequest, type RequestInfo } from '../../src/lab/api-server/request-info.ts';
-import { answerReview, requestToken } from '../../src/lab/api-server/reviews.ts';
+import { answerReview } from '../../src/lab/api-server/reviews.ts';
 import { StatusError } from '../../src/lab/api-server/status.ts';
 import { createStore, type Store } from '../../src/lab/api-server/store.ts';
 import { openWatch } from '../../src/lab/api-server/watch.ts';
@@ -121,17 +120,6 @@ export function fakeCluster(options: FakeClusterOptions = {}): FakeCluster {
     patch: (ref, patchType, patch, { subresource = '', dryRun = false } = {}) =>
       attempt(`patch ${describeRef(ref)}`, { ...ref, verb: 'patch', subresource }, (type) =>
         registry.patch(type, atOf(type, ref), patchType, patch, { user, subresource, dryRun }),
-      ),
-    requestToken: (account, expirationSeconds) =>
-      attempt(
-        `request a token of ServiceAccount ${account.namespace}/${account.name}`,
-        { apiVersion: 'v1', kind: 'ServiceAccount', ...account, verb: 'create', subresource: 'token' },
-        (type) => {
-          const body = { spec: { expirationSeconds } };
-          const issued = issuedToken(requestToken(type, account, body, { store, authenticator, user, now: now() }));
-          if (issued === null) throw new Error('a TokenRequest is answered with a token');
-          return issued;
-        },
       ),
     delete: (ref) =>
       attempt(`delete ${describeRef(ref)}`, { ...ref, verb: 'delete' }, (type) => {

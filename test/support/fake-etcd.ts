@@ -43,7 +43,6 @@ export function fakeEtcd(members: readonly EtcdMemberState[]): FakeEtcd {
     getRaw: async () => ({ health: String(etcd.healthy) }),
     update: never,
     watch: never,
-    requestToken: never,
     close: async () => undefined,
   };
   return etcd;

@@ -64,6 +64,7 @@ export async function agentFleet(
       unit: { activeState: 'active', subState: 'running', restarts: 0 },
       runs: agent.runs,
       healthz: { ok: true },
+      isProven: agent.runs !== null,
       differing: [],
       ready: { is: agent.isReady, why: 'KubeletNotReady' },
       pressures: [],
@@ -72,7 +73,7 @@ export async function agentFleet(
     };
   };
   const textOf = async (name: string): Promise<string> => {
-    const map = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name });
+    const map = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kubeletadm-system', name });
     return (map?.data as Readonly<Record<string, string>> | undefined)?.kubelet ?? '';
   };
   const send = (agent: Agent, event: AgentEvent): void => {
@@ -86,7 +87,7 @@ export async function agentFleet(
         restarts.set(agent.name, (restarts.get(agent.name) ?? 0) + 1);
       }
       const before = { ready: { is: agent.isReady, why: '' }, pressures: [] } as unknown as Observation;
-      send(agent, { kind: 'switched', id: effect.id, before, restarts: 0 });
+      send(agent, { kind: 'switched', id: effect.id, before, restarts: 0, runs: agent.runs ?? 'local' });
     }
   };
   const live = async (agent: Agent): Promise<void> => {

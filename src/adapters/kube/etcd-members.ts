@@ -82,7 +82,6 @@ export function etcdMembers(options: EtcdMembersOptions): Cluster {
     },
     getRaw: (path) => askAny(options, path, null),
     update: () => Promise.reject(unsupported('update')),
-    requestToken: () => Promise.reject(unsupported('tokens')),
     watch: () => {
       throw unsupported('watch');
     },

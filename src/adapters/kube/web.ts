@@ -53,7 +53,7 @@ async function ask(request: WebRequest, env: ProxyEnvironment, signal: AbortSign
   const name = request.serverName ?? hostOf(url);
   const raw = await dial();
   try {
-    const socket = await secure(raw, name, ca, signal).catch(async (error: unknown) => {
+    const socket = await secure(raw, { host: name, ca, client: request.clientCertificate, signal }).catch(async (error: unknown) => {
       const trouble = troubleOf(error);
       throw trouble.kind === 'not-tls' ? new WebError({ ...trouble, speaks: await listen(dial) }, error) : error;
     });
@@ -105,7 +105,15 @@ function environmentProxy(url: URL, env: ProxyEnvironment): URL | null {
   }
 }
 
-function secure(socket: Duplex, host: string, ca: readonly string[] | null, signal: AbortSignal): Promise<TLSSocket> {
+interface SecureOptions {
+  readonly host: string;
+  /** Null: those of Node.js. */
+  readonly ca: readonly string[] | null;
+  readonly client: WebRequest['clientCertificate'] | undefined;
+  readonly signal: AbortSignal;
+}
+
+function secure(socket: Duplex, { host, ca, client, signal }: SecureOptions): Promise<TLSSocket> {
   const tls = tlsConnect({
     socket,
     host,
@@ -116,6 +124,7 @@ function secure(socket: Duplex, host: string, ca: readonly string[] | null, sign
     checkServerIdentity,
     // An authority that others signed is one as well, as for Go.
     ...(ca === null ? {} : { ca: [...ca], allowPartialTrustChain: true }),
+    ...(client === undefined ? {} : { cert: client.certificate, key: client.key.reveal() }),
   });
   return connected(tls, 'secureConnect', signal);
 }

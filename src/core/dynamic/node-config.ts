@@ -2,6 +2,7 @@ import { type Minor, parseMinor } from '../kubelet/catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../kubelet/effective/dynamic-store.ts';
 import { conditionOf, isNodeReady, nodeTroubles, readyHeartbeat } from '../kubernetes/node-conditions.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
+import { NAMESPACE_ANNOTATION } from './agent/agent-namespace.ts';
 import { CONFIG_CONDITION, TRIAL_REASON } from './agent/status.ts';
 import {
   CONFIG_SOURCE_ANNOTATION,
@@ -24,6 +25,8 @@ export interface NodeConfig {
   readonly kubeletVersion: string;
   readonly minor: Minor | null;
   readonly backend: Backend;
+  /** The namespace whose ConfigMaps its agent may read, as the Node says; null: it does not say. */
+  readonly agentNamespace: string | null;
   /** Assigned by an administrator. */
   readonly source: ParsedSource;
   /** What was reported; null: nothing ever was, so nobody on the node reads the source. */
@@ -56,6 +59,7 @@ export function readNodeConfig(node: KubeObject, chosen?: Backend): NodeConfig {
     kubeletVersion,
     minor,
     backend,
+    agentNamespace: backend === 'agent' ? (annotations[NAMESPACE_ANNOTATION] ?? null) : null,
     source: backend === 'native' ? parseConfigSource(spec.configSource) : parseSourceAnnotation(annotations[CONFIG_SOURCE_ANNOTATION]),
     status: backend === 'native' ? parseConfigStatus(status.config) : parseStatusAnnotation(reported),
     isTrialHealthy: backend === 'native' || conditionOf(node, CONFIG_CONDITION)?.reason === TRIAL_REASON,

@@ -28,6 +28,7 @@ export const kubeletCommandLine = defineFact(
     if (match === null) return null;
     const [, pid, started = '', now = '', argv = ''] = match;
     const ageMs = started === '' || now === '' ? null : Math.max(0, Number(now) - Number(started)) * MS_A_TICK;
-    return { pid: Number(pid), argv: argv.replace(/\0$/, '').split('\0'), ageMs };
+    // Between fork and exec it is still systemd, which calls itself (kubelet).
+    return argv.startsWith('(') ? null : { pid: Number(pid), argv: argv.replace(/\0$/, '').split('\0'), ageMs };
   },
 );

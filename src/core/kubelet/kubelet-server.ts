@@ -1,5 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../json.ts';
-import type { Minor } from './catalogue.ts';
+import type { Json, JsonObject } from '../json.ts';
 
 /** Where a kubelet keeps certificates it makes or is given, unless `--cert-dir` says otherwise. */
 const KUBELET_PKI = '/var/lib/kubelet/pki';
@@ -32,23 +31,6 @@ export function kubeletServerOf(config: JsonObject, certDirectory: string = KUBE
   };
 }
 
-/** From that minor on a kubelet asks whether somebody may `get` `nodes/configz`; before it asks for `nodes/proxy`, which opens all it serves. */
-const FINE_GRAINED_SINCE: Minor = 33;
-
-/**
- * Whether a kubelet tells its configz to an account that may `get` `nodes/configz` and no more.
- * @see kubernetes/kubernetes pkg/kubelet/server/auth.go, feature gate KubeletFineGrainedAuthz: on by default since 1.33, always since 1.36
- */
-export function isConfigzFineGrained(config: JsonObject, minor: Minor): boolean {
-  const [authentication, gates] = [objectOf(config.authentication), objectOf(config.featureGates)];
-  const knowsAccounts = config.enableServer !== false && objectOf(authentication.webhook).enabled !== false;
-  return knowsAccounts && minor >= FINE_GRAINED_SINCE && (minor >= 36 || gates.KubeletFineGrainedAuthz !== false);
-}
-
 function textOf(value: Json | undefined): string {
   return typeof value === 'string' ? value : '';
-}
-
-function objectOf(value: Json | undefined): JsonObject {
-  return isJsonObject(value) ? value : {};
 }

@@ -4,7 +4,8 @@ import type { KubeObject } from './object.ts';
 import { refOf } from './object-ref.ts';
 
 /**
- * What brings an RBAC object (Role, ClusterRole or a binding) to what is wanted; empty when nothing. Labels and annotations that others put on it stay.
+ * What brings an RBAC object (Role, ClusterRole or a binding) to what is wanted; empty when nothing. Labels and annotations that others put on it stay. Owners
+ * are compared where the wanted object names some.
  * The API takes no other roleRef for a binding that is there: it is deleted and created anew, as `kubectl auth reconcile` does.
  */
 export function diffRbac(found: KubeObject | null, wanted: KubeObject): readonly ClusterChange[] {
@@ -12,10 +13,14 @@ export function diffRbac(found: KubeObject | null, wanted: KubeObject): readonly
   const fields = ['rules', 'roleRef', 'subjects'].filter(
     (field) => field in wanted && !jsonEqual(normalize(found[field]), normalize(wanted[field])),
   );
-  if (fields.length === 0) return [];
-  const because = `its ${fields.join(' and ')} ${fields.length === 1 && fields[0] === 'roleRef' ? 'differs' : 'differ'}`;
+  const { ownerReferences } = wanted.metadata;
+  const isOwned = ownerReferences === undefined || jsonEqual(found.metadata.ownerReferences, ownerReferences);
+  if (fields.length === 0 && isOwned) return [];
+  const differing = isOwned ? fields : [...fields, 'owner'];
+  const because = `its ${differing.join(' and ')} ${differing.length === 1 && !differing[0]?.endsWith('s') ? 'differs' : 'differ'}`;
   if (fields.includes('roleRef')) return replaceBinding(found, wanted, because);
-  const object = { ...found, ...Object.fromEntries(fields.map((field) => [field, wanted[field] as Json])) } as KubeObject;
+  const owned = isOwned ? {} : { metadata: { ...found.metadata, ownerReferences: ownerReferences as Json } };
+  const object = { ...found, ...Object.fromEntries(fields.map((field) => [field, wanted[field] as Json])), ...owned } as KubeObject;
   return [{ kind: 'update-object', object, before: found, because }];
 }
 

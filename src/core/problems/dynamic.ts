@@ -25,6 +25,16 @@ export function notEnabled(node: string, backend: Backend, kubeletVersion: strin
   return { host: node, code: 'DYNAMIC_NOT_ENABLED', message, mend };
 }
 
+/** The agent of a node may not read what the node is to be assigned. */
+export function otherNamespace(node: string, source: ConfigSource, namespace: string): Problem {
+  return {
+    host: node,
+    code: 'AGENT_NAMESPACE_OTHER',
+    message: `its agent may read ConfigMaps of namespace ${namespace} only, not ${describeSource(source)}`,
+    mend: `Push the configuration there: dynamic push FILE --namespace ${namespace}`,
+  };
+}
+
 /** A Node that is not there. */
 export function noSuchNode(node: string, server: string): Problem {
   return { host: node, code: 'NODE_NOT_FOUND', message: `${server} has no such Node`, mend: 'kubectl get nodes lists them' };

@@ -121,6 +121,7 @@ export class StandInHost {
     if (unit.startsWith('kubeletadm-revert')) return say();
     if (verb === 'show') {
       this.#restartWhatCrashed();
+      this.#showAge();
       const wanted = args.flatMap((arg) => /^--property=(.*)$/.exec(arg)?.[1]?.split(',') ?? []);
       return say(...this.#show().filter((line) => wanted.length === 0 || wanted.includes(line.split('=')[0] ?? '')));
     }
@@ -228,6 +229,17 @@ export class StandInHost {
     if (!this.#kubelet.active) return;
     mkdirSync(at(this.#starts), { recursive: true });
     writeFileSync(join(at(this.#starts), 'cmdline'), `/usr/bin/kubelet\0--config=${this.#kubelet.path}\0`);
+    this.#showAge();
+  }
+
+  /** When its process was started, by the clock of this host, as the kernel tells it: in ticks since the boot of the machine. */
+  #showAge(): void {
+    if (!this.#kubelet.active || this.#startedAt === null) return;
+    const ageMs = this.#options.now().getTime() - this.#startedAt.getTime();
+    const upSeconds = Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]);
+    const pid = FIRST_PID + this.#starts;
+    const fields = [pid, '(kubelet)', 'S', ...Array.from({ length: 18 }, () => 0), Math.round(upSeconds * 100 - ageMs / 10)];
+    writeFileSync(join(this.#options.rootDir, `proc/${pid}/stat`), `${fields.join(' ')}\n`);
   }
 
   #has(path: string): boolean {

@@ -1,3 +1,4 @@
+import { AGENT_NAMESPACE } from '../../core/dynamic/agent/agent-namespace.ts';
 import { PROGRAM_DIRECTORY } from '../../core/dynamic/agent/agent-program.ts';
 import { AGENT_SERVICE, AGENT_UNIT, AGENT_WANTED, POINTER_DROP_IN } from '../../core/dynamic/agent/agent-units.ts';
 import { readInstalledAgent } from '../../core/dynamic/agent/installed-agent.ts';
@@ -12,8 +13,8 @@ import { printable } from '../../core/text/printable.ts';
 import { observe } from '../../engine/observe.ts';
 import type { PhaseContext } from '../../engine/phase.ts';
 import type { Prepared, Workflow } from '../../engine/run-workflow.ts';
-import { agentAccountRemoval } from '../../phases/agent-account.ts';
 import { type AgentRemoveInput, agentRemove } from '../../phases/agent-remove.ts';
+import { agentRightsRemoval } from '../../phases/agent-rights.ts';
 import { type ChangeUnitsInput, changeUnits } from '../../phases/change-units.ts';
 import { forgetAssignment } from '../../phases/forget-assignment.ts';
 import type { NodeTrust } from '../identify-node.ts';
@@ -26,7 +27,7 @@ export interface DisableOptions {
   /** By the operator; null: the host has to prove its Node. */
   readonly nodeName: string | null;
   readonly trust: NodeTrust;
-  /** The namespace of the agent's account; null: as it was installed. */
+  /** The namespace of node configurations; null: as it was installed. */
   readonly namespace: string | null;
   /** Null: as it was installed. */
   readonly programDirectory: string | null;
@@ -41,14 +42,11 @@ interface DisableInput {
   readonly keepsReport: boolean;
 }
 
-/** Where an agent's account is unless enabling it said otherwise. */
-const DEFAULT_NAMESPACE = 'kube-system';
-
 const stopAgent = changeUnits('agent-stop', "Stop the agent, and have the kubelet's unit read its own configuration alone");
 
 /**
  * Takes away what `dynamic enable` put there, whichever it was: the kubelet's units are to the byte what they were before, and the kubelet is restarted where it
- * runs something else than its own configuration. The account goes with it. The agent's unit, which says how it was installed, goes last: a run that was killed is
+ * runs something else than its own configuration. The rights of its agent are deleted. The agent's unit, which says how it was installed, goes last: a run that was killed is
  * run again.
  */
 export const disableWorkflow: Workflow<DisableOptions, DisableInput> = {
@@ -56,7 +54,7 @@ export const disableWorkflow: Workflow<DisableOptions, DisableInput> = {
   phases: [
     selectPhase(stopAgent, (input) => input.units),
     selectPhase(forgetAssignment, ({ nodeName, keepsReport }) => (nodeName === null ? null : { nodeName, keepsReport })),
-    selectPhase(agentAccountRemoval, ({ nodeName, namespace }) => (nodeName === null ? null : { nodeName, namespace })),
+    selectPhase(agentRightsRemoval, ({ nodeName, namespace }) => (nodeName === null ? null : { nodeName, namespace, isOptional: false })),
     selectPhase(agentRemove, (input) => input.remove),
   ],
   prepare: prepareDisable,
@@ -87,14 +85,14 @@ async function prepareDisable(context: PhaseContext, options: DisableOptions): P
         programDirectory: options.programDirectory ?? installed.programDirectory ?? PROGRAM_DIRECTORY,
       },
       nodeName: found.nodeName,
-      namespace: options.namespace ?? installed.namespace ?? DEFAULT_NAMESPACE,
+      namespace: options.namespace ?? installed.namespace ?? AGENT_NAMESPACE,
       keepsReport: foreign !== null,
     },
     warnings: [
       ...(foreign === null ? [] : [staysEnabled(foreign.source)]),
       ...(installed.nodeName === null || found.nodeName === null || installed.nodeName === found.nodeName
         ? []
-        : [otherAccount(installed.nodeName, found.nodeName)]),
+        : [otherNode(installed.nodeName, found.nodeName)]),
     ],
     refusals: found.refusals,
     node: found.node,
@@ -107,8 +105,8 @@ function staysEnabled(source: string): Warning {
 }
 
 /** The agent's unit is the host's word: an account is not deleted for it. */
-function otherAccount(installed: string, nodeName: string): Warning {
-  const message = `the agent was installed for Node ${printable(installed)}, and this host is ${nodeName}: the account and the assignment of the other Node are kept`;
+function otherNode(installed: string, nodeName: string): Warning {
+  const message = `the agent was installed for Node ${printable(installed)}, and this host is ${nodeName}: the rights and the assignment of the other Node are kept`;
   return { code: 'AGENT_OF_ANOTHER_NODE', message };
 }
 

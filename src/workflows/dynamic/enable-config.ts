@@ -1,39 +1,31 @@
-import { tokenFileKubeconfig } from '../../core/config/kubeconfig-render.ts';
-import { agentAccountName } from '../../core/dynamic/agent/account.ts';
+import { agentNamespaceProblem } from '../../core/dynamic/agent/agent-namespace.ts';
 import { isNodeEnough, OLDEST_NODE, programKind, programPath } from '../../core/dynamic/agent/agent-program.ts';
-import {
-  AGENT_KUBECONFIG,
-  AGENT_SERVICE,
-  AGENT_UNIT,
-  AGENT_WANTED,
-  POINTER_DROP_IN,
-  renderAgentUnit,
-} from '../../core/dynamic/agent/agent-units.ts';
-import { AGENT_DIRECTORY, tokenFile } from '../../core/dynamic/agent/layout.ts';
+import { AGENT_SERVICE, AGENT_UNIT, AGENT_WANTED, POINTER_DROP_IN, renderAgentUnit } from '../../core/dynamic/agent/agent-units.ts';
+import { AGENT_DIRECTORY } from '../../core/dynamic/agent/layout.ts';
 import { placePointer } from '../../core/dynamic/agent/place-pointer.ts';
 import { NATIVE_DROP_IN, nativeFlags } from '../../core/dynamic/native-flags.ts';
 import type { Backend } from '../../core/dynamic/node-config.ts';
 import { AppError, type Problem } from '../../core/errors.ts';
-import { combineFacts, defineFact } from '../../core/facts/fact.ts';
+import { defineFact } from '../../core/facts/fact.ts';
 import { fileFacts } from '../../core/facts/file-facts.ts';
 import { KUBELET_CONF } from '../../core/facts/kubelet-identity.ts';
 import type { Catalogue } from '../../core/kubelet/catalogue.ts';
-import { isConfigzFineGrained } from '../../core/kubelet/kubelet-server.ts';
 import type { Warning } from '../../core/plan/change.ts';
 import type { WantedFile } from '../../core/plan/diff-file.ts';
 import type { LargeFile } from '../../core/plan/large-file.ts';
 import { observe } from '../../engine/observe.ts';
 import type { PhaseContext } from '../../engine/phase.ts';
 import type { Prepared, Workflow } from '../../engine/run-workflow.ts';
-import { agentAccountPhase } from '../../phases/agent-account.ts';
-import { type AgentCredentialsInput, agentCredentials } from '../../phases/agent-credentials.ts';
+import { type AgentAssignmentInput, agentAssignment } from '../../phases/agent-assignment.ts';
+import { agentDirectory } from '../../phases/agent-directory.ts';
+import { agentFormerAccount, type FormerAccountInput } from '../../phases/agent-former-account.ts';
 import { type AgentProgramInput, agentOldPrograms, agentProgram } from '../../phases/agent-program.ts';
+import { type AgentRightsInput, agentRightsPhase } from '../../phases/agent-rights.ts';
 import { type ChangeUnitsInput, changeUnits } from '../../phases/change-units.ts';
-import { apiServerOfKubelet } from '../api-server-of-kubelet.ts';
-import type { ApiServerTarget } from '../bootstrap-files.ts';
 import type { NodeTrust } from '../identify-node.ts';
 import { selectPhase } from '../select-phase.ts';
 import { keepsConfigSource } from './keeps-config-source.ts';
+import { moveAssignment } from './move-assignment.ts';
 import { type DynamicHost, observeDynamicHost } from './observe-dynamic-host.ts';
 
 export interface EnableOptions {
@@ -43,9 +35,7 @@ export interface EnableOptions {
   /** By the operator; null: the host has to prove its Node. */
   readonly nodeName: string | null;
   readonly trust: NodeTrust;
-  /** Where the API server is, for a host that does not know. */
-  readonly apiServer: ApiServerTarget | null;
-  /** The namespace of the ConfigMaps and of the account. */
+  /** The namespace of node configurations. */
   readonly namespace: string;
   readonly program: {
     /** Null: there is none to be sent. */
@@ -54,8 +44,6 @@ export interface EnableOptions {
     /** Node.js on the host; null: found there. */
     readonly node: string | null;
   };
-  /** The agent may make changes that lock the API server out of the kubelet: it has to see when it is. */
-  readonly mayLockOut: boolean;
   /** Options of `agent` as they were given. */
   readonly agentOptions: readonly string[];
   /** Null: it serves nothing. */
@@ -66,9 +54,11 @@ export interface EnableOptions {
 
 interface EnableInput {
   readonly program: AgentProgramInput | null;
-  readonly account: Parameters<typeof agentAccountPhase.look>[1];
-  readonly credentials: AgentCredentialsInput | null;
+  readonly rights: AgentRightsInput | null;
+  readonly directory: string | null;
   readonly agent: ChangeUnitsInput | null;
+  readonly assignment: AgentAssignmentInput | null;
+  readonly formerAccount: FormerAccountInput | null;
   readonly oldPrograms: { readonly directory: string; readonly keep: string | null } | null;
   readonly kubelet: ChangeUnitsInput | null;
 }
@@ -84,16 +74,27 @@ export const enableWorkflow: Workflow<EnableOptions, EnableInput> = {
   name: 'dynamic enable',
   phases: [
     selectPhase(agentProgram, (input) => input.program),
-    selectPhase(agentAccountPhase, (input) => input.account),
-    selectPhase(agentCredentials, (input) => input.credentials),
+    selectPhase(agentRightsPhase, (input) => input.rights),
+    selectPhase(agentDirectory, (input) => input.directory),
     selectPhase(startAgent, (input) => input.agent),
+    selectPhase(agentAssignment, (input) => input.assignment),
+    selectPhase(agentFormerAccount, (input) => input.formerAccount),
     selectPhase(agentOldPrograms, (input) => input.oldPrograms),
     selectPhase(startKubelet, (input) => input.kubelet),
   ],
   prepare: prepareEnable,
 };
 
-const NOTHING: EnableInput = { program: null, account: null, credentials: null, agent: null, oldPrograms: null, kubelet: null };
+const NOTHING: EnableInput = {
+  program: null,
+  rights: null,
+  directory: null,
+  agent: null,
+  assignment: null,
+  formerAccount: null,
+  oldPrograms: null,
+  kubelet: null,
+};
 
 async function prepareEnable(context: PhaseContext, options: EnableOptions): Promise<Prepared<EnableInput>> {
   const found = await observeDynamicHost(context, { ...options, needsNode: true });
@@ -102,22 +103,9 @@ async function prepareEnable(context: PhaseContext, options: EnableOptions): Pro
   return { ...prepared, node: found.node, refusals: [...found.refusals, ...prepared.refusals] };
 }
 
-/** Where the host's own kubelet finds the API server comes first: the administrator's address may be one that only he can reach. */
-async function findApiServer(
-  { host, signal }: PhaseContext,
-  { apiServer }: EnableOptions,
-  found: DynamicHost,
-): Promise<ApiServerTarget | null> {
-  const conf = found.flag('kubeconfig') ?? KUBELET_CONF;
-  const { files } = await observe(host, combineFacts({ files: fileFacts([conf, CA]) }), signal);
-  return apiServerOfKubelet(files.get(conf)?.content ?? null, files.get(CA)?.content ?? null) ?? apiServer;
+async function isMissing({ host, signal }: PhaseContext, path: string): Promise<boolean> {
+  return (await observe(host, fileFacts([path]), signal)).get(path)?.content === undefined;
 }
-
-async function localIsMissing({ host, signal }: PhaseContext, path: string): Promise<boolean> {
-  return (await observe(host, fileFacts([path]), signal)).get(path) == null;
-}
-
-const CA = '/etc/kubernetes/pki/ca.crt';
 
 async function prepareAgent(context: PhaseContext, options: EnableOptions, found: DynamicHost): Promise<Prepared<EnableInput>> {
   const { nodeName, unitTexts } = found;
@@ -127,30 +115,25 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
   const program = await prepareProgram(context, options, found, refuse);
   const place = unitTexts === null ? null : placePointer(unitTexts, AGENT_DIRECTORY);
   if (place?.kind === 'impossible') refuse('KUBELET_UNIT_UNSUITABLE', place.why, place.mend);
-  if (place?.kind === 'drop-in' && (await localIsMissing(context, place.localConfig)))
+  if (place?.kind === 'drop-in' && (await isMissing(context, place.localConfig)))
     refuse('HOST_FILE_MISSING', `${place.localConfig}: there is no such file, but the kubelet is to read it`, 'Run init or join again');
-  const server = await findApiServer(context, options, found);
-  if (server === null)
+  const kubeconfig = found.flag('kubeconfig') ?? KUBELET_CONF;
+  if (await isMissing(context, kubeconfig))
     refuse(
-      'NO_API_SERVER',
-      'neither the kubeconfig of its kubelet nor --kubeconfig tells where the API server is and what to trust',
-      "Give an administrator's kubeconfig with a certificate authority",
+      'NODE_NO_CREDENTIALS',
+      `${kubeconfig} does not exist: the agent uses the credential of the kubelet`,
+      'Let the host join the cluster first (init or join)',
     );
-  if (place?.kind !== 'drop-in' || program === null || server === null || nodeName === null)
-    return { input: NOTHING, warnings: [], refusals };
-  const account = { nodeName, namespace: options.namespace };
-  const isProxied = options.mayLockOut || found.config === null || !isConfigzFineGrained(found.config, found.minor);
-  const token = tokenFile(AGENT_DIRECTORY);
-  const kubeconfig: WantedFile = {
-    path: AGENT_KUBECONFIG,
-    content: tokenFileKubeconfig({ ...server, clusterName: 'kubernetes', user: agentAccountName(nodeName), tokenFile: token }),
-    mode: 0o600,
-    owner: 'root:root',
-  };
+  const { namespace } = options;
+  const shared = agentNamespaceProblem(namespace);
+  if (shared !== null) refusals.push({ host, ...shared });
+  const move = nodeName === null || context.cluster === null ? null : await moveAssignment(context.cluster, nodeName, namespace);
+  if (move?.refusal != null) refusals.push({ host, ...move.refusal });
+  if (place?.kind !== 'drop-in' || program === null || nodeName === null) return { input: NOTHING, warnings: [], refusals };
   const words = [
     ...program.command,
     'agent',
-    ...['--kubeconfig', AGENT_KUBECONFIG, '--token-file', token, '--node-name', nodeName, '--namespace', options.namespace],
+    ...['--kubeconfig', kubeconfig, '--node-name', nodeName, '--namespace', namespace],
     ...(place.localConfig === DEFAULT_LOCAL ? [] : ['--local-config', place.localConfig]),
     ...options.agentOptions,
   ];
@@ -159,10 +142,10 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
     input: {
       ...NOTHING,
       program,
-      account: { ...account, isProxied },
-      credentials: { account, directory: AGENT_DIRECTORY, tokenFile: token, kubeconfig, issued: { token: null } },
+      rights: { nodeName, namespace },
+      directory: AGENT_DIRECTORY,
       agent: {
-        files: [unitFile(AGENT_UNIT, renderAgentUnit(words)), unitFile(POINTER_DROP_IN, place.text)],
+        files: [unitFile(AGENT_UNIT, renderAgentUnit(words, AGENT_DIRECTORY)), unitFile(POINTER_DROP_IN, place.text)],
         removed: [],
         running: AGENT_SERVICE,
         stopped: null,
@@ -171,6 +154,8 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
         health: found.health,
         proof: found.proof,
       },
+      assignment: move?.input ?? null,
+      formerAccount: { nodeName, directory: AGENT_DIRECTORY },
       oldPrograms: { directory: options.program.directory, keep: program.path },
     },
     warnings: [],

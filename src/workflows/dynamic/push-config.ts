@@ -1,10 +1,12 @@
+import { AGENT_NAMESPACE } from '../../core/dynamic/agent/agent-namespace.ts';
 import { appendHash } from '../../core/dynamic/config-map-hash.ts';
 import { type ConfigSource, sameSource } from '../../core/dynamic/config-source.ts';
 import { jsonEqual } from '../../core/json.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { PhasePlan } from '../../core/plan/change.ts';
+import type { ClusterChange, PhasePlan } from '../../core/plan/change.ts';
 import { payloadDiffers } from '../../core/problems/dynamic.ts';
 import { applyClusterChange } from '../../engine/apply.ts';
+import { createNamespace, namespaceRef } from '../../phases/agent-rights.ts';
 import type { Cluster } from '../../ports/cluster.ts';
 import { readNodes } from './read-nodes.ts';
 
@@ -37,7 +39,8 @@ function pushedConfigMap({ namespace, name, key, text, beside, appendHash: hashe
 }
 
 /**
- * Plans what makes a ConfigMap of a payload. One that is there with the same data is left alone, labels too: any write restarts its nodes.
+ * Plans what makes a ConfigMap of a payload. One that is there with the same data is left alone, labels too: any write restarts its nodes. The namespace of node
+ * configurations is created where it is missing; any other has to exist.
  * @param cluster null: it counts as empty
  * @throws AppError DYNAMIC_PAYLOAD_DIFFERS (exit code 2) when one of that name holds something else
  */
@@ -48,7 +51,15 @@ export async function planPush(cluster: Cluster | null, input: PushInput): Promi
   const source = { namespace: input.namespace, name, kubeletConfigKey: input.key };
   const before = (await cluster?.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: input.namespace, name })) ?? null;
   if (cluster === null || before === null)
-    return { source, plan: { changes: [{ kind: 'create-object', object, because: 'there is no such payload yet' }] } };
+    return {
+      source,
+      plan: {
+        changes: [
+          ...(await missingNamespace(cluster, input.namespace)),
+          { kind: 'create-object', object, because: 'there is no such payload yet' },
+        ],
+      },
+    };
   if (jsonEqual(before.data ?? {}, object.data ?? {}) && Object.keys((before.binaryData as object) ?? {}).length === 0) {
     const mutable = {
       code: 'DYNAMIC_PAYLOAD_MUTABLE',
@@ -71,6 +82,12 @@ export async function planPush(cluster: Cluster | null, input: PushInput): Promi
     users.length === 0 ? 'its content changed' : `its content changed; ${users.map((node) => node.name).join(', ')} restart at once`;
   const changed = { ...before, data: object.data ?? {} };
   return { source, plan: { changes: [{ kind: 'update-object', object: changed, before, because }] } };
+}
+
+async function missingNamespace(cluster: Cluster | null, namespace: string): Promise<readonly ClusterChange[]> {
+  if (namespace !== AGENT_NAMESPACE) return [];
+  const found = (await cluster?.get(namespaceRef(namespace))) ?? null;
+  return found === null ? [createNamespace(namespace)] : [];
 }
 
 /** Applies what `planPush` planned. @throws what the API server says */

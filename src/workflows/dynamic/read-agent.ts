@@ -1,11 +1,11 @@
 import { parseSource, sourceToJson } from '../../core/config/source.ts';
 import type { AgentReading } from '../../core/dynamic/agent/agent-report.ts';
 import { AGENT_SERVICE, AGENT_UNIT, POINTER_DROP_IN } from '../../core/dynamic/agent/agent-units.ts';
-import { AGENT_DIRECTORY, hashInPath, pointerFile, tokenFile } from '../../core/dynamic/agent/layout.ts';
-import { readTokenClaims } from '../../core/dynamic/agent/token-claims.ts';
+import { AGENT_DIRECTORY, hashInPath, pointerFile } from '../../core/dynamic/agent/layout.ts';
 import { describeIdentity } from '../../core/dynamic/config-source.ts';
 import { combineFacts, defineFact } from '../../core/facts/fact.ts';
 import { fileFacts } from '../../core/facts/file-facts.ts';
+import { clientIdentity, KUBELET_CONF } from '../../core/facts/kubelet-identity.ts';
 import { unitState } from '../../core/facts/unit.ts';
 import { isJsonObject } from '../../core/json.ts';
 import type { Catalogue } from '../../core/kubelet/catalogue.ts';
@@ -52,14 +52,15 @@ export async function readAgent(host: Host, catalogue: Catalogue, signal?: Abort
   const observed = await observeKubeletFlags(host, catalogue, signal);
   const flag = (name: string): string | undefined => observed.flags.findLast((one) => one.name === name)?.value;
   const url = await healthzOf(host, flag('config') ?? null, signal);
-  const paths = [tokenFile(AGENT_DIRECTORY), pointerFile(AGENT_DIRECTORY), POINTER_DROP_IN];
+  const paths = [pointerFile(AGENT_DIRECTORY), POINTER_DROP_IN];
   const facts = combineFacts({
     files: fileFacts(paths),
     agent: unitState(AGENT_SERVICE),
+    identity: clientIdentity,
     health: kubeletHealth(url),
     now: defineFact({ date: { kind: 'command', argv: ['date', '+%s'] } }, ({ date }) => Number(date.stdout.trim())),
   });
-  const { files, agent, health, now } = await observe(host, facts, signal);
+  const { files, agent, identity, health, now } = await observe(host, facts, signal);
   const argv = observed.kubelet?.argv ?? null;
   return {
     kubeletVersion: observed.version,
@@ -84,7 +85,7 @@ export async function readAgent(host: Host, catalogue: Catalogue, signal?: Abort
       kubelet: health.unit,
       healthz: health.healthz,
       runs: argv === null ? null : (hashInPath(argv.join('\n')) ?? 'local'),
-      token: readTokenClaims(files.get(tokenFile(AGENT_DIRECTORY))?.content ?? ''),
+      identity: (flag('kubeconfig') ?? KUBELET_CONF) === KUBELET_CONF ? identity : null,
     },
   };
 }

@@ -26,11 +26,11 @@ describe('askUntilTold', () => {
   });
 
   it('asks again at once after the first failure, then every 5 s, and says why it is not told', async () => {
-    const { of, once, clock, count } = begin([new Error('the disk is gone'), new ConfigzNotToldError('it refuses', true), 50]);
+    const { of, once, clock, count } = begin([new Error('the disk is gone'), new ConfigzNotToldError('it refuses', 'refused'), 50]);
     expect(await of(7)).toBeNull();
-    expect(once.trouble).toMatchObject({ isAnswer: false, why: 'the disk is gone' });
+    expect(once.trouble).toMatchObject({ isRefusal: false, why: 'the disk is gone' });
     expect(await of(7)).toBeNull();
-    expect(once.trouble).toMatchObject({ isAnswer: true, why: 'it refuses' });
+    expect(once.trouble).toMatchObject({ isRefusal: true, why: 'it refuses' });
     expect(await of(7)).toBeNull();
     expect(count()).toBe(2);
     await clock.sleep(5_000);

@@ -1,17 +1,33 @@
 import { describe, expect, it } from 'vitest';
 import { type ConfigzNotToldError, configzSource } from '../../../src/agent/configz-source.ts';
-import type { JsonObject } from '../../../src/core/json.ts';
+import {
+  clientCertificateFileKubeconfig,
+  clientCertificateKubeconfig,
+  tokenKubeconfig,
+} from '../../../src/core/config/kubeconfig-render.ts';
 import { loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
 import { layerRunningConfig } from '../../../src/core/kubelet/effective/running-config.ts';
-import { fakeCluster } from '../../support/fake-cluster.ts';
+import { Secret } from '../../../src/core/text/secret.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { type FakeReply, fakeWeb } from '../../support/fake-web.ts';
 
 const catalogue = await loadCatalogue();
 const PEM = '-----BEGIN CERTIFICATE-----\nA\n-----END CERTIFICATE-----\n';
+const CLIENT = '-----BEGIN CERTIFICATE-----\nB\n-----END CERTIFICATE-----\n';
+const KEY = '-----BEGIN PRIVATE KEY-----\nC\n-----END PRIVATE KEY-----\n';
 const OWN = { kubeletconfig: { maxPods: 1 } };
-const PROXIED = { kubeletconfig: { maxPods: 2 } };
 const TOKEN = 'header.payload.signature';
+const CONF = '/etc/kubernetes/kubelet.conf';
+const CURRENT = '/var/lib/kubelet/pki/kubelet-client-current.pem';
+const SHARED = { clusterName: 'kubernetes', server: 'https://api:6443', caPem: PEM, user: 'node' };
+
+const KUBECONFIGS = {
+  files: clientCertificateFileKubeconfig({ ...SHARED, certificateFile: CURRENT, keyFile: CURRENT }),
+  'relative files': clientCertificateFileKubeconfig({ ...SHARED, certificateFile: 'client.crt', keyFile: 'client.key' }),
+  data: clientCertificateKubeconfig({ ...SHARED, certificatePem: CLIENT, keyPem: new Secret(KEY) }).reveal(),
+  token: tokenKubeconfig({ ...SHARED, token: new Secret(TOKEN) }).reveal(),
+  plugin: `${clientCertificateFileKubeconfig({ ...SHARED, certificateFile: 'x', keyFile: 'x' }).replace(/ {4}client-certificate: x\n {4}client-key: x\n/, '    exec: {apiVersion: client.authentication.k8s.io/v1, command: x, interactiveMode: Never}\n')}`,
+} as const;
 
 interface Kubelet {
   readonly yaml?: string;
@@ -30,25 +46,31 @@ interface World extends Kubelet {
   readonly file?: string;
   readonly certificate?: string;
   readonly reply?: FakeReply;
-  readonly hasToken?: boolean;
-  /** What the API server gets of the kubelet. */
-  readonly proxied?: JsonObject | 'down';
+  readonly kubeconfig?: keyof typeof KUBECONFIGS;
+  /** Of the kubelet's client certificate. */
+  readonly current?: string | null;
 }
 function world({
   url = 'https://127.0.0.1:10250',
   file = '/var/lib/kubelet/pki/kubelet.crt',
   certificate = PEM,
   reply,
-  hasToken = true,
-  proxied = 'down',
+  kubeconfig = 'files',
+  current = CLIENT + KEY,
   ...how
 }: World) {
-  const host = fakeHost({ files: { [file]: PEM, ...(hasToken ? { '/token': `${TOKEN}\n` } : {}) } });
-  const cluster = fakeCluster({ objects: [{ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } }] });
-  cluster.proxyNode('n', () => (proxied === 'down' ? 'down' : { status: 200, body: proxied }));
+  const host = fakeHost({
+    files: {
+      [file]: PEM,
+      [CONF]: KUBECONFIGS[kubeconfig],
+      '/etc/kubernetes/client.crt': CLIENT,
+      '/etc/kubernetes/client.key': KEY,
+      ...(current === null ? {} : { [CURRENT]: current }),
+    },
+  });
   const web = fakeWeb({ servers: { [url]: { certificate, reply: () => reply ?? { text: JSON.stringify(OWN) } } } });
-  const source = configzSource({ host, cluster, web, nodeName: 'n', tokenFile: '/token', signal: new AbortController().signal });
-  return { web, cluster, ask: () => source.ask(kubelet(how)) };
+  const source = configzSource({ host, web, kubeconfig: CONF, signal: new AbortController().signal });
+  return { host, web, ask: () => source.ask(kubelet(how)) };
 }
 
 describe('configz', () => {
@@ -64,43 +86,58 @@ describe('configz', () => {
       { yaml: 'tlsCertFile: tls.crt\ntlsPrivateKeyFile: tls.key\n', file: '/var/lib/kubelet/tls.crt' },
     ],
     ['by one in its --cert-dir', { flags: ['cert-dir=/srv/pki'], file: '/srv/pki/kubelet.crt' }],
-  ])('is asked of the kubelet itself, %s, and then of nobody else', async (_, how) => {
-    const { ask, web, cluster } = world({ ...how, proxied: PROXIED });
+  ])('is asked of the kubelet itself, %s', async (_, how) => {
+    const { ask, web } = world(how);
     expect(await ask()).toEqual(OWN);
     expect(web.requests).toMatchObject([{ trust: { kind: 'certificate', pem: PEM }, proxyUrl: null }]);
+  });
+
+  it.each<[keyof typeof KUBECONFIGS, string, string]>([
+    ['files', CLIENT + KEY, CLIENT + KEY],
+    ['relative files', CLIENT, KEY],
+    ['data', CLIENT, KEY],
+  ])('is asked with the client certificate of the kubelet, from %s, and without a token', async (kubeconfig, certificate, key) => {
+    const { ask, web } = world({ kubeconfig });
+    await ask();
+    const [request] = web.requests;
+    expect(request?.clientCertificate?.certificate).toBe(certificate);
+    expect(request?.clientCertificate?.key.reveal()).toBe(key);
+    expect(request?.bearerToken).toBeUndefined();
+  });
+
+  it('is asked with the certificate as it is after its rotation', async () => {
+    const { host, ask, web } = world({});
+    await ask();
+    const rotated = CLIENT.replace('B', 'D') + KEY;
+    host.files.set(CURRENT, { type: 'file', mode: 0o600, owner: 'root:root', content: rotated });
+    await ask();
+    expect(web.requests.map(({ clientCertificate }) => clientCertificate?.certificate)).toEqual([CLIENT + KEY, rotated]);
+  });
+
+  it('is asked with the token of a kubelet that has no certificate, once the server proved itself', async () => {
+    const { ask, web } = world({ kubeconfig: 'token' });
+    await ask();
     expect(web.requests[0]?.bearerToken?.reveal()).toBe(TOKEN);
-    expect(cluster.calls).toEqual([]);
+    expect(web.requests[0]?.trust).toEqual({ kind: 'certificate', pem: PEM });
   });
 
-  it.each<[string, World]>([
-    ['has no API', { yaml: 'enableServer: false\n' }],
-    ['can not be reached', { url: 'https://127.0.0.1:1' }],
-    ['is not who shows that certificate', { certificate: 'other' }],
-    ['does not know the account', { reply: { status: 401, text: 'Unauthorized' } }],
-    ['does not let it', { reply: { status: 403, text: 'Forbidden (user=x)' } }],
-    ['talks nonsense', { reply: { text: '<html>' } }],
-    ['keeps its certificate elsewhere', { file: '/elsewhere' }],
-    ['can be shown no token', { hasToken: false }],
-  ])('is asked through the API server where the kubelet %s', async (_, how) => {
-    expect(await world({ ...how, proxied: PROXIED }).ask()).toEqual(PROXIED);
-  });
-
-  it.each<[string, World, boolean, RegExp]>([
-    [
-      'it serves none',
-      { yaml: 'enableServer: false\n' },
-      true,
-      /the kubelet itself: it serves no API \(enableServer: false\); through the API server: /,
-    ],
-    ['it does not know accounts any more', { reply: { status: 401, text: 'Unauthorized\n' } }, true, /10250 answers 401: Unauthorized;/],
-    ['it hangs', { reply: 'silence' }, true, /no answer within 5 s/],
-    ['somebody else is there', { certificate: 'other' }, true, /does not show the certificate of the kubelet, it was told nothing/],
-  ])('is not told, with both causes: %s', async (_, how, isAnswer, text) => {
-    const error = (await world(how)
-      .ask()
-      .catch((error: unknown) => error)) as ConfigzNotToldError;
+  it.each<[string, World, ConfigzNotToldError['credential'], RegExp]>([
+    ['it serves none', { yaml: 'enableServer: false\n' }, 'refused', /it serves no API \(enableServer: false\)/],
+    ['it does not know the CA any more', { reply: { status: 401, text: 'Unauthorized\n' } }, 'refused', /10250 answers 401: Unauthorized/],
+    ['it is older than 1.33', { reply: { status: 403, text: 'Forbidden (user=x)\n' } }, 'accepted', /answers 403: Forbidden \(user=x\)/],
+    ['it hangs', { reply: 'silence' }, 'refused', /no answer within 5 s/],
+    ['it can not be reached', { url: 'https://127.0.0.1:1' }, 'refused', /connection refused/],
+    ['it talks nonsense', { reply: { text: '<html>' } }, 'refused', /something else than a configuration/],
+    ['another server is there', { certificate: 'other', kubeconfig: 'token' }, 'refused', /no token was sent to it/],
+    ['its certificate is elsewhere', { file: '/elsewhere' }, null, /kubelet\.crt can't be read/],
+    ['the client certificate is gone', { current: null }, null, /kubelet-client-current\.pem can't be read/],
+    ['it logs in by a plugin', { kubeconfig: 'plugin' }, null, /neither a client certificate nor a token/],
+  ])('is not told where %s', async (_, how, credential, text) => {
+    const { ask, web } = world(how);
+    const error = (await ask().catch((error: unknown) => error)) as ConfigzNotToldError;
     expect(error.message).toMatch(text);
     expect(error.message).not.toContain(TOKEN);
-    expect(error.isAnswer).toBe(isAnswer);
+    expect(error.credential).toBe(credential);
+    if (credential === null) expect(web.requests).toEqual([]);
   });
 });

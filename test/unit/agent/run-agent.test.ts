@@ -17,10 +17,10 @@ describe('an agent', () => {
   it('tells that nothing is assigned, and then says and asks nothing more', async () => {
     begin();
     await world.until('local is told', async () => (await reason()) === 'Local');
-    const calls = world.cluster.calls.length;
+    const calls = world.asNode.calls.length;
     const trips = world.host.roundTrips;
     for (let i = 0; i < 500; i++) await new Promise((resolve) => setImmediate(resolve));
-    expect(world.cluster.calls.slice(calls).filter((call) => !call.startsWith('get Node'))).toEqual([]);
+    expect(world.asNode.calls.slice(calls).filter((call) => !call.startsWith('get Node'))).toEqual([]);
     expect(world.host.roundTrips).toBe(trips);
     expect(world.starts()).toBe(0);
   });
@@ -35,7 +35,7 @@ describe('an agent', () => {
     await world.until('that is told', async () => (await reason()) === 'Good');
     expect(world.starts()).toBe(1);
     expect(world.clock.elapsedMs).toBeGreaterThan(600_000);
-    const identity = expect.objectContaining({ configMap: expect.objectContaining({ name: 'a', namespace: 'kube-system' }) });
+    const identity = expect.objectContaining({ configMap: expect.objectContaining({ name: 'a', namespace: 'kubeletadm-system' }) });
     expect(await world.status()).toEqual({ assigned: identity, active: identity, lastKnownGood: identity });
     expect((await world.condition()).message).toContain('maxPods: 110 to 50');
     await world.until('events', async () => (await world.events()).length === 2);
@@ -121,7 +121,7 @@ describe('an agent', () => {
     await world.assign('a');
     await world.until('it runs', phase('trial'));
     for (let i = 0; i < 100; i++) await world.edit('a', { metadata: { annotations: { edit: String(i) } } });
-    const { metadata } = (await world.cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'a' })) as {
+    const { metadata } = (await world.cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kubeletadm-system', name: 'a' })) as {
       readonly metadata: { readonly resourceVersion?: string };
     };
     await world.until('the newest version is told', async () =>
@@ -155,7 +155,7 @@ describe('an agent', () => {
     await world.assign('a');
     await world.until('it runs', phase('trial'));
     await world.stop();
-    for (let i = 0; i < 50; i++) world.cluster.failNext('list Node', new Error('away'));
+    for (let i = 0; i < 50; i++) world.asNode.failNext('list Node', new Error('away'));
     world.start();
     await world.until('it falls back', phase('fallen-back'));
     expect(world.runs()).toBe(110);
@@ -176,7 +176,7 @@ describe('an agent', () => {
 
   it('delivers its status when the API server comes back', async () => {
     begin();
-    for (let i = 0; i < 5; i++) world.cluster.failNext('patch Node node-1', new Error('away'));
+    for (let i = 0; i < 5; i++) world.asNode.failNext('patch Node node-1', new Error('away'));
     await world.until('it is told', async () => (await reason()) === 'Local');
   });
 
@@ -230,6 +230,6 @@ describe('an agent', () => {
     await world.push('a', payload(50), { immutable: true });
     await world.assign('a');
     await world.until('it runs', phase('trial'));
-    expect(world.cluster.calls.filter((call) => call.startsWith('watch'))).toEqual(['watch Node']);
+    expect(world.asNode.calls.filter((call) => call.startsWith('watch'))).toEqual(['watch Node']);
   });
 });

@@ -1,4 +1,7 @@
 import { runAgent } from '../../../src/agent/run-agent.ts';
+import { clientCertificateKubeconfig } from '../../../src/core/config/kubeconfig-render.ts';
+import { AGENT_NAMESPACE } from '../../../src/core/dynamic/agent/agent-namespace.ts';
+import { agentRights } from '../../../src/core/dynamic/agent/agent-rights.ts';
 import { DEFAULT_TIMING, type Timing } from '../../../src/core/dynamic/agent/health.ts';
 import { AGENT_DIRECTORY, hashInPath, pointerFile } from '../../../src/core/dynamic/agent/layout.ts';
 import type { AgentState } from '../../../src/core/dynamic/agent/state.ts';
@@ -8,17 +11,30 @@ import type { JsonObject } from '../../../src/core/json.ts';
 import { type LiveChange, loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
 import type { KubeObject } from '../../../src/core/kubernetes/object.ts';
 import { clusterUnreachable } from '../../../src/core/problems/cluster.ts';
+import { Secret } from '../../../src/core/text/secret.ts';
+import type { WebRequest } from '../../../src/ports/web.ts';
 import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../support/fake-cluster.ts';
 import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
 import { fakeUnit } from '../../support/fake-units.ts';
-import { fakeWeb } from '../../support/fake-web.ts';
+import { type FakeReply, fakeWeb } from '../../support/fake-web.ts';
 
 const catalogue = await loadCatalogue();
 export const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 export const NODE = 'node-1';
 const LOCAL = '/var/lib/kubelet/config.yaml';
+const KUBELET_CONF = '/etc/kubernetes/kubelet.conf';
+const CERTIFICATE = '-----BEGIN CERTIFICATE-----\nserving\n-----END CERTIFICATE-----\n';
 const DROP_IN = '/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf';
+
+const KUBECONFIG = clientCertificateKubeconfig({
+  clusterName: 'kubernetes',
+  server: 'https://cluster.test:6443',
+  caPem: CERTIFICATE,
+  user: `system:node:${NODE}`,
+  certificatePem: CERTIFICATE,
+  keyPem: new Secret('-----BEGIN PRIVATE KEY-----\nkey\n-----END PRIVATE KEY-----\n'),
+}).reveal();
 
 /** What a kubelet of the world does with a configuration. */
 export interface Behaviour {
@@ -29,7 +45,7 @@ export interface Behaviour {
   readonly notReady?: boolean;
   readonly pressure?: string;
   readonly configz?: JsonObject;
-  /** The API server does not get through to it. */
+  /** It refuses the credential of its own node. */
   readonly lockedOut?: boolean;
   /** It does not get through to the API server: nothing is heard of it, and after 40 s its Node is Unknown. */
   readonly silent?: boolean;
@@ -38,7 +54,10 @@ export interface Behaviour {
 /** A node with systemd, a kubelet and an API server in memory, and an agent that can be killed. */
 export interface World {
   readonly host: FakeHost;
+  /** As an administrator. */
   readonly cluster: FakeCluster;
+  /** As the kubelet: what the agent uses. */
+  readonly asNode: FakeCluster;
   readonly clock: FakeClock;
   /** By maxPods of the configuration. */
   readonly behaviours: Map<number, Behaviour>;
@@ -76,13 +95,16 @@ export interface WorldOptions {
   readonly spreadMs?: number;
   /** What the kubelet is started with besides its configuration. */
   readonly flags?: readonly string[];
+  /** Of the kubelet; before 1.33 it does not tell its configuration to its own node. */
+  readonly version?: string;
 }
 
 export function payload(maxPods: number, more = ''): string {
   return `${HEADER}maxPods: ${maxPods}\n${more}`;
 }
 
-export function newWorld({ timing = {}, allow = 'unsafe', spreadMs = 0, flags = [] }: WorldOptions = {}): World {
+export function newWorld(options: WorldOptions = {}): World {
+  const { timing = {}, allow = 'unsafe', spreadMs = 0, flags = [], version = 'v1.36.2' } = options;
   const clock = fakeClock(new Date('2030-01-01T00:00:00Z'));
   const behaviours = new Map<number, Behaviour>();
   let pid = 100;
@@ -101,6 +123,8 @@ export function newWorld({ timing = {}, allow = 'unsafe', spreadMs = 0, flags = 
       '/usr/lib/systemd/system/kubelet.service': '[Service]\nExecStart=/usr/bin/kubelet\n',
       [DROP_IN]: `[Service]\nEnvironment="KUBELET_CONFIG_ARGS=--config=${LOCAL}"\nEnvironmentFile=-${pointerFile(AGENT_DIRECTORY)}\nExecStart=\nExecStart=/usr/bin/kubelet $KUBELET_CONFIG_ARGS ${flags.join(' ')}\n`,
       [LOCAL]: payload(110),
+      [KUBELET_CONF]: KUBECONFIG,
+      '/var/lib/kubelet/pki/kubelet.crt': CERTIFICATE,
     },
     commands: {
       sh: ([, , script = '']) => {
@@ -111,11 +135,11 @@ export function newWorld({ timing = {}, allow = 'unsafe', spreadMs = 0, flags = 
         const argv = [`/usr/bin/kubelet`, `--config=${configPath}`, ...flags].map((word) => `${word}\0`).join('');
         return {
           stdout: script.includes('--version')
-            ? `${pid}\nKubernetes v1.36.2\n${argv}`
+            ? `${pid}\nKubernetes ${version}\n${argv}`
             : `${pid} ${ticks(startedAt)} ${ticks(clock.elapsedMs)}\n${argv}`,
         };
       },
-      kubelet: { stdout: 'Kubernetes v1.36.2\n' },
+      kubelet: { stdout: `Kubernetes ${version}\n` },
       'containerd config dump': {
         stdout: "[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]\n  SystemdCgroup = false\n",
       },
@@ -137,7 +161,16 @@ export function newWorld({ timing = {}, allow = 'unsafe', spreadMs = 0, flags = 
   });
   const cluster = fakeCluster({
     now: () => clock.now(),
-    objects: [{ apiVersion: 'v1', kind: 'Node', metadata: { name: NODE }, status: { nodeInfo: { kubeletVersion: 'v1.36.2' } } }],
+    objects: [
+      { apiVersion: 'v1', kind: 'Node', metadata: { name: NODE }, status: { nodeInfo: { kubeletVersion: version } } },
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: AGENT_NAMESPACE } },
+      ...agentRights({ nodeName: NODE, nodeUid: null, namespace: AGENT_NAMESPACE }),
+    ],
+  });
+  const asNode = fakeCluster({
+    now: () => clock.now(),
+    sharedWith: cluster,
+    user: { name: `system:node:${NODE}`, groups: ['system:nodes'] },
   });
   const maxPods = (): number => Number(/maxPods: (\d+)/.exec(host.files.get(configPath)?.content ?? '')?.[1] ?? 110);
   const behaviour = (): Behaviour => behaviours.get(maxPods()) ?? {};
@@ -199,13 +232,16 @@ export function newWorld({ timing = {}, allow = 'unsafe', spreadMs = 0, flags = 
       .patch({ apiVersion: 'v1', kind: 'Node', name: NODE }, 'strategic', { status: { conditions } }, { subresource: 'status' })
       .catch(() => undefined);
   }
-  cluster.proxyNode(NODE, (asked) => {
-    if (isCrashed || behaviour().lockedOut === true) return 'down';
-    return asked === '/configz' ? { status: 200, body: { kubeletconfig: { maxPods: maxPods(), ...behaviour().configz } } } : null;
-  });
+  const answerConfigz = ({ clientCertificate }: WebRequest): FakeReply => {
+    if (isCrashed) return { trouble: { kind: 'refused' } };
+    if (clientCertificate === undefined || behaviour().lockedOut === true) return { status: 401, text: 'Unauthorized' };
+    if (Number(/^v1\.(\d+)/.exec(version)?.[1]) < 33)
+      return { status: 403, text: `Forbidden (user=system:node:${NODE}, verb=get, resource=nodes, subresource=proxy)` };
+    return { text: JSON.stringify({ kubeletconfig: { maxPods: maxPods(), ...behaviour().configz } }) };
+  };
   let isAway = false;
   /** The API server as the agent gets to it. */
-  const reached = new Proxy(cluster, {
+  const reached = new Proxy(asNode, {
     get: (target, name) => {
       const member: unknown = Reflect.get(target, name);
       if (typeof member !== 'function') return member;
@@ -221,10 +257,11 @@ export function newWorld({ timing = {}, allow = 'unsafe', spreadMs = 0, flags = 
 
   let running: { readonly stop: AbortController; readonly done: Promise<void> } | null = null;
   const getNode = async (): Promise<KubeObject> => (await cluster.get({ apiVersion: 'v1', kind: 'Node', name: NODE })) as KubeObject;
-  const mapRef = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name });
+  const mapRef = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', namespace: AGENT_NAMESPACE, name });
   const world: World = {
     host,
     cluster,
+    asNode,
     clock,
     behaviours,
     state: null,
@@ -236,7 +273,7 @@ export function newWorld({ timing = {}, allow = 'unsafe', spreadMs = 0, flags = 
       await cluster.create({
         apiVersion: 'v1',
         kind: 'ConfigMap',
-        metadata: { name, namespace: 'kube-system' },
+        metadata: { name, namespace: AGENT_NAMESPACE },
         data: { kubelet: text, ...data },
         ...(immutable ? { immutable } : {}),
       });
@@ -250,14 +287,14 @@ export function newWorld({ timing = {}, allow = 'unsafe', spreadMs = 0, flags = 
     assign: (name, kubeletConfigKey = 'kubelet') =>
       world.annotate({
         [CONFIG_SOURCE_ANNOTATION]:
-          name === null ? null : JSON.stringify({ configMap: { namespace: 'kube-system', name, kubeletConfigKey } }),
+          name === null ? null : JSON.stringify({ configMap: { namespace: AGENT_NAMESPACE, name, kubeletConfigKey } }),
       }),
     annotate: async (annotations) => {
       await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: NODE }, 'merge', { metadata: { annotations } });
     },
     away: (now) => {
       isAway = now;
-      if (now) cluster.endWatches();
+      if (now) asNode.endWatches();
     },
     start: () => {
       const stop = new AbortController();
@@ -265,15 +302,15 @@ export function newWorld({ timing = {}, allow = 'unsafe', spreadMs = 0, flags = 
         nodeName: NODE,
         cluster: reached,
         host,
-        web: fakeWeb({ servers: {} }),
-        tokenFile: null,
+        web: fakeWeb({ servers: { 'https://127.0.0.1:10250': { certificate: CERTIFICATE, reply: answerConfigz } } }),
+        kubeconfig: KUBELET_CONF,
         clock,
         reporter: { report: () => undefined },
         random: () => 0.5,
         catalogue,
         directory: AGENT_DIRECTORY,
         localConfig: LOCAL,
-        namespace: 'kube-system',
+        namespace: AGENT_NAMESPACE,
         allow,
         timing: { ...DEFAULT_TIMING, ...timing },
         spareCheckpoints: 2,

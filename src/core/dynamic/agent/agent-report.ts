@@ -1,11 +1,11 @@
 import type { Problem } from '../../errors.ts';
+import { type ClientIdentity, KUBELET_CONF } from '../../facts/kubelet-identity.ts';
 import type { HttpFact } from '../../facts/question.ts';
 import type { UnitState } from '../../facts/unit.ts';
 import type { HostChange } from '../../plan/change.ts';
 import { AGENT_SERVICE, POINTER_DROP_IN } from './agent-units.ts';
 import { pointerFile } from './layout.ts';
 import { type AgentState, neededHashes, wantedPayload } from './state.ts';
-import type { TokenClaims } from './token-claims.ts';
 
 /** A checkpoint on disk. */
 export interface CheckpointReading {
@@ -37,15 +37,15 @@ export interface AgentReading {
   readonly healthz: HttpFact | null;
   /** What the process runs; `local`: its own configuration; null: there is none. */
   readonly runs: string | 'local' | null;
-  /** Null: there is no token of an account. */
-  readonly token: TokenClaims | null;
+  /** The credential of the kubelet, which the agent uses; null: its kubeconfig is not the one that is looked at. */
+  readonly identity: ClientIdentity | null;
 }
 
 const REPAIR = 'dynamic inspect --repair gets it back';
 
 /** What is wrong there, the worst first; warnings among it. */
 export function reportAgent(reading: AgentReading): readonly Problem[] {
-  const { state, damaged, pointer, checkpoints, agent, directory, token, now } = reading;
+  const { state, damaged, pointer, checkpoints, agent, directory, identity } = reading;
   const findings: Problem[] = [];
   const find = (code: string, message: string, mend: string, severity: 'error' | 'warning' = 'error'): void =>
     void findings.push({ code, message, mend, severity });
@@ -98,13 +98,11 @@ export function reportAgent(reading: AgentReading): readonly Problem[] {
       'The agent restarts it; --repair starts an agent that is down',
       'warning',
     );
-  if (token === null)
-    find('AGENT_TOKEN_MISSING', 'there is no token of an account: the API server does not know the agent', 'Run dynamic enable');
-  else if (token.expiresAt / 1000 <= now)
+  if (identity !== null && identity.state !== 'usable')
     find(
-      'AGENT_TOKEN_EXPIRED',
-      `the token expired on ${new Date(token.expiresAt).toISOString()}`,
-      'Run dynamic enable, which gives it a new one',
+      'NODE_NO_CREDENTIALS',
+      `the agent can't use the credential of the kubelet: ${identity.state === 'missing' ? `${KUBELET_CONF} does not exist` : identity.why}`,
+      'Run certs renew-kubelet',
     );
   return findings.toSorted((a, b) => Number(a.severity === 'warning') - Number(b.severity === 'warning'));
 }

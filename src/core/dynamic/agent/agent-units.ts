@@ -6,8 +6,8 @@ export const AGENT_SERVICE = 'kubeletadm-agent';
 export const AGENT_UNIT = `/etc/systemd/system/${AGENT_SERVICE}.service`;
 /** What `systemctl enable` makes of it. */
 export const AGENT_WANTED = `/etc/systemd/system/multi-user.target.wants/${AGENT_SERVICE}.service`;
-/** What the agent logs in by; the token stands in a file of its own. */
-export const AGENT_KUBECONFIG = '/etc/kubernetes/kubeletadm-agent.conf';
+/** The kubeconfig that earlier versions wrote for the agent. */
+export const FORMER_KUBECONFIG = '/etc/kubernetes/kubeletadm-agent.conf';
 /** Has the kubelet's unit read the agent's pointer. After kubeadm's own drop-in, by its name. */
 export const POINTER_DROP_IN = '/etc/systemd/system/kubelet.service.d/20-kubeletadm-agent.conf';
 
@@ -23,11 +23,49 @@ EnvironmentFile=-${pointerFile(directory)}
 }
 
 /**
+ * What the agent's process can't do, and what it starts: `systemctl`, `journalctl`, `crictl`, the kubelet's check of a configuration. Node.js compiles at runtime,
+ * so MemoryDenyWriteExecute is not among them. A systemd that does not know a setting warns and goes on without it.
+ * @see systemd.exec(5)
+ */
+function sandbox(writable: string, isAtHome: boolean): string {
+  return `NoNewPrivileges=yes
+CapabilityBoundingSet=
+AmbientCapabilities=
+ProtectSystem=strict
+ReadWritePaths=${quoteWord(writable)}
+ProtectHome=${isAtHome ? 'read-only' : 'yes'}
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectKernelTunables=yes
+ProtectKernelModules=yes
+ProtectKernelLogs=yes
+ProtectControlGroups=yes
+ProtectClock=yes
+ProtectHostname=yes
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
+LockPersonality=yes
+KeyringMode=private
+UMask=0077
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallFilter=~@resources @privileged
+SystemCallErrorNumber=EPERM
+`;
+}
+
+/** Directories that ProtectHome hides. */
+const HOMES = /^(?:\/home|\/root|\/run\/user)\//;
+
+/**
  * The unit of the agent. It neither needs the kubelet nor is needed by it, and comes back whatever it ends of. It waits for no network: a kubelet that does not stay
  * up with its configuration has to be got back without one, and a network may be away for what that configuration does.
  * @param command the program and its arguments, words of systemd
+ * @param directory the only place where it writes
  */
-export function renderAgentUnit(command: readonly string[]): string {
+export function renderAgentUnit(command: readonly string[], directory: string): string {
   return `[Unit]
 Description=kubeletadm agent: the kubelet's configuration from the cluster
 StartLimitIntervalSec=0
@@ -38,7 +76,10 @@ Restart=always
 RestartSec=2
 MemoryMax=200M
 OOMScoreAdjust=-500
-
+${sandbox(
+  directory,
+  command.some((word) => HOMES.test(word)),
+)}
 [Install]
 WantedBy=multi-user.target
 `;

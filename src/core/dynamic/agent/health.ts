@@ -16,6 +16,8 @@ export interface Observation {
   readonly ageMs?: number | null;
   /** Null: the kubelet serves none. */
   readonly healthz: { readonly ok: true } | { readonly ok: false; readonly why: string } | null;
+  /** The process was started with the payload that its command line names, after that was written, and the payload is unchanged on disk. */
+  readonly isProven: boolean;
   /** Fields of configz that are not what was wanted; null: it was not told. */
   readonly differing: readonly string[] | null;
   /** The Node's condition Ready, and why where it is not True. */
@@ -24,7 +26,7 @@ export interface Observation {
   readonly pressures: readonly string[];
   /** Why the kubelet ended, by its journal; null: not looked for. */
   readonly cause: string | null;
-  /** The API server or the agent does not get through to this kubelet, as it did to the one before the switch: a clause; null: that is not so. */
+  /** This kubelet refuses the credential of the node, which the one before the switch accepted: a clause; null: that is not so. */
   readonly lockedOut?: string | null;
   /** What could not be found out though it should be, and why: clauses. */
   readonly unknown?: readonly string[];
@@ -112,8 +114,8 @@ export interface Look {
 }
 
 /**
- * Judges a kubelet in a trial by what is seen of it. Healthy is: the unit is up and did not end by itself, the process runs that payload, healthz answers,
- * configz is what was wanted, and the Node is Ready. What is not known (the API server does not answer) is neither healthy nor a sign.
+ * Judges a kubelet in a trial by what is seen of it. Healthy is: the unit is up and did not end by itself, the process was started with that payload, healthz
+ * answers, configz is what was wanted where the kubelet tells it, and the Node is Ready. What is not known (the API server does not answer) is neither healthy nor a sign.
  */
 export function lookAtTrial(watch: Watch, hash: string, seen: Observation, now: number, timing: Timing): Look {
   const stepMs = stepOf(watch, now, timing.lookMs);
@@ -123,7 +125,7 @@ export function lookAtTrial(watch: Watch, hash: string, seen: Observation, now: 
   for (const { sign } of found) signs[sign] = watch.signs[sign] === undefined ? 0 : watch.signs[sign] + stepMs;
   const failure = found.find(({ sign }) => (signs[sign] ?? 0) >= timing.patienceMs[sign]) ?? null;
   const isWell = found.length === 0 && isUp(seen);
-  const isProven = isWell && seen.differing !== null && seen.ready !== null;
+  const isProven = isWell && seen.isProven && seen.ready !== null;
   const unprovenMs = isWell && !isProven ? watch.unprovenMs + stepMs : 0;
   return {
     watch: {

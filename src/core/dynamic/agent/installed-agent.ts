@@ -6,7 +6,7 @@ import { AGENT_UNIT } from './agent-units.ts';
 export interface InstalledAgent {
   /** Where its program is. */
   readonly programDirectory: string | null;
-  /** Of its account, and of the ConfigMaps it reads. */
+  /** Of the ConfigMaps it reads. */
   readonly namespace: string | null;
   readonly nodeName: string | null;
 }

@@ -43,8 +43,8 @@ export function pointerFile(directory: string): string {
   return `${directory}/active.env`;
 }
 
-/** What an agent logs in with. It writes it anew itself. */
-export function tokenFile(directory: string): string {
+/** Where agents of earlier versions kept a token of their own. */
+export function formerTokenFile(directory: string): string {
   return `${directory}/token`;
 }
 

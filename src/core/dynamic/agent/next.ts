@@ -4,6 +4,7 @@ import {
   type AgentState,
   type Candidate,
   type Fault,
+  isSeen,
   type Payload,
   type Rejection,
   rejectionOf,
@@ -24,8 +25,14 @@ export type AgentEvent =
   | { readonly kind: 'unassigned' }
   /** What the node is assigned can't be had now. */
   | { readonly kind: 'unavailable'; readonly trouble: SyncTrouble }
-  /** The kubelet was given a configuration. */
-  | { readonly kind: 'switched'; readonly id: number; readonly before: Observation | null; readonly restarts: number | null }
+  /** The kubelet was given a configuration; `runs` is what its process is seen to run (`local`: its own), null: not known yet. */
+  | {
+      readonly kind: 'switched';
+      readonly id: number;
+      readonly before: Observation | null;
+      readonly restarts: number | null;
+      readonly runs: string | null;
+    }
   /** It was not; `damaged`: because the checkpoint can't be used. */
   | { readonly kind: 'switch-failed'; readonly id: number; readonly why: string; readonly damaged: boolean }
   | { readonly kind: 'observed'; readonly seen: Observation }
@@ -92,8 +99,9 @@ export function dueAt(
 ): { readonly kind: 'look' | 'switch'; readonly at: number } | null {
   const { switching, watch } = state;
   if (switching !== null) return switching.againAt === null ? null : { kind: 'switch', at: switching.againAt };
-  if (wantedPayload(state) === null) return null;
-  return { kind: 'look', at: (watch.lastAt ?? state.since) + (state.phase === 'trial' ? timing.lookMs : timing.superviseMs) };
+  const isClose = state.phase === 'trial' || !isSeen(state);
+  if (wantedPayload(state) === null && !isClose) return null;
+  return { kind: 'look', at: (watch.lastAt ?? state.since) + (isClose ? timing.lookMs : timing.superviseMs) };
 }
 
 function boot(state: AgentState, { intact, kubelet }: Extract<AgentEvent, { readonly kind: 'booted' }>, now: number): Step {
@@ -186,10 +194,17 @@ function unavailable(state: AgentState, trouble: SyncTrouble): Step {
 function switched(state: AgentState, event: Extract<AgentEvent, { readonly kind: 'switched' }>, now: number): Step {
   // It is about another switch: the one that is wanted now will be answered too.
   if (state.switching === null || state.switching.id !== event.id) return { state, effects: [] };
-  const { before, restarts } = event;
+  const { before, restarts, runs } = event;
+  const active = wantedPayload(state);
   const troubles = before === null ? null : { ready: before.ready?.is !== false, pressures: before.pressures };
   return {
-    state: { ...state, switching: null, active: wantedPayload(state), watch: { ...NEW_WATCH, lastAt: now, restarts, before: troubles } },
+    state: {
+      ...state,
+      switching: null,
+      active,
+      seen: runs === (active?.hash ?? 'local') ? active : state.seen,
+      watch: { ...NEW_WATCH, lastAt: now, restarts, before: troubles },
+    },
     effects: [],
   };
 }
@@ -223,9 +238,14 @@ function switchAgain(state: AgentState, now: number): Step {
   return { state: again, effects: [{ kind: 'switch', id, to: switching.to, because: 'the last try failed' }] };
 }
 
-function observed(state: AgentState, seen: Observation, now: number, timing: Timing): Step {
-  const wanted = wantedPayload(state);
-  if (state.switching !== null || state.phase === 'local' || wanted === null) return { state, effects: [] };
+function observed(before: AgentState, seen: Observation, now: number, timing: Timing): Step {
+  const wanted = wantedPayload(before);
+  if (before.switching !== null) return { state: before, effects: [] };
+  if (before.phase === 'local' || wanted === null) {
+    const watch = { ...before.watch, lastAt: now };
+    return { state: { ...before, watch, seen: seen.runs === 'local' ? null : before.seen }, effects: [] };
+  }
+  const state = seen.runs === wanted.hash && seen.isProven ? { ...before, seen: wanted } : before;
   if (state.phase !== 'trial') {
     const { watch, failure } = lookAtGood(state.watch, seen, now, timing);
     const looked: AgentState = { ...state, watch };
@@ -274,7 +294,8 @@ function moveTo(from: AgentState, to: AgentState, because: string): Step {
 /** The same content from another version of the ConfigMap, or from another one. */
 function renamed(state: AgentState): AgentState {
   const wanted = wantedPayload(state);
-  return wanted !== null && wanted.hash === state.active?.hash ? { ...state, active: wanted } : state;
+  if (wanted === null || wanted.hash !== state.active?.hash) return state;
+  return { ...state, active: wanted, seen: wanted.hash === state.seen?.hash ? wanted : state.seen };
 }
 
 function switchTo(state: AgentState, because: string): Step {
@@ -295,8 +316,8 @@ function told(step: Step, type: 'Normal' | 'Warning', reason: AnnounceReason, me
 }
 
 /** What is there in every phase. */
-function always({ active, lastKnownGood, rejected, sync, switching, switches, watch, retried, kubelet, since }: AgentState) {
-  return { active, lastKnownGood, rejected, sync, switching, switches, watch, retried, kubelet, since };
+function always({ active, seen, lastKnownGood, rejected, sync, switching, switches, watch, retried, kubelet, since }: AgentState) {
+  return { active, seen, lastKnownGood, rejected, sync, switching, switches, watch, retried, kubelet, since };
 }
 
 /**

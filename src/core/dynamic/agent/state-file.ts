@@ -41,11 +41,12 @@ function checksumOf(body: JsonObject): string {
 }
 
 function stateToJson(state: AgentState): JsonObject {
-  const { phase, active, lastKnownGood, rejected, retried, kubelet, since } = state;
+  const { phase, active, seen, lastKnownGood, rejected, retried, kubelet, since } = state;
   return {
     phase,
     since,
     active: candidateToJson(active),
+    seen: candidateToJson(seen),
     lastKnownGood: candidateToJson(lastKnownGood),
     assigned: candidateToJson(state.phase === 'local' ? null : state.assigned),
     fault: state.phase === 'rejected' || state.phase === 'fallen-back' ? { ...state.fault } : null,
@@ -66,6 +67,8 @@ function stateFromJson(json: JsonObject): AgentState | null {
   const kept = {
     ...newAgentState(since),
     active: payloadFromJson(json.active),
+    // Earlier versions did not write it.
+    seen: payloadFromJson(json.seen === undefined ? json.active : json.seen),
     lastKnownGood: payloadFromJson(json.lastKnownGood),
     rejected: Array.isArray(rejected) ? rejected.flatMap((one: Json) => rejectionFromJson(one) ?? []) : [],
     retried: typeof retried === 'string' ? retried : null,

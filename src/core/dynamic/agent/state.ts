@@ -49,6 +49,8 @@ export interface Switching {
 interface Always {
   /** What the kubelet was last given; null: the local configuration. */
   readonly active: Payload | null;
+  /** What the process of the kubelet was last seen with; null: the local configuration. This is what the status reports. */
+  readonly seen: Payload | null;
   /** What a healthy trial was last finished with; null: the local configuration. */
   readonly lastKnownGood: Payload | null;
   /** Newest last. A hash is here once. */
@@ -100,6 +102,7 @@ export function newAgentState(now: number): AgentState {
   return {
     phase: 'local',
     active: null,
+    seen: null,
     lastKnownGood: null,
     rejected: [],
     sync: null,
@@ -124,6 +127,11 @@ export function wantedPayload(state: AgentState): Payload | null {
     case 'fallen-back':
       return state.lastKnownGood;
   }
+}
+
+/** Whether the process of the kubelet was seen with what it was last given. */
+export function isSeen({ active, seen, switching }: AgentState): boolean {
+  return switching === null && active?.hash === seen?.hash;
 }
 
 /** What is assigned; null: nothing. */

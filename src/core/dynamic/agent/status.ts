@@ -1,6 +1,6 @@
 import type { ConfigStatus } from '../config-source.ts';
 import { CONFIG_ERRORS } from '../error-texts.ts';
-import { type AgentState, assignedOf, type Fault, type SyncTrouble } from './state.ts';
+import { type AgentState, assignedOf, type Fault, isSeen, type SyncTrouble } from './state.ts';
 
 /** The condition of the Node that tells of its configuration. The kubelets 1.8 to 1.10 had one of that name. */
 export const CONFIG_CONDITION = 'KubeletConfigOk';
@@ -23,7 +23,7 @@ export interface ConfigCondition {
 export function statusOf(state: AgentState): ConfigStatus {
   return {
     assigned: assignedOf(state)?.identity ?? null,
-    active: state.active?.identity ?? null,
+    active: state.seen?.identity ?? null,
     lastKnownGood: state.lastKnownGood?.identity ?? null,
     error: errorOf(state),
   };
@@ -36,7 +36,9 @@ export function conditionOf(state: AgentState): ConfigCondition {
     return { status: 'False', reason: 'Unavailable', message: trouble.cause };
   switch (state.phase) {
     case 'local':
-      return { status: 'True', reason: 'Local', message: 'runs the local configuration, nothing is assigned' };
+      return isSeen(state)
+        ? { status: 'True', reason: 'Local', message: 'runs the local configuration, nothing is assigned' }
+        : { status: 'Unknown', reason: STARTING_REASON, message: 'starting with the local configuration, nothing is assigned' };
     case 'trial':
       // Until the first look that found nothing against it: what waits for a healthy trial must not take the start of one for it.
       if (state.switching !== null || !state.watch.wasHealthy)
@@ -50,9 +52,10 @@ export function conditionOf(state: AgentState): ConfigCondition {
       return { status: 'True', reason: 'Good', message: `proven: ${changesText(state.assigned.changes)}` };
     case 'rejected':
     case 'fallen-back': {
-      const runs = state.lastKnownGood === null ? 'the local configuration' : 'the last known good configuration';
+      const what = state.lastKnownGood === null ? 'the local configuration' : 'the last known good configuration';
+      const runs = `${isSeen(state) ? 'runs' : 'starting with'} ${what}`;
       const reason = state.phase === 'rejected' ? 'Rejected' : 'FallenBack';
-      return { status: 'False', reason, message: `${state.fault.cause}; runs ${runs}` };
+      return { status: 'False', reason, message: `${state.fault.cause}; ${runs}` };
     }
   }
 }

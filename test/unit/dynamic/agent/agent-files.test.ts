@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { agentAccount } from '../../../../src/core/dynamic/agent/account.ts';
+import { AGENT_NAMESPACE, agentNamespaceProblem } from '../../../../src/core/dynamic/agent/agent-namespace.ts';
+import { agentRights } from '../../../../src/core/dynamic/agent/agent-rights.ts';
 import { renderAgentUnit, renderPointerDropIn } from '../../../../src/core/dynamic/agent/agent-units.ts';
 import { AGENT_DIRECTORY, formatPointer, hashInPath } from '../../../../src/core/dynamic/agent/layout.ts';
 import { renderAgentMetrics } from '../../../../src/core/dynamic/agent/metrics.ts';
@@ -8,40 +9,51 @@ import { parseUnitFile, unitValues } from '../../../../src/core/systemd/unit-fil
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 import { testAgent } from './support.ts';
 
-describe('the account of an agent', () => {
+describe('the rights of an agent', () => {
   const named = (kind: string, name: string): KubeObject => ({ apiVersion: 'v1', kind, metadata: { name } });
-  const inKubeSystem = (kind: string, name: string): KubeObject => ({
-    apiVersion: 'v1',
-    kind,
-    metadata: { name, namespace: 'kube-system' },
-  });
+  const within = (kind: string, namespace: string, name: string): KubeObject => ({ apiVersion: 'v1', kind, metadata: { name, namespace } });
   const world = () => {
     const admin = fakeCluster({
       objects: [
         named('Node', 'n1'),
         named('Node', 'n2'),
-        { ...inKubeSystem('ConfigMap', 'a'), data: {} },
-        { ...inKubeSystem('Secret', 's'), data: {} },
-        ...agentAccount({ nodeName: 'n1', namespace: 'kube-system', isProxied: true }),
+        named('Namespace', AGENT_NAMESPACE),
+        { ...within('ConfigMap', AGENT_NAMESPACE, 'a'), data: {} },
+        { ...within('ConfigMap', 'kube-system', 'a'), data: {} },
+        { ...within('Secret', AGENT_NAMESPACE, 's'), data: {} },
+        ...agentRights({ nodeName: 'n1', nodeUid: 'u1', namespace: AGENT_NAMESPACE }),
       ],
     });
-    const user = {
-      name: 'system:serviceaccount:kube-system:kubeletadm-agent-n1',
-      groups: ['system:serviceaccounts', 'system:authenticated'],
-    };
+    const user = { name: 'system:node:n1', groups: ['system:nodes', 'system:authenticated'] };
     return { admin, agent: fakeCluster({ sharedWith: admin, user }) };
   };
   const condition = { status: { conditions: [{ type: 'KubeletConfigOk', status: 'True' }] } };
   const node = (name: string) => ({ apiVersion: 'v1', kind: 'Node', name });
 
-  it('is enough for what the agent does', async () => {
-    const { admin, agent } = world();
-    admin.proxyNode('n1', () => ({ status: 200, body: { kubeletconfig: {} } }));
+  it('are four objects that belong to the Node, for its kubelet alone', () => {
+    const objects = agentRights({ nodeName: 'n1', nodeUid: 'u1', namespace: 'x' });
+    expect(objects.map(({ kind, metadata }) => [kind, metadata.namespace, metadata.name])).toEqual([
+      ['Role', 'x', 'kubeletadm:agent:n1'],
+      ['RoleBinding', 'x', 'kubeletadm:agent:n1'],
+      ['ClusterRole', undefined, 'kubeletadm:agent:n1'],
+      ['ClusterRoleBinding', undefined, 'kubeletadm:agent:n1'],
+    ]);
+    for (const { metadata } of objects)
+      expect(metadata.ownerReferences).toEqual([{ apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'u1' }]);
+    for (const { subjects } of objects.filter(({ kind }) => kind.endsWith('Binding')))
+      expect(subjects).toEqual([{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'system:node:n1' }]);
+    expect(objects.flatMap(({ rules = [] }) => rules)).toEqual([
+      { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch'] },
+      { apiGroups: [''], resources: ['nodes/configz'], resourceNames: ['n1'], verbs: ['get'] },
+    ]);
+  });
+
+  it('are enough for what the agent does', async () => {
+    const { agent } = world();
     await agent.list({ apiVersion: 'v1', kind: 'Node' }, { fieldSelector: 'metadata.name=n1' });
-    await agent.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system' }, { fieldSelector: 'metadata.name=a' });
+    await agent.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace: AGENT_NAMESPACE }, { fieldSelector: 'metadata.name=a' });
     await agent.patch(node('n1'), 'merge', { metadata: { annotations: { x: 'y' } } });
     await agent.patch(node('n1'), 'strategic', condition, { subresource: 'status' });
-    await agent.getRaw('/api/v1/nodes/n1/proxy/configz');
     await agent.create({
       ...named('Event', 'e'),
       metadata: { name: 'e', namespace: 'default' },
@@ -49,25 +61,39 @@ describe('the account of an agent', () => {
     });
   });
 
-  it('is good for nothing else', async () => {
+  it('are good for nothing else', async () => {
     const { admin, agent } = world();
-    admin.proxyNode('n2', () => ({ status: 200, body: { kubeletconfig: {} } }));
-    const secret = { apiVersion: 'v1', kind: 'Secret', namespace: 'kube-system', name: 's' };
-    const configMap = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'a' };
+    for (const name of ['n1', 'n2']) admin.proxyNode(name, () => ({ status: 200, body: { kubeletconfig: {} } }));
+    const secret = { apiVersion: 'v1', kind: 'Secret', namespace: AGENT_NAMESPACE, name: 's' };
+    const configMap = { apiVersion: 'v1', kind: 'ConfigMap', namespace: AGENT_NAMESPACE, name: 'a' };
     for (const attempt of [
       () => agent.get(node('n2')),
       () => agent.list({ apiVersion: 'v1', kind: 'Node' }),
       () => agent.patch(node('n2'), 'merge', { metadata: { annotations: { x: 'y' } } }),
       () => agent.patch(node('n2'), 'strategic', condition, { subresource: 'status' }),
+      () => agent.patch(node('n1'), 'merge', { metadata: { labels: { 'node-restriction.kubernetes.io/pci': 'true' } } }),
+      () => agent.patch(node('n1'), 'merge', { metadata: { labels: { 'node-role.kubernetes.io/control-plane': '' } } }),
+      () => agent.patch(node('n1'), 'merge', { spec: { taints: [{ key: 'x', effect: 'NoSchedule' }] } }),
       () => agent.delete(node('n1')),
+      () => agent.getRaw('/api/v1/nodes/n1/proxy/configz'),
       () => agent.getRaw('/api/v1/nodes/n2/proxy/configz'),
       () => agent.get(secret),
       () => agent.patch(configMap, 'merge', { data: { x: 'y' } }),
       () => agent.delete(configMap),
+      () => agent.get({ ...configMap, namespace: 'kube-system' }),
+      () => agent.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system' }),
       () => agent.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'default' }),
       () => agent.list({ apiVersion: 'v1', kind: 'Event', namespace: 'default' }),
     ])
       await expect(attempt()).rejects.toThrow(/CLUSTER_FORBIDDEN/);
+  });
+
+  it.each(['kube-system', 'kube-public', 'kube-node-lease', 'default'])('are not given in %s', (namespace) => {
+    expect(agentNamespaceProblem(namespace)).toMatchObject({ code: 'AGENT_NAMESPACE_SHARED' });
+  });
+
+  it('are given in any other namespace', () => {
+    expect([agentNamespaceProblem(AGENT_NAMESPACE), agentNamespaceProblem('edge')]).toEqual([null, null]);
   });
 });
 
@@ -80,9 +106,23 @@ describe('the units', () => {
   });
 
   it('start the agent whatever is in its arguments', () => {
-    const text = renderAgentUnit(['/usr/bin/node', '/opt/my tools/k.mjs', 'agent', '--node-name', '100%$x"']);
+    const text = renderAgentUnit(['/usr/bin/node', '/opt/my tools/k.mjs', 'agent', '--node-name', '100%$x"'], '/var/lib/x');
     expect(text).toContain('ExecStart=/usr/bin/node "/opt/my tools/k.mjs" agent --node-name "100%%$$x\\""\n');
     expect(text).toContain('Restart=always\n');
+  });
+
+  it('let the agent write in its own directory only, without privileges', () => {
+    const values = (name: string, command = ['/usr/bin/node']): readonly string[] =>
+      unitValues(parseUnitFile(renderAgentUnit(command, AGENT_DIRECTORY)), 'Service', name);
+    expect(values('ReadWritePaths')).toEqual([AGENT_DIRECTORY]);
+    expect(values('CapabilityBoundingSet')).toEqual([]);
+    expect(renderAgentUnit(['x'], '/d')).toContain('\nCapabilityBoundingSet=\n');
+    for (const [name, value] of Object.entries({ NoNewPrivileges: 'yes', ProtectSystem: 'strict', PrivateTmp: 'yes', ProtectHome: 'yes' }))
+      expect(values(name), name).toEqual([value]);
+    // Node.js compiles at runtime.
+    expect(values('MemoryDenyWriteExecute')).toEqual([]);
+    // A Node.js of root's own, as nvm installs it.
+    expect(values('ProtectHome', ['/root/.nvm/versions/node/v22.1.0/bin/node'])).toEqual(['read-only']);
   });
 });
 

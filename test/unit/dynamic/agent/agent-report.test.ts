@@ -42,7 +42,7 @@ const WELL: AgentReading = {
   kubelet: unit('active'),
   healthz: { status: 200, body: 'ok' },
   runs: hash('a'),
-  token: { subject: 's', accountUid: 'u', issuedAt: 0, expiresAt: (NOW + 1000) * 1000 },
+  identity: { state: 'usable', source: 'x', commonName: 'system:node:n', notAfter: null, server: null },
 };
 const codes = (reading: Partial<AgentReading>): readonly string[] => reportAgent({ ...WELL, ...reading }).map(({ code }) => code);
 const repair = (reading: Partial<AgentReading>): readonly string[] =>
@@ -90,8 +90,9 @@ describe('a host with an agent', () => {
     ['lost one copy of the state', { damaged: ['/d/state-0.json'] }, ['AGENT_STATE_DAMAGED'], []],
     ['lost both', { state: null, damaged: ['/d/state-0.json', '/d/state-1.json'] }, ['AGENT_STATE_DAMAGED'], []],
     ['runs something else', { runs: 'local' }, ['AGENT_NOT_IN_FORCE'], []],
-    ['has no token', { token: null }, ['AGENT_TOKEN_MISSING'], []],
-    ['has an old token', { token: { subject: 's', accountUid: 'u', issuedAt: 0, expiresAt: 1 } }, ['AGENT_TOKEN_EXPIRED'], []],
+    ['has no kubeconfig of a kubelet', { identity: { state: 'missing' } }, ['NODE_NO_CREDENTIALS'], []],
+    ['has an expired certificate', { identity: { state: 'unusable', why: 'it expired' } }, ['NODE_NO_CREDENTIALS'], []],
+    ['has a kubeconfig elsewhere', { identity: null }, [], []],
   ])('%s', (_, reading, found, mended) => {
     expect(codes(reading)).toEqual(found);
     expect(repair(reading)).toEqual(mended);

@@ -23,6 +23,8 @@ interface World {
   /** How long what runs was seen healthy in a row, since the switch. */
   healthyMs: number;
   lastLookAt: number | null;
+  /** What the process was last shown to run; null: the local configuration. */
+  shown: string | null;
   /** What was proven by this world's own reckoning. */
   proven: Set<string>;
   words: number;
@@ -39,6 +41,7 @@ function newWorld(): World {
     failed: new Set(),
     healthyMs: 0,
     lastLookAt: null,
+    shown: null,
     proven: new Set(),
     words: 0,
   };
@@ -70,14 +73,16 @@ function check(world: World, before: AgentState): void {
   // What is wanted runs, or is on its way: nothing is forgotten.
   if (state.switching === null) {
     expect(wanted).toBe(world.pointer);
-    expect(statusOf(state).active).toEqual(wanted === null ? null : state.active?.identity);
     expect(state.active?.hash ?? null).toBe(world.pointer);
   } else {
     expect(state.switching.to).toBe(wanted);
     expect(state.switching.againAt !== null || world.asked.at(-1)?.to === wanted).toBe(true);
   }
-  // Something is always due while anything but the local configuration runs.
-  if (state.switching === null) expect(dueAt(state, TIMING) === null).toBe(wanted === null);
+  // What is reported to run was seen, and nothing else.
+  expect(state.seen?.hash ?? null).toBe(world.shown);
+  expect(statusOf(state).active).toEqual(state.seen?.identity ?? null);
+  // Something is always due while anything but the local configuration runs, or is not known to.
+  if (state.switching === null) expect(dueAt(state, TIMING) === null).toBe(wanted === null && world.shown === null);
 }
 
 function look(world: World, seen: Observation): void {
@@ -91,6 +96,9 @@ function look(world: World, seen: Observation): void {
     world.lastLookAt = world.nowMs;
     if (world.healthyMs >= TIMING.trialMs) world.proven.add(wantedHash(state) ?? '');
   }
+  const wanted = wantedHash(state);
+  const isShown = wanted === null ? seen.runs === 'local' : seen.runs === wanted && seen.isProven;
+  if (state.switching === null && isShown) world.shown = wanted;
   send(world, { kind: 'observed', seen });
 }
 
@@ -102,7 +110,10 @@ function answer(world: World, how: 'done' | 'full' | 'damaged'): void {
     world.pointer = to;
     world.healthyMs = 0;
     world.lastLookAt = world.nowMs;
-    send(world, { kind: 'switched', id, before: null, restarts: 0 });
+    // Every other time the process is not up yet.
+    const runs = id % 2 === 0 ? (to ?? 'local') : null;
+    if (runs !== null && world.state.switching?.id === id) world.shown = to;
+    send(world, { kind: 'switched', id, before: null, restarts: 0, runs });
   } else send(world, { kind: 'switch-failed', id, why: how, damaged: how === 'damaged' && to !== null });
 }
 
@@ -112,7 +123,7 @@ const KINDS_OF_BAD: readonly Partial<Observation>[] = [
   { healthz: { ok: false, why: '500' } },
   { differing: ['maxPods'] },
   { ready: { is: false, why: 'x' } },
-  { runs: 'local' },
+  { runs: 'local', isProven: false },
   { pressures: ['DiskPressure'] },
 ];
 
@@ -230,6 +241,7 @@ describe('the state machine, whatever happens', () => {
         }
         expect(world.state).toMatchObject({ phase: 'local', switching: null });
         expect(world.pointer).toBeNull();
+        look(world, healthy(null));
         expect(statusOf(world.state)).toEqual({ assigned: null, active: null, lastKnownGood: null, error: null });
       }),
       { numRuns: 250 },

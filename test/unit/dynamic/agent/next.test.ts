@@ -107,7 +107,7 @@ describe('a trial', () => {
     agent.send({ kind: 'assigned', candidate: candidate('A@1', 'a'), refusal: null, retry: null });
     const wasWrong = healthy(null, { ready: { is: false, why: 'no CNI' }, pressures: ['DiskPressure'] });
     agent.state = { ...agent.state, switching: { id: 99, to: 'a', trouble: null, failures: 0, againAt: null } };
-    agent.send({ kind: 'switched', id: 99, before: wasWrong, restarts: 0 });
+    agent.send({ kind: 'switched', id: 99, before: wasWrong, restarts: 0, runs: 'a' });
     agent.run(120, (hash) => healthy(hash, { ready: { is: false, why: 'no CNI' }, pressures: ['DiskPressure'] }));
     expect(agent.state.phase).toBe('trial');
   });

@@ -35,6 +35,7 @@ export function healthy(hash: string | null, over: Partial<Observation> = {}): O
     unit: { activeState: 'active', subState: 'running', restarts: 0 },
     runs: hash ?? 'local',
     healthz: { ok: true },
+    isProven: hash !== null,
     differing: [],
     ready: { is: true, why: '' },
     pressures: [],
@@ -82,7 +83,7 @@ export function testAgent(timing: Timing = DEFAULT_TIMING): TestAgent {
         if (effect.kind !== 'switch') continue;
         if (effect.to !== agent.pointer) agent.restarts++;
         agent.pointer = effect.to;
-        agent.send({ kind: 'switched', id: effect.id, before: healthy(agent.pointer), restarts: 0 });
+        agent.send({ kind: 'switched', id: effect.id, before: healthy(agent.pointer), restarts: 0, runs: agent.pointer ?? 'local' });
       }
       return step;
     },

@@ -8,12 +8,13 @@ const WELL: Observation = {
   unit: { activeState: 'active', subState: 'running', restarts: 0 },
   runs: HASH,
   healthz: { ok: true },
+  isProven: true,
   differing: [],
   ready: { is: true, why: '' },
   pressures: [],
   cause: null,
 };
-const UNSEEN: Observation = { ...WELL, differing: null, unknown: ["configz can't be read: forbidden"] };
+const UNSEEN: Observation = { ...WELL, isProven: false, differing: null, unknown: ['the start time of the kubelet is not known'] };
 const identity = { namespace: 'n', name: 'a', uid: 'u', resourceVersion: '1', kubeletConfigKey: 'kubelet' };
 
 /** A look a second. */
@@ -32,9 +33,13 @@ it('says of a trial that does not get on what can not be seen, and no more once 
   const late = looks(early, UNSEEN, 700);
   expect(late).toMatchObject({ healthyMs: 0, signs: {} });
   expect(messageOf(late)).toBe(
-    "in trial, whose time does not count while not all can be seen (configz can't be read: forbidden): maxPods: 1 to 2",
+    'in trial, whose time does not count while not all can be seen (the start time of the kubelet is not known): maxPods: 1 to 2',
   );
   const seen = looks(late, WELL, 5);
   expect(seen.healthyMs).toBe(5000);
   expect(messageOf(seen)).toBe('in trial: maxPods: 1 to 2');
+});
+
+it('needs no word of the kubelet on its configuration where its process is shown to have read it', () => {
+  expect(looks(NEW_WATCH, { ...WELL, differing: null }, 100)).toMatchObject({ healthyMs: 99_000, unproven: null, signs: {} });
 });
