@@ -15,6 +15,8 @@ import { type CliResult, runCommand } from '../support/run-cli.ts';
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';
 const NODE = { apiVersion: 'v1', kind: 'Node', name: 'node1' };
+const NAMESPACE = 'kubeletadm-system';
+const CLIENT_PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
 const BUNDLE = new URL('../../dist/kubeletadm.mjs', import.meta.url);
 
 describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('the agent on a real host', () => {
@@ -38,10 +40,9 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('the agent on a real 
     lab.reset('node1');
     lab.expose(Number(new URL(api.url).port));
     await cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'node1' } });
-    writeFileSync(join(directory, 'kubelet.conf'), await api.kubeconfigFor('system:node:node1', ['system:nodes']));
     writeFileSync(join(directory, 'kubelet.yaml'), `${HEADER}maxPods: 110\nclusterDNS: [10.96.0.10]\nhealthzPort: 10248\n`);
-    prepareHost();
-    // What the stand-in kubelet does not do: it tells of itself, and shows what it runs with.
+    await prepareHost();
+    // What the stand-in kubelet does not do: it tells of itself. Nor does it serve configz: what it runs is shown by its process alone.
     const beat = async (): Promise<void> => {
       // This process is the API server as well: it must never wait for the host.
       const isUp = (await lab.ask('node1', 'curl -fs -m 2 http://127.0.0.1:10248/healthz || true')).trim() === 'ok';
@@ -51,11 +52,6 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('the agent on a real 
       await cluster.patch(NODE, 'strategic', { status }, { subresource: 'status' });
     };
     heartbeats = setInterval(() => void beat().catch(() => undefined), 1000);
-    api.proxyNode('node1', (path) => {
-      if (path !== '/configz') return null;
-      const maxPods = Number(/^maxPods: (\d+)/m.exec(runningConfig())?.[1] ?? 110);
-      return { status: 200, body: { kubeletconfig: { maxPods, clusterDNS: ['10.96.0.10'], healthzPort: 10248 } } };
-    });
   }, 900_000);
   afterAll(async () => {
     clearInterval(heartbeats);
@@ -66,11 +62,18 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('the agent on a real 
   });
 
   /** A node as kubeadm leaves it, with Node.js for the bundle. */
-  function prepareHost(): void {
+  async function prepareHost(): Promise<void> {
     lab.run('node1', 'mkdir -p /etc/kubernetes /var/lib/kubelet /etc/systemd/system/kubelet.service.d');
     lab.put('node1', '/usr/local/bin/node', readFileSync(process.execPath));
     lab.put('node1', '/var/lib/kubelet/config.yaml', readFileSync(join(directory, 'kubelet.yaml')));
-    lab.put('node1', '/etc/kubernetes/kubelet.conf', readFileSync(join(directory, 'kubelet.conf')));
+    // As the kubelet keeps it: the certificate in a file of its own.
+    const kubeconfig = await api.kubeconfigFor('system:node:node1', ['system:nodes']);
+    const pem = (name: string): string => Buffer.from(new RegExp(`${name}: (\\S+)`).exec(kubeconfig)?.[1] ?? '', 'base64').toString('utf8');
+    lab.run('node1', 'mkdir -p /var/lib/kubelet/pki');
+    lab.put('node1', CLIENT_PEM, pem('client-certificate-data') + pem('client-key-data'));
+    lab.run('node1', `chmod 600 ${CLIENT_PEM}`);
+    const inFile = kubeconfig.replace(/client-(certificate|key)-data: \S+/g, `client-$1: ${CLIENT_PEM}`);
+    lab.put('node1', '/etc/kubernetes/kubelet.conf', inFile.replace(api.url, `https://127.0.0.1:${new URL(api.url).port}`));
     const dropIn = `[Service]
 Environment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml"
 ExecStart=
@@ -102,13 +105,13 @@ RestartSec=2
     await cluster.create({
       apiVersion: 'v1',
       kind: 'ConfigMap',
-      metadata: { name, namespace: 'kube-system' },
+      metadata: { name, namespace: NAMESPACE },
       data: { kubelet },
       immutable: true,
     });
   };
   const assign = (name: string | null) => {
-    const text = name === null ? null : JSON.stringify({ configMap: { namespace: 'kube-system', name, kubeletConfigKey: 'kubelet' } });
+    const text = name === null ? null : JSON.stringify({ configMap: { namespace: NAMESPACE, name, kubeletConfigKey: 'kubelet' } });
     return cluster.patch(NODE, 'merge', { metadata: { annotations: { [CONFIG_SOURCE_ANNOTATION]: text } } });
   };
   const condition = async (): Promise<JsonObject> => {
@@ -141,9 +144,12 @@ RestartSec=2
     expect(first).toMatchObject({ code: 0 });
     expect(await enable()).toMatchObject({ code: 0, stdout: 'Nothing to do.\n' });
     expect(starts()).toBe(kubelet);
-    expect(lab.run('node1', 'stat -c "%a %U" /var/lib/kubelet/kubeletadm-agent/token /etc/kubernetes/kubeletadm-agent.conf')).toBe(
-      '600 root\n600 root\n',
+    expect(lab.run('node1', 'ls /etc/kubernetes/kubeletadm-agent.conf /var/lib/kubelet/kubeletadm-agent/token 2>/dev/null || true')).toBe(
+      '',
     );
+    expect(
+      (await cluster.list({ apiVersion: 'v1', kind: 'ServiceAccount' })).items.filter(({ metadata }) => metadata.name.includes('agent')),
+    ).toEqual([]);
   }, 300_000);
 
   it('tells that the local configuration runs', async () => {
@@ -158,7 +164,7 @@ RestartSec=2
     await push('a', `${OVERLAY}maxPods: 50\n`);
     await assign('a');
     await until('Trial');
-    expect(await show()).toMatch(/^node1 +agent +trial .* kube-system\/a\/kubelet +kube-system\/a\/kubelet@\d+ +local$/m);
+    expect(await show()).toMatch(/^node1 +agent +trial .* kubeletadm-system\/a\/kubelet +kubeletadm-system\/a\/kubelet@\d+ +local$/m);
     expect(runningConfig()).toMatch(/^maxPods: 50$/m);
     expect(runningConfig()).toMatch(/10\.96\.0\.10/);
     await until('Good');
@@ -214,7 +220,7 @@ RestartSec=2
     expect(await dynamic('inspect')).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(
-        /state: good, for [\s\S]* kube-system\/a\/kubelet@\d+ +kubelet\.yaml +\S+ +whole +assigned, active, last known good/,
+        /state: good, for [\s\S]* kubeletadm-system\/a\/kubelet@\d+ +kubelet\.yaml +\S+ +whole +assigned, active, last known good/,
       ),
     });
     lab.run(
@@ -235,13 +241,23 @@ RestartSec=2
     await until('Local');
     expect(await show()).toMatch(/^node1 +agent +local +\S+ +- +local +local$/m);
     expect((await dynamic('history')).stdout).toMatch(
-      / fell back: back from kube-system\/b\/kubelet@\d+ to kube-system\/a\/kubelet@\d+: .*\/no\/cert/,
+      / fell back: back from kubeletadm-system\/b\/kubelet@\d+ to kubeletadm-system\/a\/kubelet@\d+: .*\/no\/cert/,
     );
     const access = ['--ssh-config', lab.sshConfig, '--host', 'node1', '--older-than', '0s'];
     const collected = await runCommand(['dynamic', 'gc', ...access]);
     expect(collected).toMatchObject({ code: 0, stderr: expect.stringContaining('removed /var/lib/kubelet/kubeletadm-agent/checkpoints/') });
     expect(lab.run('node1', 'ls /var/lib/kubelet/kubeletadm-agent/checkpoints')).toBe('');
   }, 240_000);
+
+  it('runs in a sandbox', () => {
+    const exposure = lab.run('node1', 'systemd-analyze security --no-pager kubeletadm-agent.service | tail -n 1').trim();
+    process.stderr.write(`agent's unit: ${exposure}\n`);
+    expect(Number(/level for kubeletadm-agent\.service: ([\d.]+)/.exec(exposure)?.[1])).toBeLessThan(3);
+    const pid = lab.run('node1', 'systemctl show kubeletadm-agent --property=MainPID --value').trim();
+    expect(lab.run('node1', `grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/${pid}/status`).replace(/\s+/g, ' ')).toBe(
+      'CapEff: 0000000000000000 CapBnd: 0000000000000000 NoNewPrivs: 1 Seccomp: 2 ',
+    );
+  });
 
   it('is small', () => {
     const rss = Number(
@@ -261,9 +277,8 @@ RestartSec=2
     expect(runningConfig()).toMatch(/^maxPods: 110$/m);
     expect((await cluster.get(NODE))?.metadata.annotations ?? {}).toEqual({});
     expect(await condition()).toEqual({});
-    expect(
-      await cluster.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace: 'kube-system', name: 'kubeletadm-agent-node1' }),
-    ).toBeNull();
+    for (const kind of ['ClusterRole', 'ClusterRoleBinding'])
+      expect(await cluster.get({ apiVersion: 'rbac.authorization.k8s.io/v1', kind, name: 'kubeletadm:agent:node1' })).toBeNull();
     expect(await dynamic('disable')).toMatchObject({ code: 0, stdout: 'Nothing to do.\n' });
   }, 300_000);
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/core/json.ts';
+import { createAuthority } from '../../src/lab/api-server/pki.ts';
 import type { Cluster } from '../../src/ports/cluster.ts';
 import { OVERLAY, SCENARIOS, scenarioNode } from '../support/agent-scenarios.ts';
 import { type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
@@ -36,9 +37,9 @@ const BAD: readonly [string, string, RegExp][] = [
   ['sees its disk under pressure', 'evictionHard: {nodefs.available: "99.9%"}', /the Node has DiskPressure/],
   ['sees its memory under pressure', 'evictionHard: {memory.available: "99.9%"}', /the Node has MemoryPressure/],
   [
-    'does not know accounts any more',
-    'authentication: {webhook: {enabled: false}}',
-    /does not tell its configuration any more: .* answers 401/,
+    'does not know the CA of the cluster any more',
+    'authentication: {x509: {clientCAFile: /etc/kubernetes/pki/other.crt}}',
+    /refuses the credential of its own node, which it accepted before: .* answers 401/,
   ],
 ];
 
@@ -60,6 +61,7 @@ describe.skipIf(requirement('the agent beside a real kubelet', missing))('the ag
     expect(init.code, init.stderr).toBe(0);
     if (!existsSync(bundle)) execFileSync(process.execPath, [fileURLToPath(new URL('../../scripts/build.mjs', import.meta.url))]);
     lab.put('node1', '/usr/local/bin/node', readFileSync(process.execPath));
+    lab.put('node1', '/etc/kubernetes/pki/other.crt', (await createAuthority()).certPem);
   }, 900_000);
   afterAll(async () => {
     await close?.();
@@ -90,7 +92,7 @@ describe.skipIf(requirement('the agent beside a real kubelet', missing))('the ag
     cluster.create({
       apiVersion: 'v1',
       kind: 'ConfigMap',
-      metadata: { name, namespace: 'kube-system' },
+      metadata: { name, namespace: 'kubeletadm-system' },
       data: { kubelet: text },
       immutable: true,
     });
@@ -99,15 +101,14 @@ describe.skipIf(requirement('the agent beside a real kubelet', missing))('the ag
   it('is installed, and may read the configz of its own kubelet, and nothing else of it', async () => {
     before = units();
     await enable('--trial', '15s', '--allow', 'drain');
-    const role = await cluster.get({ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', name: 'kubeletadm-agent-node1' });
-    expect(JSON.stringify(role?.rules)).toContain('nodes/configz');
-    expect(JSON.stringify(role?.rules)).not.toContain('nodes/proxy');
+    const role = await cluster.get({ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', name: 'kubeletadm:agent:node1' });
+    expect(role?.rules).toEqual([{ apiGroups: [''], resources: ['nodes/configz'], resourceNames: ['node1'], verbs: ['get'] }]);
   }, 120_000);
 
   it('proves a configuration by the word of the kubelet itself: no API server has to get through to it', async () => {
     await expect(cluster.getRaw('/api/v1/nodes/node1/proxy/configz')).rejects.toThrow();
     await push('good', `${OVERLAY}maxPods: 55\n`);
-    const good = await dynamic('assign', '--configmap', 'kube-system/good/kubelet', '--wait', 'good', '--timeout', '60s');
+    const good = await dynamic('assign', '--configmap', 'kubeletadm-system/good/kubelet', '--wait', 'good', '--timeout', '60s');
     expect(good.code, good.stderr).toBe(0);
     expect((await cluster.get(NODE))?.status).toMatchObject({ capacity: { pods: '55' } });
     expect((await dynamic('status')).stdout).toMatch(/^node1 +agent +good /m);
@@ -115,7 +116,7 @@ describe.skipIf(requirement('the agent beside a real kubelet', missing))('the ag
 
   it('counts what the Node said before the agent was started anew in a trial', async () => {
     await push('restarted', `${OVERLAY}maxPods: 56\n`);
-    expect((await dynamic('assign', '--configmap', 'kube-system/restarted/kubelet')).code).toBe(0);
+    expect((await dynamic('assign', '--configmap', 'kubeletadm-system/restarted/kubelet')).code).toBe(0);
     lab.run('node1', 'systemctl restart kubeletadm-agent');
     await until('it is good', async () => (await condition()).reason === 'Good');
   }, 120_000);
@@ -128,11 +129,11 @@ describe.skipIf(requirement('the agent beside a real kubelet', missing))('the ag
   it.each(BAD)(
     'takes back what the kubelet %s',
     async (title, text, cause) => {
-      await dynamic('assign', '--configmap', 'kube-system/restarted/kubelet', '--wait', 'good', '--timeout', '60s');
+      await dynamic('assign', '--configmap', 'kubeletadm-system/restarted/kubelet', '--wait', 'good', '--timeout', '60s');
       const name = title.replace(/\W+/g, '-').toLowerCase().slice(0, 60).replace(/-$/, '');
       await push(name, `${OVERLAY}${text}\n`);
       const began = Date.now();
-      const bad = await dynamic('assign', '--configmap', `kube-system/${name}/kubelet`, '--wait', 'good', '--timeout', '90s');
+      const bad = await dynamic('assign', '--configmap', `kubeletadm-system/${name}/kubelet`, '--wait', 'good', '--timeout', '90s');
       const { stdout } = await dynamic('status');
       process.stderr.write(`${title}: ${Math.round((Date.now() - began) / 100) / 10} s: ${(await condition()).message}\n`);
       expect(bad.code, bad.stderr).toBe(5);

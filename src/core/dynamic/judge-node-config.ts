@@ -1,4 +1,4 @@
-import { NOT_PROVEN } from './agent/status.ts';
+import { GOOD_REASON, NOT_PROVEN, STARTING_REASON, TRIAL_REASON } from './agent/status.ts';
 import type { ConfigEvent } from './config-event.ts';
 import { describeIdentity, describeSource, sameIdentity, sameSource } from './config-source.ts';
 import { findConfigError } from './error-texts.ts';
@@ -51,12 +51,20 @@ export function judgeNodeConfig(config: NodeConfig, event: ConfigEvent | null, n
   // An error that is not one of the kubelet's is the agent's word of what it ran.
   if (known !== null && !known.fellBack) return verdict('not-synced', told(known.cause), known.mend);
   if (!sameSource(assigned, source.source)) return verdict('waiting', notReady);
+  if (error === null && !sameIdentity(assigned, active) && isOnItsWay(config)) return verdict('waiting', notReady ?? NOT_SEEN);
   if (error !== null || !sameIdentity(assigned, active))
     return verdict('fell-back', told(known?.cause ?? error), config.word === null ? (known?.mend ?? SEE_LOG) : AGENT_MEND);
   if (sameIdentity(assigned, lastKnownGood)) return verdict('good', notReady);
   return config.isTrialHealthy
     ? verdict('trial', notReady ?? (config.word?.message.includes(NOT_PROVEN) ? config.word.message : null))
-    : verdict('waiting', notReady ?? 'the kubelet runs it, and was not seen healthy with it yet');
+    : verdict('waiting', notReady ?? NOT_SEEN);
+}
+
+const NOT_SEEN = 'the kubelet was not seen healthy with it yet';
+
+/** What an agent reports as active was seen: the condition, which is written before, may be ahead of it. */
+function isOnItsWay({ word }: NodeConfig): boolean {
+  return word !== null && [STARTING_REASON, TRIAL_REASON, GOOD_REASON].includes(word.reason);
 }
 
 const AGENT_MEND = 'Assign another, or reset the node; a new word in the annotation kubeletadm.dev/config-retry tries it once more';

@@ -42,6 +42,67 @@ describe('an agent', () => {
     expect((await world.events()).map((text) => text.split(':')[0]).sort()).toEqual(['KubeletConfigChanged', 'KubeletConfigGood']);
   });
 
+  it.each(['v1.24.17', 'v1.32.4', 'v1.33.0', 'v1.36.2'])(
+    'takes a kubelet %s from an assignment to good, and back from one that is bad, with the credential of the kubelet',
+    async (version) => {
+      begin({ version, timing: { trialMs: 60_000 } });
+      world.behaviours.set(60, { crashesAfter: 5 });
+      world.behaviours.set(61, { lockedOut: true });
+      await world.push('a', payload(50));
+      await world.assign('a');
+      await world.until('it runs', phase('trial'));
+      await world.until('that is told', async () => (await reason()) === 'Trial');
+      await world.until('it is good', phase('good'));
+      for (const [name, pods, cause] of [
+        ['crash', 60, 'the kubelet ended: '],
+        ['locked', 61, 'the kubelet refuses the credential of its own node, which it accepted before: '],
+      ] as const) {
+        await world.push(name, payload(pods));
+        await world.assign(name);
+        await world.until('it falls back', async () => phase('fallen-back')() && JSON.stringify(await world.status()).includes(name));
+        await world.until('that is told', async () => (await world.condition()).message?.toString().includes(cause) === true);
+        expect(world.runs()).toBe(50);
+      }
+      await world.until('what runs is told', async () => JSON.stringify((await world.status()).active).includes('"name":"a"'));
+      // It never asked for more than a kubelet may do.
+      expect(world.asNode.calls.filter((call) => /proxy|token|Secret/.test(call))).toEqual([]);
+    },
+  );
+
+  it('tells of a configuration as active once the process was seen with it, and not before', async () => {
+    begin();
+    await world.push('a', payload(50));
+    await world.assign('a');
+    const seen: string[] = [];
+    await world.until('it is told', async () => {
+      const { active } = await world.status();
+      const { reason: told } = await world.condition();
+      seen.push(`${active === undefined ? 'local' : 'a'} ${String(told)} ${world.runs()}`);
+      return active !== undefined;
+    });
+    expect(seen.filter((line) => line.startsWith('a') && !line.endsWith(' 50'))).toEqual([]);
+  });
+
+  it('does not take a kubelet for proven whose configuration was written after its start', async () => {
+    begin();
+    await world.push('a', payload(50));
+    await world.assign('a');
+    await world.until('it runs', () => world.runs() === 50);
+    await world.stop();
+    const path = [...world.host.files.keys()].find((name) => name.endsWith('/kubelet.yaml')) ?? '';
+    const file = world.host.files.get(path);
+    if (file === undefined) throw new Error('no checkpoint');
+    // The same content, by a clock that says 2030: a second after the kubelet was started.
+    world.host.files.set(path, { ...file, modifiedAt: Math.floor(world.clock.now().getTime() / 1000) + 1 });
+    const at = world.clock.elapsedMs;
+    world.start();
+    await world.until('time passes', () => world.clock.elapsedMs > at + 120_000);
+    expect(world.state?.phase).toBe('trial');
+    await world.until('it is told why', async () =>
+      String((await world.condition()).message).includes('the configuration file of the kubelet was written after the kubelet was started'),
+    );
+  });
+
   it('goes back to local when the assignment is taken away', async () => {
     begin();
     await world.push('a', payload(50));

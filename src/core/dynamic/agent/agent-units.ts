@@ -24,7 +24,7 @@ EnvironmentFile=-${pointerFile(directory)}
 
 /**
  * What the agent's process can't do, and what it starts: `systemctl`, `journalctl`, `crictl`, the kubelet's check of a configuration. Node.js compiles at runtime,
- * so MemoryDenyWriteExecute is not among them. A systemd that does not know a setting warns and goes on without it.
+ * so MemoryDenyWriteExecute is not among them. Files are given to root, whose they are already: that takes @chown and no capability. A systemd that does not know a setting warns and goes on without it.
  * @see systemd.exec(5)
  */
 function sandbox(writable: string, isAtHome: boolean): string {
@@ -52,6 +52,7 @@ UMask=0077
 SystemCallArchitectures=native
 SystemCallFilter=@system-service
 SystemCallFilter=~@resources @privileged
+SystemCallFilter=@chown
 SystemCallErrorNumber=EPERM
 `;
 }

@@ -6,8 +6,9 @@ import { type AgentState, assignedOf, type Fault, isSeen, type SyncTrouble } fro
 export const CONFIG_CONDITION = 'KubeletConfigOk';
 
 /** Its reason while a kubelet that was given a configuration has not been seen healthy with it yet, and once it was. */
-const STARTING_REASON = 'Starting';
+export const STARTING_REASON = 'Starting';
 export const TRIAL_REASON = 'Trial';
+export const GOOD_REASON = 'Good';
 
 /** Stands in the message of a trial that can't come to its end. */
 export const NOT_PROVEN = 'whose time does not count while not all can be seen';
@@ -49,7 +50,9 @@ export function conditionOf(state: AgentState): ConfigCondition {
         message: `${trialText(state.watch.unproven)}: ${changesText(state.assigned.changes)}`,
       };
     case 'good':
-      return { status: 'True', reason: 'Good', message: `proven: ${changesText(state.assigned.changes)}` };
+      return isSeen(state)
+        ? { status: 'True', reason: GOOD_REASON, message: `proven: ${changesText(state.assigned.changes)}` }
+        : { status: 'Unknown', reason: STARTING_REASON, message: `starting: ${changesText(state.assigned.changes)}` };
     case 'rejected':
     case 'fallen-back': {
       const what = state.lastKnownGood === null ? 'the local configuration' : 'the last known good configuration';
