@@ -72,6 +72,7 @@ export const UPGRADE_NODE_PHASES: readonly PhaseHelp[] = [
 export const RESET_PHASES: readonly PhaseHelp[] = [
   PREFLIGHT,
   { name: 'delete-node', short: 'Stop the kubelet and delete the Node (with --delete-node)' },
+  { name: 'agent-rights', short: "Delete the rights of the node's agent" },
   { name: 'remove-etcd-member', short: 'Take the etcd member of the host out of the etcd cluster' },
   { name: 'cleanup-node', short: 'Stop the kubelet and remove what init or join wrote' },
   { name: 'leftovers', short: 'Say what is left on the host' },

@@ -287,6 +287,25 @@ describe('dynamic assign of many nodes', () => {
     expect(new Set(Object.values(fleet.runs()))).toEqual(new Set(['local']));
   });
 
+  it('refuses a ConfigMap that the agent of a node may not read, before anything is assigned', async () => {
+    fleet = await agentFleet(['n1', 'n2']);
+    const source = await push(50);
+    const annotations = { 'kubeletadm.dev/config-namespace': 'edge' };
+    await fleet.cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'n2' }, 'merge', { metadata: { annotations } });
+    const refused = await dynamic('assign', 'n1', 'n2', '--configmap', source);
+    expect(refused.code).toBe(3);
+    expect(refused.stderr).toContain(`n2: its agent may read ConfigMaps of namespace edge only, not ${source}`);
+    expect(refused.stderr).toContain('dynamic push FILE --namespace edge');
+    await fleet.pass(5);
+    expect(fleet.runs()).toEqual({ n1: 'local', n2: 'local' });
+    // It may read what is pushed to its namespace.
+    await fleet.cluster.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'edge' } });
+    const path = join(directory, 'edge.yaml');
+    writeFileSync(path, `${HEADER}maxPods: 51\n`);
+    expect((await dynamic('assign', 'n2', '--file', path, '-n', 'edge', '--wait', 'none')).code).toBe(0);
+    expect((await dynamic('assign', 'n1', '--configmap', source, '--wait', 'none')).code).toBe(0);
+  });
+
   it.each([
     [['assign', '--configmap', 'kube-system/a'], 'no node was named'],
     [['assign', 'n1', '--selector', 'a=b', '--configmap', 'kube-system/a'], 'nodes are named in two ways'],

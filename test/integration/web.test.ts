@@ -1,6 +1,7 @@
 import { createServer as createHttpServer } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { connect, type Server } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
@@ -141,6 +142,38 @@ describe('one certificate and no other', () => {
     const unverified = { url: `https://127.0.0.1:${port}/`, trust: { kind: 'unverified' }, bearerToken: new Secret('abc') } as const;
     expect(await nodeWeb({}).get(unverified)).toMatchObject({ kind: 'failed' });
     expect(asked).toEqual(['Bearer abc']);
+  });
+
+  it('gets the client certificate in the handshake, from one file with its key too', async () => {
+    const client = await authority.issueClient({ commonName: 'system:node:n1', organizations: ['system:nodes'] });
+    const asked: unknown[] = [];
+    const tls = { ...keyPair(), ca: authority.certPem, requestCert: true, rejectUnauthorized: false };
+    const server = createHttpsServer(tls, ({ socket, headers }, response) => {
+      const { authorized } = socket as TLSSocket;
+      asked.push([authorized, (socket as TLSSocket).getPeerCertificate().subject?.CN, headers.authorization]);
+      response.end('{}');
+    });
+    const port = await listen(server);
+    const trust = { kind: 'certificate', pem: serving.certPem } as const;
+    const get = (certificate: string, key: string) =>
+      nodeWeb({}).get({
+        url: `https://127.0.0.1:${port}/configz`,
+        trust,
+        clientCertificate: { certificate, key: new Secret(key) },
+        proxyUrl: null,
+      });
+    // As kubelet-client-current.pem holds both.
+    const both = client.certPem + client.keyPem;
+    for (const [certificate, key] of [
+      [client.certPem, client.keyPem],
+      [both, both],
+    ] as const)
+      expect(await get(certificate, key)).toMatchObject({ kind: 'answer', status: 200 });
+    expect(asked).toEqual([
+      [true, 'system:node:n1', undefined],
+      [true, 'system:node:n1', undefined],
+    ]);
+    expect(await get('nonsense', client.keyPem)).toMatchObject({ kind: 'failed' });
   });
 });
 

@@ -157,6 +157,7 @@ describe('prepareReset', () => {
       const cluster = fakeCluster({ objects: [node('w1', 'aaaa')] });
       const { input, refusals, node: claim } = await prepare(ids('aaaa'), { cluster, credentials: await kubeletCredentials('w1') });
       expect([input.deleteNode, refusals, claim?.isProven]).toEqual([{ nodeName: 'w1' }, [], true]);
+      expect(input.agentRights).toEqual({ nodeName: 'w1', namespace: 'kubeletadm-system', isOptional: true });
     });
 
     it('takes the name that was given', async () => {
