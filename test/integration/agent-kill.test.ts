@@ -39,7 +39,12 @@ describe('an agent that is killed, on a real directory', () => {
   let worlds = 0;
 
   const newCluster = async (assigned: string | null): Promise<FakeCluster> => {
-    const cluster = fakeCluster({ objects: [{ apiVersion: 'v1', kind: 'Node', metadata: { name: NODE } }] });
+    const cluster = fakeCluster({
+      objects: [
+        { apiVersion: 'v1', kind: 'Node', metadata: { name: NODE } },
+        { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kubeletadm-system' } },
+      ],
+    });
     for (const [name, kubelet] of Object.entries(PAYLOADS)) {
       const metadata = { name, namespace: 'kubeletadm-system' };
       await cluster.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { kubelet }, immutable: true });

@@ -3,7 +3,7 @@ import { LAST_DYNAMIC_MINOR } from '../kubelet/effective/dynamic-store.ts';
 import { conditionOf, isNodeReady, nodeTroubles, readyHeartbeat } from '../kubernetes/node-conditions.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
 import { NAMESPACE_ANNOTATION } from './agent/agent-namespace.ts';
-import { CONFIG_CONDITION, TRIAL_REASON } from './agent/status.ts';
+import { CONFIG_CONDITION, GOOD_REASON, TRIAL_REASON } from './agent/status.ts';
 import {
   CONFIG_SOURCE_ANNOTATION,
   CONFIG_STATUS_ANNOTATION,
@@ -62,7 +62,8 @@ export function readNodeConfig(node: KubeObject, chosen?: Backend): NodeConfig {
     agentNamespace: backend === 'agent' ? (annotations[NAMESPACE_ANNOTATION] ?? null) : null,
     source: backend === 'native' ? parseConfigSource(spec.configSource) : parseSourceAnnotation(annotations[CONFIG_SOURCE_ANNOTATION]),
     status: backend === 'native' ? parseConfigStatus(status.config) : parseStatusAnnotation(reported),
-    isTrialHealthy: backend === 'native' || conditionOf(node, CONFIG_CONDITION)?.reason === TRIAL_REASON,
+    // The condition is written before the annotation: it may be ahead.
+    isTrialHealthy: backend === 'native' || [TRIAL_REASON, GOOD_REASON].includes(conditionOf(node, CONFIG_CONDITION)?.reason ?? ''),
     word: backend === 'agent' ? wordOf(node) : null,
     isReady: isNodeReady(node),
     troubles: nodeTroubles(node),
