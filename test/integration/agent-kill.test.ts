@@ -53,7 +53,8 @@ describe('an agent that is killed, on a real directory', () => {
     return cluster;
   };
   const assign = async (cluster: FakeCluster, name: string | null): Promise<void> => {
-    const text = name === null ? null : JSON.stringify({ configMap: { namespace: 'kubeletadm-system', name, kubeletConfigKey: 'kubelet' } });
+    const text =
+      name === null ? null : JSON.stringify({ configMap: { namespace: 'kubeletadm-system', name, kubeletConfigKey: 'kubelet' } });
     await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: NODE }, 'merge', {
       metadata: { annotations: { [CONFIG_SOURCE_ANNOTATION]: text } },
     });
