@@ -340,6 +340,12 @@ describe('credentials', () => {
       'the credential plugin "no-such-plugin": there is no such program. Install it, or check users[].user.exec.command in the kubeconfig.',
     ],
     [
+      'may not be executed, as one that is not found while a directory of PATH may not be searched',
+      '/etc/passwd',
+      [],
+      'the credential plugin "/etc/passwd": no such program is found that this user may execute. Install it, or check its mode, PATH and users[].user.exec.command in the kubeconfig.',
+    ],
+    [
       'fails',
       'sh',
       ['-c', 'echo secret-in-stderr >&2; exit 3'],

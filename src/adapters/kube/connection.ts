@@ -169,7 +169,15 @@ async function withinTime(
   } catch (error) {
     const { exec } = target.user ?? {};
     const who = exec ? `the credential plugin ${JSON.stringify(exec.command ?? '')}` : 'the auth-provider';
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+    const { code } = error as NodeJS.ErrnoException;
+    // So too where the program is in no directory of PATH, and one of them may not be searched: see execvp(3).
+    if (code === 'EACCES') {
+      const mend = 'Install it, or check its mode, PATH and users[].user.exec.command in the kubeconfig';
+      throw clusterCredentials(target.cluster.server, `${who}: no such program is found that this user may execute`, mend, {
+        cause: error,
+      });
+    }
+    if (code === 'ENOENT') {
       const mend = 'Install it, or check users[].user.exec.command in the kubeconfig';
       throw clusterCredentials(target.cluster.server, `${who}: there is no such program`, mend, { cause: error });
     }
