@@ -40,8 +40,8 @@ export function defineCerts(certs: Command, on: On): void {
     'after',
     () => `\n${CONTROL_PLANE_EXAMPLES}`,
   );
-  const request = addLockOption(
-    host(certs.command('generate-csr').description('Make keys and requests for certificates, for an authority that is elsewhere')),
+  const request = host(
+    certs.command('generate-csr').description('Make keys and requests for certificates, for an authority that is elsewhere'),
   )
     .option('--config <file>', "InitConfiguration and ClusterConfiguration documents; '-' is standard input")
     .option('--cert-dir <dir>', 'where keys and requests are put (default: as configured, else /etc/kubernetes/pki)')

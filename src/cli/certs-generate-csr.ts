@@ -29,5 +29,6 @@ export async function runCertsGenerateCsr(services: Services, _args: readonly st
     warnings,
     dryRun: options.dryRun === true,
     skipPhases: [],
+    takesLock: false,
   });
 }

@@ -32,6 +32,8 @@ export interface HostsRun<Options, Input> {
   readonly onlyPhase?: string;
   /** Something is done for the Nodes of the hosts: all hosts are looked at first, and none is changed whose Node another one claims. */
   readonly oneHostPerNode?: boolean;
+  /** False: only new files are written, which no other run changes. Then no rights are needed but those to the directories. */
+  readonly takesLock?: false;
 }
 
 /** Hosts that are worked on at a time. */
@@ -52,7 +54,9 @@ export async function runOnHosts<Options, Input>(services: Services, run: HostsR
   const claims = nodeClaims();
   const { outcomes } = await runFleet(
     await Promise.all(
-      run.targets.map(async (target) => memberOf(services, run, { target, claims, writing: run.dryRun ? null : await writing(target) })),
+      run.targets.map(async (target) =>
+        memberOf(services, run, { target, claims, writing: run.dryRun || run.takesLock === false ? null : await writing(target) }),
+      ),
     ),
     { ...rules, dryRun: run.dryRun, proveUnchanged: true, looksFirst },
     {

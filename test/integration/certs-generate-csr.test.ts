@@ -1,0 +1,53 @@
+import { execFile } from 'node:child_process';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bundle } from '../support/bundle.ts';
+import { requirement } from '../support/requirement.ts';
+
+const OTHER_USER = 65534;
+const SOURCES = fileURLToPath(new URL('../../src', import.meta.url));
+const CONFIG = `apiVersion: kubeadm.k8s.io/v1beta4
+kind: InitConfiguration
+localAPIEndpoint: {advertiseAddress: 10.0.0.10}
+nodeRegistration: {name: cp-1}
+---
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+kubernetesVersion: v1.36.2
+encryptionAlgorithm: ECDSA-P256
+`;
+
+describe.skipIf(requirement('a user who is not root', process.getuid?.() === 0 ? null : 'it takes root to become one'))(
+  'certs generate-csr of a user who is not root',
+  () => {
+    let top = '';
+    let program = '';
+    beforeAll(async () => {
+      top = mkdtempSync(join(tmpdir(), 'kubeletadm-csr-'));
+      chmodSync(top, 0o755);
+      program = await bundle(join(SOURCES, 'bin.ts'), top);
+      writeFileSync(join(top, 'config.yaml'), CONFIG);
+      mkdirSync(join(top, 'own'));
+      chownSync(join(top, 'own'), OTHER_USER, OTHER_USER);
+    });
+    afterAll(() => rmSync(top, { recursive: true, force: true }));
+
+    it('needs no rights on the host, as with kubeadm', async () => {
+      const directories = ['--cert-dir', join(top, 'own/pki'), '--kubeconfig-dir', join(top, 'own')];
+      const argv = [program, 'certs', 'generate-csr', '--config', join(top, 'config.yaml'), ...directories];
+      const env = { PATH: process.env.PATH, HOME: join(top, 'own') };
+      const stderr = await new Promise<string>((resolve) => {
+        execFile(process.execPath, argv, { uid: OTHER_USER, gid: OTHER_USER, env, cwd: '/' }, (error, _, text) =>
+          resolve(error === null ? '' : text),
+        );
+      });
+      expect(stderr).toBe('');
+      expect(readdirSync(join(top, 'own/pki'))).toEqual(expect.arrayContaining(['apiserver.csr', 'apiserver.key']));
+      expect(statSync(join(top, 'own/pki/apiserver.key'))).toMatchObject({ uid: OTHER_USER, mode: 0o100600 });
+      expect(readdirSync(join(top, 'own'))).toContain('admin.conf.csr');
+    });
+  },
+);
