@@ -5,7 +5,7 @@ import { resetWorkflow } from '../../../src/workflows/reset.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../support/fake-cluster.ts';
 import { type FakeEtcd, fakeEtcd } from '../../support/fake-etcd.ts';
-import { type FakeHostOptions, fakeHost } from '../../support/fake-host.ts';
+import { type FakeCommand, type FakeHostOptions, fakeHost } from '../../support/fake-host.ts';
 import { isProof, kubeletCredentials, provesNode, testTrust } from '../../support/node-proof.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
@@ -28,6 +28,7 @@ interface PrepareOptions {
   readonly etcd?: FakeEtcd;
   /** What asking etcd ends with. */
   readonly trouble?: AppError;
+  readonly sh?: FakeCommand;
 }
 
 const ETCD_CERTS = Object.fromEntries(
@@ -52,7 +53,7 @@ async function prepare(files: FakeHostOptions['files'] = {}, options: PrepareOpt
   const { credentials } = options;
   const proof = (argv: readonly string[], stdin: string) =>
     isProof(argv) ? (credentials === undefined ? {} : provesNode(credentials, stdin)) : { exitCode: 127 };
-  const host = fakeHost({ files, commands: { ...COMMANDS, sh: proof } });
+  const host = fakeHost({ files, commands: { ...COMMANDS, sh: options.sh ?? proof } });
   const context = { host, cluster: options.cluster ?? null, clock: fakeClock(), reporter: recordingReporter() };
   return resetWorkflow.prepare(context, {
     reset: {},
@@ -75,6 +76,20 @@ describe('prepareReset', () => {
   it('takes the runtime the kubelet was set up with, where there are several', async () => {
     const instance = { '/var/lib/kubelet/instance-config.yaml': 'containerRuntimeEndpoint: "unix:///var/run/crio/crio.sock"\n' };
     expect((await prepare({ ...SOCKETS, ...instance })).input.cleanup.criSocket).toBe('unix:///var/run/crio/crio.sock');
+  });
+
+  it.each([
+    ['no runtime can be asked', { exitCode: 1 }, 'neither crictl nor ctr can ask unix:///var/run/containerd/containerd.sock'],
+    ['the runtime knows none', { exitCode: 0, stdout: '' }, 'unix:///var/run/containerd/containerd.sock lists no pods'],
+    ['the runtime lists pods', { exitCode: 0, stdout: 'pod1\n' }, null],
+  ])('refuses while processes of pods run and %s', async (_, pods, why) => {
+    const sh = (argv: readonly string[]) => (argv[2]?.includes('pod_processes') === true ? { exitCode: 0, stdout: '3\n' } : pods);
+    const { refusals, input } = await prepare({}, { sh });
+    const message = `preflight: 3 processes of pods run on the host, and ${why}`;
+    expect(refusals).toEqual(why === null ? [] : [expect.objectContaining({ code: 'ContainersRunning', message })]);
+    expect(input.cleanup.podsMayStay).toBe(false);
+    const told = await prepare({}, { sh, ignore: ['containersrunning'] });
+    expect([told.refusals, told.input.cleanup.podsMayStay]).toEqual([[], true]);
   });
 
   it('names the host where it cannot tell the runtime', async () => {
