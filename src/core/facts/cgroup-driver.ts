@@ -39,13 +39,8 @@ const TOOLS: Readonly<Record<RuntimeName, readonly Asked[]>> = {
  * Null when nothing could tell.
  */
 export function runtimeCgroupDriver(criSocket: string): Fact<RuntimeCgroupDriver | null> {
-  const runtime: RuntimeName = /crio/.test(criSocket) ? 'crio' : /docker/.test(criSocket) ? 'docker' : 'containerd';
-  // Without the socket crictl would wait for its time-out.
-  const script = '[ -S "${1#unix://}" ] && exec crictl --runtime-endpoint "$1" --timeout 5s runtime-config';
-  const asked: readonly Asked[] = [
-    ['crictl runtime-config', ['sh', '-c', script, 'sh', criSocket], parseCrictlRuntimeConfig],
-    ...TOOLS[runtime],
-  ];
+  const runtime = runtimeNameOf(criSocket);
+  const asked: readonly Asked[] = [[CRICTL, crictlRuntimeConfig(criSocket), parseCrictlRuntimeConfig], ...TOOLS[runtime]];
   const questions: Record<string, Question> = {};
   for (const [source, argv] of asked) questions[source] = { kind: 'command', argv };
   return defineFact(questions, (answers) => {
@@ -56,6 +51,37 @@ export function runtimeCgroupDriver(criSocket: string): Fact<RuntimeCgroupDriver
     }
     return null;
   });
+}
+
+/**
+ * Whether the runtime behind a CRI socket implements RuntimeConfig, by which a kubelet learns its cgroup driver: as crictl reports, else by containerd's
+ * version, whose configuration has format 3 from containerd 2.0 on, the first with that method. Null when nothing tells.
+ */
+export function runtimeConfigSupport(criSocket: string): Fact<boolean | null> {
+  const isContainerd = runtimeNameOf(criSocket) === 'containerd';
+  const dump = TOOLS.containerd[0] as Asked;
+  const questions: Record<string, Question> = { [CRICTL]: { kind: 'command', argv: crictlRuntimeConfig(criSocket) } };
+  if (isContainerd) questions[dump[0]] = { kind: 'command', argv: dump[1] };
+  return defineFact(questions, (answers) => {
+    const told = answers[CRICTL] as CommandFact;
+    if (told.exitCode === 0) return true;
+    if (/code = Unimplemented|unknown method RuntimeConfig/.test(told.stderr)) return false;
+    const { exitCode, stdout } = isContainerd ? (answers[dump[0]] as CommandFact) : told;
+    const format = exitCode === 0 ? /^version = (\d{1,3})$/m.exec(stdout)?.[1] : undefined;
+    return format === undefined ? null : Number(format) >= 3;
+  });
+}
+
+const CRICTL = 'crictl runtime-config';
+
+/** Without the socket crictl would wait for its time-out. */
+function crictlRuntimeConfig(criSocket: string): readonly string[] {
+  const script = '[ -S "${1#unix://}" ] && exec crictl --runtime-endpoint "$1" --timeout 5s runtime-config';
+  return ['sh', '-c', script, 'sh', criSocket];
+}
+
+function runtimeNameOf(criSocket: string): RuntimeName {
+  return /crio/.test(criSocket) ? 'crio' : /docker/.test(criSocket) ? 'docker' : 'containerd';
 }
 
 /** `cgroup driver: SYSTEMD` of crictl 1.30 and later. */

@@ -1,7 +1,7 @@
 import { Memo } from '../memo.ts';
 import { UNIT_FILE_PATHS } from '../systemd/kubelet-unit-paths.ts';
 import { localAddresses } from './addresses.ts';
-import { type RuntimeCgroupDriver, runtimeCgroupDriver } from './cgroup-driver.ts';
+import { type RuntimeCgroupDriver, runtimeCgroupDriver, runtimeConfigSupport } from './cgroup-driver.ts';
 import { criSockets, KNOWN_CRI_SOCKETS } from './cri-socket.ts';
 import { combineFacts, type Fact } from './fact.ts';
 import { fileFacts } from './file-facts.ts';
@@ -32,10 +32,12 @@ const BASE = combineFacts({
 
 type FactValue<F> = F extends Fact<infer T> ? T : never;
 
-/** Everything known about a host before anything is decided. `cgroupDrivers` is by CRI socket. */
+/** Everything known about a host before anything is decided. `cgroupDrivers` and `runtimeConfig` are by CRI socket. */
 export type HostFacts = FactValue<typeof BASE> & {
   readonly sockets: readonly string[];
   readonly cgroupDrivers: ReadonlyMap<string, RuntimeCgroupDriver | null>;
+  /** Whether the runtime implements RuntimeConfig; null: not known. */
+  readonly runtimeConfig: ReadonlyMap<string, boolean | null>;
 };
 
 /**
@@ -51,12 +53,13 @@ const FACTS = new Memo<object, Fact<HostFacts>>();
 function factsWith(criSocket: string | null): Fact<HostFacts> {
   const candidates = [...new Set([...(criSocket === null ? [] : [criSocket]), ...KNOWN_CRI_SOCKETS])];
   const drivers = combineFacts(Object.fromEntries(candidates.map((socket) => [socket, runtimeCgroupDriver(socket)])));
-  const all = combineFacts({ base: BASE, sockets: criSockets(criSocket), drivers });
+  const support = combineFacts(Object.fromEntries(candidates.map((socket) => [socket, runtimeConfigSupport(socket)])));
+  const all = combineFacts({ base: BASE, sockets: criSockets(criSocket), drivers, support });
   return {
     questions: all.questions,
     parse: (answers) => {
-      const { base, sockets, drivers: found } = all.parse(answers);
-      return { ...base, sockets, cgroupDrivers: new Map(Object.entries(found)) };
+      const { base, sockets, drivers: found, support: supported } = all.parse(answers);
+      return { ...base, sockets, cgroupDrivers: new Map(Object.entries(found)), runtimeConfig: new Map(Object.entries(supported)) };
     },
   };
 }

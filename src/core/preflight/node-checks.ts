@@ -45,6 +45,16 @@ const runtime: Check = ({ facts, criSocket }) => [
     : error('CRI', `there is no container runtime at ${criSocket}`, 'Start the runtime, or give its socket with --cri-socket'),
 ];
 
+/** kubeadm 1.36 warns, too: its kubelet still falls back to `cgroupDriver` of its configuration. */
+const runtimeVersion: Check = ({ facts, criSocket }) => [
+  facts.runtimeConfig.get(criSocket) === false
+    ? warning(
+        'ContainerRuntimeVersion',
+        `the container runtime at ${criSocket} does not implement the CRI method RuntimeConfig, which kubelet 1.37 and later need (containerd 2.0, CRI-O 1.28 and later have it). Upgrade the container runtime before the kubelet`,
+      )
+    : null,
+];
+
 const swap: Check = ({ facts, config }) => {
   const areas = facts.checks.swaps ?? [];
   if (areas.length === 0) return [];
@@ -204,6 +214,7 @@ function isUnspecified(address: string): boolean {
 const CHECKS: readonly Check[] = [
   privileged,
   runtime,
+  runtimeVersion,
   swap,
   commands,
   system,

@@ -4,6 +4,7 @@ import {
   parseCrictlRuntimeConfig,
   parseCrioConfig,
   runtimeCgroupDriver,
+  runtimeConfigSupport,
 } from '../../../src/core/facts/cgroup-driver.ts';
 import { commandFailure, commandOutput, parseFact } from '../../support/answers.ts';
 import { fixture } from '../../support/fixture.ts';
@@ -125,5 +126,37 @@ describe('runtimeCgroupDriver', () => {
 
   it('asks only the tools of that runtime', () => {
     expect(Object.keys(runtimeCgroupDriver(CRIO).questions)).toEqual(['crictl runtime-config', 'crio status config', 'crio config']);
+  });
+});
+
+describe('runtimeConfigSupport', () => {
+  const CONTAINERD = 'unix:///var/run/containerd/containerd.sock';
+  const CRIO = 'unix:///var/run/crio/crio.sock';
+  const UNIMPLEMENTED = commandFailure(
+    1,
+    'time="2026-01-01T00:00:00Z" level=fatal msg="getting runtime config: rpc error: code = Unimplemented desc = unknown method RuntimeConfig for service runtime.v1.RuntimeService"',
+  );
+  const OLD_CRICTL = commandFailure(3, "No help topic for 'runtime-config'");
+
+  it.each([
+    ['a runtime that has it', CONTAINERD, { 'crictl runtime-config': commandOutput('cgroup driver: SYSTEMD\n') }, true],
+    [
+      'a runtime that has not',
+      CONTAINERD,
+      { 'crictl runtime-config': UNIMPLEMENTED, 'containerd config dump': commandOutput(containerd('dump-2.0-default')) },
+      false,
+    ],
+    ['containerd 1.6 without crictl', CONTAINERD, { 'containerd config dump': commandOutput(containerd('dump-1.6.20-default')) }, false],
+    [
+      'containerd 2.0 with an old crictl',
+      CONTAINERD,
+      { 'crictl runtime-config': OLD_CRICTL, 'containerd config dump': commandOutput(containerd('dump-2.0-default')) },
+      true,
+    ],
+    ['containerd that does not answer', CONTAINERD, {}, null],
+    ['CRI-O without crictl', CRIO, {}, null],
+    ['CRI-O that has not', CRIO, { 'crictl runtime-config': UNIMPLEMENTED }, false],
+  ] as const)('%s', (_, socket, given, expected) => {
+    expect(parseFact(runtimeConfigSupport(socket), given)).toBe(expected);
   });
 });

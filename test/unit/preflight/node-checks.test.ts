@@ -35,6 +35,7 @@ const READY: HostFacts = {
   ports: new Set([22]),
   checks: { swaps: [], cgroupVersion: 2, kernelRelease: '6.1.0-18-amd64', ipv4Forward: true, ipv6Forward: true, missingCommands: [] },
   cgroupDrivers: new Map([[CONTAINERD, { driver: 'systemd', source: 'crictl runtime-config', change: 'the line' }]]),
+  runtimeConfig: new Map([[CONTAINERD, true]]),
 };
 const INPUT: NodeCheckInput = {
   facts: READY,
@@ -100,6 +101,14 @@ describe('runNodeChecks', () => {
       'no conntrack with kubelet 1.31',
       { ...checks({ missingCommands: ['conntrack'] }), kubeletMinor: 31, controlPlaneMinor: 31 },
       ["error FileExisting-conntrack: conntrack is not on the host's PATH"],
+    ],
+    ['a runtime that does not say whether it has RuntimeConfig', facts({ runtimeConfig: new Map([[CONTAINERD, null]]) }), []],
+    [
+      'a runtime without RuntimeConfig',
+      facts({ runtimeConfig: new Map([[CONTAINERD, false]]) }),
+      [
+        `warning ContainerRuntimeVersion: the container runtime at ${CONTAINERD} does not implement the CRI method RuntimeConfig, which kubelet 1.37 and later need (containerd 2.0, CRI-O 1.28 and later have it). Upgrade the container runtime before the kubelet`,
+      ],
     ],
     ['cgroup v1', checks({ cgroupVersion: 1 }), ['error SystemVerification: the host uses cgroup v1, which kubelet 1.35 and later refuse']],
     [
