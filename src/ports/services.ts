@@ -76,7 +76,7 @@ export interface SshOptions {
   readonly passphrase?: Secret;
 }
 
-/** An API server and the credentials for it. No text of a host is a kubeconfig here: `rebuildHostKubeconfig` makes one of it. */
+/** An API server and the credentials for it. A kubeconfig of a host is accepted only as `rebuildHostKubeconfig` makes it. */
 export type ClusterTarget = OperatorClusterTarget | HostClusterTarget;
 
 /** With the operator's own kubeconfig. */

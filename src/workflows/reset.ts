@@ -271,7 +271,7 @@ async function reachEtcd(
     return text === null ? null : { path: ADMIN_CONF, text };
   };
   const api = apiAccess({ connect, local: null, kubeconfig });
-  let troubles: readonly Problem[] = [];
+  let unused: readonly Problem[] = [];
   const access = etcdAccess({
     connect: connectEtcd,
     certificatesDir,
@@ -281,7 +281,7 @@ async function reachEtcd(
         .reach(own)
         .then((admin) => (admin === null ? [] : etcdEndpoints(admin)))
         .catch((error: unknown) => {
-          if (isAppError(error) && error.code.startsWith('HOST_KUBECONFIG_')) troubles = error.problems;
+          if (isAppError(error) && error.code.startsWith('HOST_KUBECONFIG_')) unused = error.problems;
           return [];
         });
       return [...new Set([...(clientURL === null ? [] : [clientURL]), ...others])];
@@ -294,13 +294,13 @@ async function reachEtcd(
       return {
         access,
         refusal: { code: 'ETCD_UNREACHABLE', message: 'its manifest or its client certificate is not there' },
-        kubeconfig: troubles,
+        kubeconfig: unused,
       };
     await etcd.list(ETCD_MEMBER);
-    return { access, refusal: null, kubeconfig: troubles };
+    return { access, refusal: null, kubeconfig: unused };
   } catch (error) {
     if (!isAppError(error)) throw error;
-    return { access: NO_ACCESS, refusal: error.problems[0] ?? { code: error.code, message: error.message }, kubeconfig: troubles };
+    return { access: NO_ACCESS, refusal: error.problems[0] ?? { code: error.code, message: error.message }, kubeconfig: unused };
   }
 }
 

@@ -111,7 +111,7 @@ function readTarget(source: HostKubeconfigSource, text: string): { readonly targ
   try {
     const config = parseKubeconfig(text, source.path);
     const places = placesOf(config, parseSource(text, source.path).documents);
-    // Before the entries are resolved: a refused field is what the operator has to hear of.
+    // Reported before entries that do not resolve: a refused field matters more.
     const refused = refusedFields(source, config, places);
     if (refused.length > 0) throw refusal(refused);
     return { target: resolveContext(config), places };
@@ -184,7 +184,7 @@ function refusedFields(source: HostKubeconfigSource, config: Kubeconfig, places:
 }
 
 const SERVER_NAME = /^[A-Za-z0-9][A-Za-z0-9.:-]{0,252}$/;
-/** What a terminal shows as it is. */
+/** Names that a terminal shows unchanged. */
 const NAME = /^[^\p{C}]{0,253}$/u;
 
 /** Null, false and empty values are as good as absent, as for client-go. */

@@ -19,8 +19,8 @@ class TrustedKubeconfig {
 }
 
 /**
- * A kubeconfig of the operator's: it may name programs and files of the local host, which are run and read. There is no way to make one of a text, which
- * could come from a host: see `HostKubeconfig` for that.
+ * A kubeconfig of the operator's: it may name programs and files of the local host, which are run and read. No function makes one from a text,
+ * because a text could come from a host: see `HostKubeconfig`.
  */
 export type OperatorKubeconfig = TrustedKubeconfig;
 

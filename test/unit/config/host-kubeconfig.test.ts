@@ -238,7 +238,7 @@ users:
 });
 
 describe('what connects to a cluster', () => {
-  it('takes no text, whoever wrote it, and no look-alike', () => {
+  it('accepts no plain text and no look-alike', () => {
     const text = textOf();
     // @ts-expect-error a text is no kubeconfig of the operator's
     const raw: ClusterTarget = { kubeconfig: text };

@@ -103,7 +103,7 @@ describe('prepareReset', () => {
     expect((await prepare()).refusals).toEqual([]);
   });
 
-  it('refuses an admin.conf that does more than name a server and credentials, and goes on without it when told to', async () => {
+  it('refuses an admin.conf with a credential plugin, and continues without the file when the error is ignored', async () => {
     const users = [{ name: 'u', user: { exec: { command: 'id' } } }];
     const config = { kind: 'Config', 'current-context': 'c', contexts: [{ name: 'c', context: { cluster: 'k', user: 'u' } }], users };
     const text = JSON.stringify({ ...config, clusters: [{ name: 'k', cluster: { server: 'https://10.0.0.1:6443' } }] });
