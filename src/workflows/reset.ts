@@ -121,7 +121,7 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
       staged: true,
       deleteNode: {
         nodeName,
-        ...(options.deleteNode === undefined ? {} : { noop: node === null ? NO_NODE_LEFT : 'the Node of the host is not known' }),
+        ...(options.deleteNode === undefined || nodeName !== null ? {} : { noop: node === null ? NO_NODE_LEFT : 'the Node of the host is not known' }),
       },
       agentRights: nodeName === null ? null : { nodeName, namespace: installedNamespace(facts), isOptional: true },
     },

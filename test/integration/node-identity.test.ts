@@ -141,7 +141,16 @@ describe('the Node behind a host', { timeout: 120_000 }, () => {
     [
       'init phase mark-control-plane',
       () =>
-        runCommand(['init', 'phase', 'mark-control-plane', '--host', 'node3', '--apiserver-advertise-address', '192.168.99.13', ...shared()]),
+        runCommand([
+          'init',
+          'phase',
+          'mark-control-plane',
+          '--host',
+          'node3',
+          '--apiserver-advertise-address',
+          '192.168.99.13',
+          ...shared(),
+        ]),
     ],
     ['fleet apply with labels', () => applyLabels('node3')],
   ];
