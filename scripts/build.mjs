@@ -76,6 +76,8 @@ const { outputFiles, metafile } = await build({
   target: 'node20',
   format: 'esm',
   minify: true,
+  // ssh2 compares the names of its classes.
+  keepNames: true,
   legalComments: 'none',
   write: false,
   outdir: join(root, 'dist/parts'),

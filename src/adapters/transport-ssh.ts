@@ -63,23 +63,37 @@ export function sshTransport(target: SshTarget, options: SshTransportOptions): T
   };
 
   const runInPlace = async (run: RemoteRun): Promise<RunResult> => {
-    // A host counts a session that has ended until it has read on: OpenSSH refuses another that is asked for in the same breath.
-    let mayBeGivingBack = true;
+    const { signal } = run.options;
+    let mayReconnect = true;
     for (;;) {
-      const connection = await untilAborted(connect(), run.options.signal);
-      await places.acquire(run.options.signal);
+      const current = connect();
+      const connection = await untilAborted(current, signal);
+      await places.acquire(signal);
       try {
         closing.signal.throwIfAborted();
-        // Lost while it waited for its place: nothing ran yet, so a new connection will do.
-        if (connection.lost !== null) continue;
-        const outcome = await runRemote(connection, run);
-        if (outcome.kind === 'ended') return outcome.result;
-        if (places.shrink()) continue;
-        if (!mayBeGivingBack) throw noSession(target, outcome.cause);
-        mayBeGivingBack = false;
+        // Lost while the command waited for its place: nothing ran yet, so a new connection will do, once.
+        if (connection.lost !== null) {
+          if (opening === current) opening = null;
+          if (!mayReconnect) throw connection.lost;
+          mayReconnect = false;
+          continue;
+        }
+        const outcome = await runInSession(connection, run);
+        if (outcome !== null) return outcome;
       } finally {
         places.release();
       }
+    }
+  };
+
+  /** Null: the host opened no session, and there will be fewer commands at a time from now on. */
+  const runInSession = async (connection: SshConnection, run: RemoteRun): Promise<RunResult | null> => {
+    // OpenSSH refuses a session that is requested together with the close of the one before, and opens it a moment later.
+    for (let attempt = 0; ; attempt++) {
+      const outcome = await runRemote(connection, run);
+      if (outcome.kind === 'ended') return outcome.result;
+      if (places.shrink()) return null;
+      if (attempt > 0) throw noSession(target, outcome.cause);
     }
   };
 

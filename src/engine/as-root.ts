@@ -3,7 +3,6 @@ import { type AppError, isAppError } from '../core/errors.ts';
 import { hostCommandNotFound, hostConnectionLost, hostNoSudo, hostSudoPassword } from '../core/problems/host.ts';
 import { printable } from '../core/text/printable.ts';
 import type { Secret } from '../core/text/secret.ts';
-import { STDIN_VARIABLE } from '../core/text/stdin-variable.ts';
 import type { RunOptions, RunResult, Transport } from '../ports/transport.ts';
 
 /** `auto`: sudo where the remote user is not root. `none`: commands run as they come. */
@@ -35,14 +34,6 @@ const SKIP_PASSWORD = [
 /** Begins what {@link FIRST_COMMAND} says of itself on stderr. */
 const WAY = 'kubeletadm way:';
 
-/** Runs the command by sudo. Its input is where the line's is; where printf is a program, it is none to give a secret to. */
-const SUDO = `[ "\${${STDIN_VARIABLE}+x}" ]||exec sudo -n -- "$@"
-if PATH=/nonexistent printf '' 2>/dev/null;then printf '%s\\n' "$${STDIN_VARIABLE}"|sudo -n -- "$@";exit;fi
-sudo -n -- "$@" <<E_O_I
-$${STDIN_VARIABLE}
-E_O_I
-exit`;
-
 /**
  * Finds out how to become root and goes on to the command in its arguments, so that both take one round trip. Its first argument is `auto` or `sudo`. It
  * says on stderr, before anything else, what it found: `directly`, `sudo`, `missing` (there is no such program, we are root), `refused` (sudo alone will not
@@ -53,9 +44,7 @@ const FIRST_COMMAND = [
   'case $u in 0) w=directly;; ""|*[!0-9]*) w="unknown $u";; *) w=sudo;LC_ALL=C sudo -n -- true </dev/null >/dev/null 2>&1||w=refused;; esac',
   'if [ "$w" = directly ];then case $1 in */*) [ -f "$1" ]&&[ -x "$1" ];; *) command -v "$1" >/dev/null 2>&1;; esac||w=missing;fi',
   `echo "${WAY} $w" >&2`,
-  // A line of sh that finds its input in a variable needs no shell but this one.
-  `case $#$w$1$2\${${STDIN_VARIABLE}+x} in 3directly/bin/sh-cx) l=$3;set --;eval "$l";exit;; esac`,
-  `case $w in directly) exec "$@";; sudo) ${SUDO};; esac`,
+  'case $w in directly) exec "$@";; sudo) exec sudo -n -- "$@";; esac',
   'exit 127',
 ].join(';');
 
@@ -88,7 +77,7 @@ export function asRoot(transport: Transport, options: AsRootOptions): Transport 
       case 'directly':
         return transport.run(argv, runOptions);
       case 'sudo':
-        return checked(transport.name, argv, await transport.run(sudo(argv, runOptions), runOptions));
+        return checked(transport.name, argv, await transport.run(['sudo', '-n', '--', ...argv], runOptions));
       case 'password':
         return checked(transport.name, argv, await runWithPassword(transport, argv, way.password, runOptions));
     }
@@ -173,18 +162,9 @@ async function trySudo(transport: Transport, flags: readonly string[], options: 
   }
 }
 
-function sudo(argv: readonly string[], { mayShareShell }: RunOptions): readonly string[] {
-  return mayShareShell ? ['/bin/sh', '-c', SUDO, 'sh', ...argv] : ['sudo', '-n', '--', ...argv];
-}
-
 function runWithPassword(transport: Transport, argv: readonly string[], password: Secret, options: RunOptions): Promise<RunResult> {
   const stdin = `${password.reveal()}\n${BEGIN}\n${options.stdin ?? ''}`;
-  return transport.run(['sudo', ...PASSWORD_FLAGS, '--', '/bin/sh', '-c', SKIP_PASSWORD, BEGIN, ...argv], {
-    ...options,
-    stdin,
-    // The password is for stdin alone.
-    mayShareShell: false,
-  });
+  return transport.run(['sudo', ...PASSWORD_FLAGS, '--', '/bin/sh', '-c', SKIP_PASSWORD, BEGIN, ...argv], { ...options, stdin });
 }
 
 /** Tells sudo's refusal from a command that failed. The user's command has not run then. */

@@ -88,7 +88,6 @@ async function answersTo(questions: readonly Question[], asking: Asking, togethe
     ...(signal === undefined ? {} : { signal }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     stdin: `${renderQuestions(questions, { nonce, rootDir, together })}\n`,
-    mayShareShell: true,
   });
   const frames = readTogether(splitFrames(result.stdout, nonce), together ? questions : []);
   if (frames === null) return answersTo(questions, asking, false);
@@ -139,7 +138,6 @@ async function perform(
   const counter = onDone === undefined ? undefined : countFrames(program.nonce, operations.length, onDone);
   const result = await transport.run(shellLoader(program.nonce), {
     stdin: renderOperations(operations, program),
-    mayShareShell: true,
     maxOutputBytes: MAX_ANSWER_BYTES,
     timeoutMs,
     ...(signal === undefined ? {} : { signal }),

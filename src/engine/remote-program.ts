@@ -18,7 +18,6 @@ import {
   WRITE_FUNCTIONS,
 } from '../core/text/shell-program.ts';
 import { quoteShell } from '../core/text/shell-quote.ts';
-import { STDIN_VARIABLE } from '../core/text/stdin-variable.ts';
 
 /** Exit code of a program that did not arrive whole. */
 export const INCOMPLETE_EXIT = 97;
@@ -31,7 +30,7 @@ export function shellLoader(nonce: string): readonly string[] {
   return [
     '/bin/sh',
     '-c',
-    `unset p; p=\${${STDIN_VARIABLE}-$(cat)}; case $p in "B=${nonce}"*"#end ${nonce}") eval "$p";; *) echo "the program arrived incomplete" >&2; exit ${INCOMPLETE_EXIT};; esac`,
+    `unset p; p=$(cat); case $p in "B=${nonce}"*"#end ${nonce}") eval "$p";; *) echo "the program arrived incomplete" >&2; exit ${INCOMPLETE_EXIT};; esac`,
   ];
 }
 

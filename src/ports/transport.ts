@@ -1,11 +1,6 @@
 export interface RunOptions {
   /** Sent to the process, then its input is closed. Secrets travel here, never in argv. */
   readonly stdin?: string;
-  /**
-   * The command is a line of `/bin/sh -c` that takes its stdin from a variable where that is set (core/text/stdin-variable.ts), does not ask for its own name and
-   * leaves nothing running that writes on: a transport may run it and others like it in one shell, one after the other, if that saves the host a session.
-   */
-  readonly mayShareShell?: boolean;
   /** Default 60,000. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;

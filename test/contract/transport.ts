@@ -1,9 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { isAppError } from '../../src/core/errors.ts';
-import type { RunOptions, RunResult, Transport } from '../../src/ports/transport.ts';
+import type { RunResult, Transport } from '../../src/ports/transport.ts';
 import { untilTrue } from '../support/until-true.ts';
 
 /** What the suite is run against. Its commands run on this machine, so that the suite can look at what they leave. */
@@ -143,74 +143,25 @@ export function transportContract(name: string, start: () => Promise<TransportWo
       ]) {
         const { stdout, stderr, exitCode } = await transport.run(['sh', '-c', 'cat; printf "err\\n" >&2; exit 5'], { stdin });
         expect([text(stdout) === stdin, text(stderr), exitCode]).toEqual([true, 'err\n', 5]);
-        if (stdin.includes('\0')) continue;
-        const line = await transport.run(sh('printf "%s\\n" "${kubeletadm_stdin-$(cat)}"; exit 6'), { stdin, mayShareShell: true });
-        expect([text(line.stdout) === `${stdin.replace(/\n+$/, '')}\n` || text(line.stdout) === stdin, line.exitCode]).toEqual([true, 6]);
       }
     });
 
-    /** As remote programs are started. */
-    const LINE = 'p=${kubeletadm_stdin-$(cat)};eval "$p"';
-    const shared = (stdin: string, options: RunOptions = {}): readonly [readonly string[], RunOptions] => [
-      ['/bin/sh', '-c', LINE],
-      { mayShareShell: true, stdin, timeoutMs: 20_000, ...options },
-    ];
-
-    it('runs lines that may share a shell one after the other, each with its own streams, stdin and exit code', async () => {
+    it('runs commands one after the other, each with its own streams, stdin and exit code', async () => {
       const mine = open();
-      const ran: (readonly [number | null, string, string])[] = [];
       for (let i = 0; i < 4; i++) {
-        const heard: Uint8Array[] = [];
-        const program = `cat; echo 'it''s ${i}'; v=\${v-none}; echo "$v"; printf 'no\\nend'; printf 'é\\n\\n' >&2; v=set; cd /; umask 0; exit ${i}\n`;
-        const [argv, options] = shared(program, { onStdout: (chunk) => heard.push(chunk) });
-        const { exitCode, stdout, stderr } = await mine.run(argv, options);
-        expect(Buffer.concat(heard).equals(Buffer.from(stdout))).toBe(true);
-        ran.push([exitCode, text(stdout), text(stderr)]);
-        ran.push([0, text((await mine.run(['cat'], { stdin: 'between' })).stdout), '']);
-      }
-      expect(ran).toEqual(
-        [0, 1, 2, 3].flatMap((i) => [
-          [i, `its ${i}\nnone\nno\nend`, 'é\n\n'],
-          [0, 'between', ''],
-        ]),
-      );
-    });
-
-    it('gives lines that share a shell megabytes, and takes megabytes from them', async () => {
-      const mine = open();
-      for (let i = 0; i < 3; i++) {
-        const { stdout } = await mine.run(...shared(`: '${'é\n'.repeat(MEBIBYTE)}'\nhead -c ${MEBIBYTE} /dev/zero; echo done`));
-        expect(stdout.byteLength).toBe(MEBIBYTE + 5);
+        const { exitCode, stdout, stderr } = await mine.run(sh('cat; echo "$1"; printf "é\\n\\n" >&2; cd /; exit "$1"', String(i)), {
+          stdin: `in ${i}\n`,
+        });
+        expect([exitCode, text(stdout), text(stderr)]).toEqual([i, `in ${i}\n${i}\n`, 'é\n\n']);
       }
     });
 
-    it('runs such lines at a time as well', async () => {
-      const mine = open();
-      const jobs = Array.from({ length: 24 }, (_, i) =>
-        mine.run(...shared(`sleep 0.0${i % 3}; echo ${i}`)).then(({ stdout }) => text(stdout)),
-      );
-      expect(await Promise.all(jobs)).toEqual(Array.from({ length: 24 }, (_, i) => `${i}\n`));
-    });
-
-    it('stops such a line, and runs the next', async () => {
-      const mine = open();
-      await mine.run(...shared('echo first\n'));
-      const { outcome, pids } = await startEndless(([, , script = '', , path = '']) => {
-        const [argv, options] = shared(`set -- '${path}'; ${script}`, { timeoutMs: 1500 });
-        return mine.run(argv, options);
-      });
-      expect(await outcome).toSatisfy((error) => isAppError(error, 'HOST_TIMEOUT'));
-      await untilTrue(() => pids.every((pid) => !isRunning(pid)));
-      expect(text((await mine.run(...shared('echo next'))).stdout)).toBe('next\n');
-    });
-
-    it('starts another shell where the one that waited has gone away', async () => {
-      const mine = open();
-      const pid = Number(text((await mine.run(...shared('echo $$\n'))).stdout));
-      if (isRunning(pid)) process.kill(pid);
-      expect(text((await mine.run(...shared('echo next'))).stdout)).toBe('next\n');
-      await untilTrue(() => !isRunning(pid));
-      expect(text((await mine.run(...shared('echo last'))).stdout)).toBe('last\n');
+    it('waits for the exit code of a command that closed its output long before', async () => {
+      const path = join(directory, 'late-exit');
+      const running = transport.run(sh('exec >&- 2>&-; echo $$ >"$1.pid"; until [ -e "$1" ]; do sleep 0.05; done; exit 7', path));
+      await untilTrue(() => existsSync(`${path}.pid`));
+      writeFileSync(path, '');
+      expect(await running).toMatchObject({ exitCode: 7, signal: null });
     });
 
     it.each([
@@ -226,16 +177,6 @@ export function transportContract(name: string, start: () => Promise<TransportWo
       const running = transport.run(sh('echo first; until [ -e "$1" ]; do sleep 0.05; done; echo second', path), {
         onStdout: (chunk) => heard.push(text(chunk)),
       });
-      await untilTrue(() => heard.join('') === 'first\n');
-      writeFileSync(path, '');
-      expect(text((await running).stdout)).toBe('first\nsecond\n');
-    });
-
-    it('tells of the stdout of a line that may share its shell as it comes', async () => {
-      const path = join(directory, 'go-on-line');
-      const heard: string[] = [];
-      const program = `echo first; until [ -e '${path}' ]; do sleep 0.05; done; echo second`;
-      const running = transport.run(...shared(program, { onStdout: (chunk) => heard.push(text(chunk)) }));
       await untilTrue(() => heard.join('') === 'first\n');
       writeFileSync(path, '');
       expect(text((await running).stdout)).toBe('first\nsecond\n');

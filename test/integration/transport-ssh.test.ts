@@ -11,6 +11,7 @@ import type { SshTarget } from '../../src/core/ssh/target.ts';
 import { Secret } from '../../src/core/text/secret.ts';
 import type { Transport } from '../../src/ports/transport.ts';
 import { freePort, startTcpServer } from '../support/loopback.ts';
+import { startRawSshServer } from '../support/raw-ssh-server.ts';
 import { requirement } from '../support/requirement.ts';
 import { type SshServer, type SshServerOptions, startSshServer } from '../support/ssh-server.ts';
 import { sshTargetFor, type TargetInput } from '../support/ssh-target.ts';
@@ -466,10 +467,8 @@ describeSshd('SSH to OpenSSH', () => {
     const strict = await startSshd({ config: ['MaxSessions 1'] });
     cleanups.push(strict.stop);
     const transport = transportTo(target({ port: strict.port, known: [strict.hostKey('ed25519')], identityFiles: [strict.identityFile] }));
-    for (let i = 0; i < 8; i++) {
-      const line = await transport.run(['/bin/sh', '-c', 'eval "$kubeletadm_stdin"'], { stdin: 'echo line', mayShareShell: true });
-      expect([String(line.stdout), await outputOf(transport, 'echo', 'other')]).toEqual(['line\n', 'other\n']);
-    }
+    for (let i = 0; i < 16; i++) expect(await outputOf(transport, 'echo', String(i))).toBe(`${i}\n`);
+    expect(await Promise.all([1, 2, 3].map((i) => outputOf(transport, 'echo', String(i))))).toEqual(['1\n', '2\n', '3\n']);
   });
 
   it('loses nobody behind a jump host with the limits sshd comes with', async () => {
@@ -559,14 +558,22 @@ describe('SSH by password', () => {
     const transport = transportTo(target, { password });
     expect(await Promise.all([1, 2, 3, 4].map((i) => outputOf(transport, 'echo', String(i))))).toEqual(['1\n', '2\n', '3\n', '4\n']);
   });
+});
 
-  it('makes do with one session where a shell waits in it', async () => {
-    const { target } = await serve({ maxSessions: 1 });
-    const transport = transportTo(target, { password });
-    for (let i = 0; i < 3; i++) {
-      const line = await transport.run(['/bin/sh', '-c', 'eval "$kubeletadm_stdin"'], { stdin: 'echo line', mayShareShell: true });
-      expect([String(line.stdout), await outputOf(transport, 'echo', 'other')]).toEqual(['line\n', 'other\n']);
-    }
+describe('SSH to a server of our own making', () => {
+  it('leaves a channel open after the output has ended: the exit code comes later', async () => {
+    const server = await startRawSshServer({ lateExitCode: 7 });
+    cleanups.push(server.stop);
+    const transport = transportTo(sshTargetFor({ port: server.port, directory, known: [server.hostKey] }), { password: new Secret('any') });
+    expect(await transport.run(['true'], { stdin: 'input', timeoutMs: 10_000 })).toMatchObject({ exitCode: 7, signal: null });
+  });
+
+  it('gives up on a host that ends each connection right after the login', async () => {
+    const server = await startRawSshServer({ early: ['userauth-success', 'disconnect'] });
+    cleanups.push(server.stop);
+    const problem = await problemOf(transportTo(sshTargetFor({ port: server.port, directory, known: [server.hostKey] })));
+    expect(problem).toMatchObject({ code: 'HOST_CONNECTION_LOST', message: expect.stringContaining('so long') });
+    expect(server.connections()).toBe(2);
   });
 });
 

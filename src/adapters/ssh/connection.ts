@@ -1,6 +1,5 @@
-import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { NodeSSH } from 'node-ssh';
+import { NodeSSH } from 'node-ssh';
 import type ssh2 from 'ssh2';
 import { onAbort } from '../../core/abort.ts';
 import type { AppError } from '../../core/errors.ts';
@@ -13,9 +12,6 @@ import { type Authentication, authentication } from './authentication.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
 import { type HostKeyPolicy, hostKeyCheck } from './host-key-check.ts';
 import type { AskPassphrase, Identities } from './identities.ts';
-import { type KeptShell, keptShell } from './kept-shell.ts';
-import { makeLean, stopKeepalive } from './lean-client.ts';
-import { type SessionChannels, sessionChannels } from './session-channels.ts';
 import { addressOf, openForward, openSocket, socketFailure } from './stream.ts';
 
 export interface ConnectOptions extends HostKeyPolicy {
@@ -28,10 +24,8 @@ export interface ConnectOptions extends HostKeyPolicy {
 
 /** An authenticated connection. */
 export interface SshConnection {
-  readonly client: ssh2.Client;
-  readonly channels: SessionChannels;
-  readonly kept: KeptShell;
-  /** Why it is no more; null while it is. */
+  readonly ssh: NodeSSH;
+  /** Why it cannot be used any more; null while it can. */
   readonly lost: AppError | null;
   /** Calls back once, when the connection is lost or ended; `why` gives the error. Returns how to stop listening. */
   onLost(listener: (why: () => AppError) => void): () => void;
@@ -63,7 +57,6 @@ export async function openConnection(
   const deadline = startDeadline(timeoutMs, (stage) => hostTimeout({ host: target.name, what: `${address}: ${stage}`, timeoutMs, mend }));
   const forget = onAbort(signal, deadline.abort);
   const open = async (): Promise<Duplex> => {
-    if (!isFirst()) await import('node-ssh');
     deadline.enter(via === null ? 'no TCP connection' : 'no connection through the jump host');
     const socket = via === null ? await openSocket(target, deadline.signal) : await openForward(target, via, deadline.signal);
     deadline.enter('no SSH handshake');
@@ -87,8 +80,7 @@ export async function openConnection(
       const auth = authentication(target, keys, { password: options.password, address, deadline });
       const progress: Progress = { target, auth, received: '', isEncrypted: false, lastError: null };
       try {
-        const { NodeSSH: Client } = await import('node-ssh');
-        return await handshake({ progress, client: new Client(), socket, deadline, check, algorithms });
+        return await handshake({ progress, socket, deadline, check, algorithms });
       } catch (error) {
         if (deadline.signal.aborted || attempt >= MAX_RETRIES || !isTurnedAway(progress) || !(await waitForTurn(attempt, deadline.signal)))
           throw error;
@@ -98,14 +90,6 @@ export async function openConnection(
     forget();
     deadline.stop();
   }
-}
-
-/** How many hosts this process calls before it loads the client, which takes longer: they begin to answer meanwhile. The others then need not wait for us. */
-const CALLED_BEFORE_LOADING = 6;
-let called = 0;
-
-function isFirst(): boolean {
-  return ++called <= CALLED_BEFORE_LOADING;
 }
 
 /** A server that has too many logins under way says so, or nothing, before it says who it is; it will be free again in a moment. */
@@ -130,15 +114,15 @@ function waitForTurn(attempt: number, signal: AbortSignal): Promise<boolean> {
 
 interface Handshake {
   readonly progress: Progress;
-  readonly client: NodeSSH;
   readonly socket: Duplex;
   readonly deadline: Deadline;
   readonly check: (key: HostKey) => Promise<void>;
   readonly algorithms: ssh2.ServerHostKeyAlgorithm[];
 }
 
-function handshake({ progress, client: ssh, socket, deadline, check, algorithms }: Handshake): Promise<SshConnection> {
+function handshake({ progress, socket, deadline, check, algorithms }: Handshake): Promise<SshConnection> {
   const { target, auth } = progress;
+  const ssh = new NodeSSH();
   let isSettled = false;
   let forget = (): void => undefined;
   return new Promise((resolve, reject) => {
@@ -168,7 +152,6 @@ function handshake({ progress, client: ssh, socket, deadline, check, algorithms 
     const client = ssh.connection;
     connecting.catch((error: unknown) => client === null && fail(error));
     if (client === null) return;
-    makeLean(client);
 
     socket.on('data', function listen(chunk: Buffer) {
       progress.received += chunk.toString('latin1', 0, 300);
@@ -188,7 +171,7 @@ function handshake({ progress, client: ssh, socket, deadline, check, algorithms 
       if (isSettled) return void client.end();
       isSettled = true;
       forget();
-      resolve(establish(client, socket, progress));
+      resolve(establish({ ssh, client, socket, progress }));
     });
   });
 }
@@ -247,30 +230,40 @@ function handshakeFailure({ target, auth, received, isEncrypted }: Progress, err
   return unreachable(`it says "${said}", which is not SSH`, 'Check address and port. "Exceeded MaxStartups": too many logins at a time');
 }
 
-function establish(client: ssh2.Client, socket: Duplex, progress: Progress): SshConnection {
+interface Established {
+  readonly ssh: NodeSSH;
+  readonly client: ssh2.Client;
+  readonly socket: Duplex;
+  readonly progress: Progress;
+}
+
+function establish({ ssh, client, socket, progress }: Established): SshConnection {
   const { target } = progress;
   const listeners = new Set<(why: () => AppError) => void>();
   let isEnding = false;
   let isLost = false;
   let error: AppError | null = null;
-  /** Made when somebody wants to know: most connections end without anyone asking. */
+  /** Created on request: most connections end without anyone asking. */
   const lost = (): AppError => {
     const { lastError } = progress;
     const why = isEnding ? 'it was closed' : lastError === null ? 'the host closed it' : lossReason(lastError);
     error ??= hostConnectionLost({ host: target.name, why, cause: lastError ?? undefined });
     return error;
   };
+  // node-ssh listens for errors while it opens a session or a forwarding, and there may be many of those at a time.
+  client.setMaxListeners(0);
+  // After an error or the end of the other side the client cannot be used any more; its socket may still be open.
+  client.on('error', () => socket.destroy());
+  client.on('end', () => socket.destroy());
   client.on('close', () => {
     isLost = true;
     for (const listener of listeners) listener(lost);
     listeners.clear();
   });
   return {
-    client,
-    channels: sessionChannels(client),
-    kept: keptShell(),
+    ssh,
     get lost() {
-      return isLost ? lost() : null;
+      return isLost || socket.destroyed || !ssh.isConnected() ? lost() : null;
     },
     onLost: (listener) => {
       if (isLost) listener(lost);
@@ -286,15 +279,9 @@ function establish(client: ssh2.Client, socket: Duplex, progress: Progress): Ssh
           clearTimeout(timer);
           resolve();
         });
-        // Once our goodbye is out, that of the host is nothing to stay for.
-        if (socket instanceof Socket)
-          socket.once('finish', () => {
-            timer.unref();
-            socket.unref();
-            stopKeepalive(client);
-            resolve();
-          });
-        client.end();
+        // Once our DISCONNECT has left, there is nothing to wait for.
+        socket.once('finish', () => socket.destroy());
+        ssh.dispose();
       }),
   };
 }

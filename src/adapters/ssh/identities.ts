@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import type ssh2 from 'ssh2';
+import ssh2 from 'ssh2';
 import { hostKeyFingerprint, hostKeyFromBytes, hostKeyTypeName } from '../../core/ssh/known-hosts.ts';
 import { readPrivateKeyHeader, readPublicKeyFile } from '../../core/ssh/private-key.ts';
 import type { SshTarget } from '../../core/ssh/target.ts';
@@ -113,18 +113,12 @@ async function readTextOrNull(path: string): Promise<string | null> {
   return readFile(path, 'utf8').catch(() => null);
 }
 
-/** When it is needed first: connections are on their way by then. */
-async function loadSsh2(): Promise<typeof ssh2> {
-  return (await import('ssh2')).default;
-}
-
 type Unlocked = { readonly kind: 'key'; readonly key: ssh2.ParsedKey } | { readonly kind: 'locked'; readonly why: string };
 
 async function unlockFile(file: PrivateFile, askPassphrase: AskPassphrase | undefined): Promise<Unlocked> {
   const passphrase = file.encrypted ? await askPassphrase?.(file.path) : undefined;
   if (file.encrypted && passphrase === undefined) return { kind: 'locked', why: 'it is encrypted, and there is no passphrase' };
-  const { utils } = await loadSsh2();
-  const key = utils.parseKey(file.text, passphrase?.reveal());
+  const key = ssh2.utils.parseKey(file.text, passphrase?.reveal());
   if (!(key instanceof Error)) return { kind: 'key', key };
   return { kind: 'locked', why: file.encrypted ? 'wrong passphrase, or an unsupported format' : `unsupported: ${key.message}` };
 }
@@ -157,8 +151,7 @@ const NO_AGENT: Agent = { keys: [], failure: null };
 
 /** Never rejects: an agent that is gone is a reason to say, not to stop. */
 async function listAgentKeys(socket: string): Promise<Agent> {
-  const { createAgent, utils } = await loadSsh2();
-  const agent = createAgent(socket);
+  const agent = ssh2.createAgent(socket);
   return new Promise((resolve) => {
     const fail = (): void => resolve({ keys: [], failure: `agent ${socket} (it does not answer)` });
     const timer = setTimeout(fail, AGENT_TIMEOUT_MS);
@@ -166,7 +159,7 @@ async function listAgentKeys(socket: string): Promise<Agent> {
       clearTimeout(timer);
       if (error) return fail();
       const parsed = keys
-        .map((key) => utils.parseKey(key as ssh2.ParsedKey))
+        .map((key) => ssh2.utils.parseKey(key as ssh2.ParsedKey))
         .filter((key): key is ssh2.ParsedKey => !(key instanceof Error));
       resolve({ keys: parsed.map((key) => agentKey(key, agent)), failure: null });
     });
@@ -183,13 +176,32 @@ function agentCandidate({ parsed, agent, label }: AgentKey, username: string): K
   return {
     label,
     isAgent: true,
-    method: async () => ({ kind: 'ready', method: { type: 'agent', username, agent: oneKeyAgent(parsed, agent) } }),
+    method: async () => ({ kind: 'ready', method: { type: 'agent', username, agent: new OneKeyAgent(parsed, agent) } }),
   };
 }
 
-/** ssh2 tries all keys of an agent in the agent's order; one key at a time keeps ours. It accepts heirs of its own agents only. */
-function oneKeyAgent(key: ssh2.ParsedKey, agent: ssh2.BaseAgent): ssh2.BaseAgent {
-  const heir: ssh2.BaseAgent = Object.create(agent);
-  heir.getIdentities = (callback) => callback(undefined, [key]);
-  return heir;
+/** Offers one key of an agent: ssh2 tries all keys of an agent, in the agent's order. */
+class OneKeyAgent extends ssh2.BaseAgent {
+  readonly #key: ssh2.ParsedKey;
+  readonly #agent: ssh2.BaseAgent;
+
+  constructor(key: ssh2.ParsedKey, agent: ssh2.BaseAgent) {
+    super();
+    this.#key = key;
+    this.#agent = agent;
+  }
+
+  override getIdentities(callback: ssh2.IdentityCallback): void {
+    callback(undefined, [this.#key]);
+  }
+
+  override sign(
+    key: ssh2.ParsedKey | Buffer | string,
+    data: Buffer,
+    options: ssh2.SigningRequestOptions | ssh2.SignCallback,
+    callback?: ssh2.SignCallback,
+  ): void {
+    if (typeof options === 'function') this.#agent.sign(key, data, options);
+    else this.#agent.sign(key, data, options, callback);
+  }
 }

@@ -1,26 +1,20 @@
 import { randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
+import type { NodeSSH } from 'node-ssh';
+import type ssh2 from 'ssh2';
 import { onAbort, untilAborted } from '../../core/abort.ts';
 import type { AppError } from '../../core/errors.ts';
 import { hostCommandNotFound, hostConnectionLost, hostNoShell, hostOutputTooLarge, hostTimeout } from '../../core/problems/host.ts';
 import { type MarkedOutput, markedOutput } from '../../core/ssh/marked-output.ts';
-import {
-  canBeKept,
-  KEPT_SHELL,
-  renderKeptLine,
-  renderKillCommand,
-  renderRemoteCommand,
-  type ShellLine,
-} from '../../core/ssh/remote-command.ts';
+import { renderKillCommand, renderRemoteCommand } from '../../core/ssh/remote-command.ts';
 import type { SshTarget } from '../../core/ssh/target.ts';
 import { printable } from '../../core/text/printable.ts';
 import type { RunOptions, RunResult } from '../../ports/transport.ts';
 import type { SshConnection } from './connection.ts';
-import { type Exit, type Listeners, type Wire, wire } from './kept-shell.ts';
-import { startCommand } from './session-channels.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 const DEFAULT_MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
-/** For finding out what to kill, and again for killing it. */
+/** For learning the process id of a command, and again for killing it. */
 const STOP_TIMEOUT_MS = 1000;
 
 export interface RemoteRun {
@@ -30,11 +24,11 @@ export interface RemoteRun {
   readonly options: RunOptions;
 }
 
-/** `refused`: the host opened no session for it, and nothing ran. */
+/** `refused`: the host opened no session for the command, and nothing ran. */
 export type RemoteOutcome = { readonly kind: 'ended'; readonly result: RunResult } | { readonly kind: 'refused'; readonly cause: Error };
 
 /**
- * Runs one command on a connection that is not lost: in the shell kept for that, or in a session of its own.
+ * Runs one command in a session of its own.
  * @throws AppError HOST_TIMEOUT, HOST_CONNECTION_LOST, HOST_OUTPUT_TOO_LARGE, HOST_COMMAND_NOT_FOUND; the signal's reason
  */
 export async function runRemote(connection: SshConnection, run: RemoteRun): Promise<RemoteOutcome> {
@@ -47,18 +41,12 @@ export async function runRemote(connection: SshConnection, run: RemoteRun): Prom
   const forgetLoss = connection.onLost((why) => stop.abort(why()));
   const remote = startRemote(connection, run, stop);
   try {
-    const line = await untilAborted(remote.opened, stop.signal);
-    if (line instanceof Error) {
+    const channel = await untilAborted(remote.opened, stop.signal);
+    if (channel instanceof Error) {
       if (connection.lost !== null) throw connection.lost;
-      const ending = connection.kept.letGo();
-      if (ending === null) return { kind: 'refused', cause: line };
-      // Where a host allows one session, the shell that waits had it.
-      await untilAborted(ending, stop.signal);
-      return await runRemote(connection, run);
+      return { kind: 'refused', cause: channel };
     }
-    const exit = await untilAborted(Promise.race([remote.ended, remote.told]), stop.signal);
-    if (isTold(exit)) connection.kept.keep(line);
-    else if (exit !== null && hasNotBegun(remote)) return await runRemote(connection, run);
+    const exit = await untilAborted(remote.ended, stop.signal);
     return { kind: 'ended', result: readResult(remote, exit, run) };
   } catch (error) {
     if (stop.signal.aborted) await stopRemote(connection, remote);
@@ -70,47 +58,25 @@ export async function runRemote(connection: SshConnection, run: RemoteRun): Prom
   }
 }
 
-/** The line has ended, its shell takes another. */
-interface Told extends Exit {
-  readonly isTold: true;
-}
-
-function isTold(exit: Exit | Told | null): exit is Told {
-  return exit !== null && 'isTold' in exit;
-}
-
 interface RemoteProcess extends Session {
-  /** Comes as soon as the program runs; null when it ended before. */
+  /** Resolves as soon as the program runs; with null when it ended before. */
   readonly processId: Promise<string | null>;
-  readonly told: Promise<Told>;
-  /** In a shell that was there. */
-  readonly isNext: boolean;
   readonly stdout: MarkedOutput;
   readonly stderr: MarkedOutput;
 }
 
-/** The shell had gone away while it waited, and read nothing. */
-function hasNotBegun({ isNext, stderr }: RemoteProcess): boolean {
-  return isNext && stderr.note === null;
-}
-
-function startRemote(connection: SshConnection, { target, argv, options }: RemoteRun, stop: AbortController): RemoteProcess {
-  const { maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES, mayShareShell = false, stdin = '' } = options;
+function startRemote({ ssh }: SshConnection, { target, argv, options }: RemoteRun, stop: AbortController): RemoteProcess {
+  const { maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES } = options;
   const mark = `kubeletadm-${randomUUID()}`;
-  const shares = mayShareShell && canBeKept(argv, stdin);
-  const shell = shares ? connection.kept.take() : null;
-  const stdout = markedOutput(mark, { tellsEnd: shares, startsAtOnce: shell !== null });
-  const stderr = markedOutput(mark, { tellsEnd: shares });
-  let tellProcessId: (id: string | null) => void = () => undefined;
+  const { command, stdinPrefix } = renderRemoteCommand(argv, mark);
+  const stdout = markedOutput(mark);
+  const stderr = markedOutput(mark);
+  let resolveProcessId: (id: string | null) => void = () => undefined;
   const processId = new Promise<string | null>((resolve) => {
-    tellProcessId = resolve;
-  });
-  let tellEnd: (told: Told) => void = () => undefined;
-  const told = new Promise<Told>((resolve) => {
-    tellEnd = resolve;
+    resolveProcessId = resolve;
   });
   const take = (stream: 'stdout' | 'stderr', output: MarkedOutput, listener?: (chunk: Uint8Array) => void) => (chunk: Buffer) => {
-    // Who stops a command that has only just started still wants to know its process id.
+    // A command that is stopped right after its start still has to report its process id.
     if (stop.signal.aborted && output.note !== null) return;
     try {
       const content = output.push(chunk);
@@ -119,67 +85,70 @@ function startRemote(connection: SshConnection, { target, argv, options }: Remot
     } catch (error) {
       stop.abort(error);
     }
-    if (stderr.note !== null) tellProcessId(stderr.note);
-    if (stdout.end !== null && stderr.end !== null) tellEnd({ code: Number(stderr.end), signal: null, isTold: true });
+    if (stderr.note !== null) resolveProcessId(stderr.note);
   };
-  const listeners = { stdout: take('stdout', stdout, options.onStdout), stderr: take('stderr', stderr) };
-  const session =
-    shell !== null
-      ? goOn(shell, renderKeptLine({ argv, mark, stdin }, false), listeners)
-      : execute(connection, shares ? keptInput({ argv, mark, stdin }) : ownInput(argv, mark, stdin), listeners);
-  void session.ended.then(() => tellProcessId(null));
-  return { ...session, processId, told, isNext: shell !== null, stdout, stderr };
+  const session = startSession(ssh, {
+    command,
+    stdin: `${stdinPrefix}${options.stdin ?? ''}`,
+    onStdout: take('stdout', stdout, options.onStdout),
+    onStderr: take('stderr', stderr),
+  });
+  void session.ended.then(() => resolveProcessId(null));
+  return { ...session, processId, stdout, stderr };
 }
 
-interface Input {
+interface SessionInput {
   readonly command: string;
   readonly stdin: string;
-  /** Nothing comes after it. */
-  readonly ends: boolean;
-}
-
-function ownInput(argv: readonly string[], mark: string, stdin: string): Input {
-  const { command, stdinPrefix } = renderRemoteCommand(argv, mark);
-  return { command, stdin: `${stdinPrefix}${stdin}`, ends: true };
-}
-
-function keptInput(line: ShellLine): Input {
-  return { command: KEPT_SHELL, stdin: renderKeptLine(line, true), ends: false };
+  readonly onStdout?: (chunk: Buffer) => void;
+  readonly onStderr?: (chunk: Buffer) => void;
 }
 
 interface Session {
-  /** An Error: there is none, for this reason. */
-  readonly opened: Promise<Wire | Error>;
-  /** What the server says of the session's end; null when it says nothing. */
+  /** An Error: the host opened no session, for this reason. */
+  readonly opened: Promise<ssh2.ClientChannel | Error>;
+  /** What the server reported of the end; null when it reported nothing. */
   readonly ended: Promise<Exit | null>;
 }
 
-/** Never throws: a connection that just ended is an outcome like others. */
-function execute({ client, channels }: SshConnection, input: Input, listeners: Listeners): Session {
-  const started = channels.open(input.ends).then(
-    (channel) => {
-      const line = wire(channel, listeners);
-      const opened = startCommand(client, channel, input).then((refusal) => {
-        if (refusal === null) return line;
-        channel.close();
-        return refusal;
-      });
-      // Lost on the way, it is never answered.
-      return { opened: Promise.race([opened, line.ended.then(() => line)]), ended: line.ended };
-    },
-    (error: unknown) => ({
-      opened: Promise.resolve(error instanceof Error ? error : new Error(String(error))),
-      ended: Promise.resolve(null),
-    }),
-  );
-  return { opened: started.then(({ opened }) => opened), ended: started.then(({ ended }) => ended) };
+interface Exit {
+  readonly code: number | null;
+  readonly signal: string | null;
 }
 
-/** Gives a shell that waits its next line. */
-function goOn(shell: Wire, stdin: string, listeners: Listeners): Session {
-  shell.listen(listeners);
-  shell.channel.write(stdin);
-  return { opened: Promise.resolve(shell), ended: shell.ended };
+/**
+ * Starts a command in a new session. Never throws: a connection that just ended is an outcome like others.
+ *
+ * The end of standard input is sent as EOF, and the stream that node-ssh pipes into the channel stays open: ssh2 closes a channel as soon as both of its
+ * directions have ended, and to a closed channel some servers send no exit status.
+ */
+function startSession(ssh: NodeSSH, { command, stdin, ...listeners }: SessionInput): Session {
+  let resolveOpened: (channel: ssh2.ClientChannel | Error) => void = () => undefined;
+  const opened = new Promise<ssh2.ClientChannel | Error>((resolve) => {
+    resolveOpened = resolve;
+  });
+  let stderrClosed: Promise<unknown> = Promise.resolve();
+  const onChannel = (channel: ssh2.ClientChannel): void => {
+    // Standard input that the program did not read is no failure.
+    channel.on('error', () => undefined);
+    channel.stderr.on('error', () => undefined);
+    stderrClosed = new Promise((resolve) => channel.stderr.once('close', resolve));
+    channel.write(stdin, () => channel.eof());
+    resolveOpened(channel);
+  };
+  const open = new Readable({ read: () => undefined });
+  const ended = ssh.execCommand(command, { ...listeners, onChannel, stdin: open, noTrim: true }).then(
+    async ({ code, signal }) => {
+      // The exit status and the end of stdout may come before the last of stderr.
+      await stderrClosed;
+      return code === null && signal === null ? null : { code, signal };
+    },
+    (error: unknown) => {
+      resolveOpened(error instanceof Error ? error : new Error(String(error)));
+      return null;
+    },
+  );
+  return { opened, ended };
 }
 
 function readResult({ stdout, stderr }: RemoteProcess, exit: Exit | null, { target, argv }: RemoteRun): RunResult {
@@ -204,19 +173,21 @@ function readFailure({ target: { name: host, user }, command, exit, stdout, stde
 }
 
 /**
- * Stops a command nobody waits for any more: closing its channel alone would let it run on. Bounded, and silent about failures: the command
- * may have ended, or may not be this user's to stop.
+ * Stops a command whose result is not needed any more: closing its channel alone would leave it running. Bounded, and silent about failures: the
+ * command may have ended, or this user may not be allowed to stop it.
  */
 async function stopRemote(connection: SshConnection, { opened, processId }: RemoteProcess): Promise<void> {
   if (connection.lost !== null) return;
   const id = await within(STOP_TIMEOUT_MS, processId);
-  if (id !== null && /^[0-9]+$/.test(id)) await within(STOP_TIMEOUT_MS, runToEnd(connection, renderKillCommand(id)));
-  void opened.then((line) => line instanceof Error || line.channel.close());
+  void opened.then((channel) => channel instanceof Error || discardOutput(channel));
+  if (id !== null && /^[0-9]+$/.test(id))
+    await within(STOP_TIMEOUT_MS, startSession(connection.ssh, { command: renderKillCommand(id), stdin: '' }).ended);
+  void opened.then((channel) => channel instanceof Error || channel.close());
 }
 
-async function runToEnd(connection: SshConnection, command: string): Promise<null> {
-  await execute(connection, { command, stdin: '', ends: true }, { stdout: () => undefined, stderr: () => undefined }).ended;
-  return null;
+/** node-ssh keeps all output of a command: without its listeners, what still comes is dropped. */
+function discardOutput(channel: ssh2.ClientChannel): void {
+  for (const stream of [channel, channel.stderr]) stream.removeAllListeners('data').resume();
 }
 
 async function within<T>(ms: number, promise: Promise<T>): Promise<T | null> {

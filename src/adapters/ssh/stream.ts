@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type ssh2 from 'ssh2';
-import { onAbort } from '../../core/abort.ts';
+import type { NodeSSH } from 'node-ssh';
+import { onAbort, untilAborted } from '../../core/abort.ts';
 import type { AppError } from '../../core/errors.ts';
 import { hostForwardRefused, hostUnreachable, throughJumpHost } from '../../core/problems/host.ts';
 import type { SshTarget } from '../../core/ssh/target.ts';
@@ -35,7 +35,6 @@ export function openSocket(target: SshTarget, signal: AbortSignal): Promise<Sock
     });
     socket.once('connect', () => {
       forget();
-      gatherWrites(socket);
       resolve(socket);
     });
     socket.once('error', (error) => {
@@ -43,23 +42,6 @@ export function openSocket(target: SshTarget, signal: AbortSignal): Promise<Sock
       reject(hostUnreachable({ host: target.name, address: addressOf(target), why: socketFailure(error), cause: error }));
     });
   });
-}
-
-/** The SSH client writes each packet in pieces. What it writes in one go leaves in one go: fewer system calls here, and the host wakes up once. */
-function gatherWrites(socket: Socket): void {
-  const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
-  let isGathering = false;
-  socket.write = (...args: unknown[]): boolean => {
-    if (!isGathering) {
-      isGathering = true;
-      socket.cork();
-      process.nextTick(() => {
-        isGathering = false;
-        socket.uncork();
-      });
-    }
-    return write(...args);
-  };
 }
 
 const SOCKET_FAILURES: Readonly<Record<string, string>> = {
@@ -81,60 +63,67 @@ export function socketFailure(error: Error): string {
   return SOCKET_FAILURES[code] ?? (code || error.message);
 }
 
-/** A connection to a jump host, as far as it is needed here. */
+/** An authenticated connection, as far as it is needed here. */
 interface Via {
-  readonly client: ssh2.Client;
+  readonly ssh: NodeSSH;
   readonly lost: AppError | null;
 }
 
 /**
  * Connects through a jump host.
- * @throws AppError HOST_UNREACHABLE when it refuses or cannot, HOST_CONNECTION_LOST when it is gone; the signal's reason
+ * @throws AppError HOST_UNREACHABLE when the jump host refuses or cannot, HOST_CONNECTION_LOST when its connection is gone; the signal's reason
  */
-export function openForward(target: SshTarget, via: Via, signal: AbortSignal): Promise<Duplex> {
-  return new Promise((resolve, reject) => {
+export async function openForward(target: SshTarget, via: Via, signal: AbortSignal): Promise<Duplex> {
+  signal.throwIfAborted();
+  if (via.lost !== null) throw throughJumpHost(via.lost, target.name);
+  try {
+    return await forwardOut(via, { host: target.hostName, port: target.port }, signal);
+  } catch (error) {
     signal.throwIfAborted();
-    if (via.lost !== null) throw throughJumpHost(via.lost, target.name);
-    const forget = onAbort(signal, reject);
-    const onOpen: ssh2.ClientCallback = (error, channel) => {
-      forget();
-      if (error) reject(forwardRefused(target, error));
-      else if (signal.aborted) channel.destroy();
-      else resolve(channel);
-    };
-    try {
-      via.client.forwardOut('127.0.0.1', 0, target.hostName, target.port, onOpen);
-    } catch (error) {
-      forget();
-      reject(forwardRefused(target, error instanceof Error ? error : new Error(String(error))));
-    }
-  });
+    throw via.lost === null ? forwardRefused(target, error) : throughJumpHost(via.lost, target.name);
+  }
 }
 
 /**
  * Opens a TCP connection from a host we are logged in to.
  * @throws Error with code ECONNREFUSED when the host cannot connect; AppError HOST_FORWARD_REFUSED, HOST_CONNECTION_LOST; the signal's reason
  */
-export function openChannel(
+export async function openChannel(
   host: string,
   via: Via,
   address: { readonly host: string; readonly port: number },
   signal?: AbortSignal,
 ): Promise<Duplex> {
-  return new Promise((resolve, reject) => {
+  signal?.throwIfAborted();
+  if (via.lost !== null) throw via.lost;
+  try {
+    return await forwardOut(via, address, signal);
+  } catch (error) {
     signal?.throwIfAborted();
-    if (via.lost !== null) throw via.lost;
-    const forget = onAbort(signal, reject);
-    via.client.forwardOut('127.0.0.1', 0, address.host, address.port, (error, channel) => {
-      forget();
-      if (error) reject(channelRefused(host, error));
-      else if (signal?.aborted) channel.destroy();
-      else resolve(channel);
-    });
-  });
+    throw via.lost ?? channelRefused(host, error);
+  }
 }
 
-function channelRefused(host: string, error: Error): Error {
+/** A channel that opens after an abort is closed. */
+async function forwardOut(
+  { ssh }: Via,
+  { host, port }: { readonly host: string; readonly port: number },
+  signal: AbortSignal | undefined,
+): Promise<Duplex> {
+  const opening = ssh.forwardOut('127.0.0.1', 0, host, port);
+  try {
+    return await untilAborted(opening, signal);
+  } catch (error) {
+    opening.then(
+      (channel) => channel.destroy(),
+      () => undefined,
+    );
+    throw error;
+  }
+}
+
+function channelRefused(host: string, cause: unknown): Error {
+  const error = cause instanceof Error ? cause : new Error(String(cause));
   const reason = 'reason' in error ? error.reason : undefined;
   if (reason === CONNECT_FAILED) return Object.assign(error, { code: 'ECONNREFUSED' });
   return hostForwardRefused({ host, said: printable(error.message.replace(/^.*open failure: /, '')), cause: error });
@@ -144,7 +133,8 @@ function channelRefused(host: string, error: Error): Error {
 const PROHIBITED = 1;
 const CONNECT_FAILED = 2;
 
-function forwardRefused(target: SshTarget, error: Error): AppError {
+function forwardRefused(target: SshTarget, cause: unknown): AppError {
+  const error = cause instanceof Error ? cause : new Error(String(cause));
   const reason = 'reason' in error ? error.reason : undefined;
   const said = printable(error.message.replace(/^.*open failure: /, ''));
   const why =

@@ -1,5 +1,4 @@
 import { quoteShell } from '../text/shell-quote.ts';
-import { STDIN_VARIABLE } from '../text/stdin-variable.ts';
 
 /** From here on a command goes by stdin: Dropbear takes 9000 bytes, others what fits into one argument of the login shell. */
 const MAX_COMMAND_BYTES = 8000;
@@ -29,55 +28,17 @@ export interface RemoteCommand {
  * @param mark letters, digits and hyphens, unpredictable for the host
  */
 export function renderRemoteCommand(argv: readonly string[], mark: string, { tellsEnd = false }: RemoteCommandOptions = {}): RemoteCommand {
-  const inPlace = !tellsEnd && isLine(argv);
-  const program = inPlace ? renderLineProgram(argv, mark) : renderProgram(argv, mark, tellsEnd);
-  const command = renderCommand(program, inPlace ? argv[3] : undefined);
+  const program = renderProgram(argv, mark, tellsEnd);
+  const command = renderCommand(program);
   if (Buffer.byteLength(command) <= MAX_COMMAND_BYTES) return { command, stdinPrefix: '' };
-  const reader = 'IFS= read -r kubeletadm_program;eval "$kubeletadm_program"';
-  return { command: renderCommand(reader, inPlace ? argv[3] : undefined), stdinPrefix: `${program}\n` };
+  return { command: renderCommand('IFS= read -r kubeletadm_program;eval "$kubeletadm_program"'), stdinPrefix: `${program}\n` };
 }
 
-/**
- * Starts a shell that runs lines one after the other, each in a process of its own without another shell: one session of the host for all of them. It reads
- * them from its stdin like a script, which costs a host less than any other way to hand over a program, and ends with it.
- */
-export const KEPT_SHELL = 'exec /bin/sh';
-
-/** A line of `/bin/sh -c` and its stdin, which it takes from a variable (core/text/stdin-variable.ts). */
-export interface ShellLine {
-  readonly argv: readonly string[];
-  readonly mark: string;
-  readonly stdin: string;
-}
-
-/** Many shells read a script byte by byte: what is longer has a session of its own. */
-const MAX_KEPT_BYTES = 64 * 1024;
-
-/** Whether a kept shell can run this. */
-export function canBeKept(argv: readonly string[], stdin: string): boolean {
-  return isLine(argv) && stdin.length <= MAX_KEPT_BYTES && !stdin.includes('\0');
-}
-
-/**
- * What a kept shell reads to run one more line, which says its mark as in {@link renderRemoteCommand}, and at its end `<mark> end` on stdout and `<mark> end
- * <exit code>` on stderr, right behind what else was said. It is one line with braces around: where the connection breaks, or a login shell's profile reads from
- * its beginning, none of it is run.
- * @param isFirst what comes of a login shell is before it; else its stdout begins where that of the line before has ended, without a mark
- */
-export function renderKeptLine({ argv: [, , line = '', , ...args], mark, stdin }: ShellLine, isFirst: boolean): string {
-  const variable = `${STDIN_VARIABLE}=${quoteWord(stdin.replace(/\n+$/, ''))}`;
-  const words = `${NEWLINE}l=${quoteWord(line)};${variable};set -- ${args.map(quoteWord).join(' ')}`;
-  const marks = `${isFirst ? `echo ${mark};` : ''}echo "${mark} $$" >&2`;
-  return `{ ${marks};${words};(eval "$l") </dev/null;r=$?;echo "${mark} end";echo "${mark} end $r" >&2;}\n`;
-}
-
-/** @param name what the program is called, its `$0` */
-function renderCommand(program: string, name = '/bin/sh'): string {
+function renderCommand(program: string): string {
   const word = quoteForAnyShell(program);
-  const own = quoteForAnyShell(name);
-  if (Buffer.byteLength(word) <= MAX_WORD_BYTES) return `exec /bin/sh -c ${word} ${own}`;
+  if (Buffer.byteLength(word) <= MAX_WORD_BYTES) return `exec /bin/sh -c ${word}`;
   const join = 'p=;for a;do p=$p$a;done;eval "$p"';
-  return `exec /bin/sh -c ${quoteForAnyShell(join)} ${own} ${splitIntoWords(program).join(' ')}`;
+  return `exec /bin/sh -c ${quoteForAnyShell(join)} /bin/sh ${splitIntoWords(program).join(' ')}`;
 }
 
 /** Of at most four bytes, be it for one outside of the ASCII range or for the quotes around one. */
@@ -107,17 +68,6 @@ function renderProgram(argv: readonly string[], mark: string, tellsEnd: boolean)
   const missing = `{ echo "${mark} missing" >&2;exit 127;}`;
   const command = [program, ...args].join(' ');
   return `${newline}echo ${mark};${there}||${missing};echo "${mark} $$" >&2;${tellsEnd ? renderTold(command, mark) : `exec ${command}`}`;
-}
-
-/** `/bin/sh -c LINE`, perhaps with a name that any login shell takes, and arguments. */
-function isLine(argv: readonly string[]): boolean {
-  return argv[0] === '/bin/sh' && argv[1] === '-c' && argv[2] !== undefined && /^[\w:./ -]*$/.test(argv[3] ?? '');
-}
-
-/** A line needs no shell but the one that is there. */
-function renderLineProgram([, , line = '', , ...args]: readonly string[], mark: string): string {
-  const words = `l=${quoteWord(line)};set -- ${args.map(quoteWord).join(' ')}`;
-  return `${words.includes('$1') ? NEWLINE : ''}echo ${mark};echo "${mark} $$" >&2;${words};eval "$l"`;
 }
 
 /** In the background, because dash says on the program's stderr what signal ended one in the foreground. */

@@ -1,22 +1,30 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ServerChannel } from 'ssh2';
 
+const POLL_MS = 2;
+
 /**
- * Sends what a command prints through its channel, one piece after the other. ssh2 keeps what waits for the client's window by stream, but goes on with one
- * of them only, and does not forget it: two that wait at a time, or in turn, would lose or repeat output.
- * @returns what waits until all that was read so far has been sent; for ever where the channel was closed meanwhile
+ * Sends what a command prints through its channel, one piece after the other, and each only when the client's window has room for all of it: ssh2 1.17 loses
+ * or repeats output when stdout and stderr of one channel both have to wait for the window.
+ * @returns waits until all that was read so far has been sent; does not resolve where the channel was closed meanwhile
  */
 export function relayOutput(child: ChildProcess, channel: ServerChannel): () => Promise<void> {
+  let isOpen = true;
+  channel.once('close', () => {
+    isOpen = false;
+  });
   let sent = Promise.resolve();
+  const send = async (sink: Writable, chunk: Buffer): Promise<void> => {
+    // There is no event for a window that grows.
+    while (isOpen && windowOf(channel) < chunk.length) await delay(POLL_MS);
+    await new Promise<void>((resolve) => sink.write(chunk, () => resolve()));
+  };
   const relay = (source: Readable, sink: Writable): void => {
     source.on('data', (chunk: Buffer) => {
       source.pause();
-      sent = sent.then(() => new Promise<void>((resolve) => sink.write(chunk, () => resolve())));
-      sent = sent.then(() => {
-        Object.assign(channel, NOTHING_WAITS);
-        source.resume();
-      });
+      sent = sent.then(() => send(sink, chunk)).then(() => void source.resume());
     });
   };
   relay(child.stdout as Readable, channel);
@@ -24,4 +32,7 @@ export function relayOutput(child: ChildProcess, channel: ServerChannel): () => 
   return () => sent;
 }
 
-const NOTHING_WAITS = { _chunk: undefined, _chunkcb: undefined, _chunkErr: undefined, _chunkcbErr: undefined };
+/** Bytes the client takes before it grants more. */
+function windowOf({ outgoing }: ServerChannel): number {
+  return (outgoing as { readonly window: number }).window;
+}

@@ -33,8 +33,6 @@ export async function startSshServer(options: SshServerOptions): Promise<SshServ
     connection.on('authentication', (context) => authenticate(context, Array.isArray(allowed) ? allowed[0] : allowed));
     connection.on('session', (accept) => {
       const opened = accept();
-      // ssh2 knows sessions by the name of their class when a connection ends, and the bundle has shorter names.
-      Object.defineProperty(opened.constructor, 'name', { value: 'Session' });
       opened.on('exec', (acceptExec, _reject, { command }) => runCommand(acceptExec(), command, options));
     });
   });

@@ -249,25 +249,6 @@ describe.each(SHELLS)('the first command in $name', ({ name, missing, options })
     expect([exitCode, String(stdout), String(stderr)]).toEqual([3, `${who} a  b it's\nnew\nin\n`, 'problem\n']);
   });
 
-  it.skipIf(skipped).each<[string, Record<string, string>, Become, string]>([
-    ['root', { id: ROOT, sudo: 'exit 1' }, 'auto', 'nobody'],
-    ['another who may', { id: OTHER, sudo: SUDO }, 'auto', 'root'],
-    ['root who wants sudo', { id: ROOT, sudo: SUDO }, 'sudo', 'root'],
-  ])('runs a line that finds its stdin in a variable as %s', async (_, programs, become, who) => {
-    const shell = shellWith(programs);
-    const inVariable: Transport = {
-      ...shell,
-      run: ([program = '', flag = '', line = '', word = '', ...args], { stdin = '', ...options } = {}) =>
-        shell.run([program, flag, 'kubeletadm_stdin=$1;l=$2;shift 2;eval "$l"', word, stdin.slice(0, -1), line, ...args], options),
-    };
-    const line = 'echo "${BECAME-nobody} ${kubeletadm_stdin-$(cat)} $#";echo problem >&2;exit 3';
-    const root = asRoot(inVariable, { become });
-    for (let i = 0; i < 2; i++) {
-      const { exitCode, stdout, stderr } = await root.run(['/bin/sh', '-c', line], { stdin: "it's\n$in\n", mayShareShell: true });
-      expect([exitCode, String(stdout), String(stderr)]).toEqual([3, `${who} it's\n$in 0\n`, 'problem\n']);
-    }
-  });
-
   it.skipIf(skipped).each([
     ['a program', 'nosuchprogram'],
     ['a path', '/nonexistent/program'],

@@ -44,44 +44,4 @@ describe('markedOutput', () => {
     expect(output.content()[513]).toBe(1);
     expect(after.external + after.arrayBuffers - before.external - before.arrayBuffers).toBeLessThan(64_000_000);
   });
-
-  it('finds the line that tells the end however the bytes are cut, and gives nothing of it nor of what comes behind', () => {
-    const whole = Buffer.from('mark 1\nout\nmark en\nmamark end 12\nlate');
-    fc.assert(
-      fc.property(fc.array(fc.nat(whole.length), { maxLength: 8 }), (cuts) => {
-        const output = markedOutput('mark', { tellsEnd: true });
-        const bounds = [0, ...cuts.sort((a, b) => a - b), whole.length];
-        const given = bounds.slice(1).map((to, i) => {
-          const piece = output.push(whole.subarray(bounds[i], to));
-          expect([to, output.end]).toEqual([to, to >= whole.length - 4 ? '12' : null]);
-          return piece;
-        });
-        expect(Buffer.concat(given).toString()).toBe('out\nmark en\nma');
-        expect(output.content().toString()).toBe('out\nmark en\nma');
-      }),
-    );
-  });
-
-  it('gives at once what cannot be the end', () => {
-    const output = markedOutput('mark', { tellsEnd: true });
-    expect(['mark\n', 'out\n', 'more mark', ' e', 'x'].map((chunk) => output.push(Buffer.from(chunk)).toString())).toEqual([
-      '',
-      'out\n',
-      'more ',
-      '',
-      'mark ex',
-    ]);
-  });
-
-  it("takes what comes as the program's where nothing can come before", () => {
-    const output = markedOutput('mark', { tellsEnd: true, startsAtOnce: true });
-    expect(['out', '\nmark', ' end\n'].map((chunk) => output.push(Buffer.from(chunk)).toString())).toEqual(['out', '\n', '']);
-    expect([output.note, output.end, output.content().toString()]).toEqual(['', '', 'out\n']);
-  });
-
-  it('keeps what only looked like the end', () => {
-    const output = markedOutput('mark', { tellsEnd: true });
-    output.push(Buffer.from('mark\nout\nmark e'));
-    expect([output.end, output.content().toString()]).toEqual([null, 'out\nmark e']);
-  });
 });

@@ -1,0 +1,266 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createPublicKey,
+  diffieHellman,
+  generateKeyPairSync,
+  randomBytes,
+  sign,
+} from 'node:crypto';
+import type { Socket } from 'node:net';
+import { startTcpServer } from './loopback.ts';
+
+/** What the server sends behind its half of the key exchange, in the same TCP segment and before the client can have asked for it. */
+export type EarlyPacket = 'service-accept' | 'userauth-success' | 'userauth-failure' | 'password-change' | 'channel-open' | 'disconnect';
+
+export interface RawSshServerOptions {
+  readonly early?: readonly EarlyPacket[];
+  /** Sends the first early packet in clear text before the key exchange. */
+  readonly beforeKeyExchange?: boolean;
+  /** Signs with another key than the one it shows: it does not own that key. */
+  readonly signsWithAnotherKey?: boolean;
+  /**
+   * Logs everybody in and runs each command as one that has closed its output long before it ends, with this exit code. The exit code is sent only on a channel
+   * that the client has not closed, as with many servers.
+   */
+  readonly lateExitCode?: number;
+}
+
+export interface RawSshServer {
+  readonly port: number;
+  /** Type and key, as known_hosts has it. */
+  readonly hostKey: string;
+  /** Connections so far. */
+  connections(): number;
+  /** All bytes of clients as they came over the wire. */
+  wire(): Buffer;
+  /** Payloads of the packets of clients, decrypted where the keys are those of this connection. */
+  payloads(): readonly Buffer[];
+  stop(): Promise<void>;
+}
+
+const MESSAGE = { serviceAccept: 6, extInfo: 7, kexInit: 20, newKeys: 21, ecdhInit: 30, ecdhReply: 31 } as const;
+const CIPHER = 'aes128-gcm@openssh.com';
+
+const uint32 = (value: number): Buffer => {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+};
+const string = (value: string | Buffer): Buffer => Buffer.concat([uint32(Buffer.byteLength(value)), Buffer.from(value as string)]);
+/** A positive number: without zeros in front but the one that keeps it positive. */
+const mpint = (bytes: Buffer): Buffer => {
+  const from = bytes.findIndex((byte) => byte !== 0);
+  const digits = bytes.subarray(from < 0 ? bytes.length : from);
+  return string((digits[0] ?? 0) < 0x80 ? digits : Buffer.concat([Buffer.of(0), digits]));
+};
+
+const EARLY: Readonly<Record<EarlyPacket, Buffer>> = {
+  'service-accept': Buffer.concat([Buffer.of(MESSAGE.serviceAccept), string('ssh-userauth')]),
+  'userauth-failure': Buffer.concat([Buffer.of(51), string('password,keyboard-interactive'), Buffer.of(0)]),
+  'userauth-success': Buffer.of(52),
+  'password-change': Buffer.concat([Buffer.of(60), string('New password:'), string('')]),
+  disconnect: Buffer.concat([Buffer.of(1), uint32(2), string('so long'), string('')]),
+  'channel-open': Buffer.concat([Buffer.of(90), string('session'), uint32(0), uint32(1 << 20), uint32(1 << 15)]),
+};
+const EXT_INFO = Buffer.concat([Buffer.of(MESSAGE.extInfo), uint32(1), string('server-sig-algs'), string('ssh-ed25519')]);
+
+/**
+ * Starts an SSH server on raw sockets that sends what no library would: packets of the login in one segment with KEX_ECDH_REPLY and NEWKEYS, as an attacker in
+ * the middle could to make a client proceed before it has verified the host key. Curve25519, Ed25519 and AES-GCM only.
+ */
+export async function startRawSshServer(options: RawSshServerOptions): Promise<RawSshServer> {
+  const hostKey = generateKeyPairSync('ed25519');
+  const signer = options.signsWithAnotherKey === true ? generateKeyPairSync('ed25519') : hostKey;
+  const blob = Buffer.concat([string('ssh-ed25519'), string(rawPublicKey(hostKey.publicKey))]);
+  const received: Buffer[] = [];
+  const payloads: Buffer[] = [];
+  let connections = 0;
+  const server = await startTcpServer((socket) => {
+    connections++;
+    socket.on('data', (chunk) => received.push(chunk));
+    serve(socket, { options, blob, signerKey: signer.privateKey, payloads });
+  });
+  return {
+    port: server.port,
+    hostKey: `ssh-ed25519 ${blob.toString('base64')}`,
+    connections: () => connections,
+    wire: () => Buffer.concat(received),
+    payloads: () => payloads,
+    stop: server.stop,
+  };
+}
+
+interface Serving {
+  readonly options: RawSshServerOptions;
+  readonly blob: Buffer;
+  readonly signerKey: Parameters<typeof sign>[2];
+  readonly payloads: Buffer[];
+}
+
+function serve(socket: Socket, { options, blob, signerKey, payloads }: Serving): void {
+  const identification = 'SSH-2.0-OpenSSH_9.2';
+  const kexInit = ownKexInit();
+  const { early = [], beforeKeyExchange = false } = options;
+  const [first] = early;
+  const before = beforeKeyExchange && first !== undefined ? plainPacket(EARLY[first]) : Buffer.alloc(0);
+  socket.write(Buffer.concat([Buffer.from(`${identification}\r\n`), before, plainPacket(kexInit)]));
+  let rest: Buffer = Buffer.alloc(0);
+  let clientIdentification: string | null = null;
+  let clientKexInit: Buffer = Buffer.alloc(0);
+  let next: Opener | null = null;
+  let open: Opener | null = null;
+  let answer: ((payload: Buffer) => void) | null = null;
+  socket.on('data', (chunk) => {
+    rest = Buffer.concat([rest, chunk]);
+    if (clientIdentification === null) {
+      const end = rest.indexOf('\r\n');
+      if (end < 0) return;
+      clientIdentification = rest.toString('latin1', 0, end);
+      rest = rest.subarray(end + 2);
+    }
+    for (let taken = takePacket(rest, open); taken !== null; taken = takePacket(rest, open)) {
+      rest = rest.subarray(taken.bytes);
+      const { payload } = taken;
+      payloads.push(payload);
+      if (payload[0] === MESSAGE.kexInit) clientKexInit = payload;
+      else if (payload[0] === MESSAGE.newKeys) open = next;
+      else if (payload[0] === MESSAGE.ecdhInit) {
+        const exchange = answerExchange({ clientIdentification, identification, clientKexInit, kexInit, blob, init: payload, signerKey });
+        const seal = sealer(exchange);
+        next = opener(exchange);
+        const behind = beforeKeyExchange ? [] : [EXT_INFO, ...early.map((name) => EARLY[name])];
+        socket.write(Buffer.concat([plainPacket(exchange.reply), plainPacket(Buffer.of(MESSAGE.newKeys)), ...behind.map(seal)]));
+        if (options.lateExitCode !== undefined)
+          answer = lateExit(options.lateExitCode, (...packets) => void socket.write(Buffer.concat(packets.map(seal))));
+      } else answer?.(payload);
+    }
+  });
+}
+
+/** One session of a client that is let in at once; see {@link RawSshServerOptions.lateExitCode}. */
+function lateExit(exitCode: number, send: (...packets: readonly Buffer[]) => void): (payload: Buffer) => void {
+  let channel: Buffer = Buffer.alloc(0);
+  let isClosed = false;
+  let alive = 0;
+  const packet = (type: number, ...parts: readonly Buffer[]): Buffer => Buffer.concat([Buffer.of(type), channel, ...parts]);
+  const askAlive = (): void => send(packet(98, string('keepalive@openssh.com'), Buffer.of(1)));
+  const answers: Readonly<Record<number, (payload: Buffer) => void>> = {
+    5: () => send(EARLY['service-accept']),
+    50: () => send(EARLY['userauth-success']),
+    90: (payload) => {
+      const at = 5 + payload.readUInt32BE(1);
+      channel = Buffer.from(payload.subarray(at, at + 4));
+      send(packet(91, uint32(0), uint32(1 << 20), uint32(1 << 15)));
+    },
+    98: (payload) => {
+      const [mark = ''] = /kubeletadm-[0-9a-f-]+/.exec(payload.toString('latin1')) ?? [];
+      send(packet(99), packet(94, string(`${mark}\n`)), packet(95, uint32(1), string(`${mark} 1\n`)), packet(96));
+    },
+    96: askAlive,
+    // Whatever the client does about the end of the output it has done by its second answer.
+    100: () => {
+      if (++alive === 1) return askAlive();
+      if (!isClosed) send(packet(98, string('exit-status'), Buffer.of(0), uint32(exitCode)));
+      send(packet(97));
+    },
+    97: () => {
+      isClosed = true;
+    },
+  };
+  return (payload) => answers[payload[0] ?? 0]?.(payload);
+}
+
+function ownKexInit(): Buffer {
+  const lists = ['curve25519-sha256', 'ssh-ed25519', CIPHER, CIPHER, 'hmac-sha2-256', 'hmac-sha2-256', 'none', 'none', '', ''];
+  return Buffer.concat([Buffer.of(MESSAGE.kexInit), randomBytes(16), ...lists.map(string), Buffer.of(0), uint32(0)]);
+}
+
+function plainPacket(payload: Buffer): Buffer {
+  const padding = 8 - ((5 + payload.length) % 8) + 8;
+  return Buffer.concat([uint32(1 + payload.length + padding), Buffer.of(padding), payload, randomBytes(padding)]);
+}
+
+interface Exchange {
+  readonly reply: Buffer;
+  /** RFC 4253, 7.2: `A` to `F`. */
+  key(letter: string, bytes: number): Buffer;
+}
+
+function answerExchange(input: {
+  readonly clientIdentification: string;
+  readonly identification: string;
+  readonly clientKexInit: Buffer;
+  readonly kexInit: Buffer;
+  readonly blob: Buffer;
+  readonly init: Buffer;
+  readonly signerKey: Parameters<typeof sign>[2];
+}): Exchange {
+  const theirs = input.init.subarray(5, 37);
+  const ours = generateKeyPairSync('x25519');
+  const publicKey = createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x: theirs.toString('base64url') }, format: 'jwk' });
+  const secret = mpint(diffieHellman({ privateKey: ours.privateKey, publicKey }));
+  const hash = createHash('sha256');
+  const { clientIdentification, identification, clientKexInit, kexInit, blob } = input;
+  for (const part of [clientIdentification, identification, clientKexInit, kexInit, blob, theirs, rawPublicKey(ours.publicKey)])
+    hash.update(string(part));
+  const exchangeHash = hash.update(secret).digest();
+  const signature = Buffer.concat([string('ssh-ed25519'), string(sign(null, exchangeHash, input.signerKey))]);
+  return {
+    reply: Buffer.concat([Buffer.of(MESSAGE.ecdhReply), string(blob), string(rawPublicKey(ours.publicKey)), string(signature)]),
+    key: (letter, bytes) =>
+      createHash('sha256')
+        .update(Buffer.concat([secret, exchangeHash, Buffer.from(letter), exchangeHash]))
+        .digest()
+        .subarray(0, bytes),
+  };
+}
+
+function rawPublicKey(key: ReturnType<typeof createPublicKey>): Buffer {
+  return Buffer.from(key.export({ format: 'jwk' }).x ?? '', 'base64url');
+}
+
+/** RFC 5647: the length is authenticated, the last eight bytes of the nonce count packets. */
+function nonces(start: Buffer): () => Buffer {
+  const next = Buffer.from(start);
+  return () => {
+    const nonce = Buffer.from(next);
+    next.writeBigUInt64BE(next.readBigUInt64BE(4) + 1n, 4);
+    return nonce;
+  };
+}
+
+function sealer(exchange: Exchange): (payload: Buffer) => Buffer {
+  const nonce = nonces(exchange.key('B', 12));
+  const key = exchange.key('D', 16);
+  return (payload) => {
+    const padding = 16 - ((1 + payload.length) % 16) + 16;
+    const length = uint32(1 + payload.length + padding);
+    const cipher = createCipheriv('aes-128-gcm', key, nonce()).setAAD(length);
+    const body = Buffer.concat([cipher.update(Buffer.concat([Buffer.of(padding), payload, randomBytes(padding)])), cipher.final()]);
+    return Buffer.concat([length, body, cipher.getAuthTag()]);
+  };
+}
+
+type Opener = (length: Buffer, body: Buffer, tag: Buffer) => Buffer;
+
+function opener(exchange: Exchange): Opener {
+  const nonce = nonces(exchange.key('A', 12));
+  const key = exchange.key('C', 16);
+  return (length, body, tag) => {
+    const decipher = createDecipheriv('aes-128-gcm', key, nonce()).setAAD(length).setAuthTag(tag);
+    return Buffer.concat([decipher.update(body), decipher.final()]);
+  };
+}
+
+/** The first packet, encrypted where `open` is given; null while it is not whole. */
+function takePacket(bytes: Buffer, open: Opener | null): { readonly payload: Buffer; readonly bytes: number } | null {
+  if (bytes.length < 5) return null;
+  const length = bytes.readUInt32BE(0);
+  const size = 4 + length + (open === null ? 0 : 16);
+  if (bytes.length < size) return null;
+  const body =
+    open === null ? bytes.subarray(4, size) : open(bytes.subarray(0, 4), bytes.subarray(4, 4 + length), bytes.subarray(4 + length, size));
+  return { payload: body.subarray(1, body.length - (body[0] ?? 0)), bytes: size };
+}
