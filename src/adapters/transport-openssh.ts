@@ -93,17 +93,22 @@ export function opensshTransport(target: SshTarget, options: OpensshTransportOpt
       runOptions.signal?.throwIfAborted();
       // One signal stops commands on many hosts, and that is no leak.
       if (runOptions.signal) setMaxListeners(0, runOptions.signal);
+      let mayReconnect = true;
       for (;;) {
         closing.signal.throwIfAborted();
         const master = await untilAborted(connect(), runOptions.signal);
         await places.acquire(runOptions.signal);
         try {
           closing.signal.throwIfAborted();
-          // Lost while it waited for its place: nothing ran yet, so a new connection will do.
-          if (master.lost !== null) continue;
-          const outcome = await runSession(master, target, checked, runOptions);
+          const outcome = master.lost === null ? await runSession(master, target, checked, runOptions) : LOST;
           if (outcome.kind === 'ended') return outcome.result;
-          if (outcome.kind === 'refused' && !places.shrink()) throw noSession(target, outcome.why);
+          if (outcome.kind === 'refused') {
+            if (!places.shrink()) throw noSession(target, outcome.why);
+            continue;
+          }
+          // Lost before anything ran: a new connection will do, once.
+          if (!mayReconnect) throw master.lost ?? hostConnectionLost({ host: target.name, why: 'ssh found its connection closed' });
+          mayReconnect = false;
         } finally {
           places.release();
         }
@@ -120,6 +125,8 @@ export function opensshTransport(target: SshTarget, options: OpensshTransportOpt
     },
   };
 }
+
+const LOST = { kind: 'gone' } as const;
 
 async function open(target: SshTarget, shared: OpensshShared, configFile: string | undefined, signal: AbortSignal): Promise<Master> {
   const options = { ...(configFile === undefined ? {} : { configFile }), signal };

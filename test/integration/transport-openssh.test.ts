@@ -106,6 +106,13 @@ describe.skipIf(requirement("the system's ssh as a transport", sshdMissing))("th
     await untilTrue(() => first.log().includes('disconnect') || first.log().includes('Connection closed'));
   });
 
+  it('gives up on a host whose shell speaks like a control socket that is gone', async () => {
+    const server = await startSshd({ config: ['ForceCommand echo mux_client_request_session >&2; exit 255'] });
+    cleanups.push(server.stop);
+    expect(await problemOf(transportTo(targetAt(server)))).toMatchObject({ code: 'HOST_CONNECTION_LOST' });
+    expect(logins(server)).toBe(2);
+  });
+
   it('takes no key but those that are pinned', async () => {
     const pin = (type: 'ed25519' | 'ecdsa'): SshTarget['pinnedHostKeys'] => parseKnownHosts(`x ${sshd.hostKey(type)}\n`, 'fleet.yaml');
     expect(await outputOf(transportTo({ ...targetAt(sshd, { known: [] }), pinnedHostKeys: pin('ecdsa') ?? [] }), 'echo', 'hi')).toBe(
