@@ -12,7 +12,6 @@ import {
   type Frame,
   INCOMPLETE_EXIT,
   type PieceOperation,
-  readTogether,
   renderOperations,
   renderQuestions,
   shellLoader,
@@ -80,20 +79,19 @@ interface Asking {
 }
 
 /** One answer for each question, in their order. */
-async function answersTo(questions: readonly Question[], asking: Asking, together = true): Promise<readonly Answer<Question>[]> {
+async function answersTo(questions: readonly Question[], asking: Asking): Promise<readonly Answer<Question>[]> {
   const { transport, rootDir, signal, timeoutMs } = asking;
   const nonce = asking.nonce();
   const result = await transport.run(shellLoader(nonce), {
     maxOutputBytes: MAX_ANSWER_BYTES,
     ...(signal === undefined ? {} : { signal }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    stdin: `${renderQuestions(questions, { nonce, rootDir, together })}\n`,
+    stdin: `${renderQuestions(questions, { nonce, rootDir })}\n`,
   });
-  const frames = readTogether(splitFrames(result.stdout, nonce), together ? questions : []);
-  if (frames === null) return answersTo(questions, asking, false);
+  const frames = splitFrames(result.stdout, nonce);
   const errors = splitFrames(result.stderr, nonce);
   return questions.map((question, index) => {
-    const frame = frames[index];
+    const frame = frames.find((each) => each.index === index);
     if (frame === undefined) throw brokenOff(transport.name, result.exitCode, unmarked(result.stderr, nonce));
     return readAnswer(
       question,

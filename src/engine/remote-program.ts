@@ -7,7 +7,6 @@ import { printable } from '../core/text/printable.ts';
 import { revealText } from '../core/text/secret.ts';
 import {
   FILE_FUNCTIONS,
-  FILES_FUNCTIONS,
   HTTP_FUNCTIONS,
   LARGE_FILE_FUNCTIONS,
   LIST_FUNCTIONS,
@@ -54,33 +53,20 @@ export interface PieceOperation {
   readonly base64: string;
 }
 
-export interface QuestionOptions extends ProgramOptions {
-  /** Files are looked at all at once. False: each by itself, which takes the host longer. */
-  readonly together: boolean;
-}
-
 /**
  * The program that answers all questions in one round trip. Answers come framed: `\n<nonce> <index> <exit code>\n` ends each on stdout,
- * `\n<nonce> <index>\n` on stderr. Of files that are looked at together the contents come in a frame of their own, whose index is the number of questions.
+ * `\n<nonce> <index>\n` on stderr.
  */
-export function renderQuestions(questions: readonly Question[], { together, ...options }: QuestionOptions): string {
-  const files = together ? filesTogether(questions) : [];
-  const lines = questions.flatMap((question, index) =>
-    files.includes(index) ? [] : [`out\n${questionLines(question)}\nmark ${index} $?`],
-  );
-  if (files.length > 0) {
-    const words = files.map((index) => fileWords(index, questions[index] as FileQuestion));
-    lines.unshift(`q_files ${words.join(' ')}\ntell ${questions.length} $?`);
-  }
-  const alone = questions.filter((_, index) => !files.includes(index));
+export function renderQuestions(questions: readonly Question[], options: ProgramOptions): string {
+  const lines = questions.map((question, index) => `out\n${questionLines(question)}\nmark ${index} $?`);
+  const needs = (kind: Question['kind']): boolean => questions.some((question) => question.kind === kind);
   const functions = [
     QUESTION_FUNCTIONS,
-    files.length > 0 ? FILES_FUNCTIONS : '',
-    alone.some(({ kind }) => kind === 'file') ? FILE_FUNCTIONS : '',
-    alone.some(({ kind }) => kind === 'list') ? LIST_FUNCTIONS : '',
-    alone.some(({ kind }) => kind === 'http') ? HTTP_FUNCTIONS : '',
+    needs('file') ? FILE_FUNCTIONS : '',
+    needs('list') ? LIST_FUNCTIONS : '',
+    needs('http') ? HTTP_FUNCTIONS : '',
   ];
-  return renderProgram([files.length > 0 ? BEGIN : BEGIN_BOTH, ...lines, 'out; exit 0'], functions, options);
+  return renderProgram([BEGIN_BOTH, ...lines, 'out; exit 0'], functions, options);
 }
 
 /**
@@ -116,21 +102,9 @@ function temporaryPart(id: string): string {
 
 const TREE_KINDS = ['make-directory', 'remove-file', 'move-file', 'empty-directory', 'remove-directory', 'unmount-below'] as const;
 
-/** What came before is none of the program's. On stderr that is told where a process writes there first. */
+/** Start marks: output before them belongs to the login shell. On stderr the mark is written where a process writes there first. */
 const BEGIN = 'tell start 0';
 const BEGIN_BOTH = 'mark start 0';
-
-type FileQuestion = Extract<Question, { kind: 'file' }>;
-
-/** The indexes of the questions that are answered together. */
-function filesTogether(questions: readonly Question[]): readonly number[] {
-  const files = questions.flatMap(({ kind }, index) => (kind === 'file' ? [index] : []));
-  return files.length > 1 ? files : [];
-}
-
-function fileWords(index: number, { path, content }: FileQuestion): string {
-  return `${index} ${quoteShell(path)} ${content === false ? 0 : 1}`;
-}
 
 function renderProgram(lines: readonly string[], functions: readonly string[], { nonce, rootDir }: ProgramOptions): string {
   // The environment variable lets a host that is only a directory (an image being built, the lab) say where its root is.
@@ -237,32 +211,6 @@ function base64Lines(text: string): string {
 function octal(mode: number): string {
   return mode.toString(8).padStart(4, '0');
 }
-
-/**
- * Gives answers that came together their contents.
- * @param frames of a program that asked all together
- * @returns a frame for each question, by its index; null when the contents are not those that were announced: a file was changed meanwhile
- */
-export function readTogether(frames: readonly Frame[], questions: readonly Question[]): readonly (Frame | undefined)[] | null {
-  const byIndex: (Frame | undefined)[] = [];
-  for (const frame of frames) byIndex[frame.index] = frame;
-  const files = filesTogether(questions);
-  const contents = byIndex[questions.length];
-  if (files.length === 0 || contents === undefined) return byIndex;
-  let from = 0;
-  for (const index of files) {
-    const frame = byIndex[index];
-    if (frame === undefined) return null;
-    const [size] = /^\d+\+/.exec(Buffer.from(frame.body).toString('latin1', 0, MAX_SIZE_DIGITS)) ?? [];
-    if (size === undefined) continue;
-    const to = from + Number.parseInt(size, 10);
-    byIndex[index] = { ...frame, body: Buffer.concat([frame.body.subarray(size.length), contents.body.subarray(from, to)]) };
-    from = to;
-  }
-  return contents.exitCode === 0 && from === contents.body.byteLength ? byIndex.slice(0, questions.length) : null;
-}
-
-const MAX_SIZE_DIGITS = 20;
 
 export interface Frame {
   /** Of the question or operation. */

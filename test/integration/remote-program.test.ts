@@ -238,39 +238,10 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
       };
       const files = (...paths: string[]) => Object.fromEntries(paths.map((path) => [path, { kind: 'file', path } as const]));
 
-      it('looks at many files with one process, and reads them with one more', async () => {
-        for (let i = 0; i < 40; i++) put(`/f${i}`, `${i}`.repeat(i));
-        const log = at('/log');
-        const counting = withScripts(
-          Object.fromEntries(['stat', 'cat'].map((name) => [name, `echo ${name} >>${log}; exec /bin/${name} "$@"`])),
-        );
-        const questions: Record<string, Extract<Question, { kind: 'file' }>> = {
-          ...files(...Array.from({ length: 40 }, (_, i) => `/f${i}`), '/missing'),
-          seen: { kind: 'file', path: '/f7', content: false },
-        };
-        const answers = await counting.ask(questions);
-        for (let i = 0; i < 40; i++) expect(answers[`/f${i}`]).toMatchObject({ type: 'file', content: `${i}`.repeat(i) });
-        expect([answers['/missing'], answers.seen]).toEqual([null, { ...answers['/f7'], content: undefined }]);
-        // The program itself comes through cat.
-        expect(readFileSync(log, 'utf8')).toBe('cat\nstat\ncat\n');
-      });
-
-      it.each([
-        ['grows', 'echo more >>"$last"'],
-        ['shrinks', ': >"$last"'],
-        ['goes away', 'rm "$last"'],
-      ])('asks again where a file %s while it is read', async (_, meanwhile) => {
+      // Busybox may run its own stat in place of one in PATH.
+      it.skipIf(shell.name === 'busybox')('finds no file that goes away while it is read', async () => {
         for (const name of ['a', 'b', 'c']) put(`/etc/${name}`, `${name}\n`);
-        const once = at('/once');
-        const cat = `for last; do :; done; case $last in */etc/c) if [ ! -e ${once} ]; then : >${once}; ${meanwhile}; fi;; esac; exec /bin/cat "$@"`;
-        const answers = await withScripts({ cat }).ask(files('/etc/a', '/etc/b', '/etc/c'));
-        expect(answers).toEqual(await host.ask(files('/etc/a', '/etc/b', '/etc/c')));
-        expect(answers['/etc/a']).toMatchObject({ content: 'a\n' });
-      });
-
-      it('asks each by itself where one goes away while they are looked at', async () => {
-        for (const name of ['a', 'b', 'c']) put(`/etc/${name}`, `${name}\n`);
-        const stat = `rm -f ${at('/etc/b')}; exec /bin/stat "$@"`;
+        const stat = `for last; do :; done; case $last in */etc/b) rm -f "$last";; esac; exec /bin/stat "$@"`;
         const answers = await withScripts({ stat }).ask(files('/etc/a', '/etc/b', '/etc/c'));
         expect([answers['/etc/a']?.content, answers['/etc/b'], answers['/etc/c']?.content]).toEqual(['a\n', null, 'c\n']);
       });
@@ -1039,7 +1010,7 @@ describe('renderQuestions and renderOperations', () => {
         { kind: 'file', path: "/it's" },
         { kind: 'command', argv: ['echo', '$x'] },
       ],
-      { nonce: 'n', rootDir: '/a b', together: true },
+      { nonce: 'n', rootDir: '/a b' },
     );
     expect(program).toContain("R='/a b'");
     expect(program).toContain("q_file '/it'\\''s' 1");

@@ -59,7 +59,7 @@ q_look() {
   if [ -f "$p" ]; then k=file; elif [ -d "$p" ]; then k=directory; elif [ -S "$p" ]; then k=socket; else k=other; fi
 }
 q_show() {
-  s=$(stat -c '%a %Y %u %g %U:%G' -- "$p") || return 1
+  s=$(stat -c '%a %Y %u %g %U:%G' -- "$p") || { if [ -e "$p" ]; then return 1; fi; say absent; return 0; }
   say "$k $s$nl$t"
   if [ "$k$1" = file1 ]; then out; cat -- "$p"; fi
 }
@@ -68,33 +68,6 @@ q_show() {
 /** Of one file. */
 export const FILE_FUNCTIONS = `
 q_file() { q_look "$1"; case $? in 0) q_show "$2";; 1) return 1;; esac; }
-`.trimStart();
-
-/**
- * `q_files` takes an index, a path and whether its content is wanted for each of many files. What is there gets one `stat` and one `cat` for all: an answer
- * begins with `<bytes>+` where its content is in the piece that comes behind all answers.
- */
-export const FILES_FUNCTIONS = `
-q_files() {
-  N=0
-  while [ $# -gt 0 ]; do
-    q_look "$2"; r=$?
-    case $r$p in 0/proc/*|0/sys/*) q_show "$3"; r=$(($? + 2));; esac
-    if [ $r = 0 ]; then eval "i_$N=\\$1 p_$N=\\$p k_$N=\\$k\\$3 t_$N=\\$t"; N=$((N + 1)); else tell "$1" $((r % 2)); fi
-    shift 3
-  done
-  if [ $N = 0 ]; then return 0; fi
-  n=0; while [ $n -lt $N ]; do eval "set -- \\"\\$@\\" \\"\\$p_$n\\""; n=$((n + 1)); done
-  f=$(stat -c '%s %a %Y %u %g %U:%G' -- "$@") || return 1
-  set --; n=0
-  while [ $n -lt $N ]; do
-    l=\${f%%"$nl"*}; f=\${f#*"$nl"}; eval "k=\\$k_$n t=\\$t_$n"
-    h="\${k%?} \${l#* }"
-    if [ "$k" = file1 ]; then h=\${l%% *}+$h; eval "set -- \\"\\$@\\" \\"\\$p_$n\\""; fi
-    say "$h$nl$t"; eval "tell \\$i_$n 0"; n=$((n + 1))
-  done
-  if [ $# -gt 0 ]; then out; cat -- "$@"; fi
-}
 `.trimStart();
 
 /** Of a directory. */
