@@ -25,6 +25,8 @@ export interface RawSshServerOptions {
    * that the client has not closed, as with many servers.
    */
   readonly lateExitCode?: number;
+  /** Logs everybody in and begins another key exchange, with another host key, when a session is requested. */
+  readonly changesKey?: boolean;
 }
 
 export interface RawSshServer {
@@ -72,15 +74,20 @@ const EXT_INFO = Buffer.concat([Buffer.of(MESSAGE.extInfo), uint32(1), string('s
  */
 export async function startRawSshServer(options: RawSshServerOptions): Promise<RawSshServer> {
   const hostKey = generateKeyPairSync('ed25519');
-  const signer = options.signsWithAnotherKey === true ? generateKeyPairSync('ed25519') : hostKey;
-  const blob = Buffer.concat([string('ssh-ed25519'), string(rawPublicKey(hostKey.publicKey))]);
+  const otherKey = generateKeyPairSync('ed25519');
+  const signer = options.signsWithAnotherKey === true ? otherKey : hostKey;
+  const blob = blobOf(hostKey.publicKey);
+  const identities: Serving['identities'] = [
+    { blob, signerKey: signer.privateKey },
+    { blob: blobOf(otherKey.publicKey), signerKey: otherKey.privateKey },
+  ];
   const received: Buffer[] = [];
   const payloads: Buffer[] = [];
   let connections = 0;
   const server = await startTcpServer((socket) => {
     connections++;
     socket.on('data', (chunk) => received.push(chunk));
-    serve(socket, { options, blob, signerKey: signer.privateKey, payloads });
+    serve(socket, { options, identities, payloads });
   });
   return {
     port: server.port,
@@ -94,12 +101,21 @@ export async function startRawSshServer(options: RawSshServerOptions): Promise<R
 
 interface Serving {
   readonly options: RawSshServerOptions;
-  readonly blob: Buffer;
-  readonly signerKey: Parameters<typeof sign>[2];
+  /** For the first key exchange, and for a later one. */
+  readonly identities: readonly [Identity, Identity];
   readonly payloads: Buffer[];
 }
 
-function serve(socket: Socket, { options, blob, signerKey, payloads }: Serving): void {
+interface Identity {
+  readonly blob: Buffer;
+  readonly signerKey: Parameters<typeof sign>[2];
+}
+
+function blobOf(publicKey: Parameters<typeof rawPublicKey>[0]): Buffer {
+  return Buffer.concat([string('ssh-ed25519'), string(rawPublicKey(publicKey))]);
+}
+
+function serve(socket: Socket, { options, identities, payloads }: Serving): void {
   const identification = 'SSH-2.0-OpenSSH_9.2';
   const kexInit = ownKexInit();
   const { early = [], beforeKeyExchange = false } = options;
@@ -112,6 +128,26 @@ function serve(socket: Socket, { options, blob, signerKey, payloads }: Serving):
   let next: Opener | null = null;
   let open: Opener | null = null;
   let answer: ((payload: Buffer) => void) | null = null;
+  const ready = (exchange: Exchange): void => {
+    const seal = sealer(exchange);
+    const send = (...packets: readonly Buffer[]): void => void socket.write(Buffer.concat(packets.map(seal)));
+    next = opener(exchange);
+    const behind = beforeKeyExchange ? [] : [EXT_INFO, ...early.map((name) => EARLY[name])];
+    socket.write(Buffer.concat([plainPacket(exchange.reply), plainPacket(Buffer.of(MESSAGE.newKeys)), ...behind.map(seal)]));
+    if (options.lateExitCode !== undefined) answer = lateExit(options.lateExitCode, send);
+    if (options.changesKey === true)
+      answer = changeKey(send, kexInit, (init) => {
+        const [, identity] = identities;
+        return answerExchange({
+          clientIdentification: clientIdentification ?? '',
+          identification,
+          clientKexInit,
+          kexInit,
+          init,
+          ...identity,
+        }).reply;
+      });
+  };
   socket.on('data', (chunk) => {
     rest = Buffer.concat([rest, chunk]);
     if (clientIdentification === null) {
@@ -126,17 +162,26 @@ function serve(socket: Socket, { options, blob, signerKey, payloads }: Serving):
       payloads.push(payload);
       if (payload[0] === MESSAGE.kexInit) clientKexInit = payload;
       else if (payload[0] === MESSAGE.newKeys) open = next;
-      else if (payload[0] === MESSAGE.ecdhInit) {
-        const exchange = answerExchange({ clientIdentification, identification, clientKexInit, kexInit, blob, init: payload, signerKey });
-        const seal = sealer(exchange);
-        next = opener(exchange);
-        const behind = beforeKeyExchange ? [] : [EXT_INFO, ...early.map((name) => EARLY[name])];
-        socket.write(Buffer.concat([plainPacket(exchange.reply), plainPacket(Buffer.of(MESSAGE.newKeys)), ...behind.map(seal)]));
-        if (options.lateExitCode !== undefined)
-          answer = lateExit(options.lateExitCode, (...packets) => void socket.write(Buffer.concat(packets.map(seal))));
-      } else answer?.(payload);
+      else if (payload[0] === MESSAGE.ecdhInit && open === null)
+        ready(answerExchange({ clientIdentification, identification, clientKexInit, kexInit, init: payload, ...identities[0] }));
+      else answer?.(payload);
     }
   });
+}
+
+/** See {@link RawSshServerOptions.changesKey}. */
+function changeKey(
+  send: (...packets: readonly Buffer[]) => void,
+  kexInit: Buffer,
+  reply: (init: Buffer) => Buffer,
+): (payload: Buffer) => void {
+  const answers: Readonly<Record<number, (payload: Buffer) => void>> = {
+    5: () => send(EARLY['service-accept']),
+    50: () => send(EARLY['userauth-success']),
+    90: () => send(kexInit),
+    [MESSAGE.ecdhInit]: (init) => send(reply(init), Buffer.of(MESSAGE.newKeys)),
+  };
+  return (payload) => answers[payload[0] ?? 0]?.(payload);
 }
 
 /** One session of a client that is let in at once; see {@link RawSshServerOptions.lateExitCode}. */

@@ -10,7 +10,7 @@ import { printable } from '../../core/text/printable.ts';
 import type { Secret } from '../../core/text/secret.ts';
 import { type Authentication, authentication } from './authentication.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
-import { type HostKeyPolicy, hostKeyCheck } from './host-key-check.ts';
+import { type HostKeyPolicy, hostKeyVerifier, rememberHostKey, type VerifyHostKey } from './host-key-check.ts';
 import type { AskPassphrase, Identities } from './identities.ts';
 import { addressOf, openForward, openSocket, socketFailure } from './stream.ts';
 
@@ -18,8 +18,8 @@ export interface ConnectOptions extends HostKeyPolicy {
   readonly identities: Identities;
   readonly password?: Secret | undefined;
   readonly askPassphrase?: AskPassphrase | undefined;
-  /** In place of the check against known hosts: what it throws ends the attempt before anything is told to the host. */
-  readonly checkHostKey?: ((key: HostKey) => Promise<void>) | undefined;
+  /** In place of the check against known hosts: what it throws ends the attempt before anything is sent to the host. */
+  readonly verifyHostKey?: VerifyHostKey | undefined;
 }
 
 /** An authenticated connection. */
@@ -63,24 +63,18 @@ export async function openConnection(
     return socket;
   };
   try {
-    // The host begins to answer while we read what is known of it.
-    const first = open();
-    const [known, keys] = await Promise.all([
-      options.hostKeys.knownHosts(target),
-      options.identities.candidates(target, options.askPassphrase),
-      first,
-    ]).catch((error: unknown) => {
-      first.then((socket) => socket.destroy()).catch(() => undefined);
-      throw error;
-    });
-    const check = options.checkHostKey ?? hostKeyCheck(target, known, options);
+    // Before the host is connected to: its key is verified in the turn in which it arrives.
+    const known = await options.hostKeys.knownHosts(target);
+    const keys = await options.identities.candidates(target, options.askPassphrase);
+    const verify = options.verifyHostKey ?? hostKeyVerifier(target, known);
+    const remember = (key: HostKey): Promise<void> => rememberHostKey(target, key, options);
     const algorithms = [...orderHostKeyAlgorithms(known, knownHostsNames(target))];
     for (let attempt = 0; ; attempt++) {
-      const socket = await (attempt === 0 ? first : open());
+      const socket = await open();
       const auth = authentication(target, keys, { password: options.password, address, deadline });
-      const progress: Progress = { target, auth, received: '', isEncrypted: false, lastError: null };
+      const progress: Progress = { target, auth, received: '', acceptedKey: null, isEncrypted: false, lastError: null };
       try {
-        return await handshake({ progress, socket, deadline, check, algorithms });
+        return await handshake({ progress, socket, deadline, verify, remember, algorithms });
       } catch (error) {
         if (deadline.signal.aborted || attempt >= MAX_RETRIES || !isTurnedAway(progress) || !(await waitForTurn(attempt, deadline.signal)))
           throw error;
@@ -116,11 +110,12 @@ interface Handshake {
   readonly progress: Progress;
   readonly socket: Duplex;
   readonly deadline: Deadline;
-  readonly check: (key: HostKey) => Promise<void>;
+  readonly verify: VerifyHostKey;
+  readonly remember: (key: HostKey) => Promise<void>;
   readonly algorithms: ssh2.ServerHostKeyAlgorithm[];
 }
 
-function handshake({ progress, socket, deadline, check, algorithms }: Handshake): Promise<SshConnection> {
+function handshake({ progress, socket, deadline, verify, remember, algorithms }: Handshake): Promise<SshConnection> {
   const { target, auth } = progress;
   const ssh = new NodeSSH();
   let isSettled = false;
@@ -145,9 +140,13 @@ function handshake({ progress, socket, deadline, check, algorithms }: Handshake)
       keepaliveInterval: KEEPALIVE_INTERVAL_MS,
       keepaliveCountMax: KEEPALIVE_COUNT,
       algorithms: { serverHostKey: algorithms, compress: ['none'] },
-      hostVerifier: verifier(check, fail, () => deadline.enter('no end of the authentication')),
+      hostVerifier: (bytes: Buffer) => {
+        const isAccepted = acceptsKey(bytes, progress, verify, fail);
+        if (isAccepted) deadline.enter('no end of the authentication');
+        return isAccepted;
+      },
       // The types do not know that the first call comes with nulls.
-      authHandler: auth.handler as unknown as ssh2.AuthHandlerMiddleware,
+      authHandler: gated(auth.handler, progress) as unknown as ssh2.AuthHandlerMiddleware,
     });
     const client = ssh.connection;
     connecting.catch((error: unknown) => client === null && fail(error));
@@ -157,8 +156,11 @@ function handshake({ progress, socket, deadline, check, algorithms }: Handshake)
       progress.received += chunk.toString('latin1', 0, 300);
       if (progress.received.length > 300 || /^SSH-/m.test(progress.received)) socket.off('data', listen);
     });
-    client.on('handshake', () => {
+    let remembered: Promise<void> = Promise.resolve();
+    client.once('handshake', () => {
       progress.isEncrypted = true;
+      // Not before: the host has proved only now that it owns the key.
+      if (progress.acceptedKey?.isNew) remembered = remember(progress.acceptedKey.key);
     });
     client.on('change password', () => fail(auth.failure('the password has expired and has to be changed on the host', undefined)));
     client.on('error', (error: ClientError) => {
@@ -168,10 +170,13 @@ function handshake({ progress, socket, deadline, check, algorithms }: Handshake)
     });
     client.on('close', () => fail(handshakeFailure(progress, null)));
     client.once('ready', () => {
-      if (isSettled) return void client.end();
+      if (isSettled) return;
+      // A host that lets us in before we have accepted its key is not logged in to.
+      if (progress.acceptedKey === null || !progress.isEncrypted) return fail(handshakeFailure(progress, null));
       isSettled = true;
       forget();
-      resolve(establish({ ssh, client, socket, progress }));
+      const connection = establish({ ssh, client, socket, progress });
+      void remembered.then(() => resolve(connection));
     });
   });
 }
@@ -188,27 +193,34 @@ interface Progress {
   readonly auth: Authentication;
   /** The first bytes the other side sent, up to its identification. */
   received: string;
+  /** The host key, once it was accepted. */
+  acceptedKey: { readonly key: HostKey; readonly isNew: boolean } | null;
   isEncrypted: boolean;
   lastError: ClientError | null;
 }
 
-/** The key is checked at each key exchange; a host that was accepted may not change its key on the way. */
-function verifier(check: (key: HostKey) => Promise<void>, fail: (error: unknown) => void, onAccepted: () => void): ssh2.HostVerifier {
-  let accepted: string | undefined;
-  return (bytes, verify) => {
+/**
+ * The verdict about a host key, synchronous: ssh2 processes the packets behind the key meanwhile. The key is verified at each key exchange; a host that was
+ * accepted may not change its key during the connection.
+ * @param fail is called before a refusal is returned, and closes the socket: whatever ssh2 makes of packets that are there already cannot be sent
+ */
+function acceptsKey(bytes: Buffer, progress: Progress, verify: VerifyHostKey, fail: (error: unknown) => void): boolean {
+  try {
     const key = hostKeyFromBytes(bytes);
-    if (accepted !== undefined) return verify(accepted === key.blob);
-    check(key).then(
-      () => {
-        accepted = key.blob;
-        onAccepted();
-        verify(true);
-      },
-      (error: unknown) => {
-        fail(error);
-        verify(false);
-      },
-    );
+    if (progress.acceptedKey !== null) return progress.acceptedKey.key.blob === key.blob;
+    progress.acceptedKey = { key, isNew: verify(key) === 'new' };
+    return true;
+  } catch (error) {
+    fail(error);
+    return false;
+  }
+}
+
+/** Gives no login method away before the host key was accepted and the connection is encrypted. */
+function gated(handler: Authentication['handler'], progress: Progress): Authentication['handler'] {
+  return (left, partial, next) => {
+    if (progress.acceptedKey === null || !progress.isEncrypted) next(false);
+    else handler(left, partial, next);
   };
 }
 
@@ -218,16 +230,22 @@ function handshakeFailure({ target, auth, received, isEncrypted }: Progress, err
     hostUnreachable({ host: target.name, address, why, ...(mend === undefined ? {} : { mend }), cause: error ?? undefined });
   if (error?.level === 'client-authentication') return auth.failure(undefined, error);
   if (error?.level === 'client-socket') return unreachable(`${socketFailure(error)} before the login was done`);
-  if (isEncrypted) return auth.failure(error === null ? 'the host closed the connection' : printable(error.message), error ?? undefined);
+  if (isEncrypted) return auth.failure(describeFailure(error), error ?? undefined);
   const isSsh = /^SSH-/m.test(received);
   const said = printable(received.split(/^SSH-/m, 1)[0] ?? '', 80);
-  if (isSsh) return unreachable(`the key exchange failed: ${error === null ? 'the host closed the connection' : printable(error.message)}`);
+  if (isSsh) return unreachable(`the key exchange failed: ${describeFailure(error)}`);
   if (said === '')
     return unreachable(
       'it accepts connections and closes them at once',
       'Check that this is an SSH server, that it allows us (MaxStartups, hosts.deny), and its journal',
     );
   return unreachable(`it says "${said}", which is not SSH`, 'Check address and port. "Exceeded MaxStartups": too many logins at a time');
+}
+
+/** ssh2 fails with a TypeError on messages of the login that it has not asked for. */
+function describeFailure(error: ClientError | null): string {
+  if (error === null) return 'the host closed the connection';
+  return error instanceof TypeError ? 'the host does not keep to the SSH protocol' : printable(error.message);
 }
 
 interface Established {

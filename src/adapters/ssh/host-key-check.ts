@@ -11,70 +11,44 @@ import {
 } from '../../core/ssh/known-hosts.ts';
 import type { SshTarget } from '../../core/ssh/target.ts';
 
-/** A key nobody knows, for a person to compare. */
-export interface UnknownHostKey {
-  readonly host: string;
-  /** As known_hosts names it: `10.0.0.7` or `[10.0.0.7]:2222`. */
-  readonly knownAs: string;
-  /** `ED25519`, `ECDSA`, `RSA`. */
-  readonly type: string;
-  /** `SHA256:…` */
-  readonly fingerprint: string;
-}
-
-/** Asks a person whether this is the host's key. */
-export type ConfirmHostKey = (key: UnknownHostKey) => Promise<boolean>;
-
-/** Hears what is worth saying and no reason to stop. */
+/** Receives problems that are no reason to stop. */
 export type Notice = (problem: Problem) => void;
 
 export interface HostKeyPolicy {
   readonly hostKeys: HostKeyStore;
-  readonly confirmHostKey?: ConfirmHostKey | undefined;
   readonly notice?: Notice | undefined;
 }
 
 /**
- * Decides about the key a host shows: resolves when it is to be trusted.
+ * Verifies the key a host shows, in the turn in which it is shown. `new`: the key is unknown and accepted, to be remembered once the host has proved that it
+ * owns the key.
  * @throws AppError HOST_KEY_MISMATCH (changed or revoked, whatever is configured), HOST_KEY_UNKNOWN
  */
-export function hostKeyCheck(target: SshTarget, known: KnownHosts, policy: HostKeyPolicy): (key: HostKey) => Promise<void> {
+export type VerifyHostKey = (key: HostKey) => 'known' | 'new';
+
+/** @param known what the known_hosts files of the target contain, read before the connection is opened */
+export function hostKeyVerifier(target: SshTarget, known: KnownHosts): VerifyHostKey {
   const host = target.name;
   const names = knownHostsNames(target);
   const knownAs = names.name;
-  return async (key) => {
+  return (key) => {
     const verdict = judgeHostKey(known, names, key);
-    // Most keys are known: nobody wants to hear of them.
-    if (verdict.kind === 'known') return;
+    if (verdict.kind === 'known') return 'known';
     const shown = describeKey(key);
     switch (verdict.kind) {
       case 'mismatch':
         throw hostKeyMismatch({ host, knownAs, shown, known: describeKey(verdict.entry), entry: verdict.entry });
       case 'revoked':
         throw hostKeyRevoked({ host, knownAs, shown, entry: verdict.entry });
-      case 'unknown': {
-        const unknownKey = { host, knownAs, type: hostKeyTypeName(key.type), fingerprint: hostKeyFingerprint(key) };
-        if (!(await mayAccept(target, unknownKey, policy)))
-          throw hostKeyUnknown({ host, knownAs, shown, files: target.userKnownHostsFiles, mend: howToMakeKnown(target) });
-        await remember(target, key, policy);
-      }
+      case 'unknown':
+        if (target.strictHostKeyChecking === 'accept-new') return 'new';
+        throw hostKeyUnknown({ host, knownAs, shown, files: target.userKnownHostsFiles, mend: howToMakeKnown(target) });
     }
   };
 }
 
 function describeKey(key: HostKey): string {
   return `${hostKeyTypeName(key.type)} key ${hostKeyFingerprint(key)}`;
-}
-
-async function mayAccept(target: SshTarget, key: UnknownHostKey, { confirmHostKey }: HostKeyPolicy): Promise<boolean> {
-  switch (target.strictHostKeyChecking) {
-    case 'accept-new':
-      return true;
-    case 'ask':
-      return (await confirmHostKey?.(key)) ?? false;
-    case 'yes':
-      return false;
-  }
 }
 
 function howToMakeKnown(target: SshTarget): string {
@@ -86,8 +60,8 @@ function howToMakeKnown(target: SshTarget): string {
   return `Compare the fingerprint with the host's own${scan}, connect once with ssh${flags} ${user}@${hostName}, or accept new keys with --ssh-accept-new`;
 }
 
-/** Like ssh, goes on when the file cannot be written: the key is good, it will be asked for again. */
-async function remember(target: SshTarget, key: HostKey, { hostKeys, notice }: HostKeyPolicy): Promise<void> {
+/** Adds an accepted key to known_hosts. Like ssh, goes on when the file cannot be written. */
+export async function rememberHostKey(target: SshTarget, key: HostKey, { hostKeys, notice }: HostKeyPolicy): Promise<void> {
   const shown = describeKey(key);
   try {
     const file = await hostKeys.remember(target, key);

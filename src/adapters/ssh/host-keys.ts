@@ -25,7 +25,7 @@ const NO_IDENTITIES: Identities = { candidates: async () => ({ candidates: [], s
 export function sshHostKeys(
   config: SshConfig,
   overrides: SshOverrides,
-  options: Omit<ConnectOptions, 'identities' | 'checkHostKey'>,
+  options: Omit<ConnectOptions, 'identities' | 'verifyHostKey'>,
 ): HostKeys {
   const connectOptions: ConnectOptions = { ...options, identities: identities() };
   const jumps = jumpHosts();
@@ -50,13 +50,13 @@ interface Looking {
 
 async function shownKey(target: SshTarget, { jumps, options, signal }: Looking): Promise<HostKey> {
   const lease = target.proxyJump.length === 0 ? null : jumps.lease(target.proxyJump, options, target.name);
-  const checkHostKey = async (key: HostKey): Promise<void> => {
+  const verifyHostKey = (key: HostKey): never => {
     throw new Seen(key);
   };
   try {
     const via = lease === null ? null : await untilAborted(lease.connection, signal);
     const way = { via, ...(signal === undefined ? {} : { signal }) };
-    await openConnection(target, { hostKeys: options.hostKeys, identities: NO_IDENTITIES, checkHostKey }, way);
+    await openConnection(target, { hostKeys: options.hostKeys, identities: NO_IDENTITIES, verifyHostKey }, way);
     throw new Error('a connection was made without its key being looked at');
   } catch (error) {
     if (error instanceof Seen) return error.key;
