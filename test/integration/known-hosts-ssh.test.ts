@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -158,6 +158,78 @@ describe.skipIf(requirement('known_hosts as ssh judges them', sshdMissing))('kno
     expect(results).toHaveLength(CASES);
   });
 });
+
+const noKeygen = spawnSync('ssh-keygen', ['-?']).error === undefined ? null : 'ssh-keygen is not installed';
+
+describe.skipIf(requirement('the keys of known_hosts as ssh reads them', noKeygen))(
+  'the keys of known_hosts, compared with ssh-keygen',
+  () => {
+    const piece = fc.constantFrom(
+      '',
+      '',
+      '',
+      '',
+      '',
+      '',
+      '=',
+      '==',
+      '!',
+      '-',
+      '_',
+      '.',
+      'A',
+      'AA',
+      'AAAA',
+      '\r',
+      '\v',
+      '\f',
+      '\u00a0',
+      '\ufeff',
+      'é',
+    );
+    /** What a hand, an editor or a broken transfer makes of the text of a key. */
+    const damage = fc
+      .record({
+        cut: fc.constantFrom(0, 0, 0, 1, 2, 3, 4),
+        at: fc.nat(60),
+        inserted: piece,
+        end: piece,
+        last: fc.constantFrom('', '', 'B', 'f', '/'),
+      })
+      .map(({ cut, at, inserted, end, last }) => (key: string): string => {
+        const kept = key.slice(0, key.length - cut);
+        const other = last === '' ? kept : kept.replace(/[^=](?==*$)/, last);
+        return `${other.slice(0, at)}${inserted}${other.slice(at)}${end}`;
+      });
+
+    it('are those that ssh-keygen finds', () => {
+      const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-known-keys-'));
+      try {
+        const keys = TYPES.map((type) => {
+          const path = join(directory, type);
+          generateKey(path, type);
+          return readFileSync(`${path}.pub`, 'utf8').split(' ').slice(0, 2);
+        });
+        const samples = fc.sample(fc.tuple(fc.constantFrom(...keys), damage, fc.constantFrom('', ' comment', '\t# note')), {
+          numRuns: 1500,
+          seed: 7,
+        });
+        const lines = samples.map(([[type = '', key = ''], change, comment]) => `host ${type} ${change(key)}${comment}`);
+        const file = join(directory, 'known_hosts');
+        writeFileSync(file, `${lines.join('\n')}\n`);
+        const { stdout } = spawnSync('ssh-keygen', ['-l', '-F', 'host', '-f', file], { encoding: 'utf8' });
+        const theirs = [...stdout.matchAll(/^# Host host found: line (\d+)/gm)].map(([, line]) => Number(line));
+        const ours = parseKnownHosts(readFileSync(file, 'utf8'), file).map(({ line }) => line);
+        const different = [...ours.filter((line) => !theirs.includes(line)), ...theirs.filter((line) => !ours.includes(line))];
+        expect(different.map((line) => lines[line - 1])).toEqual([]);
+        expect(theirs.length).toBeGreaterThan(50);
+        expect(lines.length - theirs.length).toBeGreaterThan(500);
+      } finally {
+        rmSync(directory, { recursive: true, force: true });
+      }
+    });
+  },
+);
 
 function hashed(name: string, salt: Uint8Array): string {
   const [key] = parseKnownHosts('x ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl\n', '');

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { duration, type IssueParams, optional, taint, text, texts } from '../config/schema-parts.ts';
 import { quoteValue } from '../problems/config-documents.ts';
 import { type HostKey, hostKeyType } from '../ssh/known-hosts.ts';
+import { decodeStrictBase64 } from '../text/base64.ts';
 import { isTemplate } from './template.ts';
 
 /** apiVersion and kind of a fleet file. */
@@ -70,8 +71,8 @@ const hostKey = custom<HostKey>(
 function readHostKey(written: string): HostKey | null {
   const [type, key] = written.trim().split(/\s+/);
   if (type === undefined || key === undefined) return null;
-  const bytes = Buffer.from(key, 'base64');
-  return hostKeyType(bytes) === type ? { type, blob: bytes.toString('base64') } : null;
+  const bytes = decodeStrictBase64(key);
+  return bytes !== null && hostKeyType(bytes) === type ? { type, blob: bytes.toString('base64') } : null;
 }
 
 /** A KubeletConfiguration: any mapping here, judged field by field when the version of the kubelet is known. */

@@ -1,4 +1,5 @@
 import { createHash, createHmac } from 'node:crypto';
+import { decodeStrictBase64 } from '../text/base64.ts';
 import { matchPatternList } from './pattern.ts';
 import { isPublicKeyForm } from './public-key-form.ts';
 
@@ -56,9 +57,9 @@ function parseLine(text: string, file: string, line: number): KnownHostsEntry | 
   const marker = fields[0].startsWith('@') ? MARKERS[fields.shift() ?? ''] : 'none';
   const [hosts, type, key] = fields;
   if (marker === undefined || !hosts || hosts.startsWith('@') || !type || !key) return null;
-  const bytes = Buffer.from(key.trimEnd(), 'base64');
+  const bytes = decodeStrictBase64(key);
   // Ssh passes over what is no whole key of a type it knows: such a line says nothing about the host.
-  if (hostKeyType(bytes) !== type || !isPublicKeyForm(bytes)) return null;
+  if (bytes === null || hostKeyType(bytes) !== type || !isPublicKeyForm(bytes)) return null;
   return { file, line, marker, hosts, type, blob: bytes.toString('base64') };
 }
 
@@ -126,8 +127,8 @@ function hostMatcher(hosts: string): (name: string) => boolean {
   }
   const [, salt, hash] = /^\|1\|([^|]+)\|([^|]+)$/.exec(hosts) ?? [];
   if (salt === undefined || hash === undefined) return () => false;
-  const key = Buffer.from(salt, 'base64');
-  if (key.length !== 20) return () => false;
+  const key = decodeStrictBase64(salt);
+  if (key?.length !== 20) return () => false;
   return (name) => createHmac('sha1', key).update(name).digest('base64') === hash;
 }
 

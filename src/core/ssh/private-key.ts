@@ -1,3 +1,5 @@
+import { decodeStrictBase64 } from '../text/base64.ts';
+
 /** What a private key file tells without its passphrase. */
 export interface PrivateKeyHeader {
   readonly encrypted: boolean;
@@ -45,7 +47,6 @@ function readStrings(bytes: Buffer, start: number, count: number): Buffer[] {
  */
 export function readPublicKeyFile(text: string): string | null {
   const [type, blob] = text.trim().split(/\s+/);
-  return type !== undefined && blob !== undefined && /^(ssh-|ecdsa-|sk-)/.test(type)
-    ? Buffer.from(blob, 'base64').toString('base64')
-    : null;
+  if (type === undefined || blob === undefined || !/^(ssh-|ecdsa-|sk-)/.test(type)) return null;
+  return decodeStrictBase64(blob)?.toString('base64') ?? null;
 }
