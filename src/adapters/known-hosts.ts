@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { knownHostsUnreadable } from '../core/problems/host.ts';
+import { knownHostsUnreadable, revokedKeysUnusable } from '../core/problems/host.ts';
 import type { HostKeyStore } from '../core/ssh/host-key-store.ts';
 import {
   type HostKey,
@@ -13,20 +13,29 @@ import {
   pinKnownHosts,
   renderKnownHostsLine,
 } from '../core/ssh/known-hosts.ts';
+import { parseRevokedKeys, type RevokedKeys } from '../core/ssh/revoked-keys.ts';
 import type { SshTarget } from '../core/ssh/target.ts';
 
 /**
- * The known_hosts files of ssh. A file is read again only when it changed, so that a thousand hosts cost one reading. A missing file is empty,
- * one that cannot be read is an error: AppError HOST_KEY_UNKNOWN.
+ * The known_hosts files of ssh, and the files of RevokedHostKeys, whose keys are revoked for all hosts. A file is read again only when it changed, so that a
+ * thousand hosts cost one reading. A missing known_hosts is empty. One that cannot be read, and a file of revoked keys that is missing, malformed or a binary
+ * list, is an error: AppError HOST_KEY_UNKNOWN.
  */
 export function knownHostsStore(): HostKeyStore {
-  const files = new Map<string, Promise<ReadFile>>();
+  const files = new Map<string, Promise<ReadFile<readonly KnownHostsEntry[]>>>();
+  const revoked = new Map<string, Promise<ReadFile<RevokedKeys>>>();
   const indexes = new Map<string, Index>();
   let lastAppend: Promise<unknown> = Promise.resolve();
   const readFiles = async (target: SshTarget): Promise<KnownHosts> => {
     const paths = [...target.userKnownHostsFiles, ...target.globalKnownHostsFiles];
-    const parts = await Promise.all(paths.map((path) => readCached(files, path).catch((cause) => refuse(target, path, cause))));
-    const key = paths.join('\0');
+    const revokedPaths = target.revokedHostKeysFiles ?? [];
+    const parts = await Promise.all([
+      ...paths.map(
+        async (path) => (await readCached(files, path, parseKnownHosts).catch((cause) => refuse(target, path, cause))) ?? NOTHING,
+      ),
+      ...revokedPaths.map((path) => readRevoked(revoked, target, path)),
+    ]);
+    const key = [...paths, '', ...revokedPaths].join('\0');
     const cached = indexes.get(key);
     if (cached?.parts.every((part, i) => part === parts[i])) return cached.known;
     const known = indexKnownHosts(parts.flat());
@@ -51,8 +60,38 @@ export function knownHostsStore(): HostKeyStore {
 }
 
 function refuse(target: SshTarget, file: string, cause: unknown): never {
-  const why = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
-  throw knownHostsUnreadable({ host: target.name, file, why, cause });
+  throw knownHostsUnreadable({ host: target.name, file, why: codeOf(cause), cause });
+}
+
+function codeOf(cause: unknown): string {
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+}
+
+async function readRevoked(
+  files: Map<string, Promise<ReadFile<RevokedKeys>>>,
+  target: SshTarget,
+  file: string,
+): Promise<readonly KnownHostsEntry[]> {
+  const host = target.name;
+  const mend = 'Check the file that RevokedHostKeys of ssh_config names';
+  const revoked = await readCached(files, file, parseRevokedKeys).catch((cause: unknown) => {
+    throw revokedKeysUnusable({ host, file, why: `cannot read the revoked keys in ${file}: ${codeOf(cause)}`, mend, cause });
+  });
+  switch (revoked?.kind) {
+    case undefined:
+      throw revokedKeysUnusable({ host, file, why: `cannot read the revoked keys in ${file}: ENOENT`, mend });
+    case 'krl':
+      throw revokedKeysUnusable({
+        host,
+        file,
+        why: `RevokedHostKeys names ${file}, a binary key revocation list (KRL), which the built-in client cannot read`,
+        mend: "List the revoked keys in a text file, or use the system's ssh: --ssh-transport openssh, or ssh.transport: openssh in a fleet file",
+      });
+    case 'malformed':
+      throw revokedKeysUnusable({ host, file, line: revoked.line, why: 'this line of RevokedHostKeys is not a public key', mend });
+    case 'keys':
+      return revoked.entries;
+  }
 }
 
 interface Index {
@@ -60,25 +99,30 @@ interface Index {
   readonly known: KnownHosts;
 }
 
-interface ReadFile {
+interface ReadFile<T> {
   readonly version: string;
-  readonly entries: readonly KnownHostsEntry[];
+  readonly content: T;
 }
 
 const NOTHING: readonly KnownHostsEntry[] = [];
 
-async function readCached(files: Map<string, Promise<ReadFile>>, path: string): Promise<readonly KnownHostsEntry[]> {
+/** What a file contains, parsed; null when there is no such file. */
+async function readCached<T>(
+  files: Map<string, Promise<ReadFile<T>>>,
+  path: string,
+  parse: (text: string, path: string) => T,
+): Promise<T | null> {
   const version = await fileVersion(path);
-  if (version === null) return NOTHING;
+  if (version === null) return null;
   const before = await files.get(path);
-  if (before?.version === version) return before.entries;
+  if (before?.version === version) return before.content;
   // Whoever came first while we looked is reading it already.
   const current = files.get(path);
-  if (current !== undefined && (await current).version === version) return (await current).entries;
-  const reading = readFile(path, 'utf8').then((text) => ({ version, entries: parseKnownHosts(text, path) }));
+  if (current !== undefined && (await current).version === version) return (await current).content;
+  const reading = readFile(path, 'utf8').then((text) => ({ version, content: parse(text, path) }));
   files.set(path, reading);
   try {
-    return (await reading).entries;
+    return (await reading).content;
   } catch (error) {
     files.delete(path);
     throw error;

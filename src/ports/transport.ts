@@ -34,7 +34,7 @@ export type Dial = (address: DialAddress, signal?: AbortSignal) => Promise<NodeJ
  * All that a way to reach a host has to provide. A command is an argv array, never a string: only the SSH transport quotes.
  * `run` resolves whatever the exit code is.
  *
- * Errors (AppError): HOST_UNREACHABLE, HOST_KEY_MISMATCH, HOST_KEY_UNKNOWN, HOST_AUTH_FAILED, HOST_TIMEOUT, HOST_CONNECTION_LOST,
+ * Errors (AppError): HOST_UNREACHABLE, HOST_KEY_MISMATCH, HOST_KEY_REVOKED, HOST_KEY_UNKNOWN, HOST_AUTH_FAILED, HOST_TIMEOUT, HOST_CONNECTION_LOST,
  * HOST_OUTPUT_TOO_LARGE, HOST_COMMAND_NOT_FOUND (the program itself could not be started).
  */
 export interface Transport {

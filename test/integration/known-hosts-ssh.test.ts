@@ -243,7 +243,8 @@ async function ourVerdict(target: SshTarget): Promise<Verdict> {
   await transport.close();
   if (isAppError(error, 'HOST_AUTH_FAILED')) return 'known';
   if (isAppError(error, 'HOST_KEY_UNKNOWN')) return 'unknown';
-  if (isAppError(error, 'HOST_KEY_MISMATCH')) return error.message.includes('revoked') ? 'revoked' : 'changed';
+  if (isAppError(error, 'HOST_KEY_REVOKED')) return 'revoked';
+  if (isAppError(error, 'HOST_KEY_MISMATCH')) return 'changed';
   throw error;
 }
 

@@ -113,6 +113,17 @@ describe.skipIf(requirement("the system's ssh as a transport", sshdMissing))("th
     expect(logins(server)).toBe(2);
   });
 
+  it.each([
+    ['the key', () => `${sshd.hostKey('ed25519')}\n`, 'HOST_KEY_REVOKED', 'the host key is revoked'],
+    ['no key', () => 'what\n', 'HOST_KEY_UNKNOWN', 'in revoked keys file'],
+  ])('refuses a host where RevokedHostKeys contains %s', async (_, list, code, message) => {
+    const [config, revoked] = [join(directory, 'config-revoked'), join(directory, 'revoked')];
+    writeFileSync(revoked, list());
+    writeFileSync(config, `Host edge\n  RevokedHostKeys ${revoked}\n`);
+    const problem = await problemOf(transportTo(targetAt(sshd, { alias: 'edge' }), { configFile: config }));
+    expect(problem).toMatchObject({ code, message: expect.stringContaining(message) });
+  });
+
   it('takes no key but those that are pinned', async () => {
     const pin = (type: 'ed25519' | 'ecdsa'): SshTarget['pinnedHostKeys'] => parseKnownHosts(`x ${sshd.hostKey(type)}\n`, 'fleet.yaml');
     expect(await outputOf(transportTo({ ...targetAt(sshd, { known: [] }), pinnedHostKeys: pin('ecdsa') ?? [] }), 'echo', 'hi')).toBe(

@@ -1,12 +1,15 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { knownHostsStore } from '../../src/adapters/known-hosts.ts';
+import { loadSshConfig } from '../../src/adapters/ssh-config.ts';
 import { type SshTransportOptions, sshShared, sshTransport } from '../../src/adapters/transport-ssh.ts';
 import { AppError, type Problem } from '../../src/core/errors.ts';
+import { parseKnownHosts } from '../../src/core/ssh/known-hosts.ts';
+import { resolveSshTarget } from '../../src/core/ssh/resolve-target.ts';
 import type { SshTarget } from '../../src/core/ssh/target.ts';
 import { Secret } from '../../src/core/text/secret.ts';
 import type { Transport } from '../../src/ports/transport.ts';
@@ -157,9 +160,69 @@ describeSshd('SSH to OpenSSH', () => {
       const revoked = target({ strictHostKeyChecking: 'accept-new' });
       writeFileSync(revoked.userKnownHostsFiles[0] ?? '', `${knownHostsOf(revoked)}@revoked * ${sshd.hostKey('ed25519')}\n`);
       expect(await problemOf(transportTo(revoked))).toMatchObject({
-        code: 'HOST_KEY_MISMATCH',
+        code: 'HOST_KEY_REVOKED',
         position: { line: 2 },
         message: expect.stringContaining('revoked'),
+      });
+    });
+
+    describe('RevokedHostKeys of ssh_config', () => {
+      const otherKey = (): string => readFileSync(`${newKey()}.pub`, 'utf8');
+      const krl = (): string => {
+        const path = newFile('krl');
+        writeFileSync(`${path}.pub`, `${sshd.hostKey('ed25519')}\n`);
+        execFileSync('ssh-keygen', ['-q', '-k', '-f', path, `${path}.pub`]);
+        return path;
+      };
+      const list = (text: string): string => {
+        const path = newFile('revoked');
+        writeFileSync(path, text);
+        return path;
+      };
+
+      /** What becomes of a host whose key is known; `ssh` is asked with the very same file. */
+      async function outcomes(path: string): Promise<readonly [string, boolean]> {
+        const known = target();
+        const config = newFile('config');
+        writeFileSync(
+          config,
+          [
+            `Host edge\n  HostName 127.0.0.1\n  Port ${sshd.port}\n  User ${sshd.user}\n  IdentityFile ${sshd.identityFile}`,
+            `  UserKnownHostsFile ${known.userKnownHostsFiles[0]}\n  GlobalKnownHostsFile none\n  RevokedHostKeys "${path}"\n`,
+          ].join('\n'),
+        );
+        const resolved = resolveSshTarget('edge', await loadSshConfig({ configFile: config, variables: {} }));
+        const ours = await outputOf(transportTo(resolved), 'echo', 'hi').catch((error: AppError) => `${error.code} ${error.message}`);
+        const { status } = spawnSync('ssh', ['-F', config, '-o', 'BatchMode=yes', 'edge', 'true']);
+        return [ours, status === 0];
+      }
+
+      it.each<[string, () => string, RegExp | string]>([
+        [
+          'the key',
+          () => list(`# revoked\n\n ${otherKey()}${sshd.hostKey('ed25519')} with a comment\n`),
+          /^HOST_KEY_REVOKED .*revoked:4:1: .*is revoked/,
+        ],
+        ['other keys', () => list(`${otherKey()}${sshd.hostKey('ecdsa')}\n`), 'hi\n'],
+        ['nothing', () => list('# none yet\n'), 'hi\n'],
+        ['a line that is no key', () => list(`${otherKey()}what\n`), /^HOST_KEY_UNKNOWN .*revoked:2:1: .*not a public key/],
+        ['a key revocation list', krl, /^HOST_KEY_UNKNOWN .*krl.*binary.*--ssh-transport openssh/],
+        ['a file that does not exist', () => '/nonexistent/revoked', /^HOST_KEY_UNKNOWN .*\/nonexistent\/revoked.*ENOENT/],
+        ['a directory', () => directory, /^HOST_KEY_UNKNOWN .*EISDIR/],
+        ['none', () => 'none', 'hi\n'],
+      ])('%s', async (_, file, expected) => {
+        const [ours, theirs] = await outcomes(file());
+        expect(ours).toEqual(typeof expected === 'string' ? expected : expect.stringMatching(expected));
+        expect(ours === 'hi\n').toBe(theirs);
+      });
+
+      it('counts for keys of a fleet file too', async () => {
+        const pinned = target({
+          known: [],
+          pinnedHostKeys: parseKnownHosts(`x ${sshd.hostKey('ed25519')}\n`, 'fleet.yaml'),
+          revokedHostKeysFiles: [list(`${sshd.hostKey('ed25519')}\n`)],
+        });
+        expect(await problemOf(transportTo(pinned))).toMatchObject({ code: 'HOST_KEY_REVOKED' });
       });
     });
 

@@ -39,7 +39,7 @@ const GRACE_MS = 2000;
 
 /**
  * Logs in with the system's ssh and keeps the connection, in the foreground.
- * @throws AppError HOST_UNREACHABLE, HOST_TIMEOUT, HOST_KEY_UNKNOWN, HOST_KEY_MISMATCH, HOST_AUTH_FAILED; the signal's reason
+ * @throws AppError HOST_UNREACHABLE, HOST_TIMEOUT, HOST_KEY_UNKNOWN, HOST_KEY_MISMATCH, HOST_KEY_REVOKED, HOST_AUTH_FAILED; the signal's reason
  */
 export async function openMaster(target: SshTarget, options: MasterOptions): Promise<Master> {
   const { directory, id, via, configFile, signal } = options;

@@ -44,7 +44,7 @@ const FIRST_DELAY_MS = 200;
  * Connects to one host: TCP or a channel of the jump host, key exchange, host key, authentication; all within the target's time-out.
  * @param via the jump host to go through
  * @param signal ends the attempt
- * @throws AppError HOST_UNREACHABLE, HOST_TIMEOUT, HOST_KEY_UNKNOWN, HOST_KEY_MISMATCH, HOST_AUTH_FAILED; the signal's reason
+ * @throws AppError HOST_UNREACHABLE, HOST_TIMEOUT, HOST_KEY_UNKNOWN, HOST_KEY_MISMATCH, HOST_KEY_REVOKED, HOST_AUTH_FAILED; the signal's reason
  */
 export async function openConnection(
   target: SshTarget,

@@ -22,7 +22,7 @@ export interface HostKeyPolicy {
 /**
  * Verifies the key a host shows, in the turn in which it is shown. `new`: the key is unknown and accepted, to be remembered once the host has proved that it
  * owns the key.
- * @throws AppError HOST_KEY_MISMATCH (changed or revoked, whatever is configured), HOST_KEY_UNKNOWN
+ * @throws AppError HOST_KEY_MISMATCH and HOST_KEY_REVOKED (whatever is configured), HOST_KEY_UNKNOWN
  */
 export type VerifyHostKey = (key: HostKey) => 'known' | 'new';
 

@@ -48,15 +48,17 @@ export function hostKeyMismatch(
   });
 }
 
-/** The host showed a key that a known_hosts line revokes. Has the code of a mismatch: neither may ever be accepted. */
+/** The host showed a key that a line of known_hosts or of RevokedHostKeys revokes. */
 export function hostKeyRevoked(input: HostProblem & { knownAs: string; shown: string; entry: { file: string; line: number } }): AppError {
   const { knownAs, shown, entry } = input;
-  return hostError('HOST_KEY_MISMATCH', input, {
+  return hostError('HOST_KEY_REVOKED', input, {
     position: { file: entry.file, line: entry.line, column: 1 },
     message: `the host key is revoked: ${knownAs} shows ${shown}`,
-    mend: 'Do not connect. Give the host a new key, or find out who answers in its place',
+    mend: REVOKED_HINT,
   });
 }
+
+const REVOKED_HINT = 'Do not connect. Give the host a new key, or find out who answers in its place';
 
 /** @param input.mend what to do, since that depends on how the host is reached */
 export function hostKeyUnknown(input: HostProblem & { knownAs: string; shown: string; files: readonly string[]; mend: string }): AppError {
@@ -66,15 +68,15 @@ export function hostKeyUnknown(input: HostProblem & { knownAs: string; shown: st
 }
 
 /** The system's ssh does not trust the host's key. @param input.said its own line */
-export function sshKeyRefused(
-  input: HostProblem & { code: 'HOST_KEY_UNKNOWN' | 'HOST_KEY_MISMATCH'; why: string; said: string },
-): AppError {
-  const mend =
-    input.code === 'HOST_KEY_UNKNOWN'
-      ? "Compare the key's fingerprint with the host's own, connect once with ssh, or accept new keys with --ssh-accept-new"
-      : 'Someone may be listening in. If the host was really set up anew, remove the old key with ssh-keygen -R';
-  return hostError(input.code, input, { message: `${input.why}: ssh says "${printable(input.said)}"`, mend });
+export function sshKeyRefused(input: HostProblem & { code: keyof typeof KEY_REFUSALS; why: string; said: string }): AppError {
+  return hostError(input.code, input, { message: `${input.why}: ssh says "${printable(input.said)}"`, mend: KEY_REFUSALS[input.code] });
 }
+
+const KEY_REFUSALS = {
+  HOST_KEY_UNKNOWN: "Compare the key's fingerprint with the host's own, connect once with ssh, or accept new keys with --ssh-accept-new",
+  HOST_KEY_MISMATCH: 'Someone may be listening in. If the host was really set up anew, remove the old key with ssh-keygen -R',
+  HOST_KEY_REVOKED: REVOKED_HINT,
+} as const;
 
 /** @param input.tried clauses, one a method; `skipped` likewise; `accepts` what the host said it accepts */
 export function hostAuthFailed(
@@ -171,6 +173,16 @@ export function knownHostsUnreadable(input: HostProblem & { file: string; why: s
   return hostError('HOST_KEY_UNKNOWN', input, {
     message: `cannot check the host key: cannot read ${input.file}: ${input.why}`,
     mend: 'Check the permissions of the file',
+  });
+}
+
+/** A file of RevokedHostKeys cannot be used: it may revoke any key, so none can be trusted. @param input.line where it is malformed */
+export function revokedKeysUnusable(input: HostProblem & { file: string; line?: number; why: string; mend: string }): AppError {
+  const { file, line, why, mend } = input;
+  return hostError('HOST_KEY_UNKNOWN', input, {
+    ...(line === undefined ? {} : { position: { file, line, column: 1 } }),
+    message: `cannot check the host key: ${why}`,
+    mend,
   });
 }
 

@@ -1,5 +1,5 @@
 import type { AppError } from '../errors.ts';
-import { hostAuthFailed, hostTimeout, hostUnreachable, sshKeyRefused } from '../problems/host.ts';
+import { hostAuthFailed, hostTimeout, hostUnreachable, revokedKeysUnusable, sshKeyRefused } from '../problems/host.ts';
 import { printable } from '../text/printable.ts';
 import type { SshTarget } from './target.ts';
 
@@ -20,8 +20,18 @@ const READINGS: readonly Reading[] = [
     problem: ({ name }, _, line) => sshKeyRefused({ host: name, code: 'HOST_KEY_MISMATCH', why: 'the host key has changed', said: line }),
   },
   {
-    pattern: /REVOKED HOST KEY|host key .* is revoked|is marked as revoked/i,
-    problem: ({ name }, _, line) => sshKeyRefused({ host: name, code: 'HOST_KEY_MISMATCH', why: 'the host key is revoked', said: line }),
+    pattern: /REVOKED HOST KEY|host key .* (?:is revoked|revoked by file)|is marked as revoked/i,
+    problem: ({ name }, _, line) => sshKeyRefused({ host: name, code: 'HOST_KEY_REVOKED', why: 'the host key is revoked', said: line }),
+  },
+  {
+    pattern: /Error checking host key .* in revoked keys file/i,
+    problem: ({ name }, _, line) =>
+      revokedKeysUnusable({
+        host: name,
+        file: '',
+        why: `ssh says "${printable(line)}"`,
+        mend: 'Check the file that RevokedHostKeys of ssh_config names',
+      }),
   },
   {
     pattern: /Host key verification failed|No .* host key is known/i,
@@ -65,7 +75,7 @@ const READINGS: readonly Reading[] = [
 /**
  * Reads why the system's ssh could not log in.
  * @param said all it said on stderr
- * @returns AppError HOST_KEY_MISMATCH, HOST_KEY_UNKNOWN, HOST_AUTH_FAILED, HOST_TIMEOUT or HOST_UNREACHABLE
+ * @returns AppError HOST_KEY_MISMATCH, HOST_KEY_REVOKED, HOST_KEY_UNKNOWN, HOST_AUTH_FAILED, HOST_TIMEOUT or HOST_UNREACHABLE
  */
 export function readOpensshFailure(target: SshTarget, said: string): AppError {
   const { hostName, port, name } = target;

@@ -76,6 +76,7 @@ function resolve(destination: SshDestination, config: SshConfig, overrides: SshO
   const tokens = tokensOf(settings);
   const expandPath = (value: string, line?: SshConfigLine): string => absolutePath(value, tokens, environment, line);
   const { checking, warnings } = readChecking(settings, overrides);
+  const revokedHostKeysFiles = readFiles(settings, 'revokedhostkeys', expandPath) ?? [];
   const address = `${tokens.r}@${tokens.h}:${tokens.p}`;
   if (way.seen.includes(address)) throw jumpLoop([...way.seen, address], way.line);
   return {
@@ -96,6 +97,7 @@ function resolve(destination: SshDestination, config: SshConfig, overrides: SshO
       '/etc/ssh/ssh_known_hosts',
       '/etc/ssh/ssh_known_hosts2',
     ],
+    ...(revokedHostKeysFiles.length === 0 ? {} : { revokedHostKeysFiles }),
     strictHostKeyChecking: checking,
     hostKeyAlias: settings.first.get('hostkeyalias')?.args[0] ?? null,
     hashKnownHosts: readFlag(settings, 'hashknownhosts', false),
@@ -292,7 +294,6 @@ function readConnectTimeoutMs(settings: SshSettings): number {
 
 /** Settings that would change whom we trust or how we get there, were they heeded. */
 const UNSUPPORTED: readonly { readonly keyword: string; readonly name: string; readonly harmless?: string }[] = [
-  { keyword: 'revokedhostkeys', name: 'RevokedHostKeys', harmless: 'none' },
   { keyword: 'knownhostscommand', name: 'KnownHostsCommand', harmless: 'none' },
   { keyword: 'certificatefile', name: 'CertificateFile', harmless: 'none' },
   { keyword: 'canonicalizehostname', name: 'CanonicalizeHostname', harmless: 'no' },

@@ -25,6 +25,8 @@ export interface SshTarget {
   /** The first is the one that new keys are written to. */
   readonly userKnownHostsFiles: readonly string[];
   readonly globalKnownHostsFiles: readonly string[];
+  /** Files with keys that no host may have (RevokedHostKeys); absent: there are none. */
+  readonly revokedHostKeysFiles?: readonly string[];
   readonly strictHostKeyChecking: StrictHostKeyChecking;
   /** Keys given for this host elsewhere than in those files, as in a fleet file. When there are any, no other key is known. */
   readonly pinnedHostKeys?: readonly KnownHostsEntry[];

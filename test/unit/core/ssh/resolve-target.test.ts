@@ -72,6 +72,8 @@ describe('resolveSshTarget', () => {
       'n1',
       { hostKeyAlias: 'cluster', hashKnownHosts: true, strictHostKeyChecking: 'accept-new' },
     ],
+    ['files of revoked keys', 'RevokedHostKeys ~/revoked_%h', 'n1', { revokedHostKeysFiles: ['/home/me/revoked_n1'] }],
+    ['no file of revoked keys', 'RevokedHostKeys none', 'n1', {}],
     ['a time with units', 'ConnectTimeout 1m30s', 'n1', { connectTimeoutMs: 90_000 }],
     ['no time', 'ConnectTimeout none', 'n1', { connectTimeoutMs: 20_000 }],
     ['address family and local address', 'AddressFamily inet6\nBindAddress ::1', 'n1', { addressFamily: 'inet6', bindAddress: '::1' }],
@@ -122,14 +124,11 @@ describe('resolveSshTarget', () => {
     expect(warnings).toMatchObject([{ severity: 'warning', position: { line: 2 } }]);
   });
 
-  it.each(['RevokedHostKeys /x', 'CertificateFile ~/x', 'KnownHostsCommand /x', 'CanonicalizeHostname yes', 'Match tagged x'])(
-    'warns about %s',
-    (text) => {
-      expect(resolveSshTarget('n1', config(text)).warnings).toMatchObject([
-        { code: 'SSH_CONFIG_UNSUPPORTED', position: { file: 'config', line: 1 } },
-      ]);
-    },
-  );
+  it.each(['CertificateFile ~/x', 'KnownHostsCommand /x', 'CanonicalizeHostname yes', 'Match tagged x'])('warns about %s', (text) => {
+    expect(resolveSshTarget('n1', config(text)).warnings).toMatchObject([
+      { code: 'SSH_CONFIG_UNSUPPORTED', position: { file: 'config', line: 1 } },
+    ]);
+  });
 
   it.each([
     ['ProxyCommand ssh -W %h:%p -q b', 'ProxyCommand is not supported. Write "ProxyJump [user@]host[:port]" in its place'],
