@@ -20,7 +20,7 @@ export interface SshAccess {
 
 /**
  * Makes the access to all hosts of this process.
- * @param tell hears, line by line, what is worth saying and no reason to stop
+ * @param tell receives warnings, line by line
  */
 export function sshAccess(env: Variables, tell: (line: string) => void): SshAccess {
   const configs = new Map<string | undefined, Promise<SshConfig>>();
@@ -39,22 +39,30 @@ export function sshAccess(env: Variables, tell: (line: string) => void): SshAcce
   };
   return {
     transport: async (way, ssh) => {
-      const [config, { connect, asRoot }] = await Promise.all([readConfig(ssh.configFile), loaded()]);
+      const [config, { connect, asRoot, showWarnings }] = await Promise.all([readConfig(ssh.configFile), loaded()]);
       const isOpenssh = ssh.transport === 'openssh' || (typeof way !== 'string' && way.ssh.transport === 'openssh');
       const client = isOpenssh ? 'openssh' : 'builtin';
       const target = await resolveTarget(way, config, { ...sshOverrides(ssh), client });
+      showWarnings(target);
       // As with the client, another way on the command line counts for all hosts.
       const become = typeof way === 'string' || (ssh.become ?? 'auto') !== 'auto' ? (ssh.become ?? 'auto') : way.ssh.become;
       const { sudoPassword } = ssh;
       return asRoot(await connect(client, target, ssh), { become, ...(sudoPassword === undefined ? {} : { sudoPassword }) });
     },
     hostKeys: async (ssh) => {
-      const [config, { known }, { sshHostKeys }] = await Promise.all([
+      const [config, { known, showWarnings }, { sshHostKeys }] = await Promise.all([
         readConfig(ssh.configFile),
         loaded(),
         import('./adapters/ssh/host-keys.ts'),
       ]);
-      return sshHostKeys(config, sshOverrides(ssh), { hostKeys: known, ...credentials(ssh) });
+      const keys = sshHostKeys(config, sshOverrides(ssh), { hostKeys: known, ...credentials(ssh) });
+      return {
+        ...keys,
+        look: (target, signal) => {
+          showWarnings(target);
+          return keys.look(target, signal);
+        },
+      };
     },
   };
 }
@@ -69,10 +77,21 @@ async function load(env: Variables, tell: (line: string) => void) {
   const known = knownHostsStore();
   const shared = sshShared();
   const notice: Notice = (problem) => tell(`${formatProblem(problem)}\n`);
+  const shown = new Set<string>();
+  /** Of a host and the hosts on the way to it; what many hosts share is shown once a run. */
+  const showWarnings = ({ warnings, proxyJump }: SshTarget): void => {
+    for (const problem of [...proxyJump.flatMap((hop) => hop.warnings), ...warnings]) {
+      const line = `warning: ${formatProblem(problem)}\n`;
+      if (shown.has(line)) continue;
+      shown.add(line);
+      tell(line);
+    }
+  };
   let openssh: Promise<(target: SshTarget, ssh: SshOptions) => Transport> | null = null;
   return {
     known,
     asRoot,
+    showWarnings,
     connect: async (client: 'builtin' | 'openssh', target: SshTarget, ssh: SshOptions): Promise<Transport> => {
       if (client === 'builtin') return sshTransport(target, { hostKeys: known, shared, notice, ...credentials(ssh) });
       if (ssh.password !== undefined)

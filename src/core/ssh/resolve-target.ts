@@ -292,22 +292,29 @@ function readConnectTimeoutMs(settings: SshSettings): number {
   return seconds === 0 ? DEFAULT_CONNECT_TIMEOUT_MS : Math.min(seconds * 1000, 2 ** 31 - 1);
 }
 
-/** Settings that would change whom we trust or how we get there, were they heeded. */
-const UNSUPPORTED: readonly { readonly keyword: string; readonly name: string; readonly harmless?: string }[] = [
-  { keyword: 'knownhostscommand', name: 'KnownHostsCommand', harmless: 'none' },
-  { keyword: 'certificatefile', name: 'CertificateFile', harmless: 'none' },
-  { keyword: 'canonicalizehostname', name: 'CanonicalizeHostname', harmless: 'no' },
+/** What the built-in client leaves to the system's ssh. */
+const USE_OPENSSH = "use the system's ssh: --ssh-transport openssh, or ssh.transport: openssh in a fleet file";
+
+/** Settings that change whom ssh trusts, how it logs in or how it reaches a host, and that the built-in client does not honour. */
+const UNSUPPORTED: readonly { readonly keyword: string; readonly name: string; readonly harmless?: readonly string[] }[] = [
+  { keyword: 'knownhostscommand', name: 'KnownHostsCommand', harmless: ['none'] },
+  { keyword: 'certificatefile', name: 'CertificateFile', harmless: ['none'] },
+  { keyword: 'canonicalizehostname', name: 'CanonicalizeHostname', harmless: ['no', 'false', 'none'] },
   { keyword: 'bindinterface', name: 'BindInterface' },
+  { keyword: 'pkcs11provider', name: 'PKCS11Provider', harmless: ['none'] },
+  { keyword: 'securitykeyprovider', name: 'SecurityKeyProvider', harmless: ['none', 'internal'] },
+  { keyword: 'rekeylimit', name: 'RekeyLimit', harmless: ['default', 'none'] },
 ];
 
 function unsupported(settings: SshSettings): readonly Problem[] {
-  const mend = 'Check that the host is reached as you want without it';
-  const settingsLeft = UNSUPPORTED.flatMap(({ keyword, name, harmless }) => {
+  const mend = `Check that the connection is as you expect without it, or ${USE_OPENSSH}`;
+  const settingsLeft = UNSUPPORTED.flatMap(({ keyword, name, harmless = [] }) => {
     const line = settings.first.get(keyword);
-    return line === undefined || line.args[0]?.toLowerCase() === harmless ? [] : [warning(line, `${name} is not supported`, mend)];
+    if (line === undefined || line.args.every((argument) => harmless.includes(argument.toLowerCase()))) return [];
+    return [warning(line, `${name} is not supported by the built-in SSH client`, mend)];
   });
   const matches = settings.passedOver.map((line) =>
-    warning(line, `Match ${line.args.join(' ')} is not supported and counts as not met`, mend),
+    warning(line, `Match ${line.args.join(' ')} is not supported by the built-in SSH client and never matches`, mend),
   );
   return [...settingsLeft, ...matches];
 }
