@@ -43,9 +43,12 @@ export function faultyHost(root: string, state: string, kubeletFiles: readonly s
 read n <"${state}/count"; n=$((n + 1)); echo $n >"${state}/count"; echo "\${0##*/} $*" >>"${state}/calls"
 read at <"${state}/at"; if [ $n = "$at" ]; then kill -KILL 0; fi
 if [ -s "${state}/snapshots" ]; then
+  # The program under test may have set a umask that makes directories unusable for their owner, unless the owner is root.
+  mask=$(umask); umask 022
   read s <"${state}/snapshots"; ${real('cp')} -a "${root}" "$s/$n"
   ( cd "${root}" && ${real('find')} . -printf '%i %y %m %T@ %p\\n' ) >"$s/$n.list"
   ${real('mkdir')} "$s/$n.state"; for f in timer kubelet; do if [ -e "${state}/$f" ]; then ${real('cp')} "${state}/$f" "$s/$n.state"; fi; done
+  umask "$mask"
 fi
 `;
   const write = (name: string, text: string): void => {
