@@ -1,11 +1,12 @@
 import { checkpointOf } from '../core/commit/checkpoint.ts';
-import type { CommitRecord } from '../core/commit/record.ts';
+import { type CommitRecord, commitRecord } from '../core/commit/record.ts';
 import { AppError, isAppError } from '../core/errors.ts';
 import type { HostChange } from '../core/plan/change.ts';
 import type { Operation } from '../core/plan/operation.ts';
-import { CommitGoneError, commitReverted, commitUnknown, HostLockedError } from '../core/problems/commit.ts';
+import { CommitGoneError, commitNotArmed, commitReverted, commitUnknown, HostLockedError } from '../core/problems/commit.ts';
 import { printable } from '../core/text/printable.ts';
-import type { ObservedPhase, PhaseContext } from './phase.ts';
+import { observe } from './observe.ts';
+import type { ObservedPhase, PhaseContext, ProveCommit } from './phase.ts';
 import { type ConfirmOptions, isConnectionLost, type Writer } from './writer.ts';
 
 /**
@@ -71,7 +72,7 @@ export async function openCommit(phase: GuardedPhase, context: PhaseContext, wri
 interface Guard {
   readonly writer: Writer;
   readonly confirm: ConfirmOptions;
-  readonly prove: (deadline: number) => Promise<void>;
+  readonly prove: ProveCommit;
 }
 
 function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, prove }: Guard): OpenCommit {
@@ -81,11 +82,13 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
   const end = clock.now().getTime() + confirm.timeoutMs;
   const deadline = end - Math.min(CONFIRM_MARGIN_MS, confirm.timeoutMs / 4);
   let applied = false;
+  let isAsked = false;
   writer.patientUntil(deadline);
   const closed = (): void => writer.patientUntil(null);
 
   const confirmOnce = async (): Promise<void> => {
     const anew = await confirm.reconnect();
+    isAsked = true;
     try {
       await anew.perform([IS_RUNNING, { kind: 'confirm-commit', id }, ...writer.releasing()]);
     } finally {
@@ -93,9 +96,23 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
     }
   };
 
-  const revertOnce = async (why: string): Promise<void> => {
-    const there = await writer.connection();
-    await there.perform([{ kind: 'revert-commit', id, why }, ...writer.releasing()], { timeoutMs: REVERT_TIMEOUT_MS });
+  const revertOnce = (why: string): Promise<void> =>
+    writer.over((there) => there.perform([{ kind: 'revert-commit', id, why }, ...writer.releasing()], { timeoutMs: REVERT_TIMEOUT_MS }));
+
+  /** The error when the change does not wait any more; null when it does, was confirmed by hand, or the host can't be asked. */
+  const findGone = async (): Promise<CommitGoneError | null> => {
+    try {
+      const record = await writer.over((there) => observe(there, commitRecord));
+      const isOpen = record === null || (record.state === 'armed' && isOurs(record, id));
+      return isOpen ? null : new CommitGoneError(host.name, record, 'cannot confirm the change');
+    } catch (error) {
+      if (isConnectionLost(error)) return null;
+      throw error;
+    }
+  };
+  const checkOpen = async (): Promise<void> => {
+    const gone = await findGone();
+    if (gone !== null) throw gone;
   };
 
   /** What the host says in place of having something done to its change, or null when that was done. Tried again until then while it can't be reached. */
@@ -112,17 +129,30 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
     }
   };
 
+  /** False: the host can't be asked. @throws AppError: the kubelet is not healthy with the previous files */
+  const isHealthyAgain = async (): Promise<boolean> => {
+    writer.patientUntil(clock.now().getTime() + GRACE_MS);
+    try {
+      await phase.observed.verifyUndone();
+      return true;
+    } catch (error) {
+      if (isConnectionLost(error)) return false;
+      throw error;
+    }
+  };
+
   return {
     phase: phase.name,
     wasApplied: () => {
       applied = true;
     },
     confirm: async () => {
-      await prove(deadline);
+      await prove(deadline, checkOpen);
       signal?.throwIfAborted();
-      const gone = await persist(confirmOnce, deadline, signal);
+      // Until the host has decided: a confirmation whose answer was lost may have been heard.
+      const gone = await persist(confirmOnce, end + GRACE_MS, signal);
       // Nothing waits there any more: an answer was lost, or somebody confirmed it by hand.
-      if (gone !== null && gone.record !== null) throw isOurs(gone.record, id) ? commitReverted(host.name, gone.record) : gone;
+      if (gone !== null && gone.record !== null) throw gone;
       writer.wasReleased();
       closed();
       reporter.report({
@@ -135,20 +165,25 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
     },
     takeBack: async (error) => {
       writer.arm(null);
-      if (error instanceof HostLockedError || isAppError(error, 'COMMIT_REVERTED')) return error;
+      if (error instanceof HostLockedError) {
+        // After a reboot another run may have taken the lock, which says nothing about our change.
+        const gone = applied ? await findGone() : null;
+        return gone !== null && isReverted(gone.record, id) ? commitReverted(host.name, gone.record) : error;
+      }
+      if (error instanceof CommitGoneError && isReverted(error.record, id)) return commitReverted(host.name, error.record);
       const why = isAppError(error) ? (error.problems[0]?.message ?? '') : 'the program broke off';
       reporter.report({ level: 'warning', code: 'ROLLBACK_STARTED', host: host.name, phase: phase.name, message: TELLS_BACK });
       try {
         const gone = await persist(() => revertOnce(printable(why, 400)), end + GRACE_MS);
         if (gone === null) writer.wasReleased();
-        // Never armed, or not by us: nothing was changed.
-        else if (gone.record === null || !isOurs(gone.record, id)) return applied ? gone : error;
-        writer.patientUntil(clock.now().getTime() + GRACE_MS);
-        await phase.observed.verifyUndone();
-        return wentBack(error, phase, { host: host.name, applied, byItself: gone !== null });
+        else if (gone.record === null || !isOurs(gone.record, id))
+          return applied ? gone : withProblems(error, commitNotArmed(host.name, phase.name), 1);
+        else if (error instanceof CommitGoneError && isReverted(gone.record, id)) return commitReverted(host.name, gone.record);
+        const isHealthy = phase.observed.provesUndone && (await isHealthyAgain());
+        return wentBack(error, phase, { host: host.name, applied, byItself: gone !== null, isHealthy });
       } catch (cause) {
         if (isConnectionLost(cause))
-          return withProblems(error, commitUnknown(host.name, Math.round((end - clock.now().getTime()) / 1000)), 1);
+          return withProblems(error, commitUnknown(host.name, Math.round((end - clock.now().getTime()) / 1000), isAsked), 1);
         return withProblems(error, goingBackFailed(host.name, phase.name, cause), 1);
       } finally {
         closed();
@@ -169,17 +204,27 @@ function isOurs(record: CommitRecord, id: string): boolean {
   return record.id === id;
 }
 
+function isReverted(record: CommitRecord | null, id: string): record is CommitRecord {
+  return record !== null && record.state === 'reverted' && isOurs(record, id);
+}
+
 /** Errors of single operations: the host answers, and what was begun is undone. */
 const OPERATION_FAILED = /^HOST_(NO_SPACE|READ_ONLY|PERMISSION_DENIED|OPERATION_FAILED)$/;
 
+interface RolledBack {
+  readonly host: string;
+  /** All of the change had been made. */
+  readonly applied: boolean;
+  /** The host had reverted the change before it was asked to. */
+  readonly byItself: boolean;
+  /** The kubelet was seen healthy with the previous files. */
+  readonly isHealthy: boolean;
+}
+
 /** A change that was never whole is a failure like any other; one that was, and did not hold, has exit code 5. */
-function wentBack(
-  error: unknown,
-  { name, observed }: GuardedPhase,
-  { host, applied, byItself }: { readonly host: string; readonly applied: boolean; readonly byItself: boolean },
-): unknown {
+function wentBack(error: unknown, { name }: GuardedPhase, { host, applied, byItself, isHealthy }: RolledBack): unknown {
   const back = byItself ? 'the host put the files from before back by itself' : 'the files from before are back';
-  const message = `${name}: ${back}${observed.provesUndone ? ' and the kubelet is healthy again' : ''}`;
+  const message = `${name}: ${back}${isHealthy ? ' and the kubelet is healthy again' : ''}`;
   const isPartOnly = !applied && isAppError(error) && OPERATION_FAILED.test(error.code);
   return withProblems(error, new AppError({ host, code: 'ROLLED_BACK', message }), isPartOnly ? 1 : 5);
 }

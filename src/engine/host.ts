@@ -1,9 +1,9 @@
-import { LOCK_FILE, REFUSED_EXIT } from '../core/commit/commit-program.ts';
+import { LOCK_FILE, REFUSED_EXIT, SHUTDOWN_EXIT } from '../core/commit/commit-program.ts';
 import { parseLockHolder, parseRecord } from '../core/commit/record.ts';
 import { AppError, type Problem } from '../core/errors.ts';
 import type { Answer, Answers, CommandFact, FileFact, HttpFact, Question } from '../core/facts/question.ts';
 import type { Operation } from '../core/plan/operation.ts';
-import { CommitGoneError, HostLockedError } from '../core/problems/commit.ts';
+import { CommitGoneError, HostLockedError, hostShuttingDown } from '../core/problems/commit.ts';
 import { printable } from '../core/text/printable.ts';
 import type { Host, PerformOptions } from '../ports/host.ts';
 import type { Transport } from '../ports/transport.ts';
@@ -48,6 +48,7 @@ export function hostOver(transport: Transport, options: HostOptions): Host {
     perform: async (operations, performOptions = {}) => {
       const { onDone } = performOptions;
       let done = 0;
+      const check = checkBetweenParts(operations);
       for (const part of partsOf(operations)) {
         const [first] = part;
         const temporaryId = options.nonce();
@@ -59,9 +60,13 @@ export function hostOver(transport: Transport, options: HostOptions): Host {
               { nonce: options.nonce(), rootDir, temporaryId },
               { ...performOptions, onDone: () => undefined },
             );
-        const before = done;
-        const told = onDone === undefined ? performOptions : { ...performOptions, onDone: (index: number) => onDone(before + index) };
-        await perform(transport, part, { nonce: options.nonce(), rootDir, temporaryId }, told);
+        const before = done > 0 ? check : [];
+        const from = done - before.length;
+        const told =
+          onDone === undefined
+            ? performOptions
+            : { ...performOptions, onDone: (index: number) => (index < before.length ? undefined : onDone(from + index)) };
+        await perform(transport, [...before, ...part], { nonce: options.nonce(), rootDir, temporaryId }, told);
         done += part.length;
       }
     },
@@ -115,6 +120,15 @@ function isAboutRunningSystem(question: Question): boolean {
 function partsOf(operations: readonly Operation[]): readonly (readonly Operation[])[] {
   const heads = operations.flatMap(({ kind }, at) => (at > 0 && kind === 'put-file' ? [at] : []));
   return [0, ...heads].map((from, i) => operations.slice(from, heads[i]));
+}
+
+/** Sending a large file takes time, in which the host may revert the change that the file belongs to: later parts check first. */
+function checkBetweenParts(operations: readonly Operation[]): readonly Operation[] {
+  for (const operation of operations) {
+    if (operation.kind === 'arm-revert') return [{ kind: 'check-commit', id: operation.revert.id }];
+    if (operation.kind === 'check-commit') return [operation];
+  }
+  return [];
 }
 
 function* piecesOf({ path, content }: Extract<Operation, { kind: 'put-file' }>): Iterable<PieceOperation> {
@@ -245,7 +259,13 @@ function lastLine(text: string): string {
 }
 
 function brokenOff(host: string, exitCode: number | null, stderr: string): AppError {
-  const why = lastLine(stderr) || `it ended with ${exitCode === null ? 'a signal' : `exit code ${exitCode}`}`;
+  if (exitCode === null || exitCode > 128) {
+    const signal = exitCode === null ? 'a signal' : `signal ${exitCode - 128}`;
+    const message = `${signal} killed the shell program`;
+    const mend = 'See whether the host is shutting down, then run the same command again';
+    return new AppError({ host, code: 'HOST_PROGRAM_KILLED', message, mend }, { detail: stderr });
+  }
+  const why = lastLine(stderr) || `it ended with exit code ${exitCode}`;
   const mend =
     exitCode === INCOMPLETE_EXIT ? 'None of it was run. Run the same command again' : 'The host needs /bin/sh and coreutils (or busybox)';
   return new AppError({ host, code: 'HOST_PROGRAM_BROKEN', message: `the shell program broke off: ${why}`, mend }, { detail: stderr });
@@ -270,6 +290,7 @@ const FAILURES: readonly { pattern: RegExp; code: string; mend: string }[] = [
 ];
 
 function operationFailed(host: string, operation: Operation | PieceOperation, { exitCode, stdout, stderr }: CommandFact): AppError {
+  if (operation.kind === 'revert-commit' && exitCode === SHUTDOWN_EXIT) return hostShuttingDown(host, describeOperation(operation));
   const refused = exitCode === REFUSED_EXIT ? refusal(host, operation, stdout) : null;
   return refused ?? failed(host, describeOperation(operation), stderr || stdout);
 }
@@ -282,6 +303,7 @@ function refusal(host: string, operation: Operation | PieceOperation, stdout: st
       return holder && new HostLockedError(host, holder);
     }
     case 'arm-revert':
+    case 'check-commit':
     case 'confirm-commit':
     case 'revert-commit':
       return new CommitGoneError(host, parseRecord(stdout), describeOperation(operation));
@@ -327,6 +349,8 @@ function describeOperation(operation: Operation | PieceOperation): string {
       return `cannot release the lock ${LOCK_FILE}`;
     case 'arm-revert':
       return 'cannot have the host take the change back by itself (--no-confirm does without)';
+    case 'check-commit':
+      return 'cannot continue the change';
     case 'confirm-commit':
       return 'cannot confirm the change';
     case 'revert-commit':

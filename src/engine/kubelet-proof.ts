@@ -23,6 +23,8 @@ export interface ProvenChange {
 }
 
 const POLL_MS = 1_000;
+/** Between questions to the host whether the change still waits for its confirmation. */
+const CHECK_MS = 5_000;
 const LOOKS = 3;
 
 /**
@@ -35,11 +37,16 @@ export async function prepareProof(context: PhaseContext, proof: KubeletProof, c
   const before = cluster === null ? null : await look(cluster, proof.nodeName, context);
   if (cluster === null || before === null || !isNodeReady(before)) return async () => undefined;
   const fields = fieldsToShow(change.before, change.after, proof.flags, proof);
-  return async (deadline) => {
+  return async (deadline, checkOpen) => {
     const started = clock.now().getTime();
-    for (let nextProgressMs = 5_000; ; ) {
+    for (let [nextProgressMs, nextCheckMs] = [5_000, 0]; ; ) {
       const why = await whyNotProven(cluster, { proof, change, before, fields });
       if (why === null) return;
+      // What the host has reverted is never proven.
+      if (clock.now().getTime() - started >= nextCheckMs) {
+        nextCheckMs += CHECK_MS;
+        await checkOpen();
+      }
       const now = clock.now().getTime();
       if (now >= deadline) throw notProven(host.name, change.phase, why, now - started);
       if (now - started >= nextProgressMs) {

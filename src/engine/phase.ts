@@ -32,9 +32,10 @@ export interface PhaseCommit<Input, Facts> {
 
 /**
  * @param deadline Unix milliseconds
- * @throws AppError when it has not come until then
+ * @param checkOpen asks the host whether the change still waits for its confirmation
+ * @throws AppError when there is no proof until then, or what `checkOpen` throws
  */
-export type ProveCommit = (deadline: number) => Promise<void>;
+export type ProveCommit = (deadline: number, checkOpen: () => Promise<void>) => Promise<void>;
 
 /** A step of a workflow: observe only reads, plan is pure, applying is the engine's, verify proves that it worked. */
 export interface PhaseDefinition<Input, Facts> {

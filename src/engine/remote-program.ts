@@ -87,7 +87,7 @@ export function renderOperations(operations: readonly (Operation | PieceOperatio
     needs(...TREE_KINDS) ? TREE_FUNCTIONS : '',
     needs('piece', 'put-file') ? LARGE_FILE_FUNCTIONS : '',
     needs('take-lock', 'release-lock') ? LOCK_FUNCTIONS : '',
-    needs('arm-revert', 'confirm-commit', 'revert-commit') ? COMMIT_FUNCTIONS : '',
+    needs('arm-revert', 'check-commit', 'confirm-commit', 'revert-commit') ? COMMIT_FUNCTIONS : '',
     needs('arm-revert') ? ARM_FUNCTIONS : '',
   ];
   // What went well has nothing more to say on stderr.
@@ -167,6 +167,8 @@ function operationLines(operation: Exclude<Operation, WriteFile> | PieceOperatio
       return `k_release ${quoteShell(operation.id)}`;
     case 'arm-revert':
       return armRevert(operation.revert);
+    case 'check-commit':
+      return `hold; g_check ${quoteShell(operation.id)}`;
     case 'confirm-commit':
       return `g_confirm ${quoteShell(operation.id)}`;
     case 'revert-commit':
@@ -185,7 +187,7 @@ function takeLock({ owner, seconds, breaks }: LockRequest): string {
 
 function armRevert({ id, timeoutSeconds, owner, paths, units, reload }: RevertRequest): string {
   const words = [id, String(timeoutSeconds), printable(owner), reload ? '1' : '0', ...paths, '--', ...units];
-  return `${unitsFunction(revertUnits(timeoutSeconds, paths))}g_arm ${words.map(quoteShell).join(' ')}`;
+  return `${unitsFunction(revertUnits(timeoutSeconds, paths))}hold; g_arm ${words.map(quoteShell).join(' ')}`;
 }
 
 function okExits(okExit: readonly number[] | undefined): string {

@@ -3,7 +3,7 @@ import type { LockOwner, LockRequest, RevertRequest } from '../core/commit/reque
 import { isAppError } from '../core/errors.ts';
 import type { Questions } from '../core/facts/question.ts';
 import type { Operation } from '../core/plan/operation.ts';
-import { HostLockedError } from '../core/problems/commit.ts';
+import { CommitGoneError, HostLockedError } from '../core/problems/commit.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Host, PerformOptions } from '../ports/host.ts';
 import type { Dial } from '../ports/transport.ts';
@@ -29,12 +29,15 @@ export interface ConfirmOptions {
 /** A host whose lock is taken with the first thing that is done there. */
 export interface Writer extends Host {
   readonly options: WriterOptions;
-  /** With the next thing that is done, and before it, this is armed. Null: it is not any more. */
+  /**
+   * Arms a revert with the next program, before its other operations. From then on each program first checks that the change still waits for its
+   * confirmation: while a connection was lost, the host may have reverted it. Null: no revert is armed or checked any more.
+   */
   arm(revert: RevertRequest | null): void;
   /** Until then (Unix milliseconds) a connection that is lost is made anew when something is asked. Null: it is an error. */
   patientUntil(time: number | null): void;
-  /** The connection there is, or a new one where it was lost; what is done over it is done without the lock. */
-  connection(): Promise<Host>;
+  /** Works over the connection there is, or over a new one where it was lost. What is done so is done without the lock. */
+  over<T>(work: (host: Host) => Promise<T>): Promise<T>;
   /** What gives the lock back; none where it is not held. Whoever has it done says so with `wasReleased`. */
   releasing(): readonly Operation[];
   wasReleased(): void;
@@ -53,6 +56,8 @@ export function writerOver(first: Host, options: WriterOptions, clock: Clock): W
   let lost = false;
   let held = false;
   let armed: RevertRequest | null = null;
+  /** The change that was armed, and waits for its confirmation as far as we know. */
+  let open: string | null = null;
   let patience: number | null = null;
   const { owner, breakLock, confirm } = options;
   const seconds = confirm === null ? LOCK_SECONDS : Math.ceil(confirm.timeoutMs / 1000) + LOCK_MARGIN_SECONDS;
@@ -63,13 +68,18 @@ export function writerOver(first: Host, options: WriterOptions, clock: Clock): W
     operations: readonly Operation[],
     performOptions: PerformOptions,
   ): Promise<void> => {
-    const before = [lockBy(breaks), ...(armed === null ? [] : [{ kind: 'arm-revert', revert: armed } as const])];
+    const before: readonly Operation[] = [
+      lockBy(breaks),
+      ...(armed === null ? [] : [{ kind: 'arm-revert', revert: armed } as const]),
+      ...(armed !== null || open === null ? [] : [{ kind: 'check-commit', id: open } as const]),
+    ];
     const { onDone } = performOptions;
     try {
       await current.perform([...before, ...operations], {
         ...performOptions,
         ...(onDone === undefined ? {} : { onDone: (index) => (index < before.length ? undefined : onDone(index - before.length)) }),
       });
+      open = armed?.id ?? open;
       armed = null;
     } finally {
       held = true;
@@ -94,17 +104,30 @@ export function writerOver(first: Host, options: WriterOptions, clock: Clock): W
       throw error;
     }
   };
+  const over = <T>(work: (host: Host) => Promise<T>): Promise<T> => noticing(connection().then(work));
+
+  const performLocked = async (operations: readonly Operation[], performOptions: PerformOptions): Promise<void> => {
+    try {
+      await noticing(performWith(breakLock && !held ? { kind: 'any' } : { kind: 'none' }, operations, performOptions));
+    } catch (error) {
+      if (!(error instanceof HostLockedError)) throw error;
+      held = false;
+      if (!options.isGone(error.holder)) throw error;
+      await noticing(performWith({ kind: 'id', id: error.holder.id }, operations, performOptions));
+    }
+  };
 
   return {
     name: first.name,
     options,
     arm: (revert) => {
       armed = revert;
+      if (revert === null) open = null;
     },
     patientUntil: (time) => {
       patience = time;
     },
-    connection: () => noticing(connection()),
+    over,
     releasing: () => (held ? [{ kind: 'release-lock', id: owner.id }] : []),
     wasReleased: () => {
       held = false;
@@ -112,10 +135,9 @@ export function writerOver(first: Host, options: WriterOptions, clock: Clock): W
     ask: async <Q extends Questions>(questions: Q, askOptions?: Parameters<Host['ask']>[1]) => {
       for (;;) {
         try {
-          return await noticing(connection().then((host) => host.ask(questions, askOptions)));
+          return await over((host) => host.ask(questions, askOptions));
         } catch (error) {
           if (!isConnectionLost(error) || patience === null || clock.now().getTime() >= patience) throw error;
-          lost = true;
           await clock.sleep(RETRY_MS, askOptions?.signal);
         }
       }
@@ -123,18 +145,18 @@ export function writerOver(first: Host, options: WriterOptions, clock: Clock): W
     perform: async (operations, performOptions = {}) => {
       if (operations.length === 0 && armed === null) return;
       try {
-        await noticing(performWith(breakLock && !held ? { kind: 'any' } : { kind: 'none' }, operations, performOptions));
+        await performLocked(operations, performOptions);
       } catch (error) {
-        if (!(error instanceof HostLockedError)) throw error;
-        held = false;
-        if (!options.isGone(error.holder)) throw error;
-        await noticing(performWith({ kind: 'id', id: error.holder.id }, operations, performOptions));
+        if (open === null || !(error instanceof CommitGoneError) || error.record !== null) throw error;
+        // Confirmed by hand in the meantime: the host keeps the change, and there is nothing to check any more.
+        open = null;
+        await performLocked(operations, performOptions);
       }
     },
-    ...(first.dial === undefined ? {} : { dial: async (address, signal) => dialFrom(await noticing(connection()), address, signal) }),
+    ...(first.dial === undefined ? {} : { dial: (address, signal) => over((host) => dialFrom(host, address, signal)) }),
     end: async () => {
       try {
-        if (held) await (await noticing(connection())).perform([{ kind: 'release-lock', id: owner.id }]);
+        if (held) await over((host) => host.perform([{ kind: 'release-lock', id: owner.id }]));
       } catch (error) {
         if (!isAppError(error)) throw error;
       }
@@ -151,9 +173,10 @@ function dialFrom({ dial, name }: Host, ...args: Parameters<Dial>): ReturnType<D
   return dial(...args);
 }
 
-const LOST = /^HOST_(UNREACHABLE|TIMEOUT|CONNECTION_LOST)$/;
+/** A host that shuts down kills the programs of its sessions before it closes their connections. */
+const LOST = /^HOST_(UNREACHABLE|TIMEOUT|CONNECTION_LOST|PROGRAM_KILLED|SHUTTING_DOWN)$/;
 
-/** Whether an error says that the host could not be talked to, now or any more. */
+/** Whether an error says that the host can't be talked to, now or any more. It may answer again later. */
 export function isConnectionLost(error: unknown): boolean {
   return isAppError(error) && LOST.test(error.code);
 }

@@ -67,10 +67,14 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
   const change = (maxPods: number, ...more: string[]): Promise<CliResult> => runCommand(argvOf(`maxPods: ${maxPods}\n`, ...more));
 
   /** The command in a process of its own, once it has restarted the kubelet. */
-  async function startChange(maxPods: number, more = ''): Promise<{ kill(): void; ended: Promise<number | null>; said: () => string }> {
+  async function startChange(
+    maxPods: number,
+    more = '',
+    { windowSeconds = WINDOW_SECONDS, options = [] }: { readonly windowSeconds?: number; readonly options?: readonly string[] } = {},
+  ): Promise<{ kill(): void; ended: Promise<number | null>; said: () => string }> {
     await stopHeartbeats('2026-01-01T00:00:00Z');
     const argv = argvOf(`maxPods: ${maxPods}\n${more}`);
-    const child = spawn(process.execPath, [program, ...argv, '--confirm-timeout', `${WINDOW_SECONDS}s`], { detached: true });
+    const child = spawn(process.execPath, [program, ...argv, ...options, '--confirm-timeout', `${windowSeconds}s`], { detached: true });
     running.add(child);
     let said = '';
     child.stderr.on('data', (chunk: Buffer) => {
@@ -179,6 +183,19 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
     await expectOldSet('the host was restarted before the change was confirmed');
     expect(lab.run('node1', 'systemctl show kubelet -p NRestarts --value')).toBe('0\n');
     expect(lab.run('node1', 'journalctl -b -u kubelet -o cat | grep -c absent || true')).toBe('0\n');
+  });
+
+  it.each([
+    ['a power cut', () => lab.powerCycle('node1'), () => Promise.resolve()],
+    ['a reboot', () => lab.reboot('node1'), () => lab.booted('node1')],
+  ])('is reverted by %s while the tool runs on, which writes nothing more and reports the revert', async (_, strike, over) => {
+    // Settings of the node are remembered on the host once the kubelet is healthy: a late write.
+    const run = await startChange(47, '', { windowSeconds: 90, options: ['--set', 'imageMinimumGCAge=3m'] });
+    strike();
+    expect(await run.ended, run.said()).toBe(5);
+    await over();
+    expect(run.said()).toMatch(/the host was restarted before the change was confirmed.*\[COMMIT_REVERTED\]\n$|\[ROLLED_BACK\]\n$/);
+    await expectOldSet('the host was restarted before the change was confirmed');
   });
 
   it('goes on from what a killed run left, and keeps out who comes while one runs', async () => {

@@ -16,9 +16,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Operation } from '../../src/core/plan/operation.ts';
 import { renderOperations, shellLoader } from '../../src/engine/remote-program.ts';
 import { DISK_MODELS, everythingIn, FlushedDisk } from '../support/disk-models.ts';
-import { type FaultyHost, faultyHost } from '../support/fault-points.ts';
+import { type FaultOptions, type FaultyHost, faultyHost } from '../support/fault-points.ts';
 import { requirement } from '../support/requirement.ts';
 import { SHELLS } from '../support/shells.ts';
+import { untilTrue } from '../support/until-true.ts';
 
 const KUBELET_FILES = [
   '/var/lib/kubelet/config.yaml',
@@ -59,6 +60,13 @@ const CONFIRM: readonly Operation[] = [
   { kind: 'release-lock', id: ID },
 ];
 
+/** What a run writes later, while its change waits for the confirmation. */
+const LATE: readonly Operation[] = [
+  { kind: 'take-lock', lock: { owner, seconds: 360, breaks: { kind: 'none' } } },
+  { kind: 'check-commit', id: ID },
+  write('/var/lib/kubelet/kubeadm-node.yaml', 'the new settings\n', 0o600),
+];
+
 const OWN = /^(?:run$|var\/lib\/kubeletadm(?:\/|$)|etc\/systemd\/system\/(?:kubeletadm-revert|kubelet\.service\.wants$))/;
 
 describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (shell) => {
@@ -86,7 +94,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
       }
       return host;
     };
-    const program = (host: FaultyHost, operations: readonly Operation[], options: { before?: number; snapshots?: string } = {}) =>
+    const program = (host: FaultyHost, operations: readonly Operation[], options: FaultOptions = {}) =>
       host.run(command, shellLoader('b0b0').slice(1), {
         ...options,
         stdin: renderOperations(operations, { nonce: 'b0b0', temporaryId: 'b1b1', rootDir: null }),
@@ -154,6 +162,65 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
         expect(stateOf(host)).toBe('old');
         drop(host);
       }
+    });
+
+    it('lets a run that outlives the revert write nothing more, and reverts what it wrote before', async () => {
+      for (const end of ['timer', 'boot'] as const) {
+        const host = newHost();
+        await program(host, CHANGE);
+        await program(host, LATE);
+        expect(readFileSync(join(host.root, 'var/lib/kubelet/kubeadm-node.yaml'), 'utf8')).toBe('the new settings\n');
+        if (end === 'boot') await boot(host);
+        else await script(host, 'timer');
+        expect(stateOf(host), told(host, end)).toBe('old');
+        let answer = '';
+        await program(host, LATE, { onStdout: (text) => (answer += text) });
+        expect(stateOf(host), told(host, `${end}, then a late write`)).toBe('old');
+        expect(answer).toMatch(/^state reverted\nid 0123456789abcdef$/m);
+        drop(host);
+      }
+    });
+
+    it('begins to revert only when a program that lost its connection writes no more', async () => {
+      const complete = newHost();
+      await program(complete, CHANGE);
+      const calls = complete.calls();
+      const armed = calls.findIndex((call) => call.startsWith('systemctl is-active --quiet kubeletadm-revert.timer'));
+      const writes = calls.flatMap((call, i) => (i > armed && /^(mv|rm|mkdir|chmod|systemctl) /.test(call) ? [i + 1] : []));
+      drop(complete);
+      expect(writes.length).toBeGreaterThan(1);
+      for (const at of writes.filter((_, i) => i % stride === 0)) {
+        const host = newHost();
+        const writing = program(host, CHANGE, { pauseBefore: at });
+        await untilTrue(() => host.isPaused());
+        const locks = host.lockAttempts();
+        const reverting = script(host, 'timer');
+        await Promise.race([reverting, untilTrue(() => host.lockAttempts() > locks)]);
+        host.resume();
+        await Promise.all([writing, reverting]);
+        expect(stateOf(host), told(host, `paused before ${calls[at - 1]}`)).toBe('old');
+        drop(host);
+      }
+    });
+
+    it('is reported as confirmed wherever the confirmation was cut off, also where an older change was reverted', async () => {
+      const applied = newHost();
+      await program(applied, CHANGE);
+      await script(applied, 'timer');
+      await program(applied, CHANGE);
+      await killIn(
+        async () => copyOf(applied),
+        (host, options) => program(host, CONFIRM, options),
+        async (killed, point) => {
+          const host = killed.make();
+          let answer = '';
+          const retried = await program(host, CONFIRM, { onStdout: (text) => (answer += text) });
+          expect([retried, stateOf(host)], point).toEqual([true, 'new']);
+          expect(answer, point).not.toContain('state reverted');
+          drop(host);
+        },
+      );
+      drop(applied);
     });
 
     interface Fate {

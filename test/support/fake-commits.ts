@@ -74,6 +74,9 @@ export function fakeCommits(host: FakeCommitsHost): FakeCommits {
         case 'arm-revert':
           arm(operation.revert);
           return true;
+        case 'check-commit':
+          if (idOf('commit') !== operation.id) throw gone('cannot continue the change');
+          return true;
         case 'confirm-commit':
           if (idOf('commit') !== operation.id) throw gone('cannot confirm the change');
           files.delete(recordAt('commit'));

@@ -16,6 +16,12 @@ export interface FaultyHost {
   calls(): readonly string[];
   /** Runs a shell; `before`: all of it is killed just before this call, counted from 1. True: it came to its end. */
   run(shell: readonly [string, ...string[]], argv: readonly string[], options?: FaultOptions): Promise<boolean>;
+  /** Lets a program go on that waits because of `pauseBefore`. */
+  resume(): void;
+  /** Whether a program waits because of `pauseBefore`. */
+  isPaused(): boolean;
+  /** How often a program asked for the lock that keeps writers and the revert apart. */
+  lockAttempts(): number;
   /** Whether the timer runs. */
   timerRuns(): boolean;
   /** What the kubelet was started with; null: it does not run. */
@@ -30,6 +36,9 @@ export interface FaultyHost {
 export interface FaultOptions {
   readonly before?: number;
   readonly stdin?: string;
+  /** The shell waits before this call, counted from 1, until `resume`. */
+  readonly pauseBefore?: number;
+  readonly onStdout?: (text: string) => void;
   /** A directory that gets, before each call, a copy of the host's root, a list of it with inodes, and what `restore` takes; all by the number of the call. */
   readonly snapshots?: string;
 }
@@ -42,6 +51,7 @@ export function faultyHost(root: string, state: string, kubeletFiles: readonly s
   const fault = `#!${real('dash')}
 read n <"${state}/count"; n=$((n + 1)); echo $n >"${state}/count"; echo "\${0##*/} $*" >>"${state}/calls"
 read at <"${state}/at"; if [ $n = "$at" ]; then kill -KILL 0; fi
+read wait <"${state}/pause"; if [ $n = "$wait" ]; then : >"${state}/paused"; read wait <"${state}/go"; fi
 if [ -s "${state}/snapshots" ]; then
   # The program under test may have set a umask that makes directories unusable for their owner, unless the owner is root.
   mask=$(umask); umask 022
@@ -56,6 +66,8 @@ fi
     chmodSync(join(bin, name), 0o755);
   };
   for (const name of CHANGING) write(name, `${fault}exec ${real(name)} "$@"\n`);
+  write('flock', `#!${real('dash')}\necho >>"${state}/locks"\nexec ${real('flock')} "$@"\n`);
+  execFileSync('mkfifo', [join(state, 'go')]);
   const set = kubeletFiles.map((path) => `'${root}${path}'`).join(' ');
   const started = `{ for f in ${set}; do echo "\${f#'${root}'}:"; ${real('cat')} "$f" 2>/dev/null; done; } | ${real('sha256sum')} >"${state}/kubelet"`;
   write(
@@ -75,16 +87,22 @@ esac
   return {
     root,
     calls: () => readFileSync(join(state, 'calls'), 'utf8').split('\n').slice(0, -1),
-    run: (shell, argv, { before = 0, stdin = '', snapshots } = {}) => {
+    run: (shell, argv, { before = 0, pauseBefore = 0, stdin = '', snapshots, onStdout } = {}) => {
       put('count', '0\n');
       put('calls', '');
       put('at', `${before}\n`);
+      put('pause', `${pauseBefore}\n`);
       put('snapshots', snapshots === undefined ? '' : `${snapshots}\n`);
       const [program, ...first] = shell;
       // No HOME: start-up files of whoever runs the tests are none of ours.
       const env = { HOME: '/nonexistent', PATH: `${bin}:${process.env.PATH}`, KUBELETADM_ROOT: root, SHELL_UNDER_TEST: program };
-      return ended(spawn(program, [...first, ...argv], { env, detached: true, stdio: ['pipe', 'ignore', 'ignore'] }), stdin);
+      const child = spawn(program, [...first, ...argv], { env, detached: true, stdio: ['pipe', 'pipe', 'ignore'] });
+      child.stdout.setEncoding('utf8').on('data', (text: string) => onStdout?.(text));
+      return ended(child, stdin);
     },
+    resume: () => put('go', '\n'),
+    isPaused: () => existsSync(join(state, 'paused')),
+    lockAttempts: () => (existsSync(join(state, 'locks')) ? readFileSync(join(state, 'locks'), 'utf8').length : 0),
     timerRuns: () => existsSync(join(state, 'timer')),
     kubeletHas: () => (existsSync(join(state, 'kubelet')) ? readFileSync(join(state, 'kubelet'), 'utf8') : null),
     startKubelet: () => void execFileSync('/bin/sh', ['-c', started]),

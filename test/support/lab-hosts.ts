@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { untilTrue } from './until-true.ts';
 
 const HOSTS_SH = fileURLToPath(new URL('../lab/hosts.sh', import.meta.url));
 const STAND_IN = fileURLToPath(new URL('../lab/stand-in-kubelet.py', import.meta.url));
@@ -21,6 +22,10 @@ export interface LabHosts {
   reset(host: string): void;
   /** Pulls the plug and boots again. */
   powerCycle(host: string): void;
+  /** Has the host reboot in an orderly way, a moment later. */
+  reboot(host: string): void;
+  /** Waits until a host that was rebooted has booted again. */
+  booted(host: string): Promise<void>;
   /** Puts a file there, readable and executable by all. */
   put(host: string, path: string, content: string | Buffer): void;
   /** Gives containerd of a host an image. */
@@ -97,6 +102,17 @@ export function startLabHosts(count: number, kubelet: string | null = null, kind
       hostsSh('kill', host);
       hostsSh('start', host);
       // The socket was in a place that a boot empties.
+      if (kubelet === null) run(host, `mkdir -p /var/run/containerd${STAND_IN_RUNTIME}`);
+    },
+    reboot: (host) => void run(host, ': >/run/lab/boot; systemd-run -q --on-active=1 systemctl reboot'),
+    booted: async (host) => {
+      await untilTrue(async () => {
+        const words = ['-F', sshConfig, '-o', 'ConnectTimeout=3', host, '[ ! -e /run/lab/boot ]'];
+        return promisify(execFile)('ssh', words, { timeout: 5_000 }).then(
+          () => true,
+          () => false,
+        );
+      }, 120_000);
       if (kubelet === null) run(host, `mkdir -p /var/run/containerd${STAND_IN_RUNTIME}`);
     },
     put,

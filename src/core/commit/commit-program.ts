@@ -1,7 +1,10 @@
-import { COMMIT_DIRECTORY, REVERT_SCRIPT, REVERT_UNIT } from './revert-script.ts';
+import { COMMIT_DIRECTORY, HOLD_FUNCTION, REVERT_SCRIPT, REVERT_UNIT } from './revert-script.ts';
 
 /** Exit code of what was refused; the reason is a record on stdout. */
 export const REFUSED_EXIT = 75;
+
+/** Exit code of a revert that systemd does not start any more, because the host is shutting down. The next boot reverts. */
+export const SHUTDOWN_EXIT = 76;
 
 /** One writer per host: who works on it. Gone with a reboot. */
 export const LOCK_FILE = '/run/kubeletadm.lock';
@@ -37,14 +40,19 @@ k_take() { (
 k_release() { L=$R${LOCK_FILE}; k_id; if [ "$h" = "$1" ]; then rm -f -- "$L"; fi; }
 `.trimStart();
 
-/** Shell functions of a remote program that arms, confirms or reverts a change. */
+/** Shell functions of a remote program that arms, checks, confirms or reverts a change. */
 export const COMMIT_FUNCTIONS = `
-told() { sed -n "s/^$1 //p" "$2" 2>/dev/null; }
+${HOLD_FUNCTION}told() { sed -n "s/^$1 //p" "$2" 2>/dev/null; }
 g_tell() {
   for s in reverting commit reverted; do
     if [ -f "$D/$s/record" ]; then printf 'state %s\\n' "$s"; cat -- "$D/$s/record"; return; fi
   done
   echo 'state none'
+}
+g_check() {
+  D=$R${COMMIT_DIRECTORY}
+  if [ "$(told id "$D/commit/record")" = "$1" ]; then return 0; fi
+  g_tell; return ${REFUSED_EXIT}
 }
 g_confirm() {
   D=$R${COMMIT_DIRECTORY}
@@ -55,7 +63,10 @@ g_revert() {
   D=$R${COMMIT_DIRECTORY}; s=$D/commit; if [ -d "$D/reverting" ]; then s=$D/reverting; fi
   if [ "$(told id "$s/record")" != "$1" ]; then g_tell; return ${REFUSED_EXIT}; fi
   (umask 077; printf '%s\\n' "$2" >"$s/why") 2>/dev/null
-  systemctl start ${REVERT_UNIT}.service || return 1
+  if ! systemctl start ${REVERT_UNIT}.service; then
+    case $(systemctl is-system-running 2>/dev/null) in stopping) return ${SHUTDOWN_EXIT};; esac
+    return 1
+  fi
   if [ "$(told id "$D/reverted/record")" != "$1" ]; then g_tell; return ${REFUSED_EXIT}; fi
 }
 `.trimStart();

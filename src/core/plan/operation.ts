@@ -41,6 +41,8 @@ export type Operation =
    * back. Where a change waits already this one joins it.
    */
   | { readonly kind: 'arm-revert'; readonly revert: RevertRequest }
+  /** Refuses (CommitGoneError) the operations after it unless the change with this id still waits for its confirmation. */
+  | { readonly kind: 'check-commit'; readonly id: string }
   /** Keeps the changes; refused (CommitGoneError) when that one does not wait any more. */
   | { readonly kind: 'confirm-commit'; readonly id: string }
   /** Puts back what was before, and waits for it; refused as the former. */

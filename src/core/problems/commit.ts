@@ -61,9 +61,34 @@ export function commitReverted(host: string, record: CommitRecord): AppError {
   return new AppError({ host, code: 'COMMIT_REVERTED', message: describeCommit(record), mend }, { exitCode: 5 });
 }
 
-/** The change is not confirmed, and the host can't be asked what became of it. */
-export function commitUnknown(host: string, secondsLeft: number): AppError {
+/** systemd starts nothing any more: the host reverts the change when it boots. */
+export function hostShuttingDown(host: string, what: string): AppError {
+  return new AppError({
+    host,
+    code: 'HOST_SHUTTING_DOWN',
+    message: `${what}: the host is shutting down`,
+    mend: 'Wait until it has booted',
+  });
+}
+
+/** The connection broke before the host had armed the revert, without which nothing is changed. */
+export function commitNotArmed(host: string, phase: string): AppError {
+  return new AppError({
+    host,
+    code: 'COMMIT_NOT_ARMED',
+    message: `${phase}: nothing was changed on the host`,
+    mend: 'Run the same command again',
+  });
+}
+
+/**
+ * The change is not confirmed as far as we know, and the host can't be asked.
+ * @param isAsked the host was asked to keep the change, and did not answer
+ */
+export function commitUnknown(host: string, secondsLeft: number, isAsked: boolean): AppError {
   const when = secondsLeft > 0 ? `in ${secondsLeft} s` : 'by now';
-  const message = `the change is not confirmed, and the host can't be reached: it goes back to the files from before by itself ${when}`;
+  const message = isAsked
+    ? `the host did not answer to the confirmation and can't be reached: the change may have been confirmed; otherwise the host goes back to the files from before by itself ${when}`
+    : `the change is not confirmed, and the host can't be reached: it goes back to the files from before by itself ${when}`;
   return new AppError({ host, code: 'COMMIT_UNCONFIRMED', message, mend: 'Look at it with kubeletadm fleet drift when it answers again' });
 }

@@ -23,14 +23,13 @@ const TIMEOUT_MS = 300_000;
 const BOOT_MS = 40_000;
 const catalogue = await loadCatalogue();
 
-const yaml = (maxPods: number): string =>
-  `apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: ${maxPods}\n`;
-const OLD = {
+const yaml = (maxPods: number): string => `apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: ${maxPods}\n`;
+const OLD: Readonly<Record<string, string>> = {
   [CONFIG]: yaml(110),
   [FLAGS]: 'KUBELET_KUBEADM_ARGS=""\n',
   [NODE_MEMORY_PATH]: encodeNodeMemory({ ...NO_MEMORY, settings: ['maxPods=110'] }),
 };
-const NEW = {
+const NEW: Readonly<Record<string, string>> = {
   [CONFIG]: yaml(50),
   [FLAGS]: 'KUBELET_KUBEADM_ARGS="--v=4"\n',
   [NODE_MEMORY_PATH]: encodeNodeMemory({ ...NO_MEMORY, settings: ['maxPods=50'] }),
@@ -43,10 +42,7 @@ interface Input {
 
 const workflow: Workflow<Input, Input> = {
   name: 'test',
-  phases: [
-    selectPhase(kubeletStart, ({ start }: Input) => start),
-    selectPhase(rememberStartedNode, ({ remember }: Input) => remember),
-  ],
+  phases: [selectPhase(kubeletStart, ({ start }: Input) => start), selectPhase(rememberStartedNode, ({ remember }: Input) => remember)],
   prepare: async (_, input) => ({ input, warnings: [], refusals: [] }),
 };
 
@@ -65,7 +61,7 @@ const INPUT: Input = {
 /**
  * What interrupts the run: `reboot`: the host is started again, which reverts an armed change; `lost`: the connection breaks and the program on the
  * host ends with it; `orphaned`: the connection breaks and the program runs on; `cut`: the host cannot be reached until its timer has fired;
- * `operator`: somebody reverts the change by hand, and the connection stays.
+ * `operator`: somebody reverts the change by hand, and the connection stays. A host lets no revert begin while a program writes: it comes after that.
  */
 const FAULTS = ['reboot', 'lost', 'orphaned', 'cut', 'operator'] as const;
 type Fault = (typeof FAULTS)[number];
@@ -78,8 +74,8 @@ interface Machine {
   connect(): Promise<Host>;
 }
 
-/** A host whose connections can break. The fault comes at one point, or never. */
-function machine(fault: Fault, faultAt: number | null): Machine {
+/** A host whose connections can break. The fault comes at these points. */
+function machine(fault: Fault, faultsAt: readonly number[]): Machine {
   const unit = fakeUnit({ activeState: 'active', unitFileState: 'enabled' });
   const http = (): HttpFact => (unit.state.activeState === 'active' ? { status: 200, body: 'ok' } : { error: 'connection refused' });
   const host = fakeHost({ files: OLD, units: { kubelet: unit }, http });
@@ -87,6 +83,8 @@ function machine(fault: Fault, faultAt: number | null): Machine {
   const points: string[] = [];
   let boots = 0;
   let isUp = true;
+  let isWriting = false;
+  let isDue = false;
   const revert = (why: string): void => {
     if (host.files.has(RECORD)) host.commits.fire(why);
   };
@@ -106,8 +104,9 @@ function machine(fault: Fault, faultAt: number | null): Machine {
   };
   const point = (what: string): boolean => {
     points.push(what);
-    if (points.length !== faultAt) return false;
-    strike();
+    if (!faultsAt.includes(points.length)) return false;
+    if (fault === 'operator' && isWriting) isDue = true;
+    else strike();
     return true;
   };
 
@@ -134,9 +133,13 @@ function machine(fault: Fault, faultAt: number | null): Machine {
           const isStruck = point(`before ${operation.kind}`);
           if (isStruck && fault === 'orphaned') await host.perform(operations.slice(index));
           check();
+          isWriting ||= operation.kind === 'arm-revert' || operation.kind === 'check-commit';
           await host.perform([operation]);
           options.onDone?.(index);
         }
+        isWriting = false;
+        if (isDue) strike();
+        isDue = false;
         point(`after ${operations.map(({ kind }) => kind).join(', ')}`);
         check();
       },
@@ -154,7 +157,9 @@ function clusterOf({ host, clock }: Machine): Cluster {
       kind: 'Node',
       metadata: { name: 'node1' },
       status: {
-        conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime: new Date(Math.floor(clock.elapsedMs / 10_000) * 10_000).toISOString() }],
+        conditions: [
+          { type: 'Ready', status: 'True', lastHeartbeatTime: new Date(Math.floor(clock.elapsedMs / 10_000) * 10_000).toISOString() },
+        ],
       },
     }) as never;
   return {
@@ -179,8 +184,8 @@ interface Outcome {
   readonly at: string;
 }
 
-async function run(fault: Fault, faultAt: number | null): Promise<Outcome & { readonly points: readonly string[] }> {
-  const it = machine(fault, faultAt);
+async function run(fault: Fault, ...faultsAt: readonly number[]): Promise<Outcome & { readonly points: readonly string[] }> {
+  const it = machine(fault, faultsAt);
   const host = await it.connect();
   const context: PhaseContext = {
     host,
@@ -205,7 +210,7 @@ async function run(fault: Fault, faultAt: number | null): Promise<Outcome & { re
   // The tool has ended: what still waits for a confirmation is reverted by the host.
   it.clock.advance(2 * TIMEOUT_MS);
   if (it.host.files.has(RECORD)) it.host.commits.fire('the change was not confirmed within 300 s');
-  return { state: stateOf(it), error, elapsedMs, at: it.points()[(faultAt ?? 0) - 1] ?? '', points: it.points() };
+  return { state: stateOf(it), error, elapsedMs, at: faultsAt.map((at) => it.points()[at - 1]).join(', then '), points: it.points() };
 }
 
 /** What the tool reported: the set of files that the host has. */
@@ -216,17 +221,21 @@ function reported({ error }: Outcome): State | 'not planned' | 'nothing said' {
   return 'nothing said';
 }
 
-const { points: POINTS } = await run('lost', null);
+const { points: POINTS } = await run('lost');
 
 describe.each(FAULTS)('a change during which something happens to the host: %s', (fault) => {
   const first = POINTS.indexOf('before take-lock') + 1;
 
-  it.each(POINTS.map((what, i) => [i + 1, what] as const).slice(first - 1))('leaves it wholly old or wholly new at point %i, %s', async (at) => {
-    const outcome = await run(fault, at);
-    const what = `${fault} ${outcome.at}: ${outcome.error?.message ?? 'success'}`;
-    expect(outcome.state, what).not.toBe('mixed');
-    expect(reported(outcome), what).toBe(outcome.state);
-    expect(outcome.error?.exitCode ?? 0, what).toBe(outcome.state === 'new' ? 0 : codesOf(outcome).includes('COMMIT_NOT_ARMED') ? 1 : 5);
+  it.each(POINTS.map((what, i) => [i + 1, what] as const).slice(first - 1))(
+    'leaves it wholly old or wholly new at point %i, %s',
+    async (at) => {
+      expectWhole(fault, await run(fault, at));
+    },
+  );
+
+  it('leaves it wholly old or wholly new when it happens again while the tool recovers', async () => {
+    for (let at = first; at <= POINTS.length; at++)
+      for (let next = at + 1; next <= at + 6; next++) expectWhole(fault, await run(fault, at, next));
   });
 
   it('ends as soon as the host is reachable again, not when the proof times out', async () => {
@@ -237,6 +246,14 @@ describe.each(FAULTS)('a change during which something happens to the host: %s',
     }
   });
 });
+
+function expectWhole(fault: Fault, outcome: Outcome): void {
+  const what = `${fault} ${outcome.at}: ${outcome.error?.message ?? 'success'}`;
+  expect(outcome.state, what).not.toBe('mixed');
+  if (!what.includes('the change may have been confirmed')) expect(reported(outcome), what).toBe(outcome.state);
+  const isUnchanged = codesOf(outcome).some((code) => code === 'COMMIT_NOT_ARMED' || code === 'COMMIT_UNCONFIRMED');
+  expect(outcome.error?.exitCode ?? 0, what).toBe(outcome.error === null ? 0 : isUnchanged ? 1 : 5);
+}
 
 function codesOf({ error }: Outcome): readonly string[] {
   return error?.problems.map(({ code }) => code) ?? [];

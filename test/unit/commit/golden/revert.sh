@@ -8,6 +8,11 @@ R=${KUBELETADM_ROOT-}; R=${R%/}
 D=$R/var/lib/kubeletadm; C=$D/commit; V=$D/reverting; S=$R/etc/systemd/system; U=kubeletadm-revert
 
 flush() { sync -- "$@" 2>/dev/null || sync; }
+hold() {
+  if [ ! -d "$R/var/lib" ] || ! command -v flock >/dev/null; then return 0; fi
+  exec 9<"$R/var/lib"; i=0
+  until flock -n 9 9<&9; do i=$((i + 1)); if [ $i -ge 60 ]; then return 0; fi; sleep 1; done
+}
 told() { sed -n "s/^$1 //p" "$2/record" 2>/dev/null; }
 stat_of() { stat -c '%a %u %g' -- "$1"; }
 sum_of() { sha256sum <"$1"; }
@@ -20,8 +25,9 @@ disarm() {
   flush "$S"
   # The kubelet wants the boot unit as long as systemd has it in mind.
   case $(systemctl show kubelet -p Wants 2>/dev/null) in *"$U"*) systemctl daemon-reload;; esac
+  # The record of an older revert goes before the last trace of this confirmation: nobody may take the one for the other.
+  if [ -d "$D/confirmed" ] && [ -d "$D/reverted" ]; then rm -rf -- "$D/reverted" && flush "$D"; fi
   rm -rf -- "$D/new" "$D/confirmed" "$D/revert"
-  if [ "$how" = confirm ]; then rm -rf -- "$D/reverted"; fi
   rmdir -- "$D" 2>/dev/null
   flush "$R/var/lib"
 }
@@ -118,6 +124,7 @@ revert() {
 how=$1
 case $how in
   confirm)
+    if [ ! -d "$C" ] && [ "$(told id "$D/confirmed")" = "$2" ]; then disarm; exit 0; fi
     if [ "$(told id "$C")" != "$2" ]; then exit 3; fi
     rm -rf -- "$D/confirmed"
     keep_new
@@ -131,6 +138,6 @@ case $how in
       n=$((n + 1)); if [ $n -ge 3 ]; then systemctl --no-block start "$U.timer"; exit 1; fi
       sleep 1
     done;;
-  timer) revert;;
+  timer) hold; revert;;
   *) echo "usage: revert timer|boot|confirm ID" >&2; exit 2;;
 esac
