@@ -14,7 +14,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
  */
 export interface SshAccess {
   /** @param way an SSH destination, or a host of a fleet */
-  transport(way: string | FleetHostTarget, ssh: SshOptions): Promise<Transport>;
+  transport(way: string | FleetHostTarget, ssh: SshOptions, limit: { readonly commandTimeoutMs?: number }): Promise<Transport>;
   hostKeys(ssh: SshOptions): Promise<HostKeys>;
 }
 
@@ -38,7 +38,7 @@ export function sshAccess(env: Variables, tell: (line: string) => void): SshAcce
     return reading;
   };
   return {
-    transport: async (way, ssh) => {
+    transport: async (way, ssh, limit) => {
       const [config, { connect, asRoot, showWarnings }] = await Promise.all([readConfig(ssh.configFile), loaded()]);
       const isOpenssh = ssh.transport === 'openssh' || (typeof way !== 'string' && way.ssh.transport === 'openssh');
       const client = isOpenssh ? 'openssh' : 'builtin';
@@ -47,7 +47,7 @@ export function sshAccess(env: Variables, tell: (line: string) => void): SshAcce
       // As with the client, another way on the command line counts for all hosts.
       const become = typeof way === 'string' || (ssh.become ?? 'auto') !== 'auto' ? (ssh.become ?? 'auto') : way.ssh.become;
       const { sudoPassword } = ssh;
-      return asRoot(await connect(client, target, ssh), { become, ...(sudoPassword === undefined ? {} : { sudoPassword }) });
+      return asRoot(await connect(client, target, ssh), { become, ...limit, ...(sudoPassword === undefined ? {} : { sudoPassword }) });
     },
     hostKeys: async (ssh) => {
       const [config, { known, showWarnings }, { sshHostKeys }] = await Promise.all([

@@ -84,8 +84,10 @@ async function connectHost(target: HostTarget, ssh: SshAccess): Promise<Host> {
   const [{ hostOver }, { randomUUID }] = await Promise.all([import('./engine/host.ts'), import('node:crypto')]);
   const way = target.member ?? target.address;
   const rootDir = target.rootDir === undefined ? {} : { rootDir: way === undefined ? resolve(target.rootDir) : target.rootDir };
-  const transport = way === undefined ? await localHost(target) : await ssh.transport(way, target.ssh ?? {});
-  return hostOver(transport, { ...rootDir, nonce: randomUUID });
+  const limitMs = target.commandTimeoutMs ?? target.member?.ssh.commandTimeoutMs;
+  const limit = limitMs === undefined ? {} : { commandTimeoutMs: limitMs };
+  const transport = way === undefined ? await localHost(target) : await ssh.transport(way, target.ssh ?? {}, limit);
+  return hostOver(transport, { ...rootDir, ...limit, nonce: randomUUID });
 }
 
 async function localHost(target: HostTarget): Promise<Transport> {

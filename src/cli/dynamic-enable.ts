@@ -12,7 +12,7 @@ import type { NodeTrust } from '../workflows/identify-node.ts';
 import { agentAddress, checkAgentOptions } from './agent-options.ts';
 import { openCluster } from './open-cluster.ts';
 import type { CommandOptions } from './program.ts';
-import { flagText, readSshOptions, verbosityOf } from './read-options.ts';
+import { flagText, readCommandTimeout, readSshOptions, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import { trustOf } from './trust-of.ts';
 
@@ -83,7 +83,8 @@ async function readTargets(services: Services, args: readonly string[], options:
   const twice = args.find((address, at) => args.indexOf(address) !== at);
   if (twice !== undefined) throw usageError(`${twice} is given twice`, 'Give each host once');
   const ssh = args.every((address) => address === 'localhost') ? null : await readSshOptions(services, options);
-  return args.map((address) => (address === 'localhost' || ssh === null ? {} : { address, ssh }));
+  const limit = readCommandTimeout(options);
+  return args.map((address) => (address === 'localhost' || ssh === null ? limit : { address, ssh, ...limit }));
 }
 
 function nodeNameOf(options: CommandOptions, targets: readonly HostTarget[]): string | null {

@@ -24,7 +24,7 @@ import { type PlaneSettings, readPlaneSettings } from './fleet-configuration.ts'
 import { type InstallSources, installSources } from './install-sources.ts';
 import { isForKubelet } from './node-options.ts';
 import type { CommandOptions } from './program.ts';
-import { flagList, readSshOptions } from './read-options.ts';
+import { flagList, readCommandTimeout, readSshOptions } from './read-options.ts';
 import { readWriting } from './writing-options.ts';
 
 /** A host, and where a saved plan is applied what exactly is to be done on it. */
@@ -177,7 +177,8 @@ export async function fleetTargets(
   directory: string,
 ): Promise<(host: Pick<PlannedHost, 'name' | 'ssh'>) => HostTarget> {
   const ssh = await readSshOptions(services, options);
-  return ({ name, ssh: own }) => ({ member: { name, ssh: own, directory }, ssh });
+  const limit = readCommandTimeout(options);
+  return ({ name, ssh: own }) => ({ member: { name, ssh: own, directory }, ssh, ...limit });
 }
 
 interface ControlPlaneParts {

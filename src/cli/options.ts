@@ -61,7 +61,11 @@ export function addSshOptions(command: Command): Command {
     )
     .addOption(new Option('--become <how>', 'how to be root on the host').choices(['auto', 'sudo', 'none']).default('auto'))
     .option('--sudo-password-stdin', 'read the sudo password from the next line of standard input (or KUBELETADM_SUDO_PASSWORD)')
-    .option('--connect-timeout <seconds>', 'how long to try to reach a host', parseCount, 10);
+    .option('--connect-timeout <seconds>', 'how long to try to reach a host', parseCount, 10)
+    .option(
+      '--command-timeout <duration>',
+      'maximum time for one command on a host (default: ssh.commandTimeout of the fleet file, else 1m0s)',
+    );
 }
 
 /** Which fleet file. */

@@ -1,5 +1,6 @@
 import type { Flags } from '../core/config/flags.ts';
 import { usageError } from '../core/errors.ts';
+import { goDurationMs, isTimeLimit } from '../core/text/go-duration.ts';
 import { Secret } from '../core/text/secret.ts';
 import type { HostTarget, InputFiles, Services, SshOptions } from '../ports/services.ts';
 import type { CommandOptions } from './program.ts';
@@ -28,7 +29,7 @@ export function kubeadmFlags(options: CommandOptions): Flags {
 /** The hosts to work on: those of `--host`, else this machine. Passwords come from standard input or the environment, never from an option. */
 export async function readHostTargets(services: Services, options: CommandOptions): Promise<readonly HostTarget[]> {
   const rootDir = flagText(options, 'rootfs');
-  const staged = rootDir === undefined ? {} : { rootDir };
+  const staged = { ...(rootDir === undefined ? {} : { rootDir }), ...readCommandTimeout(options) };
   const addresses = flagList(options, 'host');
   if (addresses.length === 0) return [staged];
   const twice = addresses.find((address, at) => addresses.indexOf(address) !== at);
@@ -39,7 +40,19 @@ export async function readHostTargets(services: Services, options: CommandOption
 
 /** The host of an address; `localhost` is this machine, without SSH. */
 export async function readHostTarget(services: Services, address: string, options: CommandOptions): Promise<HostTarget> {
-  return address === 'localhost' ? {} : { address, ssh: await readSshOptions(services, options) };
+  const limit = readCommandTimeout(options);
+  return address === 'localhost' ? limit : { address, ssh: await readSshOptions(services, options), ...limit };
+}
+
+/**
+ * Reads `--command-timeout`.
+ * @throws AppError USAGE with exit code 2
+ */
+export function readCommandTimeout(options: CommandOptions): Pick<HostTarget, 'commandTimeoutMs'> {
+  const text = flagText(options, 'commandTimeout');
+  if (text === undefined) return {};
+  if (!isTimeLimit(text)) throw usageError(`--command-timeout ${text}: not a duration from 1s to 24h`, 'Write it like 90s or 5m');
+  return { commandTimeoutMs: goDurationMs(text) };
 }
 
 /** Standard input ends once, and hosts are connected to from several places of a run. */

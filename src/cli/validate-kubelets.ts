@@ -5,7 +5,7 @@ import type { Host } from '../ports/host.ts';
 import type { Services } from '../ports/services.ts';
 import { askKubelet, findKubelet, type KubeletToAsk } from '../workflows/ask-kubelet.ts';
 import type { CommandOptions } from './program.ts';
-import { flagList, flagText, readHostTargets } from './read-options.ts';
+import { flagList, flagText, readCommandTimeout, readHostTargets } from './read-options.ts';
 import type { TextOptions, TextVerdict } from './validate-documents.ts';
 
 /** Kubelets that are asked what they say of a file. */
@@ -38,7 +38,7 @@ export async function openKubelets(
   const kubelets: KubeletToAsk[] = [];
   try {
     for (const target of await readHostTargets(services, options)) {
-      const host = await services.connectHost(target.address === LOCAL ? {} : target);
+      const host = await services.connectHost(target.address === LOCAL ? readCommandTimeout(options) : target);
       hosts.push(host);
       const asNode = flagList(options, 'host').length > 0;
       const kubelet = await findKubelet(host, { catalogue, asNode, signal, ...(path === undefined ? {} : { path }) });

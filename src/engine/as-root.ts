@@ -12,6 +12,8 @@ export interface AsRootOptions {
   readonly become: Become;
   /** Of the remote user. Used only where sudo asks for one. */
   readonly sudoPassword?: Secret;
+  /** Maximum time for one try of sudo. Default: the transport's. */
+  readonly commandTimeoutMs?: number;
 }
 
 /** How commands are to be started, found out once per transport. */
@@ -140,13 +142,14 @@ async function runFirstCommand(
 }
 
 /** The ways besides being root already. */
-async function observeWay(transport: Transport, { sudoPassword }: AsRootOptions): Promise<Way> {
-  const free = await trySudo(transport, ['-n'], {});
+async function observeWay(transport: Transport, { sudoPassword, commandTimeoutMs }: AsRootOptions): Promise<Way> {
+  const limit = commandTimeoutMs === undefined ? {} : { timeoutMs: commandTimeoutMs };
+  const free = await trySudo(transport, ['-n'], limit);
   if (free.exitCode === 0) return { kind: 'sudo' };
   const why = sudoFailure(transport.name, free);
   if (!isAppError(why, 'HOST_SUDO_PASSWORD') || sudoPassword === undefined) throw why;
   // Nothing after the password: sudo asks again after a wrong one, finds the end of its input and gives up.
-  const paid = await trySudo(transport, PASSWORD_FLAGS, { stdin: `${sudoPassword.reveal()}\n` });
+  const paid = await trySudo(transport, PASSWORD_FLAGS, { ...limit, stdin: `${sudoPassword.reveal()}\n` });
   if (paid.exitCode === 0) return { kind: 'password', password: sudoPassword };
   throw sudoFailure(transport.name, paid);
 }

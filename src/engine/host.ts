@@ -23,6 +23,8 @@ export interface HostOptions {
   readonly rootDir?: string;
   /** New for every program, unpredictable for the host: 16 hex digits or more. */
   readonly nonce: () => string;
+  /** Maximum time for one command. Default: the transport's; of changes two minutes, and more for those that take longer by nature. */
+  readonly commandTimeoutMs?: number;
 }
 
 /**
@@ -31,6 +33,7 @@ export interface HostOptions {
  */
 export function hostOver(transport: Transport, options: HostOptions): Host {
   const rootDir = options.rootDir ?? null;
+  const { commandTimeoutMs } = options;
   return {
     name: transport.name,
     ask: async (questions, askOptions = {}) => {
@@ -38,14 +41,21 @@ export function hostOver(transport: Transport, options: HostOptions): Host {
       const asked = names.filter((name) => !(rootDir !== null && isAboutRunningSystem(questions[name] as Question)));
       const answers = await answersTo(
         asked.map((name) => questions[name] as Question),
-        { transport, rootDir, nonce: options.nonce, ...askOptions },
+        {
+          transport,
+          rootDir,
+          nonce: options.nonce,
+          ...(commandTimeoutMs === undefined ? {} : { timeoutMs: commandTimeoutMs }),
+          ...askOptions,
+        },
       );
       const byName = new Map(asked.map((name, i) => [name, answers[i] as Answer<Question>]));
       const answerOf = (name: string): Answer<Question> | null =>
         byName.has(name) ? (byName.get(name) ?? null) : questions[name]?.kind === 'file' ? null : STAGED_ANSWER;
       return Object.fromEntries(names.map((name) => [name, answerOf(name)])) as Answers<typeof questions>;
     },
-    perform: async (operations, performOptions = {}) => {
+    perform: async (operations, given = {}) => {
+      const performOptions = { ...given, timeoutMs: Math.max(given.timeoutMs ?? CHANGE_TIMEOUT_MS, commandTimeoutMs ?? 0) };
       const { onDone } = performOptions;
       let done = 0;
       const check = checkBetweenParts(operations);
@@ -107,6 +117,8 @@ async function answersTo(questions: readonly Question[], asking: Asking): Promis
   });
 }
 
+const CHANGE_TIMEOUT_MS = 120_000;
+
 /** More than this on a stream, and the host is not answering us. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
@@ -146,7 +158,7 @@ async function perform(
   options: PerformOptions = {},
 ): Promise<void> {
   if (operations.length === 0) return;
-  const { signal, timeoutMs = 120_000, onDone } = options;
+  const { signal, timeoutMs = CHANGE_TIMEOUT_MS, onDone } = options;
   const counter = onDone === undefined ? undefined : countFrames(program.nonce, operations.length, onDone);
   const result = await transport.run(shellLoader(program.nonce), {
     stdin: renderOperations(operations, program),

@@ -52,6 +52,8 @@ export interface HostTarget {
   readonly ssh?: SshOptions;
   /** In place of `address`: a host of a fleet. */
   readonly member?: FleetHostTarget;
+  /** Maximum time for one command, whatever the fleet file says. Default: a minute; changes that take longer by nature have more. */
+  readonly commandTimeoutMs?: number;
 }
 
 /** A host of a fleet as its file says it is reached. */

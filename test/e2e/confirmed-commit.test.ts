@@ -61,7 +61,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
   function argvOf(extra: string, ...more: string[]): readonly string[] {
     const file = join(directory, 'init.yaml');
     writeFileSync(file, `${CLUSTER}---\n${KUBELET}failCgroupV1: false\n${extra}`);
-    const hosts = ['--ssh-config', lab.sshConfig, '--host', 'node1', '--connect-timeout', '3'];
+    const hosts = ['--ssh-config', lab.sshConfig, '--host', 'node1', '--connect-timeout', '10'];
     return ['init', '--config', file, '--kubeconfig', join(directory, 'admin.conf'), ...hosts, '--token', TOKEN, '--force-upload', ...more];
   }
   const change = (maxPods: number, ...more: string[]): Promise<CliResult> => runCommand(argvOf(`maxPods: ${maxPods}\n`, ...more));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { onAbort } from '../../core/abort.ts';
 import type { AppError } from '../../core/errors.ts';
-import { hostConnectionLost, hostTimeout, hostUnreachable } from '../../core/problems/host.ts';
+import { CONNECT_TIMEOUT_HINT, hostConnectionLost, hostTimeout, hostUnreachable } from '../../core/problems/host.ts';
 import { opensshArguments } from '../../core/ssh/openssh-arguments.ts';
 import { readOpensshFailure } from '../../core/ssh/openssh-failure.ts';
 import type { SshTarget } from '../../core/ssh/target.ts';
@@ -70,7 +70,10 @@ export async function openMaster(target: SshTarget, options: MasterOptions): Pro
       forget = onAbort(signal, reject);
       const { connectTimeoutMs: timeoutMs } = target;
       timer = setTimeout(
-        () => reject(hostTimeout({ host: target.name, what: `${addressOf(target)}: ssh has not logged in`, timeoutMs })),
+        () =>
+          reject(
+            hostTimeout({ host: target.name, what: `${addressOf(target)}: ssh has not logged in`, timeoutMs, mend: CONNECT_TIMEOUT_HINT }),
+          ),
         timeoutMs,
       );
       let heard = '';

@@ -153,7 +153,6 @@ class SettingsReader {
   ssh(address: string): HostSettings['ssh'] {
     const user = this.#sshText('user');
     const port = this.#port();
-    const timeout = this.#lastSsh('connectTimeout')?.value;
     return {
       address,
       ...optionalMember('user', user),
@@ -162,7 +161,8 @@ class SettingsReader {
       become: this.#lastSsh('become')?.value ?? 'auto',
       transport: this.#lastSsh('transport')?.value ?? 'builtin',
       hostKeys: this.#hostKeys(),
-      ...optionalMember('connectTimeoutMs', timeout === undefined ? undefined : Number((parseGoDuration(timeout) ?? 0n) / 1_000_000n)),
+      ...optionalMember('connectTimeoutMs', this.#sshMs('connectTimeout')),
+      ...optionalMember('commandTimeoutMs', this.#sshMs('commandTimeout')),
     };
   }
 
@@ -181,6 +181,11 @@ class SettingsReader {
       if (value !== undefined) return { value: value as NonNullable<NonNullable<FleetLayer['ssh']>[K]>, layer };
     }
     return null;
+  }
+
+  #sshMs(member: 'connectTimeout' | 'commandTimeout'): number | undefined {
+    const text = this.#lastSsh(member)?.value;
+    return text === undefined ? undefined : Number((parseGoDuration(text) ?? 0n) / 1_000_000n);
   }
 
   #sshText(member: 'user'): string | undefined {

@@ -106,6 +106,7 @@ export interface ResolvedSsh {
   /** Keys the fleet file gives for the host. When there are any, no other key is accepted. */
   readonly hostKeys: readonly KnownHostsEntry[];
   readonly connectTimeoutMs?: number;
+  readonly commandTimeoutMs?: number;
 }
 
 /** A host to go through. */

@@ -120,7 +120,7 @@ interface PreparedHost {
 }
 
 function asBastion({ entry: { name }, settings: { ssh } }: PreparedHost): ResolvedBastion {
-  const { become: _, transport: __, connectTimeoutMs: ___, ...bastion } = ssh;
+  const { become: _, transport: __, connectTimeoutMs: ___, commandTimeoutMs: ____, ...bastion } = ssh;
   return { name, ...bastion };
 }
 

@@ -187,6 +187,7 @@ const SCHEMA = z.strictObject({
         transport: z.enum(['builtin', 'openssh']),
         hostKeys,
         connectTimeoutMs: optional(z.number()),
+        commandTimeoutMs: optional(z.number()),
       }),
       nodeRegistration: z.strictObject({
         name: optional(text),

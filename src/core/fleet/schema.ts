@@ -3,6 +3,7 @@ import { duration, type IssueParams, optional, taint, text, texts } from '../con
 import { quoteValue } from '../problems/config-documents.ts';
 import { type HostKey, hostKeyType } from '../ssh/known-hosts.ts';
 import { decodeStrictBase64 } from '../text/base64.ts';
+import { isTimeLimit } from '../text/go-duration.ts';
 import { isTemplate } from './template.ts';
 
 /** apiVersion and kind of a fleet file. */
@@ -46,6 +47,12 @@ const port = custom<number | string>(
     mend: 'Ports go from 1 to 65535, without quotes',
   }),
 );
+
+/** A timer of Node.js that is set to more than 24 days fires at once. */
+const timeLimit = duration.refine((text) => isTimeLimit(text), {
+  message: 'a time limit is a duration from 1s to 24h',
+  params: { code: 'CONFIG_OUT_OF_RANGE' } satisfies IssueParams,
+});
 
 /** A variable's value: one text, number or boolean. */
 const variable = custom<string | number | boolean>(
@@ -92,7 +99,8 @@ const ssh = z.strictObject({
   become: optional(z.enum(['auto', 'sudo', 'none']).describe('How to be root on the host')),
   transport: optional(z.enum(['builtin', 'openssh']).describe("Who speaks SSH: the built-in client, or the system's ssh")),
   hostKeys: optional(z.array(hostKey).describe('Public host keys; when there are any, no other key is accepted')),
-  connectTimeout: optional(duration.describe('How long to try to reach the host, e.g. 10s')),
+  connectTimeout: optional(timeLimit.describe('How long to try to reach the host, e.g. 10s')),
+  commandTimeout: optional(timeLimit.describe('Maximum time for one command on the host (default: 1m0s), e.g. 120s for a slow host')),
 });
 
 const fingerprint = custom<string>(

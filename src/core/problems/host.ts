@@ -105,11 +105,15 @@ export function hostAuthFailed(
   });
 }
 
+/** Hint for a connection that is not made in time. */
+export const CONNECT_TIMEOUT_HINT =
+  'Check the load of the host and the network to it, or give it more time: --connect-timeout or ssh.connectTimeout';
+
 /** @param input.what what took too long, e.g. `no answer to systemctl restart kubelet` */
 export function hostTimeout(input: HostProblem & { what: string; timeoutMs: number; mend?: string }): AppError {
   return hostError('HOST_TIMEOUT', input, {
     message: `${input.what} within ${input.timeoutMs / 1000}s`,
-    mend: input.mend ?? 'Check the load and the journal of the host, then run the same command again',
+    mend: input.mend ?? 'Check the load and the journal of the host, or give it more time: --command-timeout or ssh.commandTimeout',
   });
 }
 

@@ -1,5 +1,12 @@
 import type { AppError } from '../errors.ts';
-import { hostAuthFailed, hostTimeout, hostUnreachable, revokedKeysUnusable, sshKeyRefused } from '../problems/host.ts';
+import {
+  CONNECT_TIMEOUT_HINT,
+  hostAuthFailed,
+  hostTimeout,
+  hostUnreachable,
+  revokedKeysUnusable,
+  sshKeyRefused,
+} from '../problems/host.ts';
 import { printable } from '../text/printable.ts';
 import type { SshTarget } from './target.ts';
 
@@ -58,7 +65,7 @@ const READINGS: readonly Reading[] = [
   {
     pattern: /timed out/,
     problem: ({ name, connectTimeoutMs }, address) =>
-      hostTimeout({ host: name, what: `${address}: no SSH handshake`, timeoutMs: connectTimeoutMs }),
+      hostTimeout({ host: name, what: `${address}: no SSH handshake`, timeoutMs: connectTimeoutMs, mend: CONNECT_TIMEOUT_HINT }),
   },
   {
     pattern: /Connection (closed|reset) by|kex_exchange_identification|Exceeded MaxStartups/,

@@ -102,3 +102,9 @@ function decimal(value: bigint, unit: bigint): string {
 export function goDurationMs(text: string): number {
   return Number((parseGoDuration(text) ?? 0n) / 1_000_000n);
 }
+
+/** Whether a text is a duration in Go's syntax that a process may sensibly wait: from one second to a day. */
+export function isTimeLimit(text: string): boolean {
+  const nanoseconds = parseGoDuration(text);
+  return nanoseconds !== null && nanoseconds >= 1_000_000_000n && nanoseconds <= 86_400_000_000_000n;
+}

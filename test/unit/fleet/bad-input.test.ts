@@ -66,6 +66,14 @@ describe('a fleet file that is wrong', () => {
       ],
     ],
     [
+      'a time limit that ends at once, or never',
+      'hosts: [{name: n1, ssh: {connectTimeout: 0s, commandTimeout: 1000h}}]\n',
+      [
+        'fleet.yaml:3:42 hosts[0].ssh.connectTimeout: a time limit is a duration from 1s to 24h. Write a number with a unit, such as 90s, 5m or 1h30m. [CONFIG_OUT_OF_RANGE]',
+        'fleet.yaml:3:62 hosts[0].ssh.commandTimeout: a time limit is a duration from 1s to 24h. Write a number with a unit, such as 90s, 5m or 1h30m. [CONFIG_OUT_OF_RANGE]',
+      ],
+    ],
+    [
       'a host key that is none',
       'hosts: [{name: n1, ssh: {hostKeys: ["ssh-ed25519 AAAA"]}}]\n',
       [

@@ -14,7 +14,7 @@ baseline:
   variables: {a: x, b: 1, c: true, d: 1.5}
   address: "{{ name }}.lan"
   role: worker
-  ssh: {user: core, port: "{{ b }}", identityFiles: [k], bastion: none, become: sudo, transport: openssh, connectTimeout: 10s, hostKeys: [ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl]}
+  ssh: {user: core, port: "{{ b }}", identityFiles: [k], bastion: none, become: sudo, transport: openssh, connectTimeout: 10s, commandTimeout: 2m, hostKeys: [ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl]}
   nodeIP: 10.0.0.{{ number }}
   criSocket: unix:///run/x.sock
   resolvConf: /etc/resolv.conf

@@ -1,0 +1,52 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { requirement } from '../support/requirement.ts';
+import { type CliResult, runCommand } from '../support/run-cli.ts';
+import { type Sshd, sshdMissing, startSshd } from '../support/sshd.ts';
+
+describe.skipIf(requirement('a slow host over real OpenSSH', sshdMissing))('the time-out of a command on a slow host', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-slow-'));
+  let sshd: Sshd;
+  beforeAll(async () => {
+    // Every command takes three seconds longer than elsewhere.
+    sshd = await startSshd({ config: ['ForceCommand sleep 3; eval "$SSH_ORIGINAL_COMMAND"'] });
+  });
+  afterAll(async () => {
+    await sshd.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  function ask(commandTimeout: string | null, ...options: readonly string[]): Promise<CliResult> {
+    const { port, user, identityFile } = sshd;
+    const more = commandTimeout === null ? '' : `, commandTimeout: ${commandTimeout}`;
+    const ssh = `{port: ${port}, user: ${user}, become: none, identityFiles: [${identityFile}], hostKeys: [${sshd.hostKey('ed25519')}]${more}}`;
+    const file = join(directory, 'fleet.yaml');
+    writeFileSync(file, `apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\nhosts:\n  - {name: slow, address: 127.0.0.1, ssh: ${ssh}}\n`);
+    return runCommand(['fleet', 'confirm', 'slow', '-f', file, '--ssh-config', 'none', ...options]);
+  }
+  const ANSWERED = /no change waits for a confirmation there \[COMMIT_GONE\]\n$/;
+  const TOO_SLOW = /^slow: .* within 1s\. .*--command-timeout or ssh\.commandTimeout.*\[HOST_TIMEOUT\]\n$/;
+
+  it('is a minute unless something else is said', async () => {
+    expect((await ask(null)).stderr).toMatch(ANSWERED);
+  });
+
+  it('is what the fleet file says', async () => {
+    expect((await ask('1s')).stderr).toMatch(TOO_SLOW);
+    expect((await ask('2m')).stderr).toMatch(ANSWERED);
+  });
+
+  it('is what the command line says, whatever the fleet file says', async () => {
+    expect((await ask('2m', '--command-timeout', '1s')).stderr).toMatch(TOO_SLOW);
+    expect((await ask('1s', '--command-timeout', '2m')).stderr).toMatch(ANSWERED);
+  });
+
+  it.each(['0s', '-1s', '10', 'soon', '1000h'])('is refused where it is %s', async (text) => {
+    const { code, stderr } = await ask(null, '--command-timeout', text);
+    expect(code).toBe(2);
+    expect(stderr).toContain(`--command-timeout ${text}: not a duration from 1s to 24h. Write it like 90s or 5m. [USAGE]`);
+    expect((await ask(text)).code).toBe(2);
+  });
+});
