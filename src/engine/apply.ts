@@ -70,6 +70,8 @@ export function toOperation(change: HostChange): Operation {
 export interface ApplyContext {
   readonly reporter: Reporter;
   readonly phase: string;
+  /** Of each change by its index, where the changes are those of several phases. */
+  readonly phaseOf?: (index: number) => string;
   readonly signal?: AbortSignal;
   /** The host itself takes back what is not confirmed: a change that fails is not undone here. */
   readonly guarded?: boolean;
@@ -118,7 +120,8 @@ async function performChanges(
     onDone: (index) => {
       onCount(index + 1);
       const message = describeChange(changes[index] as HostChange);
-      context.reporter.report({ level: 'info', code: 'CHANGE_DONE', host: host.name, phase: context.phase, message });
+      const phase = context.phaseOf?.(index) ?? context.phase;
+      context.reporter.report({ level: 'info', code: 'CHANGE_DONE', host: host.name, phase, message });
     },
   });
 }

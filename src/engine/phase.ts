@@ -46,6 +46,11 @@ export interface PhaseDefinition<Input, Facts> {
   ready?(context: PhaseContext, input: Input): Promise<void>;
   /** The changes are made even when `ready` or a phase before it fails: they tidy up. The failure is thrown afterwards. */
   readonly tidiesUp?: boolean;
+  /**
+   * The phase writes files, whose contents were decided before any phase ran, and nothing waits for them in the phase. Neighbours of this kind are looked at with
+   * one program and written with another: on a slow host each program costs seconds.
+   */
+  readonly writesFilesOnly?: boolean;
   /** The API server with other credentials than the workflow's, or one that was not there when it began; null: the workflow's. Asked before each look. */
   cluster?(input: Input, context: PhaseContext): Cluster | null | Promise<Cluster | null>;
   observe(context: PhaseContext, input: Input): Promise<Facts>;
@@ -76,6 +81,7 @@ export interface Phase<Input> {
   readonly name: string;
   readonly short: string;
   readonly tidiesUp: boolean;
+  readonly writesFilesOnly: boolean;
   /** The context the phase works in: its cluster may be its own. */
   contextFor(context: PhaseContext, input: Input): Promise<PhaseContext>;
   ready(context: PhaseContext, input: Input): Promise<void>;
@@ -88,6 +94,7 @@ export function definePhase<Input, Facts>(definition: PhaseDefinition<Input, Fac
     name: definition.name,
     short: definition.short,
     tidiesUp: definition.tidiesUp ?? false,
+    writesFilesOnly: definition.writesFilesOnly ?? false,
     contextFor: async (context, input) => {
       const cluster = (await definition.cluster?.(input, context)) ?? null;
       return cluster === null ? context : { ...context, cluster };

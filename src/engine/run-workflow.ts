@@ -43,21 +43,31 @@ export async function applyPhases<Input>(
 ): Promise<readonly NamedPhasePlan[]> {
   const applied: NamedPhasePlan[] = [];
   const guard: CommitGuard = { writer, open: null };
-  for (const [index, phase] of phases.entries()) {
+  for (let at = 0; at < phases.length; ) {
+    const group = groupAt(phases, at);
+    at += group.length;
     try {
       context.signal?.throwIfAborted();
-      const own = await phase.contextFor(context, input);
-      applied.push(await applyOne(phase, { context: own, input, planned, applied, guard, exact }));
-      if (phases[index + 1]?.name.startsWith(`${guard.open?.phase}/`)) continue;
+      applied.push(...(await applyGroup(group, { context, input, planned, applied, guard, exact })));
+      if (phases[at]?.name.startsWith(`${guard.open?.phase}/`)) continue;
       await guard.open?.confirm();
       guard.open = null;
     } catch (error) {
       const told = guard.open === null ? error : await guard.open.takeBack(error);
-      await tidyUp(phases.slice(index + 1), context, input);
+      await tidyUp(phases.slice(at), context, input);
       throw told;
     }
   }
   return applied;
+}
+
+type Group<Input> = readonly [Phase<Input>, ...Phase<Input>[]];
+
+/** The phase at an index, with those after it that are applied together with it. */
+function groupAt<Input>(phases: readonly Phase<Input>[], at: number): Group<Input> {
+  const end = phases.findIndex(({ writesFilesOnly }, i) => i >= at && !writesFilesOnly);
+  const [first, ...others] = phases.slice(at, Math.max(end < 0 ? phases.length : end, at + 1));
+  return [first as Phase<Input>, ...others];
 }
 
 export interface ApplyOptions {
@@ -83,10 +93,45 @@ interface PhaseRun<Input> {
   readonly exact: boolean;
 }
 
-async function applyOne<Input>(
-  phase: Phase<Input>,
-  { context, input, planned, applied, guard, exact }: PhaseRun<Input>,
-): Promise<NamedPhasePlan> {
+async function applyGroup<Input>(group: Group<Input>, run: PhaseRun<Input>): Promise<readonly NamedPhasePlan[]> {
+  const [first, ...others] = group;
+  const contextOf = (phase: Phase<Input>): Promise<PhaseContext> => phase.contextFor(run.context, run.input);
+  if (others.length === 0) {
+    const { observed, context, notReady } = await lookBefore(first, { ...run, context: await contextOf(first) });
+    await applyPhase(first, observed, context, run.guard);
+    if (notReady !== null) throw notReady.error;
+    return [{ phase: first.name, plan: observed.plan }];
+  }
+  const plans: NamedPhasePlan[] = [];
+  for (const phase of group) {
+    const { observed } = await lookBefore(phase, { ...run, context: await contextOf(phase), applied: [...run.applied, ...plans] });
+    const changes = observed.plan.changes.filter((change) => !isMadeBy(change, plans));
+    plans.push({ phase: phase.name, plan: { ...observed.plan, changes } });
+  }
+  for (const { phase, plan } of plans) reportPlan(plan, phase, run.context);
+  const owners = plans.flatMap(({ phase, plan }) => plan.changes.map(() => phase));
+  const changes = plans.flatMap(({ plan }) => plan.changes as readonly HostChange[]);
+  const { host, reporter, signal } = run.context;
+  const options = { reporter, phase: first.name, phaseOf: (index: number) => owners[index] ?? first.name };
+  if (changes.length > 0) await applyHostChanges(host, changes, { ...options, ...(signal === undefined ? {} : { signal }) });
+  return plans;
+}
+
+/** Whether a directory is made by a phase of the same group already. */
+function isMadeBy(change: Change, plans: readonly NamedPhasePlan[]): boolean {
+  if (change.kind !== 'make-directory') return false;
+  return plans.some(({ plan }) => plan.changes.some((made) => made.kind === 'make-directory' && made.path === change.path));
+}
+
+interface LookedAt {
+  readonly observed: ObservedPhase;
+  /** Not interrupted, where the phase tidies up after a failure. */
+  readonly context: PhaseContext;
+  readonly notReady: { readonly error: unknown } | null;
+}
+
+/** Looks at a phase just before it is applied, and compares what it wants with its plan. */
+async function lookBefore<Input>(phase: Phase<Input>, { context, input, planned, applied, exact }: PhaseRun<Input>): Promise<LookedAt> {
   const { host, reporter } = context;
   reporter.report({ level: 'info', code: 'PHASE_STARTED', host: host.name, phase: phase.name, message: phase.short, verbosity: 1 });
   const notReady = await phase.ready(context, input).then(
@@ -105,9 +150,7 @@ async function applyOne<Input>(
     const message = 'the host or the cluster changed since the plan was made: planned again';
     reporter.report({ level: 'warning', code: 'PLAN_CHANGED', host: host.name, phase: phase.name, message });
   }
-  await applyPhase(phase, observed, own, guard);
-  if (notReady !== null) throw notReady.error;
-  return { phase: phase.name, plan: observed.plan };
+  return { observed, context: own, notReady };
 }
 
 /**
@@ -147,12 +190,7 @@ async function tidyUp<Input>(phases: readonly Phase<Input>[], { signal: _, ...co
 
 async function applyPhase<Input>(phase: Phase<Input>, observed: ObservedPhase, context: PhaseContext, guard: CommitGuard): Promise<void> {
   const { plan } = observed;
-  const { host, reporter } = context;
-  reportWarnings(plan, phase.name, context);
-  if (plan.deferred !== undefined)
-    reporter.report({ level: 'info', code: 'PHASE_DEFERRED', host: host.name, phase: phase.name, message: `deferred: ${plan.deferred}` });
-  if (plan.noop !== undefined)
-    reporter.report({ level: 'info', code: 'PHASE_NOOP', host: host.name, phase: phase.name, message: plan.noop });
+  reportPlan(plan, phase.name, context);
   const hostChanges = plan.changes.filter((change): change is HostChange => !isClusterChange(change));
   const commit = await openCommit({ name: phase.name, observed, changes: hostChanges }, context, guard.writer);
   if (commit === null) await applyChanges(plan.changes, phase.name, context);
@@ -171,6 +209,14 @@ async function applyPhase<Input>(phase: Phase<Input>, observed: ObservedPhase, c
     if (commit !== null) throw error;
     await takeBack(phase.name, observed, context, error);
   }
+}
+
+function reportPlan(plan: PhasePlan, phase: string, context: PhaseContext): void {
+  const { host, reporter } = context;
+  reportWarnings(plan, phase, context);
+  if (plan.deferred !== undefined)
+    reporter.report({ level: 'info', code: 'PHASE_DEFERRED', host: host.name, phase, message: `deferred: ${plan.deferred}` });
+  if (plan.noop !== undefined) reporter.report({ level: 'info', code: 'PHASE_NOOP', host: host.name, phase, message: plan.noop });
 }
 
 function reportWarnings({ warnings = [] }: PhasePlan, phase: string, { host, reporter }: PhaseContext): void {

@@ -24,6 +24,7 @@ export function writeFilesPhase(name: string, short: string, noop: string): Phas
   return definePhase<WriteFilesInput, ReadonlyMap<string, FileFact | null>>({
     name,
     short,
+    writesFilesOnly: true,
     observe: ({ host, signal }, { files, directories }) =>
       observe(host, fileFacts([...directories, ...files].map(({ path }) => path)), signal),
     plan: (found, { files, directories, mayChown, skipped }) => {

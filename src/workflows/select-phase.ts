@@ -6,6 +6,7 @@ export function selectPhase<Whole, Part>(phase: Phase<Part>, select: (input: Who
     name: phase.name,
     short: phase.short,
     tidiesUp: phase.tidiesUp,
+    writesFilesOnly: phase.writesFilesOnly,
     contextFor: (context, input) => phase.contextFor(context, select(input)),
     ready: (context, input) => phase.ready(context, select(input)),
     look: (context, input) => phase.look(context, select(input)),
