@@ -9,6 +9,7 @@ import type { Services } from '../ports/services.ts';
 import { eventReporter } from './event-reporter.ts';
 import { problemsOf } from './fleet-report.ts';
 import type { CommandOptions } from './program.ts';
+import { progressLog } from './progress-log.ts';
 import { flagText, verbosityOf } from './read-options.ts';
 
 /** Who watches a run: the terminal, a reader of events, the journal. */
@@ -22,7 +23,8 @@ export interface FleetWatch {
 }
 
 /**
- * Watches a run over a fleet. As text each host is told when it is done, so that hosts are never mixed up; on a terminal a line at the bottom says how far the run is.
+ * Watches a run over a fleet. As text each host is told when it is done, so that hosts are never mixed up; on a terminal a line at the bottom says how far the run is,
+ * elsewhere a line a minute.
  * Events are told as they come, each with its host.
  * @param journal where hosts are written down before they begin and when they end
  * @param reads hosts are only looked at: the same warning of many hosts is told once, at the end
@@ -42,6 +44,8 @@ export function watchFleet(
   const reporter = asEvents ? eventReporter(services, verbosity) : services.reporter({ verbosity, format: 'text' });
   const blocks = hostBlocks(reporter, { applies: !reads });
   const warnings = sameWarnings(reporter);
+  const log = progressLog(services, reporter);
+  const reporterOf = asEvents ? () => reporter : reads ? (host: string) => warnings.of(blocks.of(host)) : blocks.of;
   const time = (): string => clock.now().toISOString();
   let changing: readonly string[] = [];
   const forget = onAbort(signal, () => {
@@ -53,7 +57,7 @@ export function watchFleet(
     asEvents,
     ports: {
       signal,
-      reporterOf: asEvents ? () => reporter : reads ? (host) => warnings.of(blocks.of(host)) : blocks.of,
+      reporterOf: (host) => log.of(host, reporterOf(host)),
       begins: async (host) => journal?.write({ event: 'host-began', time: time(), host }),
       ended: async (outcome) => {
         const { host, status } = outcome;
@@ -67,10 +71,12 @@ export function watchFleet(
       progress: (progress) => {
         changing = progress.changing;
         output.status?.(progressLine(progress));
+        log.progress(progress);
       },
     },
     close: () => {
       forget();
+      log.close();
       output.status?.(null);
       warnings.flush();
     },

@@ -12,6 +12,7 @@ import type { Reporter } from '../ports/reporter.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
 import { summaryLine } from './fleet-report.ts';
 import type { CommandOptions } from './program.ts';
+import { progressLog } from './progress-log.ts';
 import { flagList, flagText, verbosityOf } from './read-options.ts';
 import { type PlanFormat, renderPlan } from './show-plan.ts';
 import { readWriting } from './writing-options.ts';
@@ -52,20 +53,23 @@ export async function runOnHosts<Options, Input>(services: Services, run: HostsR
   const maxOpen = looksFirst ? Math.max(DEFAULT_PARALLEL, run.targets.length) : DEFAULT_PARALLEL;
   const rules = { canary: 0, serial: DEFAULT_PARALLEL, maxFail: null, parallel: DEFAULT_PARALLEL, maxOpen };
   const claims = nodeClaims();
-  const { outcomes } = await runFleet(
-    await Promise.all(
-      run.targets.map(async (target) =>
-        memberOf(services, run, { target, claims, writing: run.dryRun || run.takesLock === false ? null : await writing(target) }),
-      ),
+  const members = await Promise.all(
+    run.targets.map(async (target) =>
+      memberOf(services, run, { target, claims, writing: run.dryRun || run.takesLock === false ? null : await writing(target) }),
     ),
+  );
+  const log = progressLog(services, run.reporter);
+  const { outcomes } = await runFleet(
+    members,
     { ...rules, dryRun: run.dryRun, proveUnchanged: true, looksFirst },
     {
       signal: services.signal,
       claims,
-      reporterOf: (host) => (several ? blocks.of(host) : run.reporter),
+      reporterOf: (host) => log.of(host, several ? blocks.of(host) : run.reporter),
       ended: async (outcome) => (several ? blocks.ended(outcome) : undefined),
+      progress: log.progress,
     },
-  );
+  ).finally(log.close);
   const shown = outcomes.filter(({ plan, error }) => plan !== null && (error === null || run.dryRun));
   const failures = [...new Set(outcomes.filter((outcome) => !shown.includes(outcome)).map(({ error }) => error ?? interruption(services)))];
   if (!several && failures[0] !== undefined) throw failures[0];

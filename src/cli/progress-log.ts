@@ -1,0 +1,79 @@
+import { namesText } from '../core/fleet/name-ranges.ts';
+import { formatGoDuration } from '../core/text/go-duration.ts';
+import type { FleetProgress } from '../engine/fleet.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Reporter } from '../ports/reporter.ts';
+import type { Output } from '../ports/services.ts';
+
+/** Follows the hosts of a run, and reports once a minute what is in progress. */
+export interface ProgressLog {
+  /** The reporter of a host, which is followed. */
+  of(host: string, reporter: Reporter): Reporter;
+  progress(progress: FleetProgress): void;
+  close(): void;
+}
+
+const EVERY_MS = 60_000;
+const MOST_HOSTS = 8;
+
+/**
+ * Reports what a run is doing where no terminal shows it: a log of a CI job would else be silent until a host ends. Ansible and k0sctl print each task of each host;
+ * here what a host says stays together, and a line a minute says which hosts are in which phase, and for how long.
+ */
+export function progressLog(
+  { clock, output }: { readonly clock: Clock; readonly output: Pick<Output, 'status'> },
+  reporter: Reporter,
+): ProgressLog {
+  if (output.status !== undefined) return { of: (_, own) => own, progress: () => undefined, close: () => undefined };
+  const now = (): number => clock.now().getTime();
+  const startedAt = now();
+  const phases = new Map<string, { readonly name: string; readonly since: number }>();
+  const stop = new AbortController();
+  let last: FleetProgress | null = null;
+  const since = (time: number): string => formatGoDuration(BigInt(Math.round((now() - time) / 1000)) * 1_000_000_000n);
+  const describeHost = (host: string): string => {
+    const phase = phases.get(host);
+    return phase === undefined ? host : `${host} [${phase.name}] ${since(phase.since)}`;
+  };
+  const report = async (): Promise<void> => {
+    for (;;) {
+      await clock.sleep(EVERY_MS, stop.signal);
+      const message = last === null ? '' : progressText(last, describeHost);
+      if (message !== '') reporter.report({ level: 'info', code: 'PROGRESS', message: `${since(startedAt)}: ${message}` });
+    }
+  };
+  report().catch((error: unknown) => {
+    if (!stop.signal.aborted) throw error;
+  });
+  return {
+    of: (host, own) => ({
+      ...own,
+      report: (event) => {
+        const { phase } = event;
+        if (phase !== undefined && phases.get(host)?.name !== phase) phases.set(host, { name: phase, since: now() });
+        own.report(event);
+      },
+    }),
+    progress: (progress) => {
+      last = progress;
+    },
+    close: () => stop.abort(),
+  };
+}
+
+/** `12/50 hosts done · in progress: edge-003 [kubelet-start] 2m10s, … · planning: 6 · queued: 2 · failed: 1`; empty when nothing is in progress. */
+function progressText({ total, looking, waiting, changing, ended }: FleetProgress, describeHost: (host: string) => string): string {
+  if (looking.length + changing.length === 0) return '';
+  const done = Object.values(ended).reduce((sum, count) => sum + count, 0);
+  const failed = (ended.failed ?? 0) + (ended.reverted ?? 0) + (ended.refused ?? 0);
+  const named = changing.slice(0, MOST_HOSTS).map(describeHost).join(', ');
+  const parts = [
+    total === 1 ? '' : `${done}/${total} hosts done`,
+    changing.length === 0 ? '' : `in progress: ${named}${changing.length > MOST_HOSTS ? ` and ${changing.length - MOST_HOSTS} more` : ''}`,
+    looking.length === 0 ? '' : `planning: ${looking.length <= 3 ? namesText(looking) : looking.length}`,
+    waiting === 0 ? '' : `queued: ${waiting}`,
+    failed === 0 ? '' : `failed: ${failed}`,
+    ended.unreachable ? `unreachable: ${ended.unreachable}` : '',
+  ];
+  return parts.filter(Boolean).join(' · ');
+}

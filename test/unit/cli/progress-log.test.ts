@@ -1,0 +1,144 @@
+import { describe, expect, it } from 'vitest';
+import { watchFleet } from '../../../src/cli/fleet-watch.ts';
+import { runOnHosts } from '../../../src/cli/run-on-hosts.ts';
+import type { FleetProgress } from '../../../src/engine/fleet.ts';
+import { definePhase } from '../../../src/engine/phase.ts';
+import type { Workflow } from '../../../src/engine/run-workflow.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
+import type { Output, Services } from '../../../src/ports/services.ts';
+import { fakeHost } from '../../support/fake-host.ts';
+import { recordingReporter } from '../../support/recording-reporter.ts';
+
+interface MovedClock extends Clock {
+  /** Lets time pass, and what waits for it go on. */
+  advance(ms: number): Promise<void>;
+}
+
+function movedClock(): MovedClock {
+  let time = Date.parse('2030-01-01T00:00:00Z');
+  let sleepers: { readonly until: number; readonly wake: () => void }[] = [];
+  return {
+    now: () => new Date(time),
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+        sleepers.push({ until: time + ms, wake: resolve });
+      }),
+    advance: async (ms) => {
+      time += ms;
+      const due = sleepers.filter(({ until }) => until <= time);
+      sleepers = sleepers.filter(({ until }) => until > time);
+      for (const { wake } of due) wake();
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+  };
+}
+
+function world(status?: Output['status']) {
+  const [clock, reporter] = [movedClock(), recordingReporter()];
+  const output = { stdout: () => undefined, stderr: () => undefined, colour: false, ...(status === undefined ? {} : { status }) };
+  const { signal } = new AbortController();
+  const services = { clock, output, signal, reporter: () => reporter } as unknown as Services;
+  return { clock, reporter, services };
+}
+
+const RUNNING: FleetProgress = {
+  total: 12,
+  looking: ['n9'],
+  waiting: 2,
+  changing: ['n2', 'n3'],
+  ended: { changed: 5, failed: 1, unreachable: 1 },
+};
+const phase = (name: string) => ({ level: 'info', code: 'PHASE_STARTED', phase: name, message: '', verbosity: 1 }) as const;
+
+describe('a run over a fleet without a terminal', () => {
+  it('reports once a minute which host is in which phase, and for how long', async () => {
+    const { clock, reporter, services } = world();
+    const watch = watchFleet(services, {}, {});
+    watch.ports.progress?.(RUNNING);
+    await clock.advance(10_000);
+    watch.ports.reporterOf('n2').report(phase('install-packages'));
+    await clock.advance(20_000);
+    watch.ports.reporterOf('n3').report(phase('kubelet-start'));
+    watch.ports.reporterOf('n3').report({ ...phase('kubelet-start'), code: 'CHANGE_DONE' });
+    expect(reporter.messages('PROGRESS')).toEqual([]);
+    await clock.advance(30_000);
+    await clock.advance(60_000);
+    expect(reporter.messages('PROGRESS')).toEqual([
+      '1m0s: 7/12 hosts done · in progress: n2 [install-packages] 50s, n3 [kubelet-start] 30s · planning: n9 · queued: 2 · failed: 1 · unreachable: 1',
+      '2m0s: 7/12 hosts done · in progress: n2 [install-packages] 1m50s, n3 [kubelet-start] 1m30s · planning: n9 · queued: 2 · failed: 1 · unreachable: 1',
+    ]);
+    watch.close();
+    await clock.advance(600_000);
+    expect(reporter.messages('PROGRESS')).toHaveLength(2);
+  });
+
+  it('names at most eight hosts', async () => {
+    const { clock, reporter, services } = world();
+    const watch = watchFleet(services, {}, {});
+    const changing = Array.from({ length: 50 }, (_, i) => `n${i + 1}`);
+    watch.ports.progress?.({ total: 50, looking: [], waiting: 0, changing, ended: {} });
+    await clock.advance(60_000);
+    expect(reporter.messages('PROGRESS')).toEqual(['1m0s: 0/50 hosts done · in progress: n1, n2, n3, n4, n5, n6, n7, n8 and 42 more']);
+    watch.close();
+  });
+
+  it('is silent where a terminal shows it, and where nothing is in progress', async () => {
+    const shown = world(() => undefined);
+    const watch = watchFleet(shown.services, {}, {});
+    watch.ports.progress?.(RUNNING);
+    await shown.clock.advance(60_000);
+    expect(shown.reporter.messages('PROGRESS')).toEqual([]);
+    const idle = world();
+    watchFleet(idle.services, {}, {}).ports.progress?.({ ...RUNNING, looking: [], changing: [] });
+    await idle.clock.advance(60_000);
+    expect(idle.reporter.messages('PROGRESS')).toEqual([]);
+  });
+});
+
+describe('a command for hosts without a terminal', () => {
+  it('reports the phase of its host once a minute', async () => {
+    const { clock, reporter, services } = world();
+    const host = fakeHost({ name: 'n1' });
+    let letGo: () => void = () => undefined;
+    const isStarted = new Promise<void>((started) => {
+      const slow = definePhase<null, null>({
+        name: 'install-packages',
+        short: 'Install packages',
+        ready: async () => {
+          started();
+          await new Promise<void>((resolve) => {
+            letGo = resolve;
+          });
+        },
+        observe: async () => null,
+        plan: () => ({ changes: [{ kind: 'daemon-reload', because: 'a test' }] }),
+      });
+      const workflow: Workflow<null, null> = {
+        name: 'test',
+        phases: [slow],
+        prepare: async () => ({ input: null, warnings: [], refusals: [] }),
+      };
+      const connecting = { ...services, connectHost: async () => host, newId: async () => 'id', self: { name: 'me', id: 1, machine: 'm' } };
+      ended = runOnHosts(connecting as unknown as Services, {
+        workflow,
+        targets: [{ address: 'n1' }],
+        cluster: null,
+        workflowOptions: null,
+        options: {},
+        reporter,
+        warnings: [],
+        dryRun: false,
+        skipPhases: [],
+      });
+    });
+    await isStarted;
+    await clock.advance(60_000);
+    expect(reporter.messages('PROGRESS')).toEqual(['1m0s: in progress: n1 [install-packages] 1m0s']);
+    letGo();
+    expect(await ended).toBe(0);
+    await clock.advance(60_000);
+    expect(reporter.messages('PROGRESS')).toHaveLength(1);
+  });
+  let ended: Promise<number>;
+});
