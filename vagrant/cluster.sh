@@ -1,8 +1,9 @@
 #!/bin/sh
 # cluster.sh [up|down]: the machines of the Vagrantfile, and a cluster made of them by kubeletadm.
-#   up (default)  boot and provision them, write fleet.yaml, bring up the cluster; run it again after a change of fleet.yaml
+#   up (default)  boot and provision them, write fleet.yaml, bring up the cluster; run it again after a change of fleet.yaml or WORKERS
 #   down          destroy them, and forget their host keys
 # KUBELETADM: how to run kubeletadm here (default: the bundle that npm run build makes). The other variables are those of the Vagrantfile.
+# WORKERS: default 2, then as many as there are. With fewer than there are, the last ones are removed.
 set -eu
 cd "$(dirname "$0")"
 KUBELETADM=${KUBELETADM:-node $PWD/../dist/kubeletadm.mjs}
@@ -10,23 +11,86 @@ SUBNET=${SUBNET:-192.168.56}
 MODE=${MODE:-host}
 KNOWN=.vagrant/known_hosts
 SSH_CONFIG=.vagrant/ssh_config
+# What cluster.sh wrote into fleet.yaml, to find out whether somebody edited it.
+WRITTEN=.vagrant/fleet.yaml
 say() { printf '\n# %s\n' "$*"; }
 
-# kubeletadm on this machine. The machines are new and on a network of this host alone: their keys are learnt at first sight, and kept from then on.
+# kubeletadm on this machine. The machines are new and on a network of this host alone: their keys are recorded at first sight, and kept from then on.
 adm() { say "kubeletadm $*"; $KUBELETADM "$@"; }
-guest() { ssh -F "$SSH_CONFIG" -o UserKnownHostsFile=$KNOWN -o StrictHostKeyChecking=accept-new "$@"; }
+guest() { ssh -F "$SSH_CONFIG" "$@"; }
+
+# The highest number of a worker that Vagrant has made; 0: none.
+workers() {
+  n=0
+  for id in .vagrant/machines/worker*/*/id; do
+    if [ ! -e "$id" ]; then continue; fi
+    w=${id#.vagrant/machines/worker}; w=${w%%/*}
+    if [ "$w" -gt "$n" ]; then n=$w; fi
+  done
+  echo "$n"
+}
+
+# Vagrant's own settings accept any host key.
+write_ssh_config() {
+  vagrant ssh-config | grep -Ev '^ *(UserKnownHostsFile|StrictHostKeyChecking) ' >"$SSH_CONFIG.new"
+  printf 'Host *\n  UserKnownHostsFile "%s"\n  StrictHostKeyChecking accept-new\n  ConnectTimeout 20\n' "$PWD/$KNOWN" >>"$SSH_CONFIG.new"
+  mv "$SSH_CONFIG.new" "$SSH_CONFIG"
+}
 
 machines() {
   say 'vagrant up'
   vagrant up
-  vagrant ssh-config >"$SSH_CONFIG"
+  write_ssh_config
 }
+
+# Its Node, the machine and its host key; a machine that does not answer is destroyed all the same.
+remove_worker() {
+  adm reset --force --delete-node --kubeconfig admin.conf --ssh-config "$SSH_CONFIG" --host "$1" ||
+    echo "cluster.sh: $1 could not be reset: if its Node is left, run kubectl --kubeconfig admin.conf delete node $1" >&2
+  vagrant destroy -f "$1"
+  address=$(sed -n "/^Host $1\$/,/^\$/s/^ *HostName //p" "$SSH_CONFIG"); port=$(sed -n "/^Host $1\$/,/^\$/s/^ *Port //p" "$SSH_CONFIG")
+  if [ -f "$KNOWN" ]; then ssh-keygen -q -f "$KNOWN" -R "$address" -R "[$address]:$port" >/dev/null 2>&1 || true; fi
+}
+
+remove_surplus() { # FROM TO
+  WORKERS=$2; export WORKERS
+  write_ssh_config
+  n=$(($1 + 1))
+  while [ "$n" -le "$2" ]; do remove_worker "worker$n"; n=$((n + 1)); done
+}
+
+# The machines are those of Vagrant at any time: fleet.yaml holds no address of them.
+write_fleet() {
+  cat >"$WRITTEN" <<X
+# Written by cluster.sh, which leaves it alone once it was edited. All there is: kubeletadm fleet schema, ../docs/fleet.md
+apiVersion: kubeletadm.dev/v1alpha1
+kind: Fleet
+kubernetesVersion: "${KUBERNETES_VERSION:-1.36}"
+cluster:
+  kubeconfig: admin.conf
+baseline:
+  nodeIP: $SUBNET.0/24
+imports:
+  - sshConfig: $SSH_CONFIG
+hosts:
+  - name: cp1
+    role: control-plane
+X
+  cp "$WRITTEN" fleet.yaml
+}
+is_edited() { [ -f fleet.yaml ] && ! cmp -s fleet.yaml "$WRITTEN"; }
 
 # From here over SSH, by a fleet file.
 from_here() {
-  [ -f fleet.yaml ] || adm fleet init --from-vagrant "$SSH_CONFIG" --node-ip "$SUBNET.0/24"
-  adm apply --ssh-known-hosts "$KNOWN" --ssh-accept-new
-  say 'Try, in this directory: kubectl --kubeconfig admin.conf get nodes -o wide; kubeletadm fleet status --ssh-known-hosts '"$KNOWN"
+  is_edited || write_fleet
+  grep -q "sshConfig: $SSH_CONFIG" fleet.yaml ||
+    echo "cluster.sh: fleet.yaml does not import $SSH_CONFIG: remove fleet.yaml, or keep its addresses up to date" >&2
+  adm apply --ssh-config "$SSH_CONFIG" || {
+    code=$?
+    echo "cluster.sh: apply failed with exit code $code. Fix the cause and run cluster.sh again; it resumes where it stopped." >&2
+    exit $code
+  }
+  say 'Try, in this directory: kubectl --kubeconfig admin.conf get nodes -o wide; kubeletadm fleet status --ssh-config '"$SSH_CONFIG"
 }
 
 # Each guest by itself, as one would with kubeadm.
@@ -34,7 +98,7 @@ inside() {
   say 'cp1: kubeletadm init'
   guest cp1 "sudo kubeletadm init --apiserver-advertise-address $SUBNET.10 --node-ip $SUBNET.0/24 --skip-token-print"
   join=$(guest cp1 'sudo kubeletadm token create --ttl 1h --print-join-command')
-  sed -n 's/^Host //p' "$SSH_CONFIG" | grep -vx cp1 | while read -r worker; do
+  sed -n 's/^Host //p' "$SSH_CONFIG" | grep -vxF -e cp1 -e '*' | while read -r worker; do
     say "$worker: kubeletadm join"
     # The token goes by standard input.
     printf 'exec kubeletadm %s --node-ip %s.0/24\n' "${join#kubeadm }" "$SUBNET" | guest "$worker" 'sudo sh'
@@ -43,19 +107,28 @@ inside() {
   say 'Try, in this directory: kubectl --kubeconfig admin.conf get nodes -o wide; vagrant ssh cp1'
 }
 
+present=$(workers)
 case ${1:-up} in
   up)
-    [ "$MODE" = host ] || [ -f ../dist/kubeletadm.mjs ] || { echo 'cluster.sh: there is no bundle for the guests: run npm ci && npm run build first' >&2; exit 2; }
-    machines
     case $MODE in
-      host) from_here ;;
-      inside) inside ;;
+      host) ;;
+      inside) [ -f ../dist/kubeletadm.mjs ] || { echo 'cluster.sh: there is no bundle for the guests: run npm ci && npm run build first' >&2; exit 2; } ;;
       *) echo "cluster.sh: MODE=$MODE: host or inside" >&2; exit 2 ;;
     esac
+    if [ -z "${WORKERS:-}" ]; then WORKERS=2; for id in .vagrant/machines/cp1/*/id; do if [ -e "$id" ]; then WORKERS=$present; fi; done; fi
+    case $WORKERS in
+      *[!0-9]*) ;;
+      *) if [ "$WORKERS" -lt "$present" ]; then wanted=$WORKERS; remove_surplus "$wanted" "$present"; WORKERS=$wanted; fi ;;
+    esac
+    export WORKERS
+    machines
+    if [ "$MODE" = host ]; then from_here; else inside; fi
     ;;
   down)
+    if [ "$present" != 0 ]; then WORKERS=$present; export WORKERS; fi
     vagrant destroy -f
-    rm -f "$KNOWN" "$SSH_CONFIG" admin.conf
+    if is_edited; then say 'fleet.yaml was edited: it is kept'; else rm -f fleet.yaml; fi
+    rm -f "$WRITTEN" "$KNOWN" "$SSH_CONFIG" admin.conf
     ;;
   *) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 2 ;;
 esac
