@@ -38,7 +38,6 @@ export async function benchCrowd(): Promise<void> {
   const hosts = names.map((name) => {
     api.put({ apiVersion: 'v1', kind: 'Node', metadata: { name }, status: { nodeInfo: { kubeletVersion: 'v1.36.2' } } });
     const { host, maxPods } = hostOf(name, () => restarts.push(performance.now()));
-    api.proxyNode(name, (path) => (path === '/configz' ? { status: 200, body: { kubeletconfig: { maxPods: maxPods() } } } : null));
     return { name, host, maxPods };
   });
   const begun = performance.now();

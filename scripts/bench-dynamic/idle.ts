@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
+import { AGENT_NAMESPACE } from '../../src/core/dynamic/agent/agent-namespace.ts';
 import { AGENT_DIRECTORY, pointerFile } from '../../src/core/dynamic/agent/layout.ts';
 import { CONFIG_SOURCE_ANNOTATION } from '../../src/core/dynamic/config-source.ts';
 import { startApiServer } from '../../src/lab/api-server/server.ts';
@@ -18,11 +19,13 @@ const TOOLS: Readonly<Record<string, string>> = {
   systemctl: `case "$*" in
   'restart kubelet')
     p=$(sed -n 's/^KUBELET_CONFIG_ARGS=--config=//p' "$ROOT${pointerFile(AGENT_DIRECTORY)}" 2>/dev/null)
+    read up rest </proc/uptime
+    printf '1 (kubelet) S%s %s\\n' ' 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0' "$(printf %s "$up" | tr -d .)" >"$ROOT/stat"
     printf '/usr/bin/kubelet\\0--config=%s\\0' "\${p:-${CONFIG}}" >"$ROOT/cmdline";;
   *MainPID*) echo MainPID=5000001;;
   show*) printf '%s\\n' LoadState=loaded ActiveState=active SubState=running NRestarts=0 Result=success ExecMainCode=0 ExecMainStatus=0 Restart=always NeedDaemonReload=no;;
 esac`,
-  cat: 'case $1 in /proc/[0-9]*) exec /bin/cat "$ROOT/cmdline";; esac\nexec /bin/cat "$@"',
+  cat: 'case $1 in /proc/[0-9]*) exec /bin/cat "$ROOT/${1##*/}";; esac\nexec /bin/cat "$@"',
   curl: "printf 'ok\\n200\\n'",
   kubelet: 'case $1 in --version) echo Kubernetes v1.36.2;; *) exit 1;; esac',
   journalctl: 'exit 0',
@@ -56,11 +59,6 @@ export async function benchIdle(): Promise<void> {
     await admin.patch(ref, 'strategic', { status: { nodeInfo: { kubeletVersion: 'v1.36.2' }, conditions } }, { subresource: 'status' });
   };
   await beat();
-  api.proxyNode('node-1', (path) => {
-    const file = readFileSync(join(root, 'cmdline'), 'utf8').split('\0')[1]?.replace('--config=', '') ?? '';
-    const maxPods = Number(/maxPods: (\d+)/.exec(readFileSync(join(root, file), 'utf8'))?.[1]);
-    return path === '/configz' ? { status: 200, body: { kubeletconfig: { maxPods } } } : null;
-  });
   put('agent.conf', api.kubeconfigWithToken('agent'), 0o600);
   const words = ['agent', '--kubeconfig', join(root, 'agent.conf'), '--node-name', 'node-1', '--trial', '2s', '--listen', ''];
   const env = { PATH: `${join(root, 'bin')}:/usr/bin:/bin`, HOME: directory, KUBELETADM_ROOT: root };
@@ -74,13 +72,14 @@ export async function benchIdle(): Promise<void> {
   process.once('exit', () => agent.kill('SIGKILL'));
   await until('Local', () => reason() === 'Local');
   await measure('nothing assigned', agent, api);
+  api.put({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: AGENT_NAMESPACE } });
   api.put({
     apiVersion: 'v1',
     kind: 'ConfigMap',
-    metadata: { name: 'a', namespace: 'kube-system' },
+    metadata: { name: 'a', namespace: AGENT_NAMESPACE },
     data: { kubelet: `${HEADER}maxPods: 50\n` },
   });
-  const source = JSON.stringify({ configMap: { kubeletConfigKey: 'kubelet', name: 'a', namespace: 'kube-system' } });
+  const source = JSON.stringify({ configMap: { kubeletConfigKey: 'kubelet', name: 'a', namespace: AGENT_NAMESPACE } });
   await admin.patch(ref, 'merge', { metadata: { annotations: { [CONFIG_SOURCE_ANNOTATION]: source } } });
   await until('Trial', () => reason() === 'Starting' || reason() === 'Trial');
   await beat();

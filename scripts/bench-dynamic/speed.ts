@@ -1,4 +1,5 @@
 import { startLabAgents } from '../../src/cli/lab-agents.ts';
+import { AGENT_NAMESPACE } from '../../src/core/dynamic/agent/agent-namespace.ts';
 import { CONFIG_SOURCE_ANNOTATION } from '../../src/core/dynamic/config-source.ts';
 import { startBenchLab } from '../bench-lab.ts';
 import { judge, median, until } from './judge.ts';
@@ -25,11 +26,11 @@ export async function benchSpeed(): Promise<void> {
     await cluster.create({
       apiVersion: 'v1',
       kind: 'ConfigMap',
-      metadata: { name, namespace: 'kube-system' },
+      metadata: { name, namespace: AGENT_NAMESPACE },
       data: { kubelet: OVERLAY + text },
       immutable: true,
     });
-    const source = JSON.stringify({ configMap: { kubeletConfigKey: 'kubelet', name, namespace: 'kube-system' } });
+    const source = JSON.stringify({ configMap: { kubeletConfigKey: 'kubelet', name, namespace: AGENT_NAMESPACE } });
     const [at, starts] = [performance.now(), host.kubeletStarts()];
     await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'node2' }, 'merge', {
       metadata: { annotations: { [CONFIG_SOURCE_ANNOTATION]: source } },
