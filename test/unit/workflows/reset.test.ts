@@ -171,14 +171,14 @@ describe('prepareReset', () => {
     it('takes the name that the certificate of the host proves', async () => {
       const cluster = fakeCluster({ objects: [node('w1', 'aaaa')] });
       const { input, refusals, node: claim } = await prepare(ids('aaaa'), { cluster, credentials: await kubeletCredentials('w1') });
-      expect([input.deleteNode, refusals, claim?.isProven]).toEqual([{ nodeName: 'w1' }, [], true]);
+      expect([input.deleteNode.nodeName, refusals, claim?.isProven]).toEqual(['w1', [], true]);
       expect(input.agentRights).toEqual({ nodeName: 'w1', namespace: 'kubeletadm-system', isOptional: true });
     });
 
     it('takes the name that was given', async () => {
       const cluster = fakeCluster({ objects: [node('w9', 'aaaa')] });
       const { input, refusals, node: claim } = await prepare(ids('aaaa'), { cluster, nodeName: 'w9' });
-      expect([input.deleteNode, refusals, claim?.isProven]).toEqual([{ nodeName: 'w9' }, [], false]);
+      expect([input.deleteNode.nodeName, refusals, claim?.isProven]).toEqual(['w9', [], false]);
     });
 
     it.each([
