@@ -21,6 +21,7 @@ const OPERATIONS: { readonly [K in HostChange['kind']]: (change: Extract<HostCha
   'move-file': ({ path, to }) => ({ kind: 'move-file', path, to }),
   'empty-directory': ({ path }) => ({ kind: 'empty-directory', path }),
   'remove-directory': ({ path }) => ({ kind: 'remove-directory', path }),
+  'remove-empty-directory': ({ path }) => ({ kind: 'remove-empty-directory', path }),
   'unmount-below': ({ path, flags }) => ({ kind: 'unmount-below', path, flags }),
   'remove-pods': ({ criSocket, mayStay }) => ({
     kind: 'run',
@@ -185,6 +186,8 @@ export function describeChange(change: HostChange): string {
       return `emptied ${change.path}`;
     case 'remove-directory':
       return `removed ${change.path} with all that was in it`;
+    case 'remove-empty-directory':
+      return `removed ${change.path}, if it was empty`;
     case 'unmount-below':
       return `unmounted what was mounted below ${change.path}`;
     case 'remove-pods':

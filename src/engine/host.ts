@@ -350,6 +350,7 @@ function describeOperation(operation: Operation | PieceOperation): string {
     case 'empty-directory':
       return `cannot empty ${operation.path}`;
     case 'remove-directory':
+    case 'remove-empty-directory':
       return `cannot remove directory ${operation.path}`;
     case 'unmount-below':
       return `cannot unmount what is mounted below ${operation.path}`;

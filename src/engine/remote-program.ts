@@ -100,7 +100,15 @@ function temporaryPart(id: string): string {
   return id.replaceAll('-', '').slice(0, 16);
 }
 
-const TREE_KINDS = ['make-directory', 'remove-file', 'move-file', 'empty-directory', 'remove-directory', 'unmount-below'] as const;
+const TREE_KINDS = [
+  'make-directory',
+  'remove-file',
+  'move-file',
+  'empty-directory',
+  'remove-directory',
+  'remove-empty-directory',
+  'unmount-below',
+] as const;
 
 /** Start marks: output before them belongs to the login shell. On stderr the mark is written where a process writes there first. */
 const BEGIN = 'tell start 0';
@@ -156,6 +164,8 @@ function operationLines(operation: Exclude<Operation, WriteFile> | PieceOperatio
       return `w_empty ${quoteShell(operation.path)}`;
     case 'remove-directory':
       return `w_rmdir ${quoteShell(operation.path)}`;
+    case 'remove-empty-directory':
+      return `w_prune ${quoteShell(operation.path)}`;
     case 'unmount-below':
       return `w_unmount ${quoteShell(operation.path)} ${quoteShell(operation.flags.join(' '))}`;
     case 'run':

@@ -71,6 +71,7 @@ export const UPGRADE_NODE_PHASES: readonly PhaseHelp[] = [
 /** The phases of reset, in order. */
 export const RESET_PHASES: readonly PhaseHelp[] = [
   PREFLIGHT,
+  { name: 'remove-agent', short: 'Stop the agent of dynamic configuration and remove it' },
   { name: 'delete-node', short: 'Stop the kubelet and delete the Node (with --delete-node)' },
   { name: 'agent-rights', short: "Delete the rights of the node's agent" },
   { name: 'remove-etcd-member', short: 'Take the etcd member of the host out of the etcd cluster' },

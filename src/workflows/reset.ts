@@ -5,8 +5,10 @@ import { type EtcdOnHost, readEtcdManifest } from '../core/control-plane/etcd-ma
 import { ETCD_MEMBER } from '../core/control-plane/etcd-member.ts';
 import { ADMIN_CONF } from '../core/control-plane/paths.ts';
 import { AGENT_NAMESPACE } from '../core/dynamic/agent/agent-namespace.ts';
+import { PROGRAM_DIRECTORY } from '../core/dynamic/agent/agent-program.ts';
 import { AGENT_UNIT } from '../core/dynamic/agent/agent-units.ts';
-import { readInstalledAgent } from '../core/dynamic/agent/installed-agent.ts';
+import { type InstalledAgent, readInstalledAgent } from '../core/dynamic/agent/installed-agent.ts';
+import { AGENT_DIRECTORY } from '../core/dynamic/agent/layout.ts';
 import { aboutHost, isAppError, type Problem } from '../core/errors.ts';
 import { criSockets } from '../core/facts/cri-socket.ts';
 import { combineFacts, type Fact } from '../core/facts/fact.ts';
@@ -23,6 +25,7 @@ import { mayDo } from '../engine/may-do.ts';
 import { observe } from '../engine/observe.ts';
 import type { PhaseContext } from '../engine/phase.ts';
 import type { Prepared, Workflow } from '../engine/run-workflow.ts';
+import { type AgentRemoveInput, resetAgent } from '../phases/agent-remove.ts';
 import { agentRightsRemoval, type RightsRemovalInput } from '../phases/agent-rights.ts';
 import { type CleanupNodeInput, cleanupNode } from '../phases/cleanup-node.ts';
 import { type DeleteNodeInput, deleteNode } from '../phases/delete-node.ts';
@@ -52,6 +55,7 @@ export interface ResetInput extends MakesApiServer {
   readonly removeMember: RemoveEtcdMemberInput;
   readonly cleanup: CleanupNodeInput;
   readonly deleteNode: DeleteNodeInput;
+  readonly agent: AgentRemoveInput;
   /** Null: the Node is left, and so are the rights of its agent. */
   readonly agentRights: RightsRemovalInput | null;
 }
@@ -60,6 +64,7 @@ export interface ResetInput extends MakesApiServer {
 export const resetWorkflow: Workflow<ResetOptions, ResetInput> = {
   name: 'reset',
   phases: [
+    selectPhase(resetAgent, (input) => input.agent),
     selectPhase(deleteNode, (input) => input.deleteNode),
     selectPhase(agentRightsRemoval, (input) => input.agentRights),
     atApiServer(removeEtcdMember, (input) => input.removeMember),
@@ -123,7 +128,8 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
         nodeName,
         ...(options.deleteNode === undefined || nodeName !== null ? {} : { noop: node === null ? NO_NODE_LEFT : 'the Node of the host is not known' }),
       },
-      agentRights: nodeName === null ? null : { nodeName, namespace: installedNamespace(facts), isOptional: true },
+      agent: { directory: AGENT_DIRECTORY, programDirectory: installedAgent(facts).programDirectory ?? PROGRAM_DIRECTORY },
+      agentRights: nodeName === null ? null : { nodeName, namespace: installedAgent(facts).namespace ?? AGENT_NAMESPACE, isOptional: true },
     },
     warnings: [
       ...(options.deleteNode !== undefined && node === null ? [nothingToDelete()] : []),
@@ -164,9 +170,8 @@ async function hasNodeOfItsName({ cluster }: PhaseContext, { identity, files, os
   return name !== null && (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name })) != null;
 }
 
-/** The namespace that the agent on the host was installed with. */
-function installedNamespace({ files }: ResetFacts): string {
-  return readInstalledAgent(files.get(AGENT_UNIT)?.content ?? null).namespace ?? AGENT_NAMESPACE;
+function installedAgent({ files }: ResetFacts): InstalledAgent {
+  return readInstalledAgent(files.get(AGENT_UNIT)?.content ?? null);
 }
 
 function resetFindings({ os }: ResetFacts, { dryRun }: ResetOptions): readonly Finding[] {

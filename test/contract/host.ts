@@ -99,6 +99,14 @@ export function describeHost(name: string, makeHost: HostFactory): void {
       await host.perform([remove]);
     });
 
+    it('removes a directory that is empty, and leaves one that is not', async () => {
+      const host = makeHost();
+      const remove = (path: string) => ({ kind: 'remove-empty-directory', path }) as const;
+      await host.perform([write('/d/full/f'), write('/d/empty/f'), { kind: 'remove-file', path: '/d/empty/f' }]);
+      await host.perform([remove('/d/full'), remove('/d/empty'), remove('/d/none')]);
+      expect([await list(host, '/d'), await list(host, '/d/full')]).toEqual([['full'], ['f']]);
+    });
+
     it('gives no content that was not asked for', async () => {
       const host = makeHost();
       await host.perform([write('/a', 'x', 0o640)]);

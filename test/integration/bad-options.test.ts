@@ -61,7 +61,7 @@ describe('options that cannot be meant so', () => {
     const { code, stderr } = await runCommand(['reset', 'phase', 'nope', '--force', '--rootfs', directory]);
     expect([code, stderr]).toEqual([
       2,
-      'reset has no phase nope. Its phases are preflight, delete-node, remove-etcd-member, cleanup-node, leftovers. [USAGE]\n',
+      'reset has no phase nope. Its phases are preflight, remove-agent, delete-node, agent-rights, remove-etcd-member, cleanup-node, leftovers. [USAGE]\n',
     ]);
   });
 

@@ -183,6 +183,9 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
       case 'remove-directory':
         for (const path of [...files.keys()]) if (path === operation.path || path.startsWith(`${operation.path}/`)) files.delete(path);
         return;
+      case 'remove-empty-directory':
+        if (![...files.keys()].some((path) => path.startsWith(`${operation.path}/`))) files.delete(operation.path);
+        return;
       case 'unmount-below':
         for (const path of [...mounts]) if (path.startsWith(`${operation.path}/`)) mounts.delete(path);
         return;

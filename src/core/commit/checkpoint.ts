@@ -40,6 +40,7 @@ export function checkpointOf(changes: readonly HostChange[]): Checkpoint | null 
         break;
       case 'empty-directory':
       case 'remove-directory':
+      case 'remove-empty-directory':
       case 'unmount-below':
       case 'remove-pods':
       case 'install-packages':

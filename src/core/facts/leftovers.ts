@@ -1,4 +1,3 @@
-import { AGENT_UNIT } from '../dynamic/agent/agent-units.ts';
 import { defineFact } from './fact.ts';
 
 /** Something that a reset leaves on a host, and how to take it away. */
@@ -32,7 +31,6 @@ export const leftovers = defineFact(
     dropIns: { kind: 'list', path: DROP_IN_DIRS[0] as string },
     packaged: { kind: 'list', path: DROP_IN_DIRS[1] as string },
     enabled: { kind: 'command', argv: ['systemctl', 'is-enabled', 'kubelet'] },
-    agent: { kind: 'file', path: AGENT_UNIT, content: false },
     network: { kind: 'command', argv: ['sh', '-c', COUNT_RULES] },
   },
   (found): readonly Leftover[] => {
@@ -56,7 +54,6 @@ export const leftovers = defineFact(
         i === 0 ? `rm -r ${DROP_IN_DIRS[i]}` : 'it belongs to the package',
       );
     add(found.enabled.stdout.trim() === 'enabled', 'kubelet.service, enabled', 'systemctl disable kubelet');
-    add(found.agent !== null, `the agent of dynamic configuration (${AGENT_UNIT})`, 'kubeletadm dynamic disable with this host');
     return items;
   },
 );

@@ -46,6 +46,8 @@ export type HostChange =
   | { readonly kind: 'empty-directory'; readonly path: string; readonly because: string }
   /** With all that is in it. */
   | { readonly kind: 'remove-directory'; readonly path: string; readonly because: string }
+  /** Left where something is in it. */
+  | { readonly kind: 'remove-empty-directory'; readonly path: string; readonly because: string }
   | { readonly kind: 'unmount-below'; readonly path: string; readonly flags: readonly string[]; readonly because: string }
   /** `mayStay`: pods that cannot be removed are no failure. */
   | { readonly kind: 'remove-pods'; readonly criSocket: string; readonly mayStay?: true; readonly because: string }

@@ -21,8 +21,10 @@ export type Operation =
   /** Renames within one directory tree; nothing is done when there is nothing at `path`. A symbolic link is moved itself. */
   | { readonly kind: 'move-file'; readonly path: string; readonly to: string }
   | { readonly kind: 'empty-directory'; readonly path: string }
-  /** With all that is in it; what is mounted below it is left. Nothing is done where there is none. */
+  /** With all that is in it. Refused while something is mounted below it; nothing is done where there is none. */
   | { readonly kind: 'remove-directory'; readonly path: string }
+  /** Left where something is in it. */
+  | { readonly kind: 'remove-empty-directory'; readonly path: string }
   | { readonly kind: 'unmount-below'; readonly path: string; readonly flags: readonly string[] }
   | {
       readonly kind: 'run';

@@ -220,6 +220,7 @@ drop_all() {
   if [ $# -gt 1 ]; then shift; rm -f "$@"; fi
 }
 w_rmdir() { w_empty "$1" && if [ -d "$p" ]; then rmdir -- "$p" && flush "\${p%/*}"; fi; }
+w_prune() { at "$1" || return 1; if [ -d "$p" ] && rmdir -- "$p" 2>/dev/null; then flush "\${p%/*}"; fi; }
 w_unmount() {
   at "$1" || return 1; d=$(cd -P -- "$p" 2>/dev/null && pwd -P) || return 0
   mounted_below "$d" | sort -r | while IFS= read -r m; do umount $2 -- "$m" || return 1; done

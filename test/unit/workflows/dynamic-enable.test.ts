@@ -12,6 +12,7 @@ import { runWorkflow, type WorkflowResult } from '../../../src/engine/run-workfl
 import { createAuthority } from '../../../src/lab/api-server/pki.ts';
 import { disableWorkflow } from '../../../src/workflows/dynamic/disable-config.ts';
 import { type EnableOptions, enableWorkflow } from '../../../src/workflows/dynamic/enable-config.ts';
+import { resetWorkflow } from '../../../src/workflows/reset.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../support/fake-cluster.ts';
 import { type FakeHost, type FakeHostOptions, fakeHost } from '../../support/fake-host.ts';
@@ -44,6 +45,7 @@ interface World {
   runs(): string;
   enable(change?: Partial<EnableOptions>, dryRun?: boolean): Promise<WorkflowResult>;
   disable(dryRun?: boolean, nodeName?: string): Promise<WorkflowResult>;
+  reset(dryRun?: boolean): Promise<WorkflowResult>;
   /** The host has lost its certificate. */
   loseCertificate(): void;
 }
@@ -157,6 +159,21 @@ function world(options: WorldOptions = {}): World {
     disable: (dryRun = false, nodeName) => {
       const given = { catalogue, nodeName: nodeName ?? null, trust: testTrust(), namespace: null, programDirectory: null };
       return runWorkflow(disableWorkflow, context, given, run(dryRun));
+    },
+    reset: (dryRun = false) => {
+      const unreachable = async () => {
+        throw new Error('no API server and no etcd is asked');
+      };
+      const given = {
+        reset: { criSocket: 'unix:///run/x.sock' },
+        ignorePreflightErrors: [],
+        skipPreflight: false,
+        dryRun,
+        connect: unreachable,
+        connectEtcd: unreachable,
+        opened: () => undefined,
+      };
+      return runWorkflow(resetWorkflow, context, given, { dryRun, skipPhases: ['leftovers'] });
     },
     loseCertificate: () => {
       credentials = null;
@@ -544,6 +561,7 @@ describe('dynamic disable', () => {
     const w = await enabled();
     await w.disable();
     expect(texts(w.host)).toEqual(before);
+    expect([...w.host.files.keys()]).not.toContain('/etc/systemd/system/kubelet.service.d');
     expect(w.runs()).toBe(LOCAL);
     expect((await w.cluster.get({ apiVersion: 'v1', kind: 'Node', name: 'n1' }))?.metadata.annotations ?? {}).toEqual({});
     expect([await rights(w), await accounts(w)]).toEqual([[], []]);
@@ -581,5 +599,58 @@ describe('dynamic disable', () => {
       expect(await rights(w), `after ${n}`).toEqual([]);
       expect(kinds(await w.disable()), `after ${n}`).toEqual([]);
     }
+  });
+});
+
+describe('reset of a node with an agent', () => {
+  const DROP_INS = '/etc/systemd/system/kubelet.service.d';
+
+  it('stops the agent before the kubelet, and leaves nothing of it', async () => {
+    const w = world();
+    await w.enable({ program: { file: BUNDLE, directory: '/opt/agent', node: null } });
+    expect(w.host.units.get('kubeletadm-agent')?.state.activeState).toBe('active');
+    const had = w.host.performed.length;
+    await w.reset();
+    const stopped = w.host.performed
+      .slice(had)
+      .flatMap((operation) => (operation.kind === 'run' && operation.argv[1] === 'stop' ? [operation.argv[2]] : []));
+    expect(stopped).toEqual(['kubeletadm-agent', 'kubelet']);
+    expect(
+      [...w.host.files.keys()].filter((path) => /kubeletadm|agent|kubelet\.service\.d$/.test(path) && !path.startsWith('/usr/lib/')),
+    ).toEqual([]);
+    expect(kinds(await w.reset())).toEqual([]);
+  });
+
+  it('ends the same wherever it was killed and run again', async () => {
+    const whole = world();
+    await whole.enable();
+    const had = whole.host.performed.length;
+    await whole.reset();
+    const after = texts(whole.host);
+    const count = whole.host.performed.length - had;
+    for (let n = 0; n < count; n++) {
+      const w = world();
+      await w.enable();
+      w.host.loseConnectionAfter(n);
+      await expect(w.reset(), `after ${n}`).rejects.toSatisfy((error) => isAppError(error));
+      await w.reset();
+      expect(texts(w.host), `after ${n}`).toEqual(after);
+      expect(w.host.units.get('kubeletadm-agent')?.state.activeState, `after ${n}`).not.toBe('active');
+    }
+  });
+
+  it('keeps drop-ins of others', async () => {
+    const w = world({ files: { [`${DROP_INS}/30-own.conf`]: '[Service]\n' } });
+    await w.enable();
+    await w.reset();
+    expect([...w.host.files.keys()].filter((path) => path.startsWith(DROP_INS))).toEqual([DROP_INS, `${DROP_INS}/30-own.conf`]);
+  });
+
+  it('has nothing of an agent to remove where there is none', async () => {
+    const { host } = await world().reset(true);
+    expect(host.phases.find(({ phase }) => phase === 'remove-agent')?.plan).toEqual({
+      changes: [],
+      noop: 'nothing of the agent is on the host',
+    });
   });
 });
