@@ -13,6 +13,7 @@ import {
   pinKnownHosts,
   renderKnownHostsLine,
 } from '../core/ssh/known-hosts.ts';
+import { USE_OPENSSH } from '../core/ssh/policy.ts';
 import { parseRevokedKeys, type RevokedKeys } from '../core/ssh/revoked-keys.ts';
 import type { SshTarget } from '../core/ssh/target.ts';
 
@@ -85,7 +86,7 @@ async function readRevoked(
         host,
         file,
         why: `RevokedHostKeys names ${file}, a binary key revocation list (KRL), which the built-in client cannot read`,
-        mend: "List the revoked keys in a text file, or use the system's ssh: --ssh-transport openssh, or ssh.transport: openssh in a fleet file",
+        mend: `List the revoked keys in a text file, or ${USE_OPENSSH}`,
       });
     case 'malformed':
       throw revokedKeysUnusable({ host, file, line: revoked.line, why: 'this line of RevokedHostKeys is not a public key', mend });

@@ -25,6 +25,8 @@ export interface RawSshServerOptions {
    * that the client has not closed, as with many servers.
    */
   readonly lateExitCode?: number;
+  /** Does not announce which signatures it takes (EXT_INFO), accepts every key that is offered, and refuses every signature. */
+  readonly acceptsKeys?: boolean;
   /** Logs everybody in and begins another key exchange, with another host key, when a session is requested. */
   readonly changesKey?: boolean;
 }
@@ -132,9 +134,10 @@ function serve(socket: Socket, { options, identities, payloads }: Serving): void
     const seal = sealer(exchange);
     const send = (...packets: readonly Buffer[]): void => void socket.write(Buffer.concat(packets.map(seal)));
     next = opener(exchange);
-    const behind = beforeKeyExchange ? [] : [EXT_INFO, ...early.map((name) => EARLY[name])];
+    const behind = beforeKeyExchange || options.acceptsKeys === true ? [] : [EXT_INFO, ...early.map((name) => EARLY[name])];
     socket.write(Buffer.concat([plainPacket(exchange.reply), plainPacket(Buffer.of(MESSAGE.newKeys)), ...behind.map(seal)]));
     if (options.lateExitCode !== undefined) answer = lateExit(options.lateExitCode, send);
+    if (options.acceptsKeys === true) answer = acceptKeys(send);
     if (options.changesKey === true)
       answer = changeKey(send, kexInit, (init) => {
         const [, identity] = identities;
@@ -167,6 +170,20 @@ function serve(socket: Socket, { options, identities, payloads }: Serving): void
       else answer?.(payload);
     }
   });
+}
+
+/** See {@link RawSshServerOptions.acceptsKeys}. */
+function acceptKeys(send: (...packets: readonly Buffer[]) => void): (payload: Buffer) => void {
+  const refusal = Buffer.concat([Buffer.of(51), string('publickey'), Buffer.of(0)]);
+  const answers: Readonly<Record<number, (payload: Buffer) => void>> = {
+    5: () => send(EARLY['service-accept']),
+    50: (payload) => {
+      const query = payload.indexOf('publickey\u0000', 0, 'latin1');
+      // An accepted key is sent back as it came: algorithm and key.
+      send(query < 0 ? refusal : Buffer.concat([Buffer.of(60), payload.subarray(query + 'publickey'.length + 1)]));
+    },
+  };
+  return (payload) => answers[payload[0] ?? 0]?.(payload);
 }
 
 /** See {@link RawSshServerOptions.changesKey}. */

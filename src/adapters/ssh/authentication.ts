@@ -1,6 +1,7 @@
 import type ssh2 from 'ssh2';
 import type { AppError } from '../../core/errors.ts';
 import { hostAuthFailed } from '../../core/problems/host.ts';
+import { LOGIN_METHODS } from '../../core/ssh/policy.ts';
 import type { SshTarget } from '../../core/ssh/target.ts';
 import type { Secret } from '../../core/text/secret.ts';
 import type { Deadline } from './deadline.ts';
@@ -16,13 +17,15 @@ export interface Authentication {
 interface Candidate {
   readonly type: 'publickey' | 'password' | 'keyboard-interactive' | 'none';
   readonly label: string;
-  readonly isAgent?: boolean;
-  prepare(): Promise<{ readonly kind: 'ready'; readonly method: ssh2.AnyAuthMethod } | { readonly kind: 'skipped'; readonly why: string }>;
+  /** @param onSkipped is called when it turns out later that the candidate cannot be used */
+  prepare(
+    onSkipped: (why: string) => void,
+  ): Promise<{ readonly kind: 'ready'; readonly method: ssh2.AnyAuthMethod } | { readonly kind: 'skipped'; readonly why: string }>;
 }
 
 /**
- * Public keys first, then the password, then the password as an answer to keyboard-interactive. A method that the host does not accept is not
- * tried. After a partial success (several factors) it goes on with what is left.
+ * Public keys first, then the password, then the password as an answer to keyboard-interactive, unless ssh_config demands another order or fewer. A method that
+ * the host does not accept is not tried. After a partial success (several factors) it goes on with what is left.
  */
 export function authentication(
   target: SshTarget,
@@ -30,11 +33,12 @@ export function authentication(
   options: { readonly password: Secret | undefined; readonly address: string; readonly deadline: Deadline },
 ): Authentication {
   const { password, address, deadline } = options;
-  const waiting = [...keyCandidates(keys), ...passwordCandidates(target.user, password)];
+  const candidates = [...keyCandidates(keys), ...passwordCandidates(target.user, password)];
+  const waiting = (target.policy?.methods ?? LOGIN_METHODS).flatMap((method) => candidates.filter(({ type }) => type === method));
   const tried: string[] = [];
   const skipped = [...keys.skipped];
   let accepts: readonly string[] = [];
-  let last: Candidate | undefined;
+  let last: ssh2.AnyAuthMethod | undefined;
 
   const takeNext = async (): Promise<ssh2.AnyAuthMethod | false> => {
     for (let i = 0; i < waiting.length; ) {
@@ -44,25 +48,25 @@ export function authentication(
         continue;
       }
       waiting.splice(i, 1);
-      const prepared = await deadline.paused(() => candidate.prepare());
+      const prepared = await deadline.paused(() => candidate.prepare((why) => skipped.push(why)));
       if (prepared.kind === 'skipped') {
         skipped.push(prepared.why);
         continue;
       }
       tried.push(candidate.label);
-      last = candidate;
-      return prepared.method;
+      last = prepared.method;
+      return last;
     }
     if (accepts.length > 0 || last?.type === 'none') return false;
-    // Nobody has told yet what the host accepts: this request makes it say so, and a host without any lock lets us in.
-    last = { type: 'none', label: 'none', prepare: async () => ({ kind: 'skipped', why: '' }) };
-    return { type: 'none', username: target.user };
+    // What the host accepts is not known yet: this request makes the host report it, and a host without any lock lets us in.
+    last = { type: 'none', username: target.user };
+    return last;
   };
 
   return {
     handler: (left, _partial, next) => {
-      // After a key of an agent ssh2 repeats what it heard before that (1.17), which may be out of date.
-      accepts = left === null || last?.isAgent ? [] : left;
+      // After a key of an agent ssh2 repeats what it received before that (1.17), which may be out of date.
+      accepts = left === null || last?.type === 'agent' ? [] : left;
       takeNext().then(next, () => next(false));
     },
     failure: (why, cause) =>
@@ -80,7 +84,7 @@ export function authentication(
 }
 
 function keyCandidates({ candidates }: KeyCandidates): readonly Candidate[] {
-  return candidates.map((key) => ({ type: 'publickey', label: key.label, isAgent: key.isAgent, prepare: () => key.method() }));
+  return candidates.map((key) => ({ type: 'publickey', label: key.label, prepare: (onSkipped) => key.method(onSkipped) }));
 }
 
 function passwordCandidates(username: string, password: Secret | undefined): readonly Candidate[] {

@@ -4,7 +4,8 @@ import type ssh2 from 'ssh2';
 import { onAbort } from '../../core/abort.ts';
 import type { AppError } from '../../core/errors.ts';
 import { hostConnectionLost, hostTimeout, hostUnreachable } from '../../core/problems/host.ts';
-import { type HostKey, hostKeyFromBytes, knownHostsNames, orderHostKeyAlgorithms } from '../../core/ssh/known-hosts.ts';
+import { type HostKey, hostKeyFromBytes, type KnownHosts, knownHostsNames, orderHostKeyAlgorithms } from '../../core/ssh/known-hosts.ts';
+import { SHA1_MACS } from '../../core/ssh/policy.ts';
 import type { SshTarget } from '../../core/ssh/target.ts';
 import { printable } from '../../core/text/printable.ts';
 import type { Secret } from '../../core/text/secret.ts';
@@ -68,7 +69,7 @@ export async function openConnection(
     const keys = await options.identities.candidates(target, options.askPassphrase);
     const verify = options.verifyHostKey ?? hostKeyVerifier(target, known);
     const remember = (key: HostKey): Promise<void> => rememberHostKey(target, key, options);
-    const algorithms = [...orderHostKeyAlgorithms(known, knownHostsNames(target))];
+    const algorithms = algorithmsFor(target, known);
     for (let attempt = 0; ; attempt++) {
       const socket = await open();
       const auth = authentication(target, keys, { password: options.password, address, deadline });
@@ -112,7 +113,7 @@ interface Handshake {
   readonly deadline: Deadline;
   readonly verify: VerifyHostKey;
   readonly remember: (key: HostKey) => Promise<void>;
-  readonly algorithms: ssh2.ServerHostKeyAlgorithm[];
+  readonly algorithms: ssh2.Algorithms;
 }
 
 function handshake({ progress, socket, deadline, verify, remember, algorithms }: Handshake): Promise<SshConnection> {
@@ -139,7 +140,7 @@ function handshake({ progress, socket, deadline, verify, remember, algorithms }:
       readyTimeout: 0,
       keepaliveInterval: KEEPALIVE_INTERVAL_MS,
       keepaliveCountMax: KEEPALIVE_COUNT,
-      algorithms: { serverHostKey: algorithms, compress: ['none'] },
+      algorithms,
       hostVerifier: (bytes: Buffer) => {
         const isAccepted = acceptsKey(bytes, progress, verify, fail);
         if (isAccepted) deadline.enter('no end of the authentication');
@@ -149,7 +150,8 @@ function handshake({ progress, socket, deadline, verify, remember, algorithms }:
       authHandler: gated(auth.handler, progress) as unknown as ssh2.AuthHandlerMiddleware,
     });
     const client = ssh.connection;
-    connecting.catch((error: unknown) => client === null && fail(error));
+    // A configuration that ssh2 does not take is an error of the promise alone.
+    connecting.catch((error: ClientError) => (client === null || isConfigurationError(error)) && fail(handshakeFailure(progress, error)));
     if (client === null) return;
 
     socket.on('data', function listen(chunk: Buffer) {
@@ -179,6 +181,25 @@ function handshake({ progress, socket, deadline, verify, remember, algorithms }:
       void remembered.then(() => resolve(connection));
     });
   });
+}
+
+/** What is offered to the host: the client's own choice without SHA-1, unless ssh_config demands something else. */
+function algorithmsFor(target: SshTarget, known: KnownHosts): ssh2.Algorithms {
+  const { kex, ciphers, macs, hostKeys } = target.policy ?? {};
+  const names = hostKeys?.isOrdered === true ? hostKeys.names : orderHostKeyAlgorithms(known, knownHostsNames(target), hostKeys?.names);
+  return {
+    ...(kex === undefined ? {} : { kex: [...kex] as ssh2.KexAlgorithm[] }),
+    ...(ciphers === undefined ? {} : { cipher: [...ciphers] as ssh2.CipherAlgorithm[] }),
+    hmac:
+      macs === undefined ? { append: [], prepend: [], remove: [...SHA1_MACS] as ssh2.MacAlgorithm[] } : ([...macs] as ssh2.MacAlgorithm[]),
+    serverHostKey: [...names] as ssh2.ServerHostKeyAlgorithm[],
+    compress: ['none'],
+  };
+}
+
+/** OpenSSL of this system may lack an algorithm that ssh_config demands. */
+function isConfigurationError({ message }: Error): boolean {
+  return message.startsWith('Unsupported algorithm');
 }
 
 /** A key or an agent that cannot sign: ssh2 goes on to the next method. */
@@ -228,6 +249,7 @@ function handshakeFailure({ target, auth, received, isEncrypted }: Progress, err
   const address = addressOf(target);
   const unreachable = (why: string, mend?: string): AppError =>
     hostUnreachable({ host: target.name, address, why, ...(mend === undefined ? {} : { mend }), cause: error ?? undefined });
+  if (error !== null && isConfigurationError(error)) return unreachable(printable(error.message));
   if (error?.level === 'client-authentication') return auth.failure(undefined, error);
   if (error?.level === 'client-socket') return unreachable(`${socketFailure(error)} before the login was done`);
   if (isEncrypted) return auth.failure(describeFailure(error), error ?? undefined);

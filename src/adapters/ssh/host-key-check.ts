@@ -1,5 +1,5 @@
 import type { Problem } from '../../core/errors.ts';
-import { hostKeyMismatch, hostKeyRevoked, hostKeyUnknown } from '../../core/problems/host.ts';
+import { hostKeyMismatch, hostKeyRevoked, hostKeyTooShort, hostKeyUnknown } from '../../core/problems/host.ts';
 import type { HostKeyStore } from '../../core/ssh/host-key-store.ts';
 import {
   type HostKey,
@@ -9,6 +9,8 @@ import {
   type KnownHosts,
   knownHostsNames,
 } from '../../core/ssh/known-hosts.ts';
+import { MINIMAL_RSA_BITS } from '../../core/ssh/policy.ts';
+import { rsaBits } from '../../core/ssh/public-key-form.ts';
 import type { SshTarget } from '../../core/ssh/target.ts';
 
 /** Receives problems that are no reason to stop. */
@@ -22,7 +24,7 @@ export interface HostKeyPolicy {
 /**
  * Verifies the key a host shows, in the turn in which it is shown. `new`: the key is unknown and accepted, to be remembered once the host has proved that it
  * owns the key.
- * @throws AppError HOST_KEY_MISMATCH and HOST_KEY_REVOKED (whatever is configured), HOST_KEY_UNKNOWN
+ * @throws AppError HOST_KEY_MISMATCH and HOST_KEY_REVOKED (whatever is configured), HOST_KEY_WEAK, HOST_KEY_UNKNOWN
  */
 export type VerifyHostKey = (key: HostKey) => 'known' | 'new';
 
@@ -31,7 +33,10 @@ export function hostKeyVerifier(target: SshTarget, known: KnownHosts): VerifyHos
   const host = target.name;
   const names = knownHostsNames(target);
   const knownAs = names.name;
+  const minimalBits = target.policy?.minimalRsaBits ?? MINIMAL_RSA_BITS;
   return (key) => {
+    const bits = rsaBits(Buffer.from(key.blob, 'base64'));
+    if (bits !== null && bits < minimalBits) throw hostKeyTooShort({ host, knownAs, shown: describeKey(key), bits, minimalBits });
     const verdict = judgeHostKey(known, names, key);
     if (verdict.kind === 'known') return 'known';
     const shown = describeKey(key);

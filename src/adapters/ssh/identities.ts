@@ -1,7 +1,9 @@
 import { readFile, stat } from 'node:fs/promises';
 import ssh2 from 'ssh2';
 import { hostKeyFingerprint, hostKeyFromBytes, hostKeyTypeName } from '../../core/ssh/known-hosts.ts';
+import { allowsSha1Signatures, type SshPolicy, userKeyRefusal } from '../../core/ssh/policy.ts';
 import { readPrivateKeyHeader, readPublicKeyFile } from '../../core/ssh/private-key.ts';
+import { rsaBits } from '../../core/ssh/public-key-form.ts';
 import type { SshTarget } from '../../core/ssh/target.ts';
 import type { Secret } from '../../core/text/secret.ts';
 
@@ -11,8 +13,8 @@ export type AskPassphrase = (identityFile: string) => Promise<Secret | undefined
 /** A way to log in with a key; `method` prepares it when its turn comes. */
 export interface KeyCandidate {
   readonly label: string;
-  readonly isAgent: boolean;
-  method(): Promise<KeyMethod>;
+  /** @param onSkipped is called when the key cannot sign as the host wants it */
+  method(onSkipped: (why: string) => void): Promise<KeyMethod>;
 }
 
 export type KeyMethod =
@@ -52,8 +54,8 @@ export function identities(): Identities {
       const unlock = (file: PrivateFile): Promise<Unlocked> => cached(unlocked, file.path, () => unlockFile(file, askPassphrase));
       return {
         candidates: [
-          ...[...named, ...others].map((key) => agentCandidate(key, target.user)),
-          ...own.filter((file) => file.kind === 'private').map((file) => fileCandidate(file, target.user, () => unlock(file))),
+          ...[...named, ...others].map((key) => agentCandidate(key, target)),
+          ...own.filter((file) => file.kind === 'private').map((file) => fileCandidate(file, target, () => unlock(file))),
         ],
         skipped: [
           ...(agent.failure === null ? [] : [agent.failure]),
@@ -123,16 +125,33 @@ async function unlockFile(file: PrivateFile, askPassphrase: AskPassphrase | unde
   return { kind: 'locked', why: file.encrypted ? 'wrong passphrase, or an unsupported format' : `unsupported: ${key.message}` };
 }
 
-function fileCandidate(file: PrivateFile, username: string, unlock: () => Promise<Unlocked>): KeyCandidate {
+function fileCandidate(file: PrivateFile, { user: username, policy = {} }: SshTarget, unlock: () => Promise<Unlocked>): KeyCandidate {
+  const label = `key ${file.path}`;
   return {
-    label: `key ${file.path}`,
-    isAgent: false,
-    method: async () => {
+    label,
+    method: async (onSkipped) => {
       const unlocked = await unlock();
       if (unlocked.kind === 'locked') return { kind: 'skipped', why: `${file.path} (${unlocked.why})` };
-      return { kind: 'ready', method: { type: 'publickey', username, key: unlocked.key } };
+      const { key } = unlocked;
+      const refusal = keyRefusal(key, policy);
+      if (refusal !== null) return { kind: 'skipped', why: `${file.path} (${refusal})` };
+      // ssh2 itself would sign with SHA-1 where the host does not announce anything better.
+      if (key.type !== 'ssh-rsa') return { kind: 'ready', method: { type: 'publickey', username, key } };
+      const sign: Sign = (data, { hash }, done) => {
+        const signature = key.sign(data, hash);
+        if (signature instanceof Error) done(signature);
+        else done(null, signature);
+      };
+      return {
+        kind: 'ready',
+        method: { type: 'agent', username, agent: new OneKeyAgent(key, withoutSha1(sign, policy, label, onSkipped)) },
+      };
     },
   };
+}
+
+function keyRefusal(key: ssh2.ParsedKey, policy: SshPolicy): string | null {
+  return userKeyRefusal({ type: key.type, bits: rsaBits(key.getPublicSSH()) }, policy);
 }
 
 interface AgentKey {
@@ -172,23 +191,42 @@ function agentKey(parsed: ssh2.ParsedKey, agent: ssh2.BaseAgent): AgentKey {
   return { blob: key.blob, label, parsed, agent };
 }
 
-function agentCandidate({ parsed, agent, label }: AgentKey, username: string): KeyCandidate {
+function agentCandidate({ parsed, agent, label }: AgentKey, { user: username, policy = {} }: SshTarget): KeyCandidate {
   return {
     label,
-    isAgent: true,
-    method: async () => ({ kind: 'ready', method: { type: 'agent', username, agent: new OneKeyAgent(parsed, agent) } }),
+    method: async (onSkipped) => {
+      const refusal = keyRefusal(parsed, policy);
+      if (refusal !== null) return { kind: 'skipped', why: `${label} (${refusal})` };
+      const sign: Sign = (data, options, done) => agent.sign(parsed, data, options, done);
+      return {
+        kind: 'ready',
+        method: { type: 'agent', username, agent: new OneKeyAgent(parsed, withoutSha1(sign, policy, label, onSkipped)) },
+      };
+    },
   };
 }
 
-/** Offers one key of an agent: ssh2 tries all keys of an agent, in the agent's order. */
+type Sign = (data: Buffer, options: ssh2.SigningRequestOptions, done: ssh2.SignCallback) => void;
+
+/** Signs with SHA-1 only where ssh_config names ssh-rsa, as OpenSSH since 8.8. */
+function withoutSha1(sign: Sign, policy: SshPolicy, label: string, onSkipped: (why: string) => void): Sign {
+  return (data, options, done) => {
+    if (options.hash !== 'sha1' || allowsSha1Signatures(policy)) return sign(data, options, done);
+    const why = 'the host takes RSA signatures with SHA-1 only';
+    onSkipped(`${label} (${why})`);
+    done(new Error(why));
+  };
+}
+
+/** Offers one key, signed for elsewhere: ssh2 tries all keys of an agent, in the agent's order. */
 class OneKeyAgent extends ssh2.BaseAgent {
   readonly #key: ssh2.ParsedKey;
-  readonly #agent: ssh2.BaseAgent;
+  readonly #sign: Sign;
 
-  constructor(key: ssh2.ParsedKey, agent: ssh2.BaseAgent) {
+  constructor(key: ssh2.ParsedKey, sign: Sign) {
     super();
     this.#key = key;
-    this.#agent = agent;
+    this.#sign = sign;
   }
 
   override getIdentities(callback: ssh2.IdentityCallback): void {
@@ -196,12 +234,12 @@ class OneKeyAgent extends ssh2.BaseAgent {
   }
 
   override sign(
-    key: ssh2.ParsedKey | Buffer | string,
+    _key: ssh2.ParsedKey | Buffer | string,
     data: Buffer,
     options: ssh2.SigningRequestOptions | ssh2.SignCallback,
-    callback?: ssh2.SignCallback,
+    callback: ssh2.SignCallback = () => undefined,
   ): void {
-    if (typeof options === 'function') this.#agent.sign(key, data, options);
-    else this.#agent.sign(key, data, options, callback);
+    if (typeof options === 'function') this.#sign(data, {}, options);
+    else this.#sign(data, options, callback);
   }
 }

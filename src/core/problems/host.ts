@@ -60,6 +60,15 @@ export function hostKeyRevoked(input: HostProblem & { knownAs: string; shown: st
 
 const REVOKED_HINT = 'Do not connect. Give the host a new key, or find out who answers in its place';
 
+/** The host showed an RSA key that is shorter than OpenSSH or RequiredRSASize allows. */
+export function hostKeyTooShort(input: HostProblem & { knownAs: string; shown: string; bits: number; minimalBits: number }): AppError {
+  const { knownAs, shown, bits, minimalBits } = input;
+  return hostError('HOST_KEY_WEAK', input, {
+    message: `the host key is too short: ${knownAs} shows ${shown} of ${bits} bits, at least ${minimalBits} are required`,
+    mend: 'Give the host a longer RSA key or a key of another type, or lower RequiredRSASize of ssh_config',
+  });
+}
+
 /** @param input.mend what to do, since that depends on how the host is reached */
 export function hostKeyUnknown(input: HostProblem & { knownAs: string; shown: string; files: readonly string[]; mend: string }): AppError {
   const { knownAs, shown, files, mend } = input;

@@ -116,7 +116,7 @@ function walk(file: SshConfigFile, startsActive: boolean, neverMatch: boolean, p
   }
 }
 
-/** The two ways through another host share one place: whichever comes first wins. */
+/** Whichever comes first wins. */
 function take(line: SshConfigLine, pass: Pass): void {
   if (line.keyword === 'identityfile') {
     if (!pass.identityFiles.some(({ args }) => args[0] === line.args[0])) pass.identityFiles.push(line);
@@ -124,9 +124,20 @@ function take(line: SshConfigLine, pass: Pass): void {
   }
   // Ssh keeps `none` as if nothing had been said.
   if (line.keyword === 'connecttimeout' && line.args[0] === 'none') return;
-  const key = line.keyword === 'proxycommand' || line.keyword === 'proxyjump' ? 'proxy' : line.keyword;
+  const key = ALIASES[line.keyword] ?? line.keyword;
   if (!pass.first.has(key)) pass.first.set(key, line);
 }
+
+/** Keywords that share one place: older names, and the two ways through another host. */
+const ALIASES: Readonly<Record<string, string>> = {
+  proxycommand: 'proxy',
+  proxyjump: 'proxy',
+  pubkeyacceptedkeytypes: 'pubkeyacceptedalgorithms',
+  challengeresponseauthentication: 'kbdinteractiveauthentication',
+  skeyauthentication: 'kbdinteractiveauthentication',
+  tisauthentication: 'kbdinteractiveauthentication',
+  dsaauthentication: 'pubkeyauthentication',
+};
 
 function hostNameOf(pass: Pass): string {
   const value = pass.first.get('hostname')?.args[0];

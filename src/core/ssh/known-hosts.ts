@@ -1,6 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import { decodeStrictBase64 } from '../text/base64.ts';
 import { matchPatternList } from './pattern.ts';
+import { HOST_KEY_ALGORITHMS } from './policy.ts';
 import { isPublicKeyForm } from './public-key-form.ts';
 
 /** A public key of a host. `blob` is the wire form in base64, which is how known_hosts writes it. */
@@ -158,31 +159,23 @@ function sameKey(a: HostKey, b: HostKey): boolean {
   return a.type === b.type && a.blob === b.blob;
 }
 
-/** Signature algorithms for host keys, best first. SHA-1 (`ssh-rsa`) is not among them, as in OpenSSH since 8.8. */
-const HOST_KEY_ALGORITHMS = [
-  'ssh-ed25519',
-  'ecdsa-sha2-nistp256',
-  'ecdsa-sha2-nistp384',
-  'ecdsa-sha2-nistp521',
-  'rsa-sha2-512',
-  'rsa-sha2-256',
-] as const;
-
-export type HostKeyAlgorithm = (typeof HOST_KEY_ALGORITHMS)[number];
-
 /**
  * The algorithms to offer, those first that lead to a key we know: a host with several keys then shows that one, and is not taken for another. As with ssh,
  * only what stands under the name with its port counts: what another port shows says nothing about this one.
  */
-export function orderHostKeyAlgorithms(known: KnownHosts, names: KnownHostsNames): readonly HostKeyAlgorithm[] {
+export function orderHostKeyAlgorithms(
+  known: KnownHosts,
+  names: KnownHostsNames,
+  algorithms: readonly string[] = HOST_KEY_ALGORITHMS,
+): readonly string[] {
   const entries = known.find(names.name);
   const revoked = entries.filter(({ marker }) => marker === 'revoked');
   const usable = entries.filter((entry) => entry.marker === 'none' && !revoked.some((other) => sameKey(entry, other)));
-  const isKnown = (algorithm: HostKeyAlgorithm): boolean => usable.some(({ type }) => type === keyTypeOf(algorithm));
-  return [...HOST_KEY_ALGORITHMS.filter(isKnown), ...HOST_KEY_ALGORITHMS.filter((algorithm) => !isKnown(algorithm))];
+  const isKnown = (algorithm: string): boolean => usable.some(({ type }) => type === keyTypeOf(algorithm));
+  return [...algorithms.filter(isKnown), ...algorithms.filter((algorithm) => !isKnown(algorithm))];
 }
 
-function keyTypeOf(algorithm: HostKeyAlgorithm): string {
+function keyTypeOf(algorithm: string): string {
   return algorithm.startsWith('rsa-sha2-') ? 'ssh-rsa' : algorithm;
 }
 

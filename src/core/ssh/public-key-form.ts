@@ -42,6 +42,14 @@ export function isPublicKeyForm(bytes: Uint8Array): boolean {
   return form !== undefined && rest.length === form.length && form.every((part, i) => part(rest[i] as Buffer));
 }
 
+/** The length of an RSA key's modulus; null for keys of other types. */
+export function rsaBits(bytes: Uint8Array): number | null {
+  const [type, , modulusBytes] = readStrings(bytes) ?? [];
+  if (type?.toString('latin1') !== 'ssh-rsa' || modulusBytes === undefined) return null;
+  const at = modulusBytes.findIndex((byte) => byte !== 0);
+  return at < 0 ? 0 : (modulusBytes.length - at) * 8 - Math.clz32(modulusBytes[at] ?? 0) + 24;
+}
+
 /** The strings that the bytes consist of; null when something is left over. */
 function readStrings(bytes: Uint8Array): readonly Buffer[] | null {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

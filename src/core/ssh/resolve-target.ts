@@ -2,6 +2,7 @@ import type { Problem } from '../errors.ts';
 import { sshConfigInvalid } from '../problems/host.ts';
 import { evaluateSshConfig, type SshConfigFile, type SshConfigLine, type SshSettings } from './config.ts';
 import { isPort, parseSshDestination, type SshDestination } from './destination.ts';
+import { readSshPolicy, USE_OPENSSH } from './policy.ts';
 import type { SshTarget, StrictHostKeyChecking } from './target.ts';
 
 /** The machine and user we run as. */
@@ -76,6 +77,7 @@ function resolve(destination: SshDestination, config: SshConfig, overrides: SshO
   const tokens = tokensOf(settings);
   const expandPath = (value: string, line?: SshConfigLine): string => absolutePath(value, tokens, environment, line);
   const { checking, warnings } = readChecking(settings, overrides);
+  const policy = overrides.client === 'openssh' ? {} : readSshPolicy(settings);
   const revokedHostKeysFiles = readFiles(settings, 'revokedhostkeys', expandPath) ?? [];
   const address = `${tokens.r}@${tokens.h}:${tokens.p}`;
   if (way.seen.includes(address)) throw jumpLoop([...way.seen, address], way.line);
@@ -101,6 +103,7 @@ function resolve(destination: SshDestination, config: SshConfig, overrides: SshO
     strictHostKeyChecking: checking,
     hostKeyAlias: settings.first.get('hostkeyalias')?.args[0] ?? null,
     hashKnownHosts: readFlag(settings, 'hashknownhosts', false),
+    ...(Object.keys(policy).length === 0 ? {} : { policy }),
     connectTimeoutMs: overrides.connectTimeoutMs ?? readConnectTimeoutMs(settings),
     addressFamily: readChoice(settings, 'addressfamily', { any: 'any', inet: 'inet', inet6: 'inet6' }, 'any'),
     bindAddress: settings.first.get('bindaddress')?.args[0] ?? null,
@@ -291,9 +294,6 @@ function readConnectTimeoutMs(settings: SshSettings): number {
   const seconds = parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * (UNIT_SECONDS[unit ?? ''] ?? 1), 0);
   return seconds === 0 ? DEFAULT_CONNECT_TIMEOUT_MS : Math.min(seconds * 1000, 2 ** 31 - 1);
 }
-
-/** What the built-in client leaves to the system's ssh. */
-const USE_OPENSSH = "use the system's ssh: --ssh-transport openssh, or ssh.transport: openssh in a fleet file";
 
 /** Settings that change whom ssh trusts, how it logs in or how it reaches a host, and that the built-in client does not honour. */
 const UNSUPPORTED: readonly { readonly keyword: string; readonly name: string; readonly harmless?: readonly string[] }[] = [

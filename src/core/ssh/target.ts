@@ -1,5 +1,6 @@
 import type { Problem } from '../errors.ts';
 import type { KnownHostsEntry } from './known-hosts.ts';
+import type { SshPolicy } from './policy.ts';
 
 /** `accept-new`: an unknown key is accepted and remembered. A changed key is never accepted, whatever is configured. */
 export type StrictHostKeyChecking = 'yes' | 'ask' | 'accept-new';
@@ -33,6 +34,8 @@ export interface SshTarget {
   /** Stands for host and port in known_hosts. */
   readonly hostKeyAlias: string | null;
   readonly hashKnownHosts: boolean;
+  /** What ssh_config demands of cryptography and login; absent: nothing. */
+  readonly policy?: SshPolicy;
   /** For all of connection, key exchange and authentication. */
   readonly connectTimeoutMs: number;
   readonly addressFamily: 'any' | 'inet' | 'inet6';

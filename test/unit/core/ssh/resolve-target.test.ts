@@ -146,6 +146,57 @@ describe('resolveSshTarget', () => {
   });
 });
 
+describe('the policy of ssh_config', () => {
+  const policyOf = (text: string) => resolveSshTarget('n1', config(text)).policy;
+
+  it.each([
+    ['a list', 'Ciphers aes256-ctr,unknown,aes128-ctr', { ciphers: ['aes256-ctr', 'aes128-ctr'] }],
+    ['a list that adds', 'MACs +hmac-sha1', { macs: expect.arrayContaining(['hmac-sha2-256', 'hmac-sha1']) }],
+    ['a list that removes by patterns', 'KexAlgorithms -diffie*,ecdh*', { kex: ['curve25519-sha256', 'curve25519-sha256@libssh.org'] }],
+    [
+      'a list in front',
+      'Ciphers ^aes256-ctr',
+      {
+        ciphers: [
+          'aes256-ctr',
+          'aes128-gcm@openssh.com',
+          'aes256-gcm@openssh.com',
+          'aes128-ctr',
+          'aes192-ctr',
+          'chacha20-poly1305@openssh.com',
+        ],
+      },
+    ],
+    [
+      'host keys in order',
+      'HostKeyAlgorithms rsa-sha2-256,ssh-ed25519',
+      { hostKeys: { names: ['rsa-sha2-256', 'ssh-ed25519'], isOrdered: true } },
+    ],
+    [
+      'host keys, those that are known first',
+      'HostKeyAlgorithms -ecdsa*',
+      { hostKeys: { names: ['ssh-ed25519', 'rsa-sha2-512', 'rsa-sha2-256'], isOrdered: false } },
+    ],
+    ['an older name', 'PubkeyAcceptedKeyTypes ssh-ed25519\nPubkeyAcceptedAlgorithms ssh-rsa', { userKeys: ['ssh-ed25519'] }],
+    ['logins that are switched off', 'PasswordAuthentication no\nSkeyAuthentication no', { methods: ['publickey'] }],
+    ['logins in order', 'PreferredAuthentications hostbased,password,publickey', { methods: ['password', 'publickey'] }],
+    ['logins that are switched on', 'PubkeyAuthentication unbound\nPasswordAuthentication yes', undefined],
+    ['short RSA keys', 'RequiredRSASize 512', { minimalRsaBits: 1024 }],
+  ])('%s', (_, text, expected) => expect(policyOf(text)).toEqual(expected));
+
+  it.each([
+    'Ciphers arcfour',
+    'MACs -*',
+    'HostKeyAlgorithms sk-*',
+    'PubkeyAuthentication no\nPasswordAuthentication no\nKbdInteractiveAuthentication no',
+  ])('that leaves nothing is refused, but for the system client: %s', (text) => {
+    expect(() => resolveSshTarget('n1', config(text))).toThrow(
+      /config:1:1: .* leaves nothing that the built-in SSH client can do\. .*--ssh-transport openssh/,
+    );
+    expect(resolveSshTarget('n1', config(text), { client: 'openssh' }).policy).toBeUndefined();
+  });
+});
+
 describe('ProxyJump', () => {
   const names = (target: SshTarget): string[] => target.proxyJump.map(({ user, hostName, port }) => `${user}@${hostName}:${port}`);
 
