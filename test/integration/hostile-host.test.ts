@@ -13,7 +13,8 @@ import type { Transport } from '../../src/ports/transport.ts';
 import { startTcpServer } from '../support/loopback.ts';
 import { requirement } from '../support/requirement.ts';
 import { sshTargetFor } from '../support/ssh-target.ts';
-import { type Sshd, sshdMissing, startSshd } from '../support/sshd.ts';
+import { type Sshd, sessionProcesses, sshdMissing, startSshd } from '../support/sshd.ts';
+import { untilTrue } from '../support/until-true.ts';
 
 const MEBIBYTE = 1024 * 1024;
 /** What a host may cost at most: its answer twice, and what the collector has not come to. */
@@ -110,6 +111,16 @@ describe.skipIf(requirement('hostile hosts', sshdMissing)).each(Object.entries(C
     expect(problemOf(first)).toContain('HOST_TIMEOUT');
     expect(answer).toBe('it answered');
     expect(tookMs).toBeLessThan(3000);
+  });
+
+  it('that never ends leaves no process when its server has stopped', async () => {
+    const { host, sshd, transport } = await serve('sleep 600');
+    problemOf(await ask(host, 500));
+    // Its session ends, and the command runs on without a parent.
+    await transport.close();
+    await untilTrue(() => sessionProcesses(sshd.port).length === 1);
+    await sshd.stop();
+    expect(sessionProcesses(sshd.port)).toEqual([]);
   });
 
   it('that goes away in the middle of a write', async () => {

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from './loopback.ts';
+import { untilTrue } from './until-true.ts';
 
 const SSHD = '/usr/sbin/sshd';
 
@@ -58,6 +59,7 @@ export async function startSshd(
   ];
   writeFileSync(join(directory, 'sshd_config'), `${lines.join('\n')}\n`);
   const child = spawn(SSHD, ['-D', '-e', '-f', join(directory, 'sshd_config')], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const ended = new Promise((resolve) => child.once('exit', resolve));
   const log = await untilListening(child);
   return {
     port,
@@ -75,10 +77,14 @@ export async function startSshd(
     },
     log,
     stop: async () => {
-      const ended = new Promise((resolve) => child.once('exit', resolve));
       for (const pid of descendants(child.pid ?? 0)) killQuietly(pid);
       child.kill('SIGKILL');
       await ended;
+      await untilTrue(() => {
+        const left = sessionProcesses(port);
+        for (const pid of left) killQuietly(pid);
+        return left.length === 0;
+      });
       rmSync(directory, { recursive: true, force: true });
     },
   };
@@ -114,6 +120,22 @@ function parentOf(pid: string): number | null {
     return Number(/\) \S (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'latin1'))?.[1]);
   } catch {
     return null;
+  }
+}
+
+/** Processes of this user that sessions of a server on this port started, also those that outlived their session. */
+export function sessionProcesses(port: number): number[] {
+  const names = readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name));
+  return names
+    .filter((pid) => environmentOf(pid).some((line) => line.startsWith('SSH_CONNECTION=') && line.endsWith(` ${port}`)))
+    .map(Number);
+}
+
+function environmentOf(pid: string): readonly string[] {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0');
+  } catch {
+    return [];
   }
 }
 
