@@ -5,10 +5,12 @@ import { listFiles, localInput, makeTemporaryDirectory, removeTemporaryDirectory
 import { jsonReporter } from './adapters/reporter-json.ts';
 import { textReporter } from './adapters/reporter-text.ts';
 import { withStatusLine } from './adapters/status-line.ts';
+import { textOutput } from './adapters/text-output.ts';
 import { thisProcess } from './adapters/this-process.ts';
+import { visible } from './core/text/printable.ts';
 import { revealText } from './core/text/secret.ts';
 import type { Host } from './ports/host.ts';
-import type { HostTarget, Output, Services } from './ports/services.ts';
+import type { HostTarget, RawOutput, Services } from './ports/services.ts';
 import type { Transport } from './ports/transport.ts';
 import { loadTemplates } from './template-files.ts';
 import { type SshAccess, sshAccess } from './wiring-ssh.ts';
@@ -27,12 +29,10 @@ export interface Environment {
 /** Options to adapters. What is heavy (SSH, the Kubernetes client) is loaded when it is used. */
 export function createServices(environment: Environment): Services {
   const { env, stdin, stdout, stderr, signal, program } = environment;
-  const plain: Output = {
-    stdout: (text) => void stdout.write(text),
-    stderr: (text) => void stderr.write(text),
-    colour: stdout.isTTY === true && stderr.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb',
-  };
-  const output = stderr.isTTY === true && env.TERM !== 'dumb' ? withStatusLine(plain, () => stderr.columns ?? 80) : plain;
+  const plain: RawOutput = { stdout: (text) => void stdout.write(text), stderr: (text) => void stderr.write(text) };
+  const raw = stderr.isTTY === true && env.TERM !== 'dumb' ? withStatusLine(plain, () => stderr.columns ?? 80) : plain;
+  const colour = stdout.isTTY === true && stderr.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
+  const output = textOutput(raw, { colour, isTerminal: stdout.isTTY === true });
   const ssh = sshAccess(env, output.stderr);
   return {
     env,
@@ -57,7 +57,7 @@ export function createServices(environment: Environment): Services {
     certificateIssuer: async () => (await import('./adapters/certificate-issuer.ts')).certificateIssuer,
     random: Math.random,
     serveLocal: async (host, port, answer) => (await import('./adapters/http-local.ts')).serveLocal(host, port, answer),
-    confirm: async (question) => (await import('./adapters/prompt-terminal.ts')).confirmOnTerminal(question, stdin, stderr),
+    confirm: async (question) => (await import('./adapters/prompt-terminal.ts')).confirmOnTerminal(visible(question), stdin, stderr),
     templates: loadTemplates,
     reporter: ({ format, verbosity }) =>
       format === 'json' ? jsonReporter(output, systemClock, verbosity) : textReporter(output, verbosity),

@@ -1,3 +1,4 @@
+import { printableJson } from '../core/text/printable.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { Output } from '../ports/services.ts';
@@ -8,7 +9,7 @@ export function jsonReporter(output: Pick<Output, 'stderr'>, clock: Clock, verbo
     verbosity,
     report: ({ verbosity: wanted, ...event }) => {
       if ((wanted ?? (event.level === 'debug' ? 2 : 0)) > verbosity) return;
-      output.stderr(`${JSON.stringify({ time: clock.now().toISOString(), ...event })}\n`);
+      output.stderr(`${printableJson({ time: clock.now().toISOString(), ...event })}\n`);
     },
   };
 }

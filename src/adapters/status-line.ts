@@ -1,11 +1,12 @@
+import { visibleInLine } from '../core/text/printable.ts';
 import { cut } from '../core/text/table.ts';
-import type { Output } from '../ports/services.ts';
+import type { RawOutput } from '../ports/services.ts';
 
 /**
  * Output with a line at the bottom of a terminal that says how far things are; what else is printed goes above it.
  * @param width columns of the terminal as they are now
  */
-export function withStatusLine(output: Omit<Output, 'status'>, width: () => number): Output {
+export function withStatusLine(output: Omit<RawOutput, 'status'>, width: () => number): RawOutput {
   let shown: string | null = null;
   const above = (write: (text: string) => void, text: string): void => {
     if (shown === null) {
@@ -18,11 +19,10 @@ export function withStatusLine(output: Omit<Output, 'status'>, width: () => numb
     else shown = null;
   };
   return {
-    ...output,
     stdout: (text) => above(output.stdout, text),
     stderr: (text) => above(output.stderr, text),
     status: (line) => {
-      const text = line === null ? null : cut(line.replace(/[\u0000-\u001f\u007f-\u009f]/g, ' '), width() - 1);
+      const text = line === null ? null : cut(visibleInLine(line), width() - 1);
       if (text === shown) return;
       if (shown !== null) output.stderr(ERASE);
       if (text !== null) output.stderr(text);

@@ -5,6 +5,7 @@ import { nodeCertificates } from '../core/facts/node-certificates.ts';
 import { RENEWABLE_NAMES } from '../core/pki/renewable.ts';
 import { formatAge } from '../core/text/age.ts';
 import { parseGoDuration } from '../core/text/go-duration.ts';
+import { joinLines } from '../core/text/styled.ts';
 import { renderTable } from '../core/text/table.ts';
 import { observe } from '../engine/observe.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
@@ -77,7 +78,7 @@ function renderReports(reports: readonly HostReport[]): string {
     ]),
   );
   const troubles = reports.flatMap(({ name, trouble }) => (trouble === null ? [] : [`${name}: ${trouble}`]));
-  return `${[...renderTable([header, ...rows]), ...troubles].join('\n')}\n`;
+  return joinLines([...renderTable([header, ...rows]), ...troubles]);
 }
 
 function document(reports: readonly HostReport[]): object {

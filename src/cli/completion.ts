@@ -16,7 +16,7 @@ export function runCompletion(program: Command, services: Services, shell: strin
   const render = SHELLS[shell ?? ''];
   if (render === undefined)
     throw usageError(`completion: no script for ${shell ?? 'no shell'}`, `There are those for ${Object.keys(SHELLS).join(', ')}`);
-  services.output.stdout(render(program.name(), nodesOf(program, program.name(), [])));
+  services.output.document(render(program.name(), nodesOf(program, program.name(), [])));
   return 0;
 }
 

@@ -1,6 +1,7 @@
 import type { ExitCode } from '../core/errors.ts';
 import { loadCatalogue, NEWEST_MINOR, OLDEST_MINOR } from '../core/kubelet/catalogue.ts';
 import { type DefaultsProfile, profileDefaults } from '../core/render/profile-defaults.ts';
+import { printableJson } from '../core/text/printable.ts';
 import { encodeYaml } from '../core/text/yaml-encode.ts';
 import type { Services } from '../ports/services.ts';
 import { readMinor } from './minor-option.ts';
@@ -12,6 +13,6 @@ export async function runDefaults(services: Services, _args: readonly string[], 
   const version = flagText(options, 'kubernetesVersion');
   const minor = version === undefined ? NEWEST_MINOR : readMinor(version, 'kubernetes-version', OLDEST_MINOR);
   const config = profileDefaults((flagText(options, 'profile') ?? 'kubelet') as DefaultsProfile, minor, await loadCatalogue());
-  services.output.stdout(options.output === 'json' ? `${JSON.stringify(config, null, 2)}\n` : encodeYaml(config));
+  services.output.document(options.output === 'json' ? `${printableJson(config, 2)}\n` : encodeYaml(config));
   return 0;
 }

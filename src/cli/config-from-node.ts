@@ -4,6 +4,7 @@ import { loadCatalogue } from '../core/kubelet/catalogue.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from '../core/kubelet/decode.ts';
 import { cleanConfigz } from '../core/kubelet/effective/clean-configz.ts';
 import { inlineValue } from '../core/text/inline-value.ts';
+import { printableJson } from '../core/text/printable.ts';
 import { encodeYaml } from '../core/text/yaml-encode.ts';
 import type { Services } from '../ports/services.ts';
 import { readNodeConfig } from '../workflows/read-node-config.ts';
@@ -28,7 +29,7 @@ export async function runFromNode(services: Services, args: readonly string[], o
       say(`${path}: ${inlineValue(value)} is ${where}`);
     }
     if (target !== undefined) await services.writeLocalFile(target, print(own, 'yaml'));
-    services.output.stdout(print(shared, flagText(options, 'output') ?? 'yaml'));
+    services.output.document(print(shared, flagText(options, 'output') ?? 'yaml'));
     return 0;
   } finally {
     await cluster.close();
@@ -37,5 +38,5 @@ export async function runFromNode(services: Services, args: readonly string[], o
 
 function print(config: JsonObject, format: string): string {
   const document = { apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND, ...config };
-  return format === 'json' ? `${JSON.stringify(document, null, 2)}\n` : encodeYaml(document);
+  return format === 'json' ? `${printableJson(document, 2)}\n` : encodeYaml(document);
 }

@@ -59,7 +59,7 @@ async function report(
   }
   for (const problem of problems) services.output.stderr(`${resultText(problem)}\n`);
   if (hasFlags && newFlags === undefined) services.output.stderr(`flags that stay: ${flags.map(flagOf).join(' ') || 'none'}\n`);
-  if (newConfig === undefined) services.output.stdout(text);
+  if (newConfig === undefined) services.output.document(text);
   return 0;
 }
 

@@ -18,7 +18,7 @@ async function runMigrateKubeadm(services: Services, options: CommandOptions): P
   if (output === null) throw new AppError(problems, { exitCode: 2 });
   for (const problem of problems) services.output.stderr(`${formatProblem(problem)}\n`);
   const target = flagText(options, 'newConfig');
-  if (target === undefined) services.output.stdout(output.reveal());
+  if (target === undefined) services.output.document(output.reveal());
   else await services.writeLocalFile(target, output.reveal());
   return 0;
 }

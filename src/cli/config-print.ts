@@ -12,7 +12,7 @@ import { flagList } from './read-options.ts';
 export async function runPrintDefaults(services: Services, action: DefaultsAction, options: CommandOptions): Promise<ExitCode> {
   const componentConfigs = flagList(options, 'componentConfigs');
   const kubeletConfiguration = encodeYaml(encodeClusterConfig(kubeadmProfile(), NEWEST_MINOR, await loadCatalogue()));
-  services.output.stdout(
+  services.output.document(
     printDefaults(action, {
       hostname: services.hostname,
       kubernetesVersion: `1.${NEWEST_MINOR}.0`,

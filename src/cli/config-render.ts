@@ -2,6 +2,7 @@ import { stringify } from 'yaml';
 import { mergeInitFlags } from '../core/config/flags.ts';
 import type { ExitCode } from '../core/errors.ts';
 import type { WantedFile } from '../core/plan/diff-file.ts';
+import { printableJson } from '../core/text/printable.ts';
 import type { Services } from '../ports/services.ts';
 import { initWorkflow } from '../workflows/init.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
@@ -43,7 +44,7 @@ export async function runRender(services: Services, args: readonly string[], opt
         reporter.report({ level: 'warning', code, message });
       const { files, unitFiles } = prepared.input.kubeletStart;
       const chosen = [...unitFiles, ...files].filter(({ path }) => args.length === 0 || args.includes(path));
-      services.output.stdout(
+      services.output.document(
         renderFiles(chosen, flagText(options, 'output') ?? 'text', options.showOrigin === true ? (prepared.origins ?? {}) : {}, host.name),
       );
     }
@@ -68,7 +69,7 @@ function renderFiles(
       ...(origins[path] ? { origin: origins[path] } : {}),
     }));
     const document = { host, files: list };
-    return format === 'json' ? `${JSON.stringify(document, null, 2)}\n` : `---\n${stringify(document, { lineWidth: 0 })}`;
+    return format === 'json' ? `${printableJson(document, 2)}\n` : `---\n${stringify(document, { lineWidth: 0 })}`;
   }
   return files
     .map(({ path, content }) => {

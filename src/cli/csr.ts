@@ -4,7 +4,7 @@ import { csrProblems } from '../core/kubernetes/judge-serving-csr.ts';
 import { nodeOfRequest } from '../core/kubernetes/node-csr.ts';
 import { printableName } from '../core/kubernetes/san.ts';
 import { formatAge } from '../core/text/age.ts';
-import { visible } from '../core/text/printable.ts';
+import { joinLines } from '../core/text/styled.ts';
 import { renderTable } from '../core/text/table.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Services } from '../ports/services.ts';
@@ -104,22 +104,20 @@ async function approve({ output }: Services, cluster: Cluster, one: JudgedCsr, {
 
 /** As kubectl names it. */
 function resourceName(name: string): string {
-  return `certificatesigningrequest.certificates.k8s.io/${visible(name)}`;
+  return `certificatesigningrequest.certificates.k8s.io/${name}`;
 }
 
 /** The node, the SANs and the sources of each. */
 function renderReview({ csr, verdict }: JudgedCsr): string {
   const rows = verdict.sans.map(({ san, sources }) => [`  ${san}`, sources.join(', ')]);
-  return [`${visible(csr.name)} for Node ${nodeOfRequest(csr)}, requested by ${visible(csr.username)}`, ...renderTable(rows), ''].join(
-    '\n',
-  );
+  return joinLines([`${csr.name} for Node ${nodeOfRequest(csr)}, requested by ${csr.username}`, ...renderTable(rows)]);
 }
 
 function renderList(found: readonly JudgedCsr[], now: Date): string {
   if (found.length === 0) return 'No certificate signing request is pending.\n';
   const header = ['NAME', 'AGE', 'SIGNERNAME', 'REQUESTOR', 'REQUESTEDDURATION', 'CONDITION', 'NAMES', 'CHECK'];
   const rows = found.map((one) => [
-    visible(one.csr.name),
+    one.csr.name,
     formatAge(now.getTime() - one.csr.created.getTime()),
     printableName(one.csr.signerName),
     printableName(one.csr.username),
@@ -128,7 +126,7 @@ function renderList(found: readonly JudgedCsr[], now: Date): string {
     listed([...(one.csr.request?.dnsNames ?? []), ...(one.csr.request?.ipAddresses ?? [])]),
     isPendingServing(one) ? checkOf(one) : '-',
   ]);
-  return `${renderTable([header, ...rows]).join('\n')}\n`;
+  return joinLines(renderTable([header, ...rows]));
 }
 
 const MAX_LISTED = 8;

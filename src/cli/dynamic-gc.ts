@@ -2,6 +2,7 @@ import { AGENT_NAMESPACE } from '../core/dynamic/agent/agent-namespace.ts';
 import { type ExitCode, usageError } from '../core/errors.ts';
 import { loadCatalogue } from '../core/kubelet/catalogue.ts';
 import { parseGoDuration } from '../core/text/go-duration.ts';
+import { joinLines } from '../core/text/styled.ts';
 import { applyClusterChange } from '../engine/apply.ts';
 import type { Services } from '../ports/services.ts';
 import { collectWorkflow } from '../workflows/dynamic/collect-checkpoints.ts';
@@ -34,7 +35,7 @@ export async function runDynamicGc(services: Services, _args: readonly string[],
     const lines =
       deleted.length === 0 ? ['Nothing to do: every payload is used, or is young.'] : deleted.map((name) => `configmap/${name} deleted`);
     const document = { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'DeletedConfigs', namespace, deleted };
-    services.output.stdout(format === 'text' ? `${lines.join('\n')}\n` : renderDocument(document, format));
+    services.output.stdout(format === 'text' ? joinLines(lines) : renderDocument(document, format));
     return 0;
   } finally {
     await cluster.close();

@@ -4,6 +4,7 @@ import { type ConfigIdentity, describeIdentity, formatConfigStatus } from '../co
 import { formatProblem, type Problem } from '../core/errors.ts';
 import type { UnitState } from '../core/facts/unit.ts';
 import { formatAge } from '../core/text/age.ts';
+import { joinLines } from '../core/text/styled.ts';
 import { renderTable } from '../core/text/table.ts';
 import type { ReadAgent } from '../workflows/dynamic/read-agent.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
@@ -55,7 +56,7 @@ function render(host: string, { reading, kubeletVersion }: ReadAgent, findings: 
     ]);
   const rejected = (state?.rejected ?? []).map(({ hash, fault, at }) => `rejected: ${short(hash)}, ${ago(at / 1000)} ago: ${fault.cause}`);
   const table = rows.length === 0 ? [] : renderTable([['CHECKPOINT', 'FROM', 'FILES', 'AGE', 'CONTENT', 'USED AS'], ...rows]);
-  return `${[...lines, ...table, ...rejected, ...findings.map(findingLine)].join('\n')}\n`;
+  return joinLines([...lines, ...table, ...rejected, ...findings.map(findingLine)]);
 }
 
 function document(host: string, { reading, kubeletVersion, nodeName }: ReadAgent, findings: readonly Problem[]): object {

@@ -3,6 +3,7 @@ import { type MetaName, reportStore, type StoreReading, type StoreReport } from 
 import { type ExitCode, usageError } from '../core/errors.ts';
 import { loadCatalogue } from '../core/kubelet/catalogue.ts';
 import { formatAge } from '../core/text/age.ts';
+import { joinLines } from '../core/text/styled.ts';
 import { renderTable } from '../core/text/table.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
 import { hasAgent, readAgent } from '../workflows/dynamic/read-agent.ts';
@@ -88,7 +89,7 @@ function render(host: string, { reading, kubeletVersion }: ReadStore, report: St
   ]);
   const left = reading.leftovers.map((path) => `left over: ${path}`);
   const findings = report.findings.map(findingLine);
-  return `${[...lines, ...(rows.length === 0 ? [] : renderTable([header, ...rows])), ...left, ...findings].join('\n')}\n`;
+  return joinLines([...lines, ...(rows.length === 0 ? [] : renderTable([header, ...rows])), ...left, ...findings]);
 }
 
 function usesOf({ assigned, lastKnownGood }: StoreReport, uid: string, resourceVersion: string): readonly MetaName[] {

@@ -14,7 +14,7 @@ export function showClusterPlan(
 ): ExitCode {
   const { hosts: _, ...document } = planDocument([{ name: '', phases: plans.map((plan) => ({ phase, plan })) }], warnings);
   const shown = { ...document, hosts: [] };
-  services.output.stdout(renderPlan(shown, formatOf(options), { colour: services.output.colour }));
+  services.output.stdout(renderPlan(shown, formatOf(options)));
   return options.exitCode === true && !planIsEmpty(shown) ? 6 : 0;
 }
 

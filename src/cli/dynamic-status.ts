@@ -3,6 +3,7 @@ import { describeIdentity, describeSource, formatConfigSource, formatConfigStatu
 import type { Backend } from '../core/dynamic/node-config.ts';
 import { type ExitCode, usageError } from '../core/errors.ts';
 import { formatAge } from '../core/text/age.ts';
+import { joinLines } from '../core/text/styled.ts';
 import { renderTable } from '../core/text/table.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Services } from '../ports/services.ts';
@@ -68,7 +69,7 @@ export async function runDynamicHistory(services: Services, args: readonly strin
         ? ['No change is remembered: API servers keep Events for an hour.']
         : renderTable([['AT', 'WHAT HAPPENED'], ...rows]);
     const document = { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'NodeConfigHistory', node, items };
-    services.output.stdout(format === 'text' ? `${table.join('\n')}\n` : renderDocument(document, format));
+    services.output.stdout(format === 'text' ? joinLines(table) : renderDocument(document, format));
     return 0;
   });
 }
@@ -115,7 +116,7 @@ function render(nodes: readonly JudgedNode[], options: CommandOptions, now: Date
     ...(verdict.why === null ? [] : [`${config.name}: ${verdict.why}.${verdict.mend === null ? '' : ` ${verdict.mend}.`}`]),
     ...(config.status?.error ? [`${config.name}: it reports "${config.status.error}"`] : []),
   ]);
-  return `${[...table, ...notes].join('\n')}\n`;
+  return joinLines([...table, ...notes]);
 }
 
 function rowOf({ config, verdict }: JudgedNode, now: Date): readonly string[] {

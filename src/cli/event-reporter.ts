@@ -1,3 +1,4 @@
+import { printableJson } from '../core/text/printable.ts';
 import type { ReportEvent, Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
 
@@ -7,7 +8,7 @@ export function eventReporter({ clock, output }: Pick<Services, 'clock' | 'outpu
     verbosity,
     report: ({ verbosity: wanted, ...event }: ReportEvent) => {
       if ((wanted ?? (event.level === 'debug' ? 2 : 0)) > verbosity) return;
-      output.stdout(`${JSON.stringify({ time: clock.now().toISOString(), ...event })}\n`);
+      output.stdout(`${printableJson({ time: clock.now().toISOString(), ...event })}\n`);
     },
   };
 }

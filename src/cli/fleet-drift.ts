@@ -3,7 +3,7 @@ import { namesText } from '../core/fleet/name-ranges.ts';
 import { selectHosts } from '../core/fleet/select.ts';
 import { isClusterChange } from '../core/plan/change.ts';
 import type { HostPlan } from '../core/plan/document.ts';
-import { visible } from '../core/text/printable.ts';
+import { joinLines } from '../core/text/styled.ts';
 import { renderTable } from '../core/text/table.ts';
 import { type HostOutcome, runFleet } from '../engine/fleet.ts';
 import type { Services } from '../ports/services.ts';
@@ -54,10 +54,9 @@ export async function runFleetDrift(services: Services, _args: readonly string[]
     const format = formatOf(options);
     if (format !== 'text') services.output.stdout(renderDocument(documentOf(result.outcomes), format));
     else {
-      const { colour } = services.output;
-      const diff = options.diff === true ? planLines(result.outcomes, { colour, origins: false }) : [];
+      const diff = options.diff === true ? planLines(result.outcomes, { origins: false }) : [];
       const lines = drifts.length === 0 ? ['No drift.'] : tableOf(drifts);
-      services.output.stdout(`${[...lines, ...diff].join('\n')}\n`);
+      services.output.stdout(joinLines([...lines, ...diff]));
     }
     return exitOf(services, result, drifts.length > 0 && options.exitCode === true ? 6 : 0);
   } finally {
@@ -105,7 +104,7 @@ function tableOf(drifts: readonly { readonly host: string; readonly drift: reado
       else row.hosts.push(host);
     }
   const lines = [...rows.values()].map(({ hosts, one }) => [namesText(hosts), one.what, one.why]);
-  return renderTable([['HOSTS', 'WHAT', 'DRIFT'], ...lines]).map(visible);
+  return renderTable([['HOSTS', 'WHAT', 'DRIFT'], ...lines]);
 }
 
 function documentOf(outcomes: readonly HostOutcome[]): object {

@@ -2,7 +2,8 @@ import { AppError, type ExitCode, formatProblem, isAppError, type Problem, usage
 import type { CommandFact } from '../core/facts/question.ts';
 import type { ResolvedHost } from '../core/fleet/model.ts';
 import { selectHosts } from '../core/fleet/select.ts';
-import { visible } from '../core/text/printable.ts';
+import { printableJson } from '../core/text/printable.ts';
+import { joinLines } from '../core/text/styled.ts';
 import { inParallel } from '../engine/in-parallel.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
 import { fleetTargets } from './fleet-members.ts';
@@ -63,17 +64,17 @@ async function execute(
   }
 }
 
-/** All a host said in one piece, nothing in it that a terminal obeys. */
+/** All a host said in one piece. */
 function show({ output }: Services, options: CommandOptions, { host, result, problems }: Executed): void {
   if (flagText(options, 'output') === 'json') {
     const said = result === null ? { problems: problems.map(formatProblem) } : { ...result };
-    output.stdout(`${JSON.stringify({ host, ...said })}\n`);
+    output.stdout(`${printableJson({ host, ...said })}\n`);
     return;
   }
   if (result === null) return;
   const end = result.exitCode === 0 ? '' : ` (${exitText(result)})`;
   const lines = [`${host}:${end}`, ...linesOf(result.stdout), ...linesOf(result.stderr)];
-  output.stdout(`${lines.join('\n')}\n`);
+  output.stdout(joinLines(lines));
 }
 
 function linesOf(text: string): readonly string[] {
@@ -82,7 +83,7 @@ function linesOf(text: string): readonly string[] {
     : text
         .replace(/\n$/, '')
         .split('\n')
-        .map((line) => `  ${visible(line.replace(/\r$/, ''))}`);
+        .map((line) => `  ${line.replace(/\r$/, '')}`);
 }
 
 function exitText({ exitCode }: CommandFact): string {

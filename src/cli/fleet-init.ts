@@ -23,7 +23,7 @@ export async function runFleetInit(services: Services, _args: readonly string[],
   const nodeIP = readNodeIp(options);
   const text = starterFile(formatMinor(NEWEST_MINOR), { imports, machines, ...(nodeIP === undefined ? {} : { nodeIP }) });
   if (file === '-') {
-    services.output.stdout(text);
+    services.output.document(text);
     return 0;
   }
   await services.writeLocalFile(file, text);

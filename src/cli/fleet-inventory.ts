@@ -3,6 +3,7 @@ import { hostTable, inventoryDocument, inventoryTable } from '../core/fleet/inve
 import type { ResolvedFleet, ResolvedHost } from '../core/fleet/model.ts';
 import { selectHosts } from '../core/fleet/select.ts';
 import { closestName } from '../core/text/closest-name.ts';
+import { joinLines } from '../core/text/styled.ts';
 import type { Services } from '../ports/services.ts';
 import { readFleet } from './load-fleet.ts';
 import type { CommandOptions } from './program.ts';
@@ -22,7 +23,7 @@ export async function runFleetInventory(services: Services, _args: readonly stri
   else {
     const [only] = hosts;
     const lines = name === undefined || only === undefined ? inventoryTable(fleet, hosts, null) : hostTable(only);
-    services.output.stdout(`${lines.join('\n')}\n`);
+    services.output.stdout(joinLines(lines));
   }
   return 0;
 }

@@ -2,6 +2,7 @@ import { AppError, type ExitCode, formatProblem } from '../core/errors.ts';
 import type { FleetCluster, ResolvedFleet } from '../core/fleet/model.ts';
 import { type PlanContext, type PlanOutcome, type SavedPlan, savePlan } from '../core/fleet/saved-plan.ts';
 import { selectHosts } from '../core/fleet/select.ts';
+import { joinLines } from '../core/text/styled.ts';
 import { type HostOutcome, runFleet } from '../engine/fleet.ts';
 import type { Services } from '../ports/services.ts';
 import type { FleetAccess } from './fleet-cluster.ts';
@@ -38,9 +39,8 @@ export async function runFleetPlan(services: Services, _args: readonly string[],
     const format = formatOf(options);
     if (format !== 'text') services.output.stdout(renderDocument(plan, format));
     else {
-      const { colour } = services.output;
-      const lines = [...planLines(result.outcomes, { colour, origins: options.showOrigin === true }), summaryLine(result.outcomes)];
-      services.output.stdout(`${lines.join('\n')}\n`);
+      const lines = planLines(result.outcomes, { origins: options.showOrigin === true });
+      services.output.stdout(joinLines([...lines, summaryLine(result.outcomes)]));
     }
     const out = flagText(options, 'out');
     if (out !== undefined) {

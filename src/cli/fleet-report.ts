@@ -2,37 +2,26 @@ import { AppError, type ExitCode, interrupted, isAppError, type Problem } from '
 import { foldPlans } from '../core/fleet/fold.ts';
 import { namesText } from '../core/fleet/name-ranges.ts';
 import type { HostPlan } from '../core/plan/document.ts';
-import { visible } from '../core/text/printable.ts';
+import { styled, type Text } from '../core/text/styled.ts';
 import type { FleetResult, HostOutcome, HostStatus } from '../engine/fleet.ts';
 import type { Services } from '../ports/services.ts';
 import { changeLines } from './show-plan.ts';
 
-export interface PlanLook {
-  readonly colour: boolean;
-  /** Each written line says where it comes from. */
-  readonly origins: boolean;
-}
-
-/** What is planned, hosts with the same changes put together. */
-export function planLines(outcomes: readonly HostOutcome[], { colour, origins }: PlanLook): readonly string[] {
+/**
+ * What is planned, hosts with the same changes put together.
+ * @param origins each written line says where it comes from
+ */
+export function planLines(outcomes: readonly HostOutcome[], { origins }: { readonly origins: boolean }): readonly Text[] {
   const plans = outcomes.flatMap(({ plan, status }): readonly HostPlan[] => {
     if (plan === null || status === 'unchanged') return [];
     const { origins: _, ...host } = plan.host;
     return [origins ? plan.host : host];
   });
   return foldPlans(plans).flatMap(({ hosts, changes, deferred }) => [
-    bold(`${namesText(hosts)}${hosts.length > 1 ? ` (${hosts.length} hosts)` : ''}`, colour),
-    ...changes.flatMap((change) => changeLines(change, colour)).map(visibleLine),
-    ...deferred.map(({ phase, reason }) => visible(`  ~ [${String(phase)}] later: ${String(reason)}`)),
+    [styled('bold', `${namesText(hosts)}${hosts.length > 1 ? ` (${hosts.length} hosts)` : ''}`)],
+    ...changes.flatMap((change) => changeLines(change)),
+    ...deferred.map(({ phase, reason }) => `  ~ [${String(phase)}] later: ${String(reason)}`),
   ]);
-}
-
-/** Colours are ours, all else a host may have written. */
-function visibleLine(line: string): string {
-  return line
-    .split(/(\u001b\[[0-9;]*m)/)
-    .map((part, i) => (i % 2 === 1 ? part : visible(part)))
-    .join('');
 }
 
 const WORDS: readonly (readonly [HostStatus, string])[] = [
@@ -91,8 +80,4 @@ export function exitOf(services: Services, { outcomes, stopped }: FleetResult, f
   const [first] = failures;
   const isShared = failures.length === outcomes.length && failures.every(({ error }) => error?.exitCode === first?.error?.exitCode);
   throw new AppError(problems, { exitCode: isShared ? (first?.error?.exitCode ?? 1) : 4 });
-}
-
-function bold(text: string, colour: boolean): string {
-  return colour ? `\u001b[1m${text}\u001b[0m` : text;
 }

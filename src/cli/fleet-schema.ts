@@ -1,10 +1,11 @@
 import type { ExitCode } from '../core/errors.ts';
 import { fleetJsonSchema } from '../core/fleet/json-schema.ts';
 import { loadCatalogue, NEWEST_MINOR } from '../core/kubelet/catalogue.ts';
+import { printableJson } from '../core/text/printable.ts';
 import type { Services } from '../ports/services.ts';
 
 /** `fleet schema`. */
 export async function runFleetSchema({ output }: Services): Promise<ExitCode> {
-  output.stdout(`${JSON.stringify(fleetJsonSchema(await loadCatalogue(), NEWEST_MINOR), null, 2)}\n`);
+  output.stdout(`${printableJson(fleetJsonSchema(await loadCatalogue(), NEWEST_MINOR), 2)}\n`);
   return 0;
 }

@@ -4,7 +4,7 @@ import { type HostStatusFacts, statusFacts, statusOf } from '../core/fleet/host-
 import { selectHosts } from '../core/fleet/select.ts';
 import { isNodeReady } from '../core/kubernetes/node-conditions.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
-import { visible } from '../core/text/printable.ts';
+import { joinLines } from '../core/text/styled.ts';
 import { renderTable } from '../core/text/table.ts';
 import { type HostOutcome, runFleet } from '../engine/fleet.ts';
 import { holdAnswers } from '../engine/held-host.ts';
@@ -79,7 +79,7 @@ export async function runFleetStatus(services: Services, _args: readonly string[
     watch.close();
     const rows = outcomes.map((outcome) => rowOf(outcome, looked.get(outcome.host) ?? null, nodes));
     const format = formatOf(options);
-    services.output.stdout(format === 'text' ? `${tableOf(rows).join('\n')}\n` : renderDocument(documentOf(rows), format));
+    services.output.stdout(format === 'text' ? joinLines(tableOf(rows)) : renderDocument(documentOf(rows), format));
     const unreached = outcomes.map((outcome) =>
       looked.has(outcome.host) ? { ...outcome, error: null, status: 'unchanged' as const } : outcome,
     );
@@ -147,7 +147,7 @@ function tableOf(rows: readonly Row[]): readonly string[] {
     reachable ? 'yes' : 'no',
     ...[known.kubelet, known.config, known.health, known.node, known.drift].map((text) => text ?? '-'),
   ]);
-  return renderTable([header, ...lines]).map(visible);
+  return renderTable([header, ...lines]);
 }
 
 function documentOf(rows: readonly Row[]): object {

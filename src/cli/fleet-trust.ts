@@ -7,7 +7,7 @@ import type { JsonObject } from '../core/json.ts';
 import { hostKeyMismatch, hostKeyRevoked } from '../core/problems/host.ts';
 import { type HostKey, hostKeyFingerprint, hostKeyTypeName, knownHostsNames } from '../core/ssh/known-hosts.ts';
 import type { SshTarget } from '../core/ssh/target.ts';
-import { printable } from '../core/text/printable.ts';
+import { joinLines } from '../core/text/styled.ts';
 import { renderTable } from '../core/text/table.ts';
 import { inParallel } from '../engine/in-parallel.ts';
 import type { HostKeys, ShownHostKey } from '../ports/host-keys.ts';
@@ -84,7 +84,7 @@ async function look(keys: HostKeys, target: SshTarget, signal: AbortSignal): Pro
 
 async function mayRecord(services: Services, unknown: readonly Finding[], yes: boolean): Promise<boolean> {
   if (yes) return true;
-  services.output.stderr(`${keyTable(unknown).join('\n')}\n`);
+  services.output.stderr(joinLines(keyTable(unknown)));
   const what = unknown.length === 1 ? 'this key' : `these ${unknown.length} keys`;
   const answer = await services.confirm(`Are ${what} the hosts' own? Compare the fingerprints before you record them.`);
   if (answer === null)
@@ -141,9 +141,7 @@ function keyTable(findings: readonly Finding[]): readonly string[] {
     if (shown === undefined) return [];
     const { key, verdict } = shown;
     const state = recorded === undefined ? STATES[verdict.kind] : `recorded in ${recorded}`;
-    return [
-      [target.name, knownHostsNames(target).name, hostKeyTypeName(key.type), hostKeyFingerprint(key), state].map((cell) => printable(cell)),
-    ];
+    return [[target.name, knownHostsNames(target).name, hostKeyTypeName(key.type), hostKeyFingerprint(key), state]];
   });
   return rows.length === 0 ? [] : renderTable([['HOST', 'KNOWN AS', 'TYPE', 'FINGERPRINT', 'STATE'], ...rows]);
 }
@@ -170,5 +168,5 @@ function show(services: Services, findings: readonly Finding[], options: Command
     return;
   }
   const lines = keyTable(findings);
-  if (lines.length > 0) services.output.stdout(`${lines.join('\n')}\n`);
+  if (lines.length > 0) services.output.stdout(joinLines(lines));
 }

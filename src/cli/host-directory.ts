@@ -1,5 +1,6 @@
 import { isAbsolute, resolve } from 'node:path';
 import { usageError } from '../core/errors.ts';
+import { trimTrailing } from '../core/text/trim-trailing.ts';
 import type { CommandOptions } from './program.ts';
 import { flagList, flagText } from './read-options.ts';
 
@@ -10,7 +11,7 @@ import { flagList, flagText } from './read-options.ts';
  */
 export function hostDirectory(options: CommandOptions, option: string, flag: string): string | undefined {
   const text = flagText(options, option);
-  if (text === undefined || isAbsolute(text)) return text?.replace(/(.)\/+$/, '$1');
+  if (text === undefined || isAbsolute(text)) return text && (trimTrailing(text, '/') || '/');
   if (flagList(options, 'host').length === 0) return resolve(text);
   throw usageError(`${flag} ${text}: on other hosts it must be an absolute path`);
 }

@@ -1,5 +1,6 @@
 import { readOperatorKubeconfig } from '../core/config/operator-kubeconfig.ts';
 import type { ExitCode } from '../core/errors.ts';
+import { renderText } from '../core/text/styled.ts';
 import type { Lab, Output } from '../ports/services.ts';
 import { startLabAgents } from './lab-agents.ts';
 import type { CommandServices } from './program.ts';
@@ -25,7 +26,7 @@ export async function runLabDemo(services: CommandServices, lab: Lab): Promise<E
   const keeping: Output = {
     ...services.output,
     stdout: (text) => {
-      printed += text;
+      printed += renderText(text, false);
       services.output.stdout(text);
     },
   };

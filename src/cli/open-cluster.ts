@@ -109,6 +109,6 @@ function noSuchKubeconfig(named: readonly string[]): AppError {
 export async function addressOf(services: Services, cluster: KubeconfigCluster, { file }: Kubeconfig): Promise<ApiServerAddress | null> {
   if (cluster.caData !== undefined) return { server: cluster.server, caPem: Buffer.from(cluster.caData, 'base64').toString('utf8') };
   if (cluster.caFile === undefined) return null;
-  const path = cluster.caFile.startsWith('/') ? cluster.caFile : `${file.replace(/[^/]*$/, '')}${cluster.caFile}`;
+  const path = cluster.caFile.startsWith('/') ? cluster.caFile : `${file.slice(0, file.lastIndexOf('/') + 1)}${cluster.caFile}`;
   return { server: cluster.server, caPem: await services.input.readText(path) };
 }

@@ -53,6 +53,8 @@ export async function buildProgram(
 
 /** What commander says of a line it does not understand: `error: unknown command 'tokn'`, perhaps `(Did you mean token?)` in the next line. */
 function usageProblem(text: string): Problem {
-  const [, message = text, suggestion] = /^(?:error: )?(.*?)\.?\s*(?:\((Did you mean .*)\)\s*)?$/s.exec(text) ?? [];
-  return { code: 'USAGE', message, mend: suggestion ?? '--help shows what there is' };
+  const said = text.trimEnd().replace(/^error: /, '');
+  const at = said.endsWith(')') ? said.lastIndexOf('(Did you mean ') : -1;
+  const message = (at < 0 ? said : said.slice(0, at).trimEnd()).replace(/\.$/, '');
+  return { code: 'USAGE', message, mend: at < 0 ? '--help shows what there is' : said.slice(at + 1, -1) };
 }

@@ -1,4 +1,5 @@
-import { stringify } from 'yaml';
+import { Document, Scalar, visit } from 'yaml';
+import { hasUnprintable, printableJson, replaceUnprintable } from '../core/text/printable.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
 
@@ -9,9 +10,15 @@ export function formatOf(options: CommandOptions): DocumentFormat {
   return (flagText(options, 'output') ?? 'text') as DocumentFormat;
 }
 
-/** A result for machines, in the order of its members. */
+/** A result for machines, in the order of its members. It holds no character that a terminal obeys or hides: they are written as escapes. */
 export function renderDocument(value: object, format: 'json' | 'yaml'): string {
-  if (format === 'json') return `${JSON.stringify(value, null, 2)}\n`;
+  if (format === 'json') return `${printableJson(value, 2)}\n`;
   // Texts that YAML 1.1 takes for something else (`on`, `1_000`) come in quotes, as Kubernetes' readers need it.
-  return stringify(value, { lineWidth: 0, version: '1.1', aliasDuplicateObjects: false });
+  const document = new Document(value, { version: '1.1', aliasDuplicateObjects: false });
+  visit(document, {
+    Scalar: (_, node) => {
+      if (typeof node.value === 'string' && hasUnprintable(node.value)) node.type = Scalar.QUOTE_DOUBLE;
+    },
+  });
+  return replaceUnprintable(document.toString({ lineWidth: 0 }), (code) => `\\U${code.toString(16).padStart(8, '0')}`);
 }

@@ -3,44 +3,45 @@ import { subjectOfHostChange } from '../core/fleet/operations.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { PlanDocument } from '../core/plan/document.ts';
 import { planIsEmpty } from '../core/plan/document.ts';
+import { joinLines, type Style, styled, type Text } from '../core/text/styled.ts';
 import { renderDocument } from './show-document.ts';
 
 export type PlanFormat = 'text' | 'json' | 'yaml';
 
-interface TextLook {
-  readonly colour: boolean;
-  /** Phases that have nothing to do are named, each with why. Default: they are. */
-  readonly noops?: boolean;
+/**
+ * The plan as it is printed on stdout.
+ * @param noops whether text names the phases that have nothing to do, each with why. Default: it does
+ */
+export function renderPlan(plan: PlanDocument, format: PlanFormat, { noops = true }: { readonly noops?: boolean } = {}): Text {
+  return format === 'text' ? joinLines(linesOf(plan, noops)) : renderDocument(plan, format);
 }
 
-/** The plan as it is printed on stdout. How text looks does not count for other formats. */
-export function renderPlan(plan: PlanDocument, format: PlanFormat, look: TextLook): string {
-  return format === 'text' ? renderText(plan, look) : renderDocument(plan, format);
+function linesOf(plan: PlanDocument, noops: boolean): readonly Text[] {
+  const { changes } = plan.cluster;
+  return [
+    ...plan.hosts.flatMap((host) => hostLines(host, noops)),
+    ...(changes.length === 0 ? [] : [[styled('bold', 'cluster')]]),
+    ...changes.flatMap(clusterChangeLines),
+    ...plan.deferred.map(({ phase, reason }) => `  ~ [${phase}] deferred: ${reason}`),
+    planIsEmpty(plan) ? 'Nothing to do.' : `${summary(plan)}.`,
+  ];
 }
 
-function renderText(plan: PlanDocument, { colour, noops = true }: TextLook): string {
-  const lines: string[] = [];
-  for (const host of plan.hosts) {
-    const name = bold(`host ${host.name}`, colour);
-    lines.push(noops || host.changes.length > 0 ? name : `${name}: nothing to change`);
-    for (const change of host.changes) lines.push(...hostChangeLines(change, colour));
-    if (noops) for (const noop of host.noops) lines.push(`  = [${noop.phase}] nothing to do: ${noop.reason}`);
-  }
-  if (plan.cluster.changes.length > 0) {
-    lines.push(bold('cluster', colour));
-    for (const change of plan.cluster.changes) lines.push(...clusterChangeLines(change, colour));
-  }
-  for (const { phase, reason } of plan.deferred) lines.push(`  ~ [${phase}] deferred: ${reason}`);
-  lines.push(planIsEmpty(plan) ? 'Nothing to do.' : `${summary(plan)}.`);
-  return `${lines.join('\n')}\n`;
+function hostLines(host: PlanDocument['hosts'][number], noops: boolean): readonly Text[] {
+  const name = styled('bold', `host ${host.name}`);
+  return [
+    noops || host.changes.length > 0 ? [name] : [name, ': nothing to change'],
+    ...host.changes.flatMap(hostChangeLines),
+    ...(noops ? host.noops.map(({ phase, reason }) => `  = [${phase}] nothing to do: ${reason}`) : []),
+  ];
 }
 
 /** A change of a plan document in lines, with its diff. */
-export function changeLines(change: JsonObject, colour: boolean): readonly string[] {
-  return 'object' in change ? clusterChangeLines(change, colour) : hostChangeLines(change, colour);
+export function changeLines(change: JsonObject): readonly Text[] {
+  return 'object' in change ? clusterChangeLines(change) : hostChangeLines(change);
 }
 
-function hostChangeLines(change: JsonObject, colour: boolean): readonly string[] {
+function hostChangeLines(change: JsonObject): readonly Text[] {
   const { kind, phase, because } = change;
   const what = subjectOfHostChange(change);
   const sign =
@@ -51,9 +52,10 @@ function hostChangeLines(change: JsonObject, colour: boolean): readonly string[]
         : '~';
   const size = typeof change.size === 'number' ? `, ${(change.size / 1e6).toFixed(1)} MB` : '';
   const mode = change.mode === undefined ? '' : ` (${change.mode} ${change.owner}${size})`;
-  const head = `  ${sign} [${phase}] ${String(kind)} ${what}${mode}: ${because}`.replace(/ +:/, ':');
-  const diff = typeof change.diff === 'string' ? diffLines(change.diff, change.origin as JsonObject | undefined, colour) : [];
-  const summary = summaryOf(change).map((line) => `      ${paint(line, change.action === 'create' ? '32' : '', colour)}`);
+  const subject = what === '' ? '' : ` ${what}`;
+  const head = `  ${sign} [${phase}] ${String(kind)}${subject}${mode}: ${because}`;
+  const diff = typeof change.diff === 'string' ? diffLines(change.diff, change.origin as JsonObject | undefined) : [];
+  const summary = summaryOf(change).map((line) => indented(line, change.action === 'create' ? 'green' : null));
   return [head, ...diff, ...summary];
 }
 
@@ -67,7 +69,7 @@ function summaryOf({ certificate, kubeconfig }: JsonObject): readonly string[] {
 
 const SHOWN = ['currentContext', 'server', 'subject', 'issuer', 'san', 'extKeyUsage', 'notBefore', 'notAfter', 'publicKey'];
 
-function clusterChangeLines(change: JsonObject, colour: boolean): readonly string[] {
+function clusterChangeLines(change: JsonObject): readonly Text[] {
   const { phase, action, because } = change;
   const object = change.object as JsonObject;
   const metadata = object.metadata as JsonObject;
@@ -75,18 +77,24 @@ function clusterChangeLines(change: JsonObject, colour: boolean): readonly strin
   const body = stringify(object, { lineWidth: 0, aliasDuplicateObjects: false }).trimEnd().split('\n');
   return [
     `  ${action === 'create' ? '+' : action === 'delete' ? '-' : '~'} [${phase}] ${action} ${object.kind} ${name}: ${because}`,
-    ...body.map((line) => `      ${paint(line, action === 'create' ? '32' : '', colour)}`),
+    ...body.map((line) => indented(line, action === 'create' ? 'green' : null)),
   ];
 }
 
 /** The diff, indented; with `--show-origin` each written line says where it comes from. */
-function diffLines(diff: string, origin: JsonObject | undefined, colour: boolean): readonly string[] {
+function diffLines(diff: string, origin: JsonObject | undefined): readonly Text[] {
   const lines = diff.split('\n').filter((line, i, all) => i < all.length - 1 || line !== '');
   const origins = origin === undefined ? null : new OriginFinder(origin);
-  return lines.map((line) => {
-    const shown = `${line}${origins?.comment(line) ?? ''}`;
-    return `      ${paint(shown, /^(\+\+\+|---)/.test(line) ? '1' : line.startsWith('+') ? '32' : line.startsWith('-') ? '31' : line.startsWith('@') ? '36' : '', colour)}`;
-  });
+  return lines.map((line) => indented(`${line}${origins?.comment(line) ?? ''}`, styleOfDiff(line)));
+}
+
+function styleOfDiff(line: string): Style | null {
+  if (/^(\+\+\+|---)/.test(line)) return 'bold';
+  return ({ '+': 'green', '-': 'red', '@': 'cyan' } as const)[line.charAt(0)] ?? null;
+}
+
+function indented(line: string, style: Style | null): Text {
+  return ['      ', style === null ? line : styled(style, line)];
 }
 
 /** Follows the indentation of YAML lines to know which field a line of a diff is. */
@@ -99,10 +107,11 @@ class OriginFinder {
   }
 
   comment(line: string): string {
-    const match = /^[+ ]( *)(?:- )?("?)([^":\s]+)\2:(.*)$/.exec(line);
+    const match = /^[+ ]( *)(?:- )?(?:"([^":\s]+)"|([^":\s]+)):/.exec(line);
     if (!match || line.startsWith('+++')) return '';
     const indent = (match[1] as string).length;
-    this.#path = [...this.#path.filter((step) => step.indent < indent), { indent, key: match[3] as string }];
+    const key = (match[2] ?? match[3]) as string;
+    this.#path = [...this.#path.filter((step) => step.indent < indent), { indent, key }];
     const dotted = this.#path.reduce(
       (path, { key }) => (path === '' ? key : /^[A-Za-z_][\w-]*$/.test(key) ? `${path}.${key}` : `${path}[${key}]`),
       '',
@@ -121,12 +130,4 @@ function summary(plan: PlanDocument): string {
 
 function plural(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? '' : 's'}`;
-}
-
-function bold(text: string, colour: boolean): string {
-  return paint(text, '1', colour);
-}
-
-function paint(text: string, code: string, colour: boolean): string {
-  return colour && code !== '' ? `\u001b[${code}m${text}\u001b[0m` : text;
 }

@@ -30,7 +30,10 @@ export async function runTokenList(services: Services, _args: readonly string[],
   const { tokens, problems } = await withCluster(services, options, listTokens);
   const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
   for (const message of problems) reporter.report({ level: 'warning', code: 'TOKEN_SECRET_INVALID', message });
-  services.output.stdout(renderTokenList(tokens, formatOf(options), services.clock.now()));
+  const format = formatOf(options);
+  const list = renderTokenList(tokens, format, services.clock.now());
+  if (format === 'text') services.output.stdout(list);
+  else services.output.document(list);
   return 0;
 }
 
@@ -55,7 +58,7 @@ export async function runTokenCreate(services: Services, args: readonly string[]
     if (dryRun) {
       const changes = secrets.map((object) => ({ kind: 'create-object', object, because: 'it is a new token' }) as const);
       const { hosts: _, ...plan } = planDocument([{ name: '', phases: [{ phase: 'token', plan: { changes } }] }], opened.warnings);
-      services.output.stdout(renderPlan({ ...plan, hosts: [] }, formatOf(options), { colour: services.output.colour }));
+      services.output.stdout(renderPlan({ ...plan, hosts: [] }, formatOf(options)));
       return 0;
     }
     await createTokens(opened.cluster as Cluster, secrets);

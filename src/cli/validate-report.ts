@@ -1,5 +1,6 @@
 import { formatProblem, type Problem } from '../core/errors.ts';
 import { encodeSarif } from '../core/report/sarif.ts';
+import { printableJson } from '../core/text/printable.ts';
 import type { Output } from '../ports/services.ts';
 
 export interface FileVerdict {
@@ -16,8 +17,8 @@ export function isOk({ problems }: FileVerdict): boolean {
 
 /** Prints verdicts: as text problems go to stderr and files that are right to stdout, as JSON and SARIF everything goes to stdout. */
 export function showVerdicts(verdicts: readonly FileVerdict[], format: ReportFormat, output: Output, version: string): void {
-  if (format === 'json') output.stdout(`${JSON.stringify(verdicts.map(encodeVerdict), null, 2)}\n`);
-  else if (format === 'sarif') output.stdout(`${JSON.stringify(encodeSarif(verdicts.flatMap(withFile), version), null, 2)}\n`);
+  if (format === 'json') output.stdout(`${printableJson(verdicts.map(encodeVerdict), 2)}\n`);
+  else if (format === 'sarif') output.stdout(`${printableJson(encodeSarif(verdicts.flatMap(withFile), version), 2)}\n`);
   else showText(verdicts, output);
 }
 

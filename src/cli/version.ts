@@ -1,5 +1,6 @@
 import { stringify } from 'yaml';
 import type { ExitCode } from '../core/errors.ts';
+import { printableJson } from '../core/text/printable.ts';
 import type { Services } from '../ports/services.ts';
 import { VERSION } from '../version.ts';
 import type { CommandOptions } from './program.ts';
@@ -9,7 +10,7 @@ export async function runVersion(services: Services, _args: readonly string[], o
   const info = { clientVersion: { version: VERSION }, kubernetes: { oldest: 'v1.20', newest: 'v1.36', kubeadm: 'v1.36.2' } };
   const text =
     options.output === 'json'
-      ? `${JSON.stringify(info, null, 2)}\n`
+      ? `${printableJson(info, 2)}\n`
       : options.output === 'yaml'
         ? stringify(info)
         : `kubeletadm ${VERSION} (kubelets 1.20 to 1.36, as kubeadm v1.36.2)\n`;

@@ -1,9 +1,18 @@
 import { LOCK_FILE, REFUSED_EXIT, SHUTDOWN_EXIT } from '../core/commit/commit-program.ts';
 import { parseLockHolder, parseRecord } from '../core/commit/record.ts';
 import { AppError, type Problem } from '../core/errors.ts';
-import type { Answer, Answers, CommandFact, FileFact, HttpFact, Question } from '../core/facts/question.ts';
+import {
+  type Answer,
+  type Answers,
+  type CommandFact,
+  type FileFact,
+  type HttpFact,
+  MAX_FILE_BYTES,
+  type Question,
+} from '../core/facts/question.ts';
 import type { Operation } from '../core/plan/operation.ts';
 import { CommitGoneError, HostLockedError, hostShuttingDown } from '../core/problems/commit.ts';
+import { hostAnswerTooLarge } from '../core/problems/host.ts';
 import { printable } from '../core/text/printable.ts';
 import type { Host, PerformOptions } from '../ports/host.ts';
 import type { Transport } from '../ports/transport.ts';
@@ -211,8 +220,15 @@ function readAnswer(question: Question, frame: Frame | undefined, errors: Frame 
       return readHttp(stdout);
     case 'file':
       if (frame?.exitCode !== 0) throw cannotRead(host, question.path, stderr);
-      return readFileFact(stdout, question.content !== false);
+      return checkedSize(readFileFact(stdout, question.content !== false), question.path, host);
   }
+}
+
+/** Tables of the kernel are as large as the host is busy. */
+function checkedSize(file: FileFact | null, path: string, host: string): FileFact | null {
+  const bytes = Buffer.byteLength(file?.content ?? '');
+  if (bytes > MAX_FILE_BYTES && !path.startsWith('/proc/')) throw hostAnswerTooLarge({ host, path, bytes });
+  return file;
 }
 
 function readFileFact(text: string, wantContent: boolean): FileFact | null {

@@ -17,6 +17,7 @@ import {
   WRITE_FUNCTIONS,
 } from '../core/text/shell-program.ts';
 import { quoteShell } from '../core/text/shell-quote.ts';
+import { trimTrailing } from '../core/text/trim-trailing.ts';
 
 /** Exit code of a program that did not arrive whole. */
 export const INCOMPLETE_EXIT = 97;
@@ -116,7 +117,7 @@ const BEGIN_BOTH = 'mark start 0';
 
 function renderProgram(lines: readonly string[], functions: readonly string[], { nonce, rootDir }: ProgramOptions): string {
   // The environment variable lets a host that is only a directory (an image being built, the lab) say where its root is.
-  const root = rootDir === null ? `R=\${KUBELETADM_ROOT-}; R=\${R%/}` : `R=${quoteShell(rootDir.replace(/\/+$/, ''))}`;
+  const root = rootDir === null ? `R=\${KUBELETADM_ROOT-}; R=\${R%/}` : `R=${quoteShell(trimTrailing(rootDir, '/'))}`;
   return [`B=${nonce}`, root, SHARED_FUNCTIONS + functions.join(''), ...lines, `#end ${nonce}`].join('\n');
 }
 

@@ -46,7 +46,7 @@ function runtimeImages(criSocket: string): Fact<Found> {
 /** Names with tags and digests, of `crictl images --output json` or one a line; null when it is neither. */
 export function parseImages(text: string): Found {
   const lines = text.split('\n').filter(Boolean);
-  if (lines.every((line) => /^[^\s{[]\S*[:@]\S+$/.test(line))) return new Set(lines);
+  if (lines.every((line) => /^[^\s{[]\S*$/.test(line) && /[:@]./.test(line.slice(1)))) return new Set(lines);
   try {
     const answer: unknown = JSON.parse(text);
     const images = isJsonObject(answer) && Array.isArray(answer.images) ? answer.images.filter(isJsonObject) : [];

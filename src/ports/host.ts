@@ -10,7 +10,7 @@ export interface PerformOptions {
 }
 
 /**
- * A Linux host: questions are answered in one round trip, operations run in order in one remote program and stop at the first that fails
+ * A Linux host: questions are answered in one round trip (AppError HOST_ANSWER_TOO_LARGE for a file of more than 256 KiB), operations run in order in one remote program and stop at the first that fails
  * (AppError HOST_OPERATION_FAILED, HOST_NO_SPACE, HOST_READ_ONLY, HOST_PERMISSION_DENIED with the operation named).
  */
 export interface Host {

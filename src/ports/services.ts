@@ -5,6 +5,7 @@ import type { ResolvedSsh } from '../core/fleet/model.ts';
 import type { LargeFile } from '../core/plan/large-file.ts';
 import type { SshConfigFile } from '../core/ssh/config.ts';
 import type { Secret } from '../core/text/secret.ts';
+import type { Text } from '../core/text/styled.ts';
 import type { CertificateIssuer } from './certificate-issuer.ts';
 import type { Clock } from './clock.ts';
 import type { Cluster } from './cluster.ts';
@@ -14,12 +15,23 @@ import type { Reporter } from './reporter.ts';
 import type { RunJournals } from './run-journals.ts';
 import type { Web } from './web.ts';
 
-/** Where results and progress go. Results (plans, rendered files, tables) on stdout, everything else on stderr. */
+/**
+ * Where results and progress go. Results (plans, rendered files, tables) on stdout, everything else on stderr. Control characters are escaped by the output:
+ * what is printed may hold text of hosts and servers as they sent it.
+ */
 export interface Output {
+  stdout(text: Text): void;
+  stderr(text: Text): void;
+  /** Content of a file, on stdout: kept byte for byte, and escaped as other text only where stdout is a terminal. */
+  document(text: string): void;
+  /** Shows how far things are in a line at the bottom, null takes it away. Absent: there is no terminal. */
+  readonly status?: (line: string | null) => void;
+}
+
+/** Where text is written as it is, terminal codes included. */
+export interface RawOutput {
   stdout(text: string): void;
   stderr(text: string): void;
-  /** Colour is wanted: a terminal, and NO_COLOR is not set. */
-  readonly colour: boolean;
   /** Shows how far things are in a line at the bottom, null takes it away. Absent: there is no terminal. */
   readonly status?: (line: string | null) => void;
 }

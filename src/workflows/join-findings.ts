@@ -1,6 +1,7 @@
 import { isNodeReady, nodeTroubles } from '../core/kubernetes/node-conditions.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { Finding } from '../core/preflight/check.ts';
+import { trimTrailing } from '../core/text/trim-trailing.ts';
 import type { ObservedNode } from './prepare-node.ts';
 
 /** What join knows about the cluster besides the node's own host. */
@@ -55,5 +56,5 @@ export function joinFindings({ facts, registration }: ObservedNode, target: Join
 }
 
 function sameServer(a: string, b: string): boolean {
-  return a.replace(/\/+$/, '').toLowerCase() === b.replace(/\/+$/, '').toLowerCase();
+  return trimTrailing(a, '/').toLowerCase() === trimTrailing(b, '/').toLowerCase();
 }

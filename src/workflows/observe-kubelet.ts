@@ -11,6 +11,7 @@ import { assignedFile, checkpointFile, LAST_DYNAMIC_MINOR, parseAssigned } from 
 import { type HostText, layerRunningConfig, type RunningConfig } from '../core/kubelet/effective/running-config.ts';
 import { type CommandLineFlag, parseCommandLine } from '../core/kubelet/flags/command-line.ts';
 import { execStartWords } from '../core/systemd/exec-start.ts';
+import { trimTrailing } from '../core/text/trim-trailing.ts';
 import { observe } from '../engine/observe.ts';
 import type { Host } from '../ports/host.ts';
 import { observeUnitTexts } from './observe-unit-texts.ts';
@@ -164,7 +165,7 @@ async function readConfigTexts(host: Host, flags: readonly DiskFlag[], minor: Mi
 /** The fragments of `--config-dir` in the order the kubelet merges them: names in byte order, directories where their name stands. */
 async function readFragments(host: Host, directory: string, signal?: AbortSignal): Promise<ReadonlyMap<string, FileFact | null>> {
   const listed = defineFact({ names: { kind: 'list', path: directory } }, ({ names }) => names ?? []);
-  const paths = (await observe(host, listed, signal)).toSorted(inByteOrder).map((name) => `${directory.replace(/\/+$/, '')}/${name}`);
+  const paths = (await observe(host, listed, signal)).toSorted(inByteOrder).map((name) => `${trimTrailing(directory, '/')}/${name}`);
   const facts = await observe(host, fileFacts(paths), signal);
   const found = new Map<string, FileFact | null>();
   for (const path of paths) {

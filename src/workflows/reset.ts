@@ -126,7 +126,9 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
       staged: true,
       deleteNode: {
         nodeName,
-        ...(options.deleteNode === undefined || nodeName !== null ? {} : { noop: node === null ? NO_NODE_LEFT : 'the Node of the host is not known' }),
+        ...(options.deleteNode === undefined || nodeName !== null
+          ? {}
+          : { noop: node === null ? NO_NODE_LEFT : 'the Node of the host is not known' }),
       },
       agent: { directory: AGENT_DIRECTORY, programDirectory: installedAgent(facts).programDirectory ?? PROGRAM_DIRECTORY },
       agentRights: nodeName === null ? null : { nodeName, namespace: installedAgent(facts).namespace ?? AGENT_NAMESPACE, isOptional: true },

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import type { FileFact } from '../../src/core/facts/question.ts';
+import { type FileFact, MAX_FILE_BYTES } from '../../src/core/facts/question.ts';
 import type { LargeFile } from '../../src/core/plan/large-file.ts';
 import type { Operation } from '../../src/core/plan/operation.ts';
 import { Secret, SensitiveText } from '../../src/core/text/secret.ts';
@@ -74,7 +74,7 @@ export function describeHost(name: string, makeHost: HostFactory): void {
 
     it('puts a large file in its place when all of it has come, and not before', async () => {
       const host = makeHost();
-      const text = Array.from({ length: 40_000 }, (_, i) => `${(i * 2_654_435_761) % 4_294_967_296}\n`).join('');
+      const text = Array.from({ length: 20_000 }, (_, i) => `${(i * 2_654_435_761) % 4_294_967_296}\n`).join('');
       const content = inPieces(text, 50_000);
       const done: number[] = [];
       const put = { kind: 'put-file', path: '/opt/programs/one', mode: 0o755, owner: 'root:root', content } as const;
@@ -113,6 +113,15 @@ export function describeHost(name: string, makeHost: HostFactory): void {
       const { it: fact } = await host.ask({ it: { kind: 'file', path: '/a', content: false } });
       expect(fact).toMatchObject({ type: 'file', mode: 0o640 });
       expect(fact).not.toHaveProperty('content');
+    });
+
+    it('refuses a file that is larger than any it has to read, and nothing of it is used', async () => {
+      const host = makeHost();
+      await host.perform([write('/fits', 'x'.repeat(MAX_FILE_BYTES)), write('/large', 'x'.repeat(MAX_FILE_BYTES + 1))]);
+      expect((await read(host, '/fits'))?.content).toHaveLength(MAX_FILE_BYTES);
+      await expect(read(host, '/large')).rejects.toThrow(`/large has ${MAX_FILE_BYTES + 1} bytes, more than ${MAX_FILE_BYTES}`);
+      await expect(host.ask({ fits: { kind: 'file', path: '/fits' }, large: { kind: 'file', path: '/large' } })).rejects.toThrow('/large');
+      expect((await host.ask({ it: { kind: 'file', path: '/large', content: false } })).it).toMatchObject({ type: 'file' });
     });
 
     it('makes directories, and knows them from files', async () => {

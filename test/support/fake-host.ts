@@ -1,8 +1,18 @@
 import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { AppError } from '../../src/core/errors.ts';
-import type { Answer, Answers, CommandFact, FileFact, HttpFact, Question, Questions } from '../../src/core/facts/question.ts';
+import {
+  type Answer,
+  type Answers,
+  type CommandFact,
+  type FileFact,
+  type HttpFact,
+  MAX_FILE_BYTES,
+  type Question,
+  type Questions,
+} from '../../src/core/facts/question.ts';
 import type { Operation } from '../../src/core/plan/operation.ts';
+import { hostAnswerTooLarge } from '../../src/core/problems/host.ts';
 import { revealText } from '../../src/core/text/secret.ts';
 import type { Host, PerformOptions } from '../../src/ports/host.ts';
 import { type FakeCommits, fakeCommits } from './fake-commits.ts';
@@ -132,7 +142,7 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
   function answer(question: Question): Answer<Question> {
     switch (question.kind) {
       case 'file':
-        return readFile(files, question.path, question.content !== false);
+        return checkedSize(readFile(files, question.path, question.content !== false), question.path);
       case 'list':
         return files.get(question.path)?.type === 'directory' ? namesIn(files, question.path) : null;
       case 'command':
@@ -140,6 +150,12 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
       case 'http':
         return host.http(question.url);
     }
+  }
+
+  function checkedSize(file: FileFact | null, path: string): FileFact | null {
+    const bytes = Buffer.byteLength(file?.content ?? '');
+    if (bytes > MAX_FILE_BYTES && !path.startsWith('/proc/')) throw hostAnswerTooLarge({ host: name, path, bytes });
+    return file;
   }
 
   function carryOut(operation: Operation): void {

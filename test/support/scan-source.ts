@@ -4,6 +4,7 @@ export interface ScannedSource {
   readonly code: string;
   readonly imports: readonly SourceImport[];
   readonly functions: readonly ExportedFunction[];
+  readonly regexes: readonly RegexLiteral[];
   lineOf(offset: number): number;
 }
 
@@ -16,6 +17,12 @@ export interface SourceImport {
   readonly clause: string;
 }
 
+export interface RegexLiteral {
+  readonly pattern: string;
+  readonly flags: string;
+  readonly line: number;
+}
+
 export interface ExportedFunction {
   readonly name: string;
   readonly line: number;
@@ -24,10 +31,16 @@ export interface ExportedFunction {
 
 /** Scans a source file. */
 export function scanSource(text: string): ScannedSource {
-  const code = blankOut(text);
+  const { code, regexes } = blankOut(text);
   const starts = [0, ...[...text.matchAll(/\n/g)].map(({ index }) => index + 1)];
   const lineOf = (offset: number): number => starts.findLastIndex((start) => start <= offset) + 1;
-  return { code, imports: findImports(text, code, lineOf), functions: findFunctions(text, code, lineOf), lineOf };
+  return {
+    code,
+    imports: findImports(text, code, lineOf),
+    functions: findFunctions(text, code, lineOf),
+    regexes: regexes.map(({ offset, ...regex }) => ({ ...regex, line: lineOf(offset) })),
+    lineOf,
+  };
 }
 
 function findImports(text: string, code: string, lineOf: (offset: number) => number): readonly SourceImport[] {
@@ -72,14 +85,17 @@ function isArrow(code: string, from: number): boolean {
 /** Characters after which a slash begins a regular expression, and words that do the same. */
 const BEFORE_REGEX = /(?:^|[(,=:[!&|?{};+\-*%<>~^]|\b(?:return|typeof|case|in|of|void|delete|await|yield))$/;
 
-function blankOut(text: string): string {
+function blankOut(text: string) {
   const out = text.split('');
+  const regexes: { readonly pattern: string; readonly flags: string; readonly offset: number }[] = [];
   const templates: number[] = [];
   let depth = 0;
   const blank = (from: number, to: number): void => {
     for (let i = from; i < to; i++) if (out[i] !== '\n') out[i] = ' ';
   };
-  for (let at = 0; at < text.length; ) {
+  const code = text.startsWith('#!') ? indexOrEnd(text, '\n', 0) : 0;
+  blank(0, code);
+  for (let at = code; at < text.length; ) {
     const char = text[at];
     let end = at + 1;
     if (char === '/' && text[at + 1] === '/') {
@@ -107,12 +123,13 @@ function blankOut(text: string): string {
       )
     ) {
       end = endOfRegex(text, at + 1);
+      regexes.push({ pattern: text.slice(at + 1, end - 1), flags: /^[a-z]*/.exec(text.slice(end, end + 10))?.[0] ?? '', offset: at });
       blank(at + 1, end - 1);
     } else if (char === '{') depth++;
     else if (char === '}') depth--;
     at = end;
   }
-  return out.join('');
+  return { code: out.join(''), regexes };
 }
 
 function indexOrEnd(text: string, what: string, from: number): number {

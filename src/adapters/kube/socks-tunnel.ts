@@ -49,7 +49,7 @@ function placeOf({ hostname, port }: URL): { readonly host: string; readonly por
 /** The library tells by its words alone what the proxy answered; null: nothing. */
 function refusalOf(error: unknown): ProxyRefusal | null {
   const { message } = error as Error;
-  const answer = /rejected connection - (\w+)/.exec(message)?.[1];
+  const answer = /rejected connection - (\w{1,64})/.exec(message)?.[1];
   if (answer !== undefined) return { why: `(${answer})`, kind: answer === 'NotAllowed' ? 'ban' : 'failure' };
   if (/authentication|auth type/i.test(message)) return { why: '(it wants another login)', kind: 'login' };
   return /timed out|closed/i.test(message) ? null : { why: '(it does not speak SOCKS 5)', kind: 'ban' };

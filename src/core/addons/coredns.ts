@@ -85,8 +85,10 @@ function corefile(dnsDomain: string): string {
 
 /** Whether a Corefile is one that kubeadm makes, for whatever domain: nobody edited it. */
 export function isOwnCorefile(text: string): boolean {
-  const domain = /^ {4}kubernetes (\S+) in-addr\.arpa ip6\.arpa \{$/m.exec(text)?.[1];
-  return domain !== undefined && text === corefile(domain);
+  return text.split('\n').some((line) => {
+    const domain = /^ {4}kubernetes (\S+) in-addr\.arpa ip6\.arpa \{$/.exec(line)?.[1];
+    return domain !== undefined && text === corefile(domain);
+  });
 }
 
 const PORTS = { dns: 53, metrics: 9153, liveness: 8080, readiness: 8181 };

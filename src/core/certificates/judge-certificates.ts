@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import type { FoundCertificate, NodeCertificates } from '../facts/node-certificates.ts';
+import { certificateBlocks, privateKeyBlock } from '../x509/pem-blocks.ts';
 
 export type CertificateState = 'ok' | 'warning' | 'error';
 
@@ -76,7 +77,7 @@ function keyTroubles(read: X509Certificate, { key }: FoundCertificate): readonly
   if (key === undefined) return [];
   if (key === null) return ['its private key is missing'];
   try {
-    const pem = /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----/.exec(key.reveal())?.[0] ?? '';
+    const pem = privateKeyBlock(key.reveal())?.pem ?? '';
     return read.checkPrivateKey(createPrivateKey(pem)) ? [] : ['the private key with it is another one'];
   } catch {
     return ['its private key can not be read'];
@@ -123,15 +124,19 @@ function isSelfIssued(read: X509Certificate, role: FoundCertificate['role']): bo
   return role === 'serving' && /-ca@\d+$/.test(oneLine(read.issuer));
 }
 
+/** More than any chain has. */
+const MAX_CERTIFICATES = 100;
+
 function readAll(pem: string): readonly X509Certificate[] {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
-  return blocks.flatMap((block) => {
-    try {
-      return [new X509Certificate(block)];
-    } catch {
-      return [];
-    }
-  });
+  return certificateBlocks(pem)
+    .slice(0, MAX_CERTIFICATES)
+    .flatMap((block) => {
+      try {
+        return [new X509Certificate(block.pem)];
+      } catch {
+        return [];
+      }
+    });
 }
 
 function oneLine(name: string): string {

@@ -257,7 +257,7 @@ class HostFiles {
     if (data !== undefined) return decodeDataField(data);
     if (file === undefined) return null;
     if (!PATH.test(file)) throw this.#unusable(kind, field, 'it is not a path');
-    const path = cleanPath(file.startsWith('/') ? file : `${this.#source.path.replace(/[^/]*$/, '')}${file}`);
+    const path = cleanPath(file.startsWith('/') ? file : `${this.#source.path.slice(0, this.#source.path.lastIndexOf('/') + 1)}${file}`);
     const content = await this.#source.readFile(path);
     if (content === null) throw this.#unusable(kind, field, `it names ${path}, and the host has no such file`);
     if (content.length > MAX_LENGTH) throw this.#unusable(kind, field, `${path} has ${content.length} characters, more than ${MAX_LENGTH}`);

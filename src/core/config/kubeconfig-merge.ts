@@ -44,7 +44,7 @@ export function mergeKubeconfigs(files: readonly KubeconfigText[]): string {
 function withPaths(value: Json | undefined, file: string): Json {
   if (!isJsonObject(value)) return value ?? {};
   const place = (path: Json): Json =>
-    typeof path !== 'string' || path === '' || path.startsWith('/') ? path : `${file.replace(/[^/]*$/, '')}${path}`;
+    typeof path !== 'string' || path === '' || path.startsWith('/') ? path : `${file.slice(0, file.lastIndexOf('/') + 1)}${path}`;
   const moved = Object.fromEntries(Object.entries(value).map(([name, member]) => [name, PATHS.includes(name) ? place(member) : member]));
   const { exec } = moved;
   if (!isJsonObject(exec) || typeof exec.command !== 'string' || !exec.command.includes('/')) return moved;

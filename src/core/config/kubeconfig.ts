@@ -151,7 +151,7 @@ function clusterProblem(cluster: KubeconfigCluster): Problem | null {
   if (cluster.insecureSkipTlsVerify && (cluster.caData !== undefined || cluster.caFile !== undefined)) {
     return at(`${who} has both insecure-skip-tls-verify and a certificate authority`, 'Remove insecure-skip-tls-verify');
   }
-  if (cluster.caData !== undefined && !isBase64Pem(cluster.caData, 'CERTIFICATE')) {
+  if (cluster.caData !== undefined && !isBase64Pem(cluster.caData, CERTIFICATE)) {
     return at(`${who}: certificate-authority-data is not the base64 of a PEM certificate`);
   }
   return null;
@@ -164,10 +164,10 @@ function userProblem(user: KubeconfigUser): Problem | null {
   const hasKey = user.keyData !== undefined || user.keyFile !== undefined;
   if (hasCert && !hasKey) return at(`${who} has a client certificate but no client-key or client-key-data`);
   if (hasKey && !hasCert) return at(`${who} has a client key but no client-certificate or client-certificate-data`);
-  if (user.certData !== undefined && !isBase64Pem(user.certData, 'CERTIFICATE')) {
+  if (user.certData !== undefined && !isBase64Pem(user.certData, CERTIFICATE)) {
     return at(`${who}: client-certificate-data is not the base64 of a PEM certificate`);
   }
-  if (user.keyData !== undefined && !isBase64Pem(user.keyData.reveal(), 'PRIVATE KEY')) {
+  if (user.keyData !== undefined && !isBase64Pem(user.keyData.reveal(), PRIVATE_KEY)) {
     return at(`${who}: client-key-data is not the base64 of a PEM key`);
   }
   return null;
@@ -178,9 +178,12 @@ export function decodeDataField(base64: string): string {
   return Buffer.from(base64, 'base64').toString('utf8');
 }
 
-function isBase64Pem(base64: string, label: string): boolean {
+const CERTIFICATE = /-----BEGIN [A-Z ]*CERTIFICATE-----/;
+const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----/;
+
+function isBase64Pem(base64: string, start: RegExp): boolean {
   // Trimmed before: two quantifiers that both match whitespace take quadratic time.
-  return /^[A-Za-z0-9+/\s]+={0,2}$/.test(base64.trim()) && new RegExp(`-----BEGIN [A-Z ]*${label}-----`).test(decodeDataField(base64));
+  return /^[A-Za-z0-9+/\s]+={0,2}$/.test(base64.trim()) && start.test(decodeDataField(base64));
 }
 
 class KubeconfigReader {

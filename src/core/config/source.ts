@@ -177,9 +177,11 @@ function nestingTooDeep(text: string): boolean {
       if (++depth > MAX_DEPTH * 4) return true;
     } else if (code === 0x5d || code === 0x7d) depth = Math.max(0, depth - 1);
   }
-  // Each dash takes exactly one blank: a blank that two parts of the pattern could take would be tried in all ways.
-  return new RegExp(`^(?: *- ){${MAX_DEPTH},}|^(?: *\\? ){${MAX_DEPTH},}`, 'm').test(text);
+  return TOO_MANY_DASHES.test(text);
 }
+
+/** Each dash takes exactly one blank: a blank that two parts of the pattern could take would be tried in all ways. */
+const TOO_MANY_DASHES = new RegExp(`^(?: *- ){${MAX_DEPTH},}|^(?: *\\? ){${MAX_DEPTH},}`, 'm');
 
 function isEmpty(node: unknown): boolean {
   return node === null || (isScalar(node) && node.type === 'PLAIN' && (node.source ?? '') === '');

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../json.ts';
+import { upTo } from '../text/up-to.ts';
 
 /** A component of a control plane, and where it says on its host whether it is well. */
 export interface ComponentEndpoint {
@@ -40,6 +41,8 @@ export function commandOf({ spec }: JsonObject, name: string): readonly string[]
 
 /** What a flag of a command line is set to: the last one counts. */
 export function flagValue(words: readonly string[], flag: string): string | undefined {
-  const value = words.map((word) => word.trim()).findLast((word) => /^--?[^=]+=/.test(word) && word.replace(/^--?|=.*$/g, '') === flag);
+  const value = words
+    .map((word) => word.trim())
+    .findLast((word) => /^--?[^=]+=/.test(word) && upTo(word, '=').replace(/^--?/, '') === flag);
   return value?.slice(value.indexOf('=') + 1) || undefined;
 }

@@ -105,7 +105,7 @@ function metricsEndpoint(node: ControlPlaneNode): ProbeTarget & { readonly port:
   };
 }
 
-const AUTHORITY = /^[^/?#]*\/\/(?:[^/?#]*@)?(?:\[(?<address>[^\]/?#]*)\]|(?<name>[^:/?#]*))(?::(?<port>[0-9]*))?(?:[/?#]|$)/;
+const AUTHORITY = /^[^/?#]*\/\/(?:[^/?#@]*@)*(?:\[(?<address>[^\]/?#@]*)\]|(?<name>[^:/?#@]*))(?::(?<port>[0-9]*))?(?:[/?#]|$)/;
 
 function isPort(text: string): boolean {
   return /^[0-9]{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65535;

@@ -13,7 +13,7 @@ export interface ConfigEvent {
 export const CONFIG_EVENT_REASON = 'KubeletConfigChanged';
 
 const MESSAGE =
-  /\/api\/v1\/namespaces\/([^/\s]+)\/configmaps\/([^/\s,]+), UID: ([^,\s]+), ResourceVersion: ([^,\s]+), KubeletConfigKey: (\S+)$/;
+  /^\/api\/v1\/namespaces\/([^/\s]+)\/configmaps\/([^/\s,]+), UID: ([^,\s]+), ResourceVersion: ([^,\s]+), KubeletConfigKey: (\S+)$/;
 
 /** What an agent says besides that begins alike. */
 const REASON_PREFIX = 'KubeletConfig';
@@ -47,7 +47,7 @@ export function readConfigEvent(event: KubeObject): ConfigEvent | null {
   if (Number.isNaN(at.getTime())) return null;
   const { message } = event;
   if (/to use local config$/.test(message)) return { at, identity: null, message };
-  const match = MESSAGE.exec(message);
+  const match = MESSAGE.exec(message.slice(message.lastIndexOf('/api/v1/namespaces/')));
   if (match === null) return null;
   const [, namespace = '', name = '', uid = '', resourceVersion = '', kubeletConfigKey = ''] = match;
   return { at, identity: { namespace, name, uid, resourceVersion, kubeletConfigKey }, message };

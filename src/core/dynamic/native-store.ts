@@ -1,4 +1,5 @@
 import { entryOf, parseSource, type SourceNode } from '../config/source.ts';
+import { trimTrailing } from '../text/trim-trailing.ts';
 import { encodeYaml } from '../text/yaml-encode.ts';
 import { type ConfigIdentity, formatIdentity } from './config-source.ts';
 
@@ -21,7 +22,7 @@ export interface NativeStorePaths {
 
 /** The paths of a store. The directory of the flag has `store` below it. */
 export function nativeStorePaths(dynamicConfigDir: string): NativeStorePaths {
-  const root = `${dynamicConfigDir.replace(/\/+$/, '')}/store`;
+  const root = `${trimTrailing(dynamicConfigDir, '/')}/store`;
   const meta = `${root}/meta`;
   return { root, meta, assigned: `${meta}/assigned`, lastKnownGood: `${meta}/last-known-good`, checkpoints: `${root}/checkpoints` };
 }

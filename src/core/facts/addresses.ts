@@ -12,7 +12,7 @@ export function parseFibTrie(text: string): readonly string[] {
   const found = new Set<string>();
   let last = '';
   for (const line of text.split('\n')) {
-    const address = /(?:\|--|\+--) ([0-9.]+)/.exec(line);
+    const address = /(?:\|--|\+--) ([0-9.]{1,15})/.exec(line);
     if (address) last = address[1] as string;
     else if (/\/32 host LOCAL/.test(line) && !last.startsWith('127.')) found.add(last);
   }
@@ -23,8 +23,8 @@ export function parseFibTrie(text: string): readonly string[] {
 export function parseIfInet6(text: string): readonly string[] {
   const addresses: string[] = [];
   for (const line of text.split('\n')) {
-    const match = /^([0-9a-f]{32}) \S+ \S+ (\S+)/.exec(line);
-    if (match && match[2] !== '10' && match[2] !== '20') addresses.push(shortIpv6(match[1] as string));
+    const [address = '', , , scope] = line.split(' ');
+    if (/^[0-9a-f]{32}$/.test(address) && scope !== undefined && scope !== '10' && scope !== '20') addresses.push(shortIpv6(address));
   }
   return addresses;
 }

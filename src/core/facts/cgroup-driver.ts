@@ -86,7 +86,7 @@ function runtimeNameOf(criSocket: string): RuntimeName {
 
 /** `cgroup driver: SYSTEMD` of crictl 1.30 and later. */
 export function parseCrictlRuntimeConfig(output: string): CgroupDriver | null {
-  return parseDriver(/cgroup ?driver"?:\s*"?(\w+)/i.exec(output)?.[1] ?? '');
+  return parseDriver(/cgroup ?driver"?:\s{0,8}"?(\w{1,32})/i.exec(output)?.[1] ?? '');
 }
 
 /**
@@ -97,12 +97,21 @@ export function parseCrictlRuntimeConfig(output: string): CgroupDriver | null {
  */
 export function parseContainerdConfig(toml: string): CgroupDriver | null {
   const runtimes = containerdRuntimes(toml);
-  const fallback = /^\s*default_runtime_name\s*=\s*["']([^"']+)["']/m.exec(toml)?.[1] ?? 'runc';
+  const fallback = /^[ \t]*default_runtime_name[ \t]*=[ \t]*["']([^"'\n]+)["']/m.exec(toml)?.[1] ?? 'runc';
   const names = [fallback, ...[...runtimes.keys()].filter((name) => name !== fallback).sort()];
   const chosen = names.map((name) => runtimes.get(name)).find((text) => text !== undefined && isRunc(text));
   if (chosen === undefined) return null;
-  const old = /^\s*systemd_cgroup\s*=\s*true/m.test(toml);
-  return /^\s*SystemdCgroup\s*=\s*true/m.test(chosen) || old ? 'systemd' : 'cgroupfs';
+  const old = /^[ \t]*systemd_cgroup[ \t]*=[ \t]*true/m.test(toml);
+  return /^[ \t]*SystemdCgroup[ \t]*=[ \t]*true/m.test(chosen) || old ? 'systemd' : 'cgroupfs';
+}
+
+const RUNTIMES = '.containerd.runtimes.';
+
+/** What stands in the brackets of a line that begins a section, with or without a comment behind; null for another line. */
+function headingOf(line: string): string | null {
+  const text = line.trim();
+  const end = /\]\s{0,64}#/.exec(text)?.index ?? text.lastIndexOf(']');
+  return text.startsWith('[') && end > 1 && /^\]\s*(?:#.*)?$/.test(text.slice(end)) ? text.slice(1, end) : null;
 }
 
 /** Of each runtime the lines of its section and of its options, whatever the plugin is called. */
@@ -110,10 +119,10 @@ function containerdRuntimes(toml: string): ReadonlyMap<string, string> {
   const runtimes = new Map<string, string>();
   let name: string | null = null;
   for (const line of toml.split('\n')) {
-    const heading = /^\s*\[(.+)\]\s*(?:#.*)?$/.exec(line)?.[1];
-    if (heading !== undefined) {
-      const match = /\.containerd\.runtimes\.(?:"([^"]+)"|'([^']+)'|([\w-]+))(\.options)?$/.exec(heading);
-      name = match ? (match[1] ?? match[2] ?? (match[3] as string)) : null;
+    const heading = headingOf(line);
+    if (heading !== null) {
+      const match = /^(?:"([^"]+)"|'([^']+)'|([\w-]+))(?:\.options)?$/.exec(heading.slice(heading.lastIndexOf(RUNTIMES) + RUNTIMES.length));
+      name = match && heading.includes(RUNTIMES) ? (match[1] ?? match[2] ?? (match[3] as string)) : null;
       if (name !== null) runtimes.set(name, runtimes.get(name) ?? '');
     } else if (name !== null) runtimes.set(name, `${runtimes.get(name)}${line}\n`);
   }
@@ -122,14 +131,14 @@ function containerdRuntimes(toml: string): ReadonlyMap<string, string> {
 
 /** A section that names no type takes runc's: containerd fills it in when it starts. */
 function isRunc(section: string): boolean {
-  const type = /^\s*runtime_type\s*=\s*["']([^"']*)["']/m.exec(section)?.[1] ?? '';
+  const type = /^[ \t]*runtime_type[ \t]*=[ \t]*["']([^"'\n]*)["']/m.exec(section)?.[1] ?? '';
   return type === '' || /^io\.containerd\.(?:runc\.v\d|runtime\.v1\.linux)$/.test(type);
 }
 
 /** `cgroup_manager` of CRI-O; systemd when unset, its default. */
 export function parseCrioConfig(toml: string): CgroupDriver | null {
-  const set = /^\s*cgroup_manager\s*=\s*["'](\w+)["']/m.exec(toml)?.[1];
-  return set === undefined ? (/^\s*\[crio\.runtime\]/m.test(toml) ? 'systemd' : null) : parseDriver(set);
+  const set = /^[ \t]*cgroup_manager[ \t]*=[ \t]*["'](\w+)["']/m.exec(toml)?.[1];
+  return set === undefined ? (/^[ \t]*\[crio\.runtime\]/m.test(toml) ? 'systemd' : null) : parseDriver(set);
 }
 
 function parseDriver(word: string): CgroupDriver | null {

@@ -22,7 +22,7 @@ const hostSize = defineFact(
 
 /** Bytes of the line `MemTotal` of /proc/meminfo. */
 function parseMemTotal(text: string): number | null {
-  const match = /^MemTotal:\s+(\d+) kB/m.exec(text);
+  const match = /^MemTotal: {1,64}(\d{1,20}) kB/m.exec(text);
   return match ? Number(match[1]) * 1024 : null;
 }
 

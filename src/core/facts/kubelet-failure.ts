@@ -1,3 +1,4 @@
+import { upTo } from '../text/up-to.ts';
 import type { UnitState } from './unit.ts';
 
 /** Why a kubelet does not run, in the words of a user, and what to do. `fatal` causes do not heal by waiting. */
@@ -8,6 +9,8 @@ export interface KubeletFailure {
 }
 
 interface Pattern {
+  /** Words to look for one behind the other; the pattern is about what follows them. None of them repeats anything: a long line takes no longer than it is long. */
+  readonly after?: readonly RegExp[];
   readonly pattern: RegExp;
   /** Counts only when the same run of the kubelet said this too: the first alone did not stop it. */
   readonly needs?: RegExp;
@@ -19,28 +22,32 @@ interface Pattern {
 /** The more telling before the more general: a run that dies often says several things. */
 const PATTERNS: readonly Pattern[] = [
   {
-    pattern: /part of the existing bootstrap client certificate in (\S+) is expired: (\S+)/,
+    after: [/part of the existing bootstrap client certificate in /],
+    pattern: /^(\S+) is expired: (\S+)/,
     needs: /unable to load bootstrap kubeconfig/,
     cause: (match) => `the kubelet's client certificate in ${match[1]} expired on ${match[2]}`,
     mend: 'Join it again with a new token',
     fatal: true,
   },
   {
-    pattern: /unable to read existing bootstrap client config from (\S+): (?:invalid configuration: )?(.+)$/,
+    after: [/unable to read existing bootstrap client config from /],
+    pattern: /^(\S+): (?:invalid configuration: )?(.+)$/,
     needs: /unable to load bootstrap kubeconfig/,
     cause: (match) => `the kubelet cannot use ${match[1]}: ${match[2]}`,
     mend: 'Join it again',
     fatal: true,
   },
   {
-    pattern: /unable to load bootstrap kubeconfig: (.+?)(?:; json parse error: .*)?$/,
-    cause: (match) => `the kubelet has no credentials: ${match[1]}`,
+    after: [/unable to load bootstrap kubeconfig: /],
+    pattern: /^.+$/,
+    cause: ([said]) => `the kubelet has no credentials: ${upTo(said, JSON_ERROR)}`,
     mend: 'Join it, or give it a kubelet.conf',
     fatal: true,
   },
   {
-    pattern: /(?:invalid kubeconfig|unable to load kubeconfig): (?:invalid configuration: )?(.+?)(?:; json parse error: .*)?$/,
-    cause: (match) => `the kubelet has no usable kubeconfig: ${match[1]}`,
+    after: [/(?:invalid kubeconfig|unable to load kubeconfig): (?:invalid configuration: )?/],
+    pattern: /^.+$/,
+    cause: ([said]) => `the kubelet has no usable kubeconfig: ${upTo(said, JSON_ERROR)}`,
     mend: 'Join it again',
     fatal: true,
   },
@@ -57,61 +64,70 @@ const PATTERNS: readonly Pattern[] = [
     fatal: true,
   },
   {
-    pattern: /failed to load kubelet config file.*?failed to decode: (.+?)(?: in scheme "[^"]*")?$/i,
-    cause: (match) => `the kubelet cannot read its configuration: ${match[1]}`,
+    after: [/failed to load kubelet config file/i, /failed to decode: /i],
+    pattern: /^.+$/,
+    cause: ([said]) => `the kubelet cannot read its configuration: ${said.replace(/ in scheme "[^"]*"$/, '')}`,
     mend: 'Mend that field',
     fatal: true,
   },
   {
-    pattern: /failed to load kubelet config file.*open (\S+): no such file/i,
+    after: [/failed to load kubelet config file/i, /open (?=\/)/i],
+    pattern: /^(\S+): no such file/i,
     cause: (match) => `${match[1]} is missing`,
     mend: 'Run the same command again',
     fatal: true,
   },
   {
-    pattern: /kubelet config file "?([^"\s]+)"? was empty/,
+    after: [/kubelet config file "?/],
+    pattern: /^([^"\s]+)"? was empty/,
     cause: (match) => `${match[1]} is empty`,
     mend: 'Run the same command again',
     fatal: true,
   },
   {
-    pattern: /cannot set feature gate (\S+) to (\S+), feature is locked to (\S+)/,
+    after: [/cannot set feature gate /],
+    pattern: /^(\S+) to (\S+), feature is locked to (\S+)/,
     cause: (match) => `feature gate ${match[1]} is locked to ${match[3]}`,
     mend: 'Take it out of featureGates',
     fatal: true,
   },
   {
-    pattern: /unrecognized feature gate: (\S+)/,
+    after: [/unrecognized feature gate: /],
+    pattern: /^(\S+)/,
     cause: (match) => `this kubelet does not know the feature gate ${match[1]}`,
     mend: 'Take it out of featureGates',
     fatal: true,
   },
   {
-    pattern: /the (\w+) feature gate must be enabled in order to use the (--\S+) flag/,
+    pattern: /the (\w{1,100}) feature gate must be enabled in order to use the (--\S{1,100}) flag/,
     cause: (match) => `feature gate ${match[1]} is off, and the kubelet is started with ${match[2]}`,
     mend: 'Set the gate as a flag (--feature-gates), and do not switch it off in a configuration; or take that flag out',
     fatal: true,
   },
   {
-    pattern: /unknown (?:shorthand )?flag: (.+)$/,
+    after: [/unknown (?:shorthand )?flag: /],
+    pattern: /^(.+)$/,
     cause: (match) => `this kubelet does not know the flag ${match[1]}`,
     mend: 'Take it out of kubeletExtraArgs or KUBELET_EXTRA_ARGS',
     fatal: true,
   },
   {
-    pattern: /invalid argument (.+) for (.+) flag: (.+)$/,
+    after: [/invalid argument /],
+    pattern: /^("(?:[^"\\]|\\.)*") for ("[^"]*") flag: (.+)$/,
     cause: (match) => `flag ${match[2]} has the invalid value ${match[1]}: ${match[3]}`,
     mend: 'Change it in kubeletExtraArgs or KUBELET_EXTRA_ARGS',
     fatal: true,
   },
   {
-    pattern: /(\[?invalid configuration: .+?)(?:, path: &TypeMeta.*)?$/,
-    cause: (match) => `the kubelet refuses its configuration: ${listOf(match[1] as string)}`,
+    after: [/(?=\[?invalid configuration: )/],
+    pattern: /^.+$/,
+    cause: ([said]) => `the kubelet refuses its configuration: ${listOf(upTo(said, ', path: &TypeMeta'))}`,
     mend: 'Change what it names',
     fatal: true,
   },
   {
-    pattern: /kubelet cgroup driver: "?(\w+)"? is different from (\w+) cgroup driver: "?(\w+)"?/,
+    after: [/kubelet cgroup driver: /],
+    pattern: /^"?(\w+)"? is different from (\w+) cgroup driver: "?(\w+)"?/,
     cause: (match) => `cgroup driver mismatch: the kubelet uses ${match[1]}, ${match[2]} uses ${match[3]}`,
     mend: 'Set cgroupDriver to what the runtime uses',
     fatal: true,
@@ -123,37 +139,43 @@ const PATTERNS: readonly Pattern[] = [
     fatal: true,
   },
   {
-    pattern: /Cipher suite (\S+) not supported/,
+    after: [/Cipher suite /],
+    pattern: /^(\S+) not supported/,
     cause: (match) => `tlsCipherSuites: ${match[1]} is not a cipher suite of this kubelet`,
     mend: 'Change tlsCipherSuites',
     fatal: true,
   },
   {
-    pattern: /unknown tls version "?([^"\s]+)/,
+    after: [/unknown tls version "?/],
+    pattern: /^([^"\s]+)/,
     cause: (match) => `tlsMinVersion: ${match[1]} is not a TLS version of this kubelet`,
     mend: 'Change tlsMinVersion',
     fatal: true,
   },
   {
-    pattern: /failed to run Kubelet: ((?:--\S+ value )?failed to parse.*|quantities must match.*)$/,
+    after: [/failed to run Kubelet: /],
+    pattern: /^((?:--\S+ value )?failed to parse.*|quantities must match.*)$/,
     cause: (match) => `the kubelet cannot read a quantity of its configuration: ${match[1]}`,
     mend: 'Mend it in systemReserved, kubeReserved or the eviction thresholds',
     fatal: true,
   },
   {
-    pattern: /initialize logging: (.+)$/,
+    after: [/initialize logging: /],
+    pattern: /^(.+)$/,
     cause: (match) => `the kubelet refuses its configuration: ${match[1]}`,
     mend: 'Change the fields of logging',
     fatal: true,
   },
   {
-    pattern: /listen tcp \S*?:(\d+): bind: address already in use/,
+    after: [/listen tcp /],
+    pattern: /^\S*?:(\d+): bind: address already in use/,
     cause: (match) => `port ${match[1]} is taken by another process`,
     mend: 'Stop that process (ss -ltnp shows it)',
     fatal: true,
   },
   {
-    pattern: /validate CRI v1 (?:runtime|image) API for endpoint "([^"]+)".*(?:no such file|connection refused)/,
+    after: [/validate CRI v1 (?:runtime|image) API for endpoint "/],
+    pattern: /^([^"]+)".*(?:no such file|connection refused)/,
     cause: (match) => `no container runtime answers at ${match[1]}`,
     mend: 'Start it, or set criSocket',
     fatal: false,
@@ -165,13 +187,15 @@ const PATTERNS: readonly Pattern[] = [
     fatal: false,
   },
   {
-    pattern: /(?:failed to run Kubelet|Failed to listen and serve): open (\S+): no such file or directory/,
+    after: [/(?:failed to run Kubelet|Failed to listen and serve): open /],
+    pattern: /^(\S+): no such file or directory/,
     cause: (match) => `${match[1]} is missing`,
     mend: 'Put the file there or change the field that names it',
     fatal: true,
   },
   {
-    pattern: /Failed to start ContainerManager: (.+)$/,
+    after: [/Failed to start ContainerManager: /],
+    pattern: /^(.+)$/,
     cause: (match) => `the kubelet cannot set up its cgroups: ${match[1]}`,
     mend: 'Check cgroupDriver and the cgroups of the host',
     fatal: false,
@@ -185,16 +209,14 @@ const PATTERNS: readonly Pattern[] = [
   { pattern: /no space left on device/i, cause: () => 'the disk is full', mend: 'Free some space', fatal: false },
 ];
 
+const JSON_ERROR = '; json parse error: ';
+
 /**
  * What ended a run, when no pattern knows it: in the first group, or in the second where the error alone says too little.
  * @see kubernetes/kubernetes cmd/kubelet/app/server.go, pkg/kubelet/kubelet.go, pkg/kubelet/server/server.go (1.36): what is logged before os.Exit(1)
  */
-const LAST_WORDS = new RegExp(
-  [
-    '^(?:command failed|Failed to run kubelet|Failed to listen and serve|panic): (.+)$',
-    '^((?:Failed to start cAdvisor|Kubelet failed to get node info|Failed to initialize internal modules|Failed to create listener for .+ endpoint|Failed to serve): .+)$',
-  ].join('|'),
-);
+const LAST_WORDS =
+  /^(?:(?:command failed|Failed to run kubelet|Failed to listen and serve|panic): (.+)|((?:Failed to start cAdvisor|Kubelet failed to get node info|Failed to initialize internal modules|Failed to create listener for \S{1,64} endpoint|Failed to serve): .+))$/;
 
 /**
  * Finds the cause in a unit's state and its journal: in the kubelet's last run, else in the one before, and so on.
@@ -242,12 +264,25 @@ function explainRuns(runs: readonly (readonly string[])[]): KubeletFailure | nul
 
 /** @param run what one run said, newest first */
 function findCause(run: readonly string[]): KubeletFailure | null {
-  for (const { pattern, needs, cause, mend, fatal } of PATTERNS) {
+  for (const { after = [], pattern, needs, cause, mend, fatal } of PATTERNS) {
     if (needs !== undefined && !run.some((text) => needs.test(text))) continue;
-    const match = run.map((text) => pattern.exec(text)).find((one) => one !== null);
-    if (match) return { cause: cause(match), mend, fatal };
+    for (const text of run) {
+      const match = pattern.exec(behind(text, after));
+      if (match) return { cause: cause(match), mend, fatal };
+    }
   }
   return null;
+}
+
+/** What follows in a text when words are looked for one behind the other; empty where one of them is missing. */
+function behind(text: string, words: readonly RegExp[]): string {
+  let rest = text;
+  for (const word of words) {
+    const found = word.exec(rest);
+    if (found === null) return '';
+    rest = rest.slice(found.index + found[0].length);
+  }
+  return rest;
 }
 
 function explainUnit(unit: UnitState): KubeletFailure | null {
@@ -278,21 +313,32 @@ function splitRuns(journal: string): (readonly string[])[] {
     if (started || (own !== null && pid !== null && own !== pid)) runs.push([]);
     pid = started ? null : (own ?? pid);
     const text = errorText(entry);
-    if (text !== null) runs.at(-1)?.unshift(text);
+    if (text !== null) runs.at(-1)?.push(text);
   }
-  return runs;
+  return runs.map((run) => run.reverse());
 }
 
 /** Lines, with those of klog's form for long values (`err=<` up to `>`) put together. */
 function journalEntries(journal: string): readonly string[] {
   const entries: string[] = [];
   let open = false;
-  for (const line of journal.split('\n')) {
-    if (open) entries.push(`${entries.pop()}\n${line}`);
-    else if (line.trim() !== '') entries.push(line);
+  for (const line of lastLines(journal)) {
+    if (!open && line.trim() !== '') entries.push(line);
+    else if (open) entries.push(`${entries.pop()}\n${line}`);
     open = open ? line.trim() !== '>' : /^[IWEF]\d{4} .*=<$/.test(line);
   }
   return entries;
+}
+
+/** More lines than are asked for, and longer ones than a kubelet prints: a host may answer anything. */
+const MAX_LINES = 2000;
+const MAX_LINE = 64 * 1024;
+
+function lastLines(journal: string): readonly string[] {
+  return journal
+    .split('\n')
+    .slice(-MAX_LINES)
+    .map((line) => line.slice(0, MAX_LINE));
 }
 
 /** `message: error` of a log entry in klog's format or in JSON; null for what is only information or a warning. Other lines as they are. */
@@ -302,14 +348,23 @@ function errorText(entry: string): string | null {
   return entry.startsWith('{') ? jsonText(entry) : entry.trim();
 }
 
-const QUOTED = '"((?:[^"\\\\]|\\\\.)*)"';
+const QUOTED = /^"((?:[^"\\]|\\.)*)"/;
+
+/** What stands in klog's form for long values, from `<` up to a line with `>` alone; null for another, or where its end was cut off. */
+function linesOf(value: string): string | null {
+  const [first, ...lines] = value.split('\n');
+  const end = first === '<' ? lines.findIndex((line) => line.trim() === '>') : -1;
+  return end < 0 ? null : lines.slice(0, end).join('\n').trim();
+}
 
 function klogText(text: string): string {
-  const message = new RegExp(`^${QUOTED}`).exec(text)?.[1];
+  const message = QUOTED.exec(text)?.[1];
   if (message === undefined) return oneLine(text);
-  const error = new RegExp(` err=(?:${QUOTED}|<\\n([\\s\\S]*?)\\n\\s*>)`).exec(text);
-  const said = error === null ? '' : `: ${error[1] === undefined ? error[2]?.trim() : unquote(error[1])}`;
-  return oneLine(unquote(message) + said);
+  const at = text.indexOf(' err=');
+  const error = at < 0 ? '' : text.slice(at + ' err='.length);
+  const quoted = QUOTED.exec(error)?.[1];
+  const said = quoted === undefined ? linesOf(error) : unquote(quoted);
+  return oneLine(unquote(message) + (said === null ? '' : `: ${said}`));
 }
 
 function jsonText(entry: string): string | null {
@@ -327,7 +382,8 @@ function unquote(text: string): string {
 }
 
 function oneLine(text: string): string {
-  return text.replace(/\s*\n\s*/g, ' ').trim();
+  const lines = text.split('\n').map((line) => line.trim());
+  return lines.filter((line) => line !== '').join(' ');
 }
 
 /** `[invalid configuration: a, invalid configuration: b]` as `a; b`. */

@@ -1,7 +1,13 @@
 /** What a kubelet that runs says it cannot do at the API server: as structured logs have it, and in the form before kubelet 1.21. */
-const TROUBLES: readonly RegExp[] = [
-  /Failed while requesting a signed certificate from the (?:control plane|master)(?:" err="((?:[^"\\]|\\.)*)"|: (.+)$)/,
-  /Unable to register node(?: "[^"]*")? with API server[^":]*(?:" err="((?:[^"\\]|\\.)*)"|: (.+)$)/,
+const TROUBLES: readonly { readonly after: RegExp; readonly error: RegExp }[] = [
+  {
+    after: /Failed while requesting a signed certificate from the (?:control plane|master)/,
+    error: /^(?:" err="((?:[^"\\]|\\.)*)"|: (.+)$)/,
+  },
+  {
+    after: /Unable to register node/,
+    error: /^(?: "[^"]*")? with API server[^":]*(?:" err="((?:[^"\\]|\\.)*)"|: (.+)$)/,
+  },
 ];
 const LONGEST = 300;
 
@@ -12,8 +18,9 @@ const LONGEST = 300;
  */
 export function kubeletTrouble(journal: string): string | null {
   for (const line of journal.split('\n').reverse()) {
-    for (const trouble of TROUBLES) {
-      const match = trouble.exec(line);
+    for (const { after, error } of TROUBLES) {
+      const found = after.exec(line);
+      const match = found === null ? null : error.exec(line.slice(found.index + found[0].length));
       if (match !== null) return shorten(match[1] === undefined ? (match[2] ?? '') : match[1].replace(/\\(["\\])/g, '$1'));
     }
   }

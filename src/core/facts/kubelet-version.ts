@@ -34,5 +34,9 @@ export const kubeletBinary = defineFact(
  * @see kubeadm 1.36 preflight/utils.go (the same pattern)
  */
 export function parseKubeletVersion(output: string): string | null {
-  return /^\s*Kubernetes (v(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)(?:[-\w.+]*)?)\s*$/m.exec(output)?.[1] ?? null;
+  for (const line of output.split('\n')) {
+    const version = /^Kubernetes (v(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)(?:[-+.A-Za-z_][-\w.+]*)?)$/.exec(line.trim())?.[1];
+    if (version !== undefined) return version;
+  }
+  return null;
 }

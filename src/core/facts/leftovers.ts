@@ -63,5 +63,5 @@ function readNetwork(stdout: string): readonly string[] {
 }
 
 function setsExtraArgs(text: string | undefined): boolean {
-  return /^\s*KUBELET_EXTRA_ARGS=\s*["']?[^"'\s]/m.test(text ?? '');
+  return /^[ \t]*KUBELET_EXTRA_ARGS=[ \t]*["']?[^"'\s]/m.test(text ?? '');
 }

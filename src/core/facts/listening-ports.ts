@@ -9,7 +9,7 @@ export const listeningPorts = defineFact(
 
 /** Local ports in state LISTEN (0A) of /proc/net/tcp. */
 export function parseProcNetTcp(text: string): readonly number[] {
-  return [...text.matchAll(/^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} 0A /gm)].map((match) =>
+  return [...text.matchAll(/^ *\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} 0A /gm)].map((match) =>
     Number.parseInt(match[1] as string, 16),
   );
 }

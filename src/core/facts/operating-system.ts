@@ -42,7 +42,7 @@ const RELEASES = new TextMemo<ReadonlyMap<string, string>>(100);
 export function parseOsRelease(text: string): ReadonlyMap<string, string> {
   const entries: [string, string][] = [];
   for (const line of text.split('\n')) {
-    const match = /^\s*([A-Z_][A-Z0-9_]*)=(.*?)\s*$/.exec(line);
+    const match = /^([A-Z_][A-Z0-9_]*)=(.*)$/.exec(line.trim());
     if (match) entries.push([match[1] as string, unquote(match[2] as string)]);
   }
   return new Map(entries);
@@ -55,7 +55,7 @@ function unquote(value: string): string {
 
 function packageFamily(ids: string): OperatingSystem['packageFamily'] {
   if (/\b(debian|ubuntu|raspbian)\b/.test(ids)) return 'deb';
-  return /\b(rhel|fedora|centos|rocky|almalinux|amzn|ol|suse|opensuse\S*|sles|photon|azurelinux|mariner|openEuler)\b/.test(ids)
+  return /\b(?:rhel|fedora|centos|rocky|almalinux|amzn|ol|suse|sles|photon|azurelinux|mariner|openEuler)\b|\bopensuse/.test(ids)
     ? 'rpm'
     : null;
 }

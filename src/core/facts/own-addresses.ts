@@ -19,7 +19,7 @@ const MADE_BY_OTHERS =
 
 /** Addresses in lines like `2: eth0    inet 10.0.0.5/24 brd 10.0.0.255 scope global eth0`. */
 export function parseOwnAddresses(text: string): readonly string[] {
-  return [...text.matchAll(/^\d+:\s+([^\s@]+)(?:@\S+)?\s+inet6?\s+([0-9a-f.:]+)\b/gim)].flatMap(([, device = '', address = '']) =>
+  return [...text.matchAll(/^\d+: +([^\s@]+)(?:@\S+)? +inet6? +([0-9a-f.:]+)/gim)].flatMap(([, device = '', address = '']) =>
     MADE_BY_OTHERS.test(device) ? [] : [address],
   );
 }

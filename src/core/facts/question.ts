@@ -21,6 +21,12 @@ export interface CommandFact {
 /** The answer of an HTTP GET made on the host itself, or why there was none. */
 export type HttpFact = { readonly status: number; readonly body: string } | { readonly error: string };
 
+/**
+ * Largest content of a file that a host may answer with, those of /proc aside. Configurations, units, certificates and keys have a few kilobytes; to compare or
+ * parse a hostile one of megabytes would keep all other hosts of a run waiting.
+ */
+export const MAX_FILE_BYTES = 256 * 1024;
+
 /** A read-only question to a host. */
 export type Question =
   | { readonly kind: 'file'; readonly path: string; readonly content?: boolean }

@@ -88,8 +88,7 @@ function joined(entry: HostEntry, imported: HostEntry | undefined): HostEntry {
 function* expandHost(host: FleetHost, layer: Layer, findings: Findings): Iterable<HostEntry> {
   const place = layer.place(['name']);
   const names = expanded(host.name, place, findings);
-  const addresses =
-    host.address === undefined || !/\[[^\]]*:[^\]]*\]/.test(host.address) ? [] : expanded(host.address, layer.place(['address']), findings);
+  const addresses = host.address === undefined || !hasRange(host.address) ? [] : expanded(host.address, layer.place(['address']), findings);
   if (addresses.length > 0 && names.length > 0 && addresses.length !== names.length) {
     findings.add(rangesDiffer(names.length, addresses.length), layer.place(['address']));
     return;
@@ -146,4 +145,10 @@ function importedEntries(
     }
   }
   return entries;
+}
+
+/** Whether an address is a range, or a pattern of one: a colon in brackets. */
+function hasRange(address: string): boolean {
+  const closed = address.split(']').slice(0, -1);
+  return closed.some((text) => text.includes('[') && text.includes(':', text.indexOf('[')));
 }

@@ -12,6 +12,7 @@ import {
 } from '../install/model.ts';
 import { minorOf, PACKAGE_VERSION } from '../install/versions.ts';
 import { invalidFleetValue } from '../problems/fleet.ts';
+import { trimTrailing } from '../text/trim-trailing.ts';
 import type { Findings, Place } from './findings.ts';
 import type { Layer } from './layer.ts';
 import type { FleetLayer } from './schema.ts';
@@ -256,7 +257,7 @@ class PreparationReader {
       this.#wrong('path is for files, extractTo for archives', place('path'), 'Keep one of them');
     const member = extractTo === undefined ? 'path' : 'extractTo';
     const path = this.#text(extractTo ?? written.path ?? `/usr/bin/${name}`, place(member));
-    if (!/^\/(?!.*(?:^|\/)\.\.?(?:\/|$))[^\0\n]+$/.test(path))
+    if (!/^\/[^\0\n]+$/.test(path) || path.split('/').some((part) => part === '.' || part === '..'))
       this.#wrong(`${JSON.stringify(path)} is not a path on the host`, place(member), 'Begin it with /');
     const id = extractTo === undefined ? path : `archive ${name}`;
     if (paths.has(id)) this.#wrong(`${name} comes twice: ${path}`, place('name'));
@@ -265,7 +266,7 @@ class PreparationReader {
       this.#wrong(`${name} is not a tar archive`, place('extractTo'), 'Its name ends in .tar, .tar.gz or .tar.xz');
     return {
       name,
-      source: `${(base ?? '').replace(/\/+$/, '')}/${name}`,
+      source: `${trimTrailing(base ?? '', '/')}/${name}`,
       sha256: sha256.toLowerCase(),
       mode: extractTo === undefined ? mode : 0o600,
       path,

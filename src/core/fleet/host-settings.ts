@@ -9,6 +9,7 @@ import { invalidFleetValue, invalidHostAddress, saidTwice } from '../problems/fl
 import type { KnownHostsEntry } from '../ssh/known-hosts.ts';
 import { parseGoDuration } from '../text/go-duration.ts';
 import { parseIp } from '../text/ip.ts';
+import { upTo } from '../text/up-to.ts';
 import { type HostEntry, where } from './entries.ts';
 import type { Findings, Place } from './findings.ts';
 import { hostPreparation } from './host-preparation.ts';
@@ -145,8 +146,9 @@ class SettingsReader {
   }
 
   #checkedAddress(address: string, place: Place): string {
-    const isIp = parseIp(address.replace(/%.*$/, '')) !== null;
-    if (!isIp && !/^(?!-)[\w.%-]+$/.test(address)) this.#findings.addShared(`address ${address}`, place, () => invalidHostAddress(address));
+    const isIp = parseIp(upTo(address, '%')) !== null;
+    if (!isIp && !/^[\w.%][\w.%-]*$/.test(address))
+      this.#findings.addShared(`address ${address}`, place, () => invalidHostAddress(address));
     return address;
   }
 

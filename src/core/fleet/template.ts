@@ -21,7 +21,7 @@ export function parseTemplate(text: string): ParsedTemplate {
   let at = 0;
   for (let open = text.indexOf(OPEN); open >= 0; open = text.indexOf(OPEN, at)) {
     if (open > at) parts.push(text.slice(at, open));
-    const closing = /^\{\{\s*(?:"[^"]*"|'[^']*'|[^{}"']*)\s*\}\}/.exec(text.slice(open, open + 300))?.[0];
+    const closing = /^\{\{(?:\s*"[^"]*"\s*|\s*'[^']*'\s*|[^{}"']*)\}\}/.exec(text.slice(open, open + 300))?.[0];
     if (closing === undefined) return { fault: 'has a {{ that is not closed, or more than a name in it' };
     const inside = closing.slice(2, -2).trim();
     const literal = LITERAL.exec(inside);

@@ -13,7 +13,7 @@ const SWAPS = '/proc/swaps';
 export const MODULE_NAME = /^[A-Za-z0-9][\w-]{0,63}$/;
 
 /** The name of a sysctl, with dots or, where a part has a dot in it, with slashes. */
-export const SYSCTL_NAME = /^[A-Za-z0-9_-]+(?:[./][A-Za-z0-9_:.@-]+)+$/;
+export const SYSCTL_NAME = /^[A-Za-z0-9_-]+[./][A-Za-z0-9_:.@-]+(?:\/[A-Za-z0-9_:.@-]+)*$/;
 
 export interface ModuleFacts {
   readonly file: FileFact | null;
@@ -120,10 +120,18 @@ export const swapFacts: Fact<SwapFacts> = {
   },
 };
 
+/** Whether a line of fstab(5) is about swap, and no comment. */
+function isSwapLine(line: string): boolean {
+  if (!line.includes('swap')) return false;
+  const [device = '', , type] = line.trim().split(/\s+/);
+  return type === 'swap' && !device.startsWith('#');
+}
+
 /** Swap off now, and at the next boot: its lines in /etc/fstab become comments. */
 export function planSwapOff({ fstab, active }: SwapFacts): PhasePlan {
   const text = fstab?.content ?? '';
-  const content = text.replace(/^(?!\s*#)\s*\S+\s+\S+\s+swap(?:\s.*)?$/gm, '# $&');
+  const lines = text.split('\n').map((line) => (isSwapLine(line) ? `# ${line}` : line));
+  const content = lines.join('\n');
   const change =
     fstab === null || content === text ? null : diffFile(fstab, { path: FSTAB, content, mode: fstab.mode, owner: fstab.owner });
   const changes: readonly HostChange[] = [

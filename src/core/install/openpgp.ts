@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { pemBlocks, pemBody } from '../x509/pem-blocks.ts';
 
 /** A primary key of an OpenPGP key file. */
 export interface PublicKey {
@@ -14,10 +15,10 @@ export interface PublicKey {
  * @see RFC 9580, sections 4 to 6; RFC 4880
  */
 export function readPublicKeys(text: string): readonly PublicKey[] | null {
-  const blocks = [...text.matchAll(/^-----BEGIN PGP PUBLIC KEY BLOCK-----\r?\n([\s\S]*?)^-----END PGP PUBLIC KEY BLOCK-----/gm)];
+  const blocks = pemBlocks(text).filter(({ label }) => label === 'PGP PUBLIC KEY BLOCK');
   const keys: PublicKey[] = [];
-  for (const [, block = ''] of blocks) {
-    const found = keysOf(unarmoured(block));
+  for (const block of blocks) {
+    const found = keysOf(unarmoured(pemBody(block)));
     if (found === null) return null;
     keys.push(...found);
   }
@@ -26,7 +27,7 @@ export function readPublicKeys(text: string): readonly PublicKey[] | null {
 
 /** Headers end with a blank line, the data with a checksum. */
 function unarmoured(block: string): Buffer {
-  const lines = block.split(/\r?\n/);
+  const lines = block.split(/\r?\n/).slice(1);
   const body = lines.slice(lines.findIndex((line) => line.trim() === '') + 1);
   const end = body.findIndex((line) => line.startsWith('='));
   return Buffer.from((end < 0 ? body : body.slice(0, end)).join(''), 'base64');

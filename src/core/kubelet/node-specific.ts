@@ -1,4 +1,5 @@
 import type { JsonObject } from '../json.ts';
+import { upTo } from '../text/up-to.ts';
 
 /** Fields whose value belongs to one machine: they have no place in a configuration for all nodes. */
 const NODE_SPECIFIC: readonly string[] = [
@@ -17,7 +18,7 @@ const NODE_SPECIFIC: readonly string[] = [
 
 /** Tells whether a field belongs to one machine. */
 export function isNodeSpecific(path: string): boolean {
-  return NODE_SPECIFIC.includes(path.replace(/[.[].*$/, ''));
+  return NODE_SPECIFIC.includes(upTo(upTo(path, '.'), '['));
 }
 
 /** A configuration parted into what may be shared and what is one machine's. */

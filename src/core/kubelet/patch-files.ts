@@ -17,7 +17,7 @@ const PATCH_TARGETS = [
 export type PatchTarget = (typeof PATCH_TARGETS)[number];
 
 const PATCH_TYPES = ['json', 'merge', 'strategic'] as const satisfies readonly PatchType[];
-const EXTENSION = /.+\.(?:json|yaml)$/;
+const EXTENSION = /.\.(?:json|yaml)$/;
 const NAME = new RegExp(`^(${PATCH_TARGETS.join('|')})([^.+\\n]*)(\\+)?(${PATCH_TYPES.join('|')})?`);
 
 /** What a file's name says: a patch, nothing (`ignored` says why), or something wrong (`problem`). */

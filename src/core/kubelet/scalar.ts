@@ -3,6 +3,7 @@ import { formatGoDuration, parseGoDuration } from '../text/go-duration.ts';
 import { maskSecrets } from '../text/mask.ts';
 import { parseQuantity } from '../text/quantity.ts';
 import { normaliseRfc3339 } from '../text/rfc3339.ts';
+import { trimTrailing } from '../text/trim-trailing.ts';
 import type { ScalarNode } from './type.ts';
 
 /** A scalar as JSON has it on its way into the kubelet: numbers as text, because their spelling decides (`50` is an int32, `50.5` is not). */
@@ -124,9 +125,11 @@ function readQuantity(token: Token): ScalarResult {
   return { fault: { kind: 'invalid-quantity', message: `${describe(token)} is no quantity`, mend } };
 }
 
+const GO_SPACE = ' \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000';
+
 /** Go trims the JSON text, in which control characters and line separators are escaped and so stay. */
 function trimGoSpace(text: string): string {
-  return text.replace(/^[ \u0085\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+|[ \u0085\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+$/g, '');
+  return trimTrailing(text, GO_SPACE).replace(/^[ \u0085\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+/, '');
 }
 
 function readTimestamp(token: Token): ScalarResult {

@@ -10,9 +10,8 @@ const CONTEXT = 3;
 export function unifiedDiff(before: string, after: string, names: { readonly before: string; readonly after: string }): string {
   if (before === after) return '';
   const edits = diffLines(toLines(before), toLines(after));
-  const lines = [`--- ${names.before}`, `+++ ${names.after}`];
-  for (const hunk of hunksOf(edits)) lines.push(...renderHunk(edits, hunk));
-  return `${lines.join('\n')}\n`;
+  const hunks = hunksOf(edits).flatMap((hunk) => renderHunk(edits, hunk));
+  return `${[`--- ${names.before}`, `+++ ${names.after}`, ...hunks].join('\n')}\n`;
 }
 
 function toLines(text: string): readonly string[] {

@@ -116,7 +116,7 @@ const MAX_MESSAGE = 1000;
  */
 function withoutEchoes(message: string): string {
   const line = message
-    .replace(/"\{(?:[^"\\]|\\.)*("|$)/g, '"{…}"')
+    .replace(/"\{(?:[^"\\]|\\[\s\S]?)*(?:"|$)/g, '"{…}"')
     .replace(/\s+/g, ' ')
     .trim();
   return line.length > MAX_MESSAGE ? `${line.slice(0, MAX_MESSAGE)}…` : line;

@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import { MAX_FILE_BYTES } from '../facts/question.ts';
 import { printable } from '../text/printable.ts';
 
 /** A host that could not be reached, or that did not do what was asked. All have exit code 1: mend it, run again. */
@@ -141,6 +142,14 @@ export function hostOutputTooLarge(
   return hostError('HOST_OUTPUT_TOO_LARGE', input, {
     message: `${input.command} wrote more than ${input.maxOutputBytes} bytes to ${input.stream} and was stopped`,
     mend: 'Check what this program is on the host',
+  });
+}
+
+/** A file of a host that is larger than any that is read there; nothing of it was used. */
+export function hostAnswerTooLarge(input: HostProblem & { path: string; bytes: number }): AppError {
+  return hostError('HOST_ANSWER_TOO_LARGE', input, {
+    message: `${input.path} has ${input.bytes} bytes, more than ${MAX_FILE_BYTES}`,
+    mend: `Check this file on the host: ls -l ${input.path}`,
   });
 }
 

@@ -1,4 +1,5 @@
 import { sshConfigInvalid } from '../problems/host.ts';
+import { trimTrailing } from '../text/trim-trailing.ts';
 import { type SshConfigLine, splitSshArguments } from './config.ts';
 
 /**
@@ -12,7 +13,7 @@ export function readSshConfigLines(text: string, file: string): readonly SshConf
 
 /** `keyword arguments`, with blanks or one `=` between. */
 function readLine(text: string, file: string, line: number): SshConfigLine | null {
-  const trimmed = text.replace(/[ \t\r\f]+$/, '').replace(/^[ \t]+/, '');
+  const trimmed = trimTrailing(text, ' \t\r\f').replace(/^[ \t]+/, '');
   if (trimmed === '' || trimmed.startsWith('#')) return null;
   const malformed = (message: string): Error =>
     sshConfigInvalid({ file, line, message, mend: 'Write a keyword and its arguments, with every quote closed' });

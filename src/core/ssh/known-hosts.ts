@@ -1,5 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import { decodeStrictBase64 } from '../text/base64.ts';
+import { trimTrailing } from '../text/trim-trailing.ts';
 import { matchPatternList } from './pattern.ts';
 import { HOST_KEY_ALGORITHMS } from './policy.ts';
 import { isPublicKeyForm } from './public-key-form.ts';
@@ -182,7 +183,7 @@ function keyTypeOf(algorithm: string): string {
 /** `SHA256:…` as ssh and ssh-keygen -l print it. */
 export function hostKeyFingerprint(key: { readonly blob: string }): string {
   const digest = createHash('sha256').update(Buffer.from(key.blob, 'base64')).digest('base64');
-  return `SHA256:${digest.replace(/=+$/, '')}`;
+  return `SHA256:${trimTrailing(digest, '=')}`;
 }
 
 /** The short name of a key's type: `ED25519`, `ECDSA`, `RSA`. */

@@ -8,6 +8,7 @@ import {
   sshKeyRefused,
 } from '../problems/host.ts';
 import { printable } from '../text/printable.ts';
+import { trimTrailing } from '../text/trim-trailing.ts';
 import type { SshTarget } from './target.ts';
 
 interface Reading {
@@ -23,15 +24,15 @@ const unreachable =
 /** What ssh says when a login fails, the most telling first. The texts are those of OpenSSH 8.4 to 10. */
 const READINGS: readonly Reading[] = [
   {
-    pattern: /REMOTE HOST IDENTIFICATION HAS CHANGED|host key for .* has changed/i,
+    pattern: /REMOTE HOST IDENTIFICATION HAS CHANGED|host key for \S{1,255} has changed/i,
     problem: ({ name }, _, line) => sshKeyRefused({ host: name, code: 'HOST_KEY_MISMATCH', why: 'the host key has changed', said: line }),
   },
   {
-    pattern: /REVOKED HOST KEY|host key .* (?:is revoked|revoked by file)|is marked as revoked/i,
+    pattern: /REVOKED HOST KEY|host key .{1,255} (?:is revoked|revoked by file)|is marked as revoked/i,
     problem: ({ name }, _, line) => sshKeyRefused({ host: name, code: 'HOST_KEY_REVOKED', why: 'the host key is revoked', said: line }),
   },
   {
-    pattern: /Error checking host key .* in revoked keys file/i,
+    pattern: /Error checking host key .{1,255} in revoked keys file/i,
     problem: ({ name }, _, line) =>
       revokedKeysUnusable({
         host: name,
@@ -41,11 +42,11 @@ const READINGS: readonly Reading[] = [
       }),
   },
   {
-    pattern: /Host key verification failed|No .* host key is known/i,
+    pattern: /Host key verification failed|No \S{1,64} host key is known/i,
     problem: ({ name }, _, line) => sshKeyRefused({ host: name, code: 'HOST_KEY_UNKNOWN', why: 'unknown host key', said: line }),
   },
   {
-    pattern: /Permission denied \(([^)]*)\)|Too many authentication failures/,
+    pattern: /Permission denied \([^)]{0,255}\)|Too many authentication failures/,
     problem: ({ name, user, identityFiles }, address, line) =>
       hostAuthFailed({
         host: name,
@@ -53,7 +54,7 @@ const READINGS: readonly Reading[] = [
         address,
         tried: identityFiles.map((path) => `key ${path}`),
         skipped: [],
-        accepts: /\(([^)]*)\)/.exec(line)?.[1]?.split(',') ?? [],
+        accepts: /\(([^)]{0,255})\)/.exec(line)?.[1]?.split(',') ?? [],
         why: printable(line),
         cause: undefined,
       }),
@@ -90,7 +91,14 @@ export function readOpensshFailure(target: SshTarget, said: string): AppError {
   const lines = said.split(/\r?\n/).filter((line) => line.trim() !== '');
   for (const { pattern, problem } of READINGS) {
     const line = lines.findLast((each) => pattern.test(each));
-    if (line !== undefined) return problem(target, address, line.replace(/^ssh: |^@+|@+$/g, '').trim());
+    if (line !== undefined)
+      return problem(
+        target,
+        address,
+        trimTrailing(line, '@')
+          .replace(/^ssh: |^@+/, '')
+          .trim(),
+      );
   }
   return hostUnreachable({ host: name, address, why: printable(lines.at(-1) ?? '') || 'ssh ended and said nothing' });
 }

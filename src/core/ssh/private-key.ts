@@ -1,4 +1,5 @@
 import { decodeStrictBase64 } from '../text/base64.ts';
+import { pemBody, privateKeyBlock } from '../x509/pem-blocks.ts';
 
 /** What a private key file tells without its passphrase. */
 export interface PrivateKeyHeader {
@@ -7,7 +8,6 @@ export interface PrivateKeyHeader {
   readonly publicBlob: string | null;
 }
 
-const ARMOR = /-----BEGIN ([A-Z ]*)PRIVATE KEY-----([\s\S]*?)-----END \1PRIVATE KEY-----/;
 const MAGIC = 'openssh-key-v1\0';
 
 /**
@@ -16,10 +16,12 @@ const MAGIC = 'openssh-key-v1\0';
  * @see openssh PROTOCOL.key
  */
 export function readPrivateKeyHeader(text: string): PrivateKeyHeader | null {
-  const armor = ARMOR.exec(text);
-  if (!armor) return null;
-  const [, label = '', body = ''] = armor;
-  if (label !== 'OPENSSH ') return { encrypted: label === 'ENCRYPTED ' || /Proc-Type: *4,ENCRYPTED/.test(body), publicBlob: null };
+  const block = privateKeyBlock(text);
+  if (block === null) return null;
+  const { label } = block;
+  const body = pemBody(block);
+  if (label !== 'OPENSSH PRIVATE KEY')
+    return { encrypted: label === 'ENCRYPTED PRIVATE KEY' || /Proc-Type: *4,ENCRYPTED/.test(body), publicBlob: null };
   const bytes = Buffer.from(body, 'base64');
   if (bytes.toString('latin1', 0, MAGIC.length) !== MAGIC) return null;
   const [cipher, kdf, , publicKey] = readStrings(bytes, MAGIC.length, 4);

@@ -158,7 +158,7 @@ function expandTokens(value: string, tokens: Readonly<Record<string, string>>, w
 function absolutePath(value: string, tokens: Tokens, environment: SshEnvironment, line?: SshConfigLine): string {
   if (/^~[^/]/.test(value)) throw invalid(line, `"${value}" names the home of another user`, 'Write the path in full');
   const home = value.replace(/^~(?=\/|$)/, () => environment.homeDirectory);
-  const expanded = home.replace(/\$\{([^}]*)\}|%(.?)/gs, (text, name: string | undefined) => {
+  const expanded = home.replace(/\$\{([^}]{0,255})\}|%(.?)/gs, (text, name: string | undefined) => {
     if (name === undefined) return expandTokens(text, tokens, line?.keyword ?? 'the path', line);
     const variable = environment.variables[name];
     if (variable === undefined) throw invalid(line, `the environment has no ${name}`, `Set ${name}, or write the path in full`);
@@ -288,7 +288,7 @@ function readConnectTimeoutMs(settings: SshSettings): number {
   const line = settings.first.get('connecttimeout');
   const text = line?.args[0];
   if (text === undefined || isNone(text)) return DEFAULT_CONNECT_TIMEOUT_MS;
-  if (!/^(?:[0-9]+[smhdw]?)+$/i.test(text))
+  if (!/^[0-9]+(?:[smhdw][0-9]+)*[smhdw]?$/i.test(text))
     throw invalid(line, `"${text}" is not a time`, 'Use seconds, or amounts with units such as 1m30s');
   const parts = [...text.toLowerCase().matchAll(/([0-9]+)([smhdw]?)/g)];
   const seconds = parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * (UNIT_SECONDS[unit ?? ''] ?? 1), 0);

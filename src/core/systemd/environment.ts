@@ -16,8 +16,8 @@ export function parseEnvironmentFile(text: string): ReadonlyMap<string, string> 
       continue;
     }
     const lineEnd = endOfLine(text, at);
-    const equals = text.indexOf('=', at);
-    if (char === '#' || char === ';' || equals < 0 || equals > lineEnd) {
+    const equals = at + text.slice(at, lineEnd).indexOf('=');
+    if (char === '#' || char === ';' || equals < at) {
       at = lineEnd;
       continue;
     }

@@ -1,4 +1,5 @@
 import { TextMemo } from '../memo.ts';
+import { trimTrailing } from '../text/trim-trailing.ts';
 
 /** One assignment of a unit file, in order: lists are reset by an empty value, so order counts. */
 export interface UnitDirective {
@@ -51,7 +52,7 @@ function logicalLines(text: string): readonly string[] {
 
 /** An odd number of backslashes at the very end: a blank after them, or an escaped one, ends the line. */
 function continues(line: string): boolean {
-  return (/\\+$/.exec(line)?.[0].length ?? 0) % 2 === 1;
+  return (line.length - trimTrailing(line, '\\').length) % 2 === 1;
 }
 
 /** Same directives in the same order: comments and blank space do not count. */

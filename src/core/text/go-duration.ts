@@ -1,3 +1,5 @@
+import { trimTrailing } from './trim-trailing.ts';
+
 const NANOSECOND = 1n;
 const MICROSECOND = 1_000n;
 const MILLISECOND = 1_000_000n;
@@ -89,9 +91,7 @@ export function formatGoDuration(nanoseconds: bigint): string {
 
 function decimal(value: bigint, unit: bigint): string {
   const digits = String(unit).length - 1;
-  const fraction = String(value % unit)
-    .padStart(digits, '0')
-    .replace(/0+$/, '');
+  const fraction = trimTrailing(String(value % unit).padStart(digits, '0'), '0');
   return fraction === '' ? String(value / unit) : `${value / unit}.${fraction}`;
 }
 

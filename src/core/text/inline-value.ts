@@ -17,7 +17,7 @@ export function inlineValue(value: Json | undefined): string {
 /** A text that could be taken for something else, or that a terminal would obey, comes in quotes. */
 function inlineText(text: string): string {
   const plain = /^[^\s"'[\]{},#&*!|>%@`?][^"[\]{},]*$/.test(text) && !/\p{C}|: |\s$/u.test(text);
-  const ambiguous = /^(?:true|false|null|~|unset|[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?)$/i.test(text);
+  const ambiguous = /^(?:true|false|null|~|unset|[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[-+]?[0-9]+)?)$/i.test(text);
   return plain && !ambiguous
     ? text
     : JSON.stringify(text).replace(/[\u007f-\u009f\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);

@@ -12,12 +12,34 @@ const PLAIN = new RegExp(`^([ \\t]*(?:-[ \\t]+)*["']?(?:${SECRET_NAMES})["']?[ \
 
 /** Replaces what looks like a secret in YAML or JSON text that was read from somewhere (a kubeconfig, a join configuration) by `[secret]`. */
 export function maskSecrets(text: string): string {
-  return text
+  return withoutPrivateKeys(text)
     .replace(BLOCK_SCALAR, (_, key: string) => `${key}[secret]`)
     .replace(QUOTED, (_, key: string) => `${key}[secret]`)
     .replace(PLAIN_IN_FLOW, (_, key: string) => `${key}[secret]`)
     .replace(PLAIN, (_, key: string) => `${key}[secret]`)
-    .replace(/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$(?![\s\S]))/g, '[secret]')
-    .replace(/\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}/g, '[secret]')
+    .replace(/(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}/g, '[secret]')
     .replace(/\b[a-z0-9]{6}\.[a-z0-9]{16}\b/g, '[secret]');
+}
+
+/** Replaces private keys, the last one also where its end was cut off. Searches from one mark to the next, however many begin and none ends. */
+function withoutPrivateKeys(text: string): string {
+  let result = '';
+  let from = 0;
+  for (let begin = nextPrivateKey(text, BEGIN, 0); begin !== null; begin = nextPrivateKey(text, BEGIN, from)) {
+    result += `${text.slice(from, begin.at)}[secret]`;
+    from = nextPrivateKey(text, END, begin.end)?.end ?? text.length;
+  }
+  return result + text.slice(from);
+}
+
+const BEGIN = '-----BEGIN ';
+const END = '-----END ';
+
+/** The next line that begins or ends a private key of whatever kind. */
+function nextPrivateKey(text: string, mark: string, from: number): { readonly at: number; readonly end: number } | null {
+  for (let at = text.indexOf(mark, from); at >= 0; at = text.indexOf(mark, at + mark.length)) {
+    const line = /^[A-Z ]*PRIVATE KEY-----/.exec(text.slice(at + mark.length, at + mark.length + 100));
+    if (line !== null) return { at, end: at + mark.length + line[0].length };
+  }
+  return null;
 }

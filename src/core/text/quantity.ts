@@ -1,3 +1,5 @@
+import { trimTrailing } from './trim-trailing.ts';
+
 /**
  * A Kubernetes quantity such as `100Mi`, `1.5`, `200m` or `1e3`. The amount is exact: `unscaled` × 10^-`scale`.
  */
@@ -40,7 +42,7 @@ const MAX_INT64: Amount = { unscaled: 2n ** 63n - 1n, scale: 0 };
 const MAX_SCALE = 9;
 /** Nobody writes longer ones, and exact numbers of that size take long. */
 const MAX_TEXT = 4096;
-const SYNTAX = /^([+-]?)0*([0-9]*)(\.[0-9]*)?([eEinumkKMGTP]*[-+]?[0-9]*)$/;
+const SYNTAX = /^([+-]?)([0-9]*)(\.[0-9]*)?((?:[eEinumkKMGTP]+[-+]?[0-9]*|[-+][0-9]*)?)$/;
 
 interface Amount {
   readonly unscaled: bigint;
@@ -69,7 +71,8 @@ interface Digits {
 export function parseQuantity(text: string): Quantity | null {
   const match = text.length > MAX_TEXT ? null : SYNTAX.exec(text);
   if (match === null || text === '') return null;
-  const [, sign = '', written = '', point = '', suffixText = ''] = match;
+  const [, sign = '', zeros = '', point = '', suffixText = ''] = match;
+  const written = zeros.replace(/^0+/, '');
   const suffix = parseSuffix(suffixText);
   if (suffix === null) return null;
   const digits = { whole: written || '0', fraction: point.slice(1), present: /[0-9]/.test(text.slice(0, text.length - suffixText.length)) };
@@ -169,7 +172,7 @@ function wholeAmount({ unscaled, scale }: Amount): bigint | null {
 
 function withoutZeros(unscaled: bigint, exponent: number): [bigint, number] {
   const digits = String(unscaled);
-  const zeros = digits.length - digits.replace(/0+$/, '').length;
+  const zeros = digits.length - trimTrailing(digits, '0').length;
   return [BigInt(digits.slice(0, digits.length - zeros)), exponent + zeros];
 }
 

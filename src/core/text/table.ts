@@ -1,13 +1,16 @@
+import { visibleInLine } from './printable.ts';
+
 /**
- * Rows with aligned columns, two blanks between.
+ * Rows with aligned columns, two blanks between. Control characters in a cell are escaped before it is measured: a newline would make another row.
  * @param width nothing is longer than this; the last column is cut with `…`. null: nothing is cut
  * @returns lines without blanks at their end
  */
 export function renderTable(rows: readonly (readonly string[])[], width: number | null = null): readonly string[] {
+  const cells = rows.map((row) => row.map(visibleInLine));
   const widths: number[] = [];
-  for (const row of rows)
+  for (const row of cells)
     for (const [i, cell] of row.entries()) if (i < row.length - 1) widths[i] = Math.max(widths[i] ?? 0, [...cell].length);
-  return rows.map((row) => {
+  return cells.map((row) => {
     const line = row
       .map((cell, i) => (i === row.length - 1 ? cell : cell.padEnd((widths[i] ?? 0) + cell.length - [...cell].length)))
       .join('  ');
@@ -17,8 +20,9 @@ export function renderTable(rows: readonly (readonly string[])[], width: number 
 
 /** A text of at most `width` characters; what is cut ends with `…`. */
 export function cut(text: string, width: number | null): string {
+  if (width === null || text.length <= width) return text;
   const characters = [...text];
-  return width === null || characters.length <= width ? text : `${characters.slice(0, Math.max(width - 1, 0)).join('')}…`;
+  return characters.length <= width ? text : `${characters.slice(0, Math.max(width - 1, 0)).join('')}…`;
 }
 
 /** Breaks a text at blanks into lines of at most `width` characters; longer words stay whole. */

@@ -1,6 +1,6 @@
-/** The text without any `char` at its end. One pass, where `/char+$/` tries again at each of a run of them. */
-export function trimTrailing(text: string, char: string): string {
+/** The text without any of some characters at its end. One pass, where `/[chars]+$/` tries again at each of a run of them. */
+export function trimTrailing(text: string, characters: string): string {
   let end = text.length;
-  while (end > 0 && text[end - 1] === char) end--;
+  while (end > 0 && characters.includes(text.charAt(end - 1))) end--;
   return text.slice(0, end);
 }

@@ -213,7 +213,7 @@ function readsAsString(text: string): boolean {
 /** What looks like a time but is none in the calendar, such as 2001-02-30, is text. */
 function isCalendarDate(text: string): boolean {
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = (text.match(/\d+/g) ?? []).map(Number);
-  const [, offsetHours = '0', offsetMinutes = '0'] = /:\d.*[-+](\d\d):(\d\d)$/.exec(text) ?? [];
+  const [, offsetHours = '0', offsetMinutes = '0'] = /[-+](\d\d):(\d\d)$/.exec(text.slice(text.indexOf(':') + 1)) ?? [];
   const days = new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
   return day <= days && hour < 24 && minute < 60 && second < 60 && Number(offsetHours) <= 24 && Number(offsetMinutes) <= 60;
 }

@@ -1,4 +1,5 @@
 import { createHash, X509Certificate } from 'node:crypto';
+import { certificateBlocks } from '../x509/pem-blocks.ts';
 import { publicKeyInfoOf } from './public-key-info.ts';
 
 /** What is said of a certificate, and what it is recognised by. */
@@ -24,7 +25,7 @@ const MAX_CERTIFICATES = 1_000;
  * @see client-go util/cert ParseCertsPEM (1.36)
  */
 export function parseCertificates(pem: string): readonly Certificate[] | null {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+  const blocks = certificateBlocks(pem).map((block) => block.pem);
   if (blocks.length > MAX_CERTIFICATES) return null;
   const certificates = blocks.map(parseOne);
   return certificates.every((certificate) => certificate !== null) ? certificates : null;

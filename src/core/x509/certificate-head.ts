@@ -1,3 +1,4 @@
+import { certificateBlocks, pemBody } from '../x509/pem-blocks.ts';
 import { type DerElement, derElements, derOid } from './der.ts';
 import { children, decodeText, exactly } from './der-parts.ts';
 
@@ -22,9 +23,9 @@ export interface CertificateHead {
  * @throws Error when there is none, or it is damaged
  */
 export function readCertificateHead(pem: string): CertificateHead {
-  const base64 = /-----BEGIN CERTIFICATE-----([^-]*)-----END CERTIFICATE-----/.exec(pem)?.[1];
-  if (base64 === undefined) throw new Error('there is no certificate');
-  return readHead(bodyOf(Buffer.from(base64, 'base64')));
+  const [block] = certificateBlocks(pem);
+  if (block === undefined) throw new Error('there is no certificate');
+  return readHead(bodyOf(Buffer.from(pemBody(block), 'base64')));
 }
 
 const VERSION = 0xa0;

@@ -29,3 +29,19 @@ export function pemBlocks(text: string): readonly PemBlock[] {
   }
   return blocks;
 }
+
+/** What stands between the first and the last line of a block. */
+export function pemBody({ label, pem }: PemBlock): string {
+  const lines = BEGIN.length + label.length + DASHES.length;
+  return pem.slice(lines, pem.lastIndexOf(`${DASHES}END `));
+}
+
+/** The certificates of a PEM text. */
+export function certificateBlocks(text: string): readonly PemBlock[] {
+  return pemBlocks(text).filter(({ label }) => label === 'CERTIFICATE');
+}
+
+/** The first private key of a PEM text, of whatever kind; null: there is none. */
+export function privateKeyBlock(text: string): PemBlock | null {
+  return pemBlocks(text).find(({ label }) => label === 'PRIVATE KEY' || label.endsWith(' PRIVATE KEY')) ?? null;
+}

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { certificateBlocks } from '../x509/pem-blocks.ts';
 import { bodyOf, type CertificateHead, readHead } from './certificate-head.ts';
 import { BOOLEAN, derOid } from './der.ts';
 import { children, DNS_NAME, decodeText, type Extension, exactly, IP_ADDRESS, readAddress, readExtension } from './der-parts.ts';
@@ -39,7 +40,7 @@ export function readCertificate(pem: string): CertificateContent | null {
  * @returns null when there is none, one is damaged, or there are more than a hundred
  */
 export function readCertificateChain(pem: string): readonly [CertificateContent, ...CertificateContent[]] | null {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+  const blocks = certificateBlocks(pem).map((block) => block.pem);
   if (blocks.length > MAX_CERTIFICATES) return null;
   try {
     const [first, ...rest] = blocks.map(readOne);

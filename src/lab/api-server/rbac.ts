@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../core/json.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { type ResourceType, resourceOf } from '../../core/kubernetes/resources.ts';
+import { trimTrailing } from '../../core/text/trim-trailing.ts';
 import type { UserInfo } from './authenticate.ts';
 import { itemsOf, memberOf, textOf, textsOf } from './members.ts';
 import type { RequestInfo } from './request-info.ts';
@@ -84,5 +85,5 @@ function matches(allowed: readonly string[], asked: string): boolean {
 }
 
 function urlMatches(rule: string, path: string): boolean {
-  return rule === '*' || rule === path || (rule.endsWith('*') && path.startsWith(rule.replace(/\*+$/, '')));
+  return rule === '*' || rule === path || (rule.endsWith('*') && path.startsWith(trimTrailing(rule, '*')));
 }

@@ -21,6 +21,8 @@ export function kubeletConfigPath(rootDir: string): string {
   const files = lines.flatMap((line) => /^EnvironmentFile=-?(\S+)/.exec(line)?.[1] ?? []);
   const fromFiles = files.flatMap((path) => (existsSync(join(rootDir, path)) ? readFileSync(join(rootDir, path), 'utf8').split('\n') : []));
   const pathIn = (texts: readonly string[]): string | undefined =>
-    texts.flatMap((text) => /KUBELET_CONFIG_ARGS="?--config=([^\s"]+)/.exec(text)?.[1] ?? []).at(-1);
+    texts
+      .flatMap((text) => /^KUBELET_CONFIG_ARGS="?--config=([^\s"]+)/.exec(text.slice(text.indexOf('KUBELET_CONFIG_ARGS')))?.[1] ?? [])
+      .at(-1);
   return pathIn(fromFiles) ?? pathIn(lines.filter((line) => line.startsWith('Environment='))) ?? DEFAULT_CONFIG;
 }

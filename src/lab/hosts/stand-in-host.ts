@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { parseSource, sourceToJson } from '../../core/config/source.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { type Catalogue, type Minor, parseMinor } from '../../core/kubelet/catalogue.ts';
+import { upTo } from '../../core/text/up-to.ts';
 import { loadPayload } from '../native-config/load-payload.ts';
 import { kubeletConfigPath, kubeletDropIns } from './kubelet-unit.ts';
 import type { CommandAnswer } from './stand-in-commands.ts';
@@ -215,7 +216,7 @@ export class StandInHost {
     return {
       exitCode: 7,
       lines: [
-        `curl: (7) Failed to connect to ${url.replace(/^http:\/\/|\/.*$/g, '').replace(':', ' port ')} after 0 ms: Couldn't connect to server`,
+        `curl: (7) Failed to connect to ${upTo(url.replace(/^http:\/\//, ''), '/').replace(':', ' port ')} after 0 ms: Couldn't connect to server`,
         '000',
       ],
     };

@@ -1,5 +1,5 @@
 import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, renameSync, statSync, utimesSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { ConfigIdentity } from '../../core/dynamic/config-source.ts';
 import {
   type MetaFile,
@@ -75,7 +75,7 @@ export class StoreOnDisk {
 
   #replace(file: string, identity: ConfigIdentity | null): void {
     if (identity?.uid === '') throw new Error('failed to write RemoteConfigSource, empty UID is ambiguous');
-    const temporary = file.replace(/([^/]+)$/, `tmp_$1${this.#now()}`);
+    const temporary = `${dirname(file)}/tmp_${basename(file)}${this.#now()}`;
     this.#write(temporary, renderMetaFile(identity), 0o600);
     renameSync(temporary, file);
   }

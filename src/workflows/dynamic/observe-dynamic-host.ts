@@ -12,6 +12,7 @@ import { layerRunningConfig } from '../../core/kubelet/effective/running-config.
 import type { NodeClaim } from '../../core/kubernetes/node-identity.ts';
 import { noSuchNode } from '../../core/problems/dynamic.ts';
 import type { UnitTexts } from '../../core/systemd/exec-start.ts';
+import { upTo } from '../../core/text/up-to.ts';
 import type { HealthTarget } from '../../engine/kubelet-health.ts';
 import { observe } from '../../engine/observe.ts';
 import type { PhaseContext } from '../../engine/phase.ts';
@@ -97,7 +98,8 @@ export async function observeDynamicHost(context: PhaseContext, options: Dynamic
     unitTexts,
     config: configOf(configPath, configText, observed, options.catalogue),
     flag,
-    runsWith: (name) => observed.kubelet?.argv.some((word) => new RegExp(`^--?${name}(?:=|$)`).test(word)) === true,
+    runsWith: (name) =>
+      observed.kubelet?.argv.some((word) => upTo(word, '=').replace(/^--?/, '') === name && word.startsWith('-')) === true,
     payload: observed.kubelet === null ? null : hashInPath(observed.kubelet.argv.join('\n')),
     health: { url: await healthzOf(host, configPath, signal), timeoutMs: HEALTH_MS },
     proof:

@@ -7,7 +7,7 @@ function terminal(width = 40) {
   const write = (text: string): void => {
     written += text;
   };
-  const plain = { stdout: write, stderr: write, colour: true };
+  const plain = { stdout: write, stderr: write };
   const output = withStatusLine(plain, () => width);
   const screen = (): readonly string[] =>
     written.split('\n').map((line) => line.slice(Math.max(0, line.lastIndexOf('\r\u001b[2K') + (line.includes('\r\u001b[2K') ? 5 : 0))));
@@ -34,9 +34,9 @@ describe('a line at the bottom of the terminal', () => {
   });
 
   it('is no longer than the terminal is wide, and holds nothing a terminal obeys', () => {
-    const { output, screen } = terminal(10);
-    output.status?.('a\u001b[31mb\nc and so on');
-    expect(screen()).toEqual(['a [31mb …']);
+    const { output, screen } = terminal(16);
+    output.status?.('a\u001b[31mb\n\u202ec and so on');
+    expect(screen()).toEqual(['a\\x1b[31mb\\x0a…']);
   });
 
   it('does not break a line that has not ended', () => {

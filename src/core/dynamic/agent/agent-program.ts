@@ -1,4 +1,5 @@
 import type { LargeFile } from '../../plan/large-file.ts';
+import { trimTrailing } from '../../text/trim-trailing.ts';
 
 /** Where the agent's program is, unless another place is named. */
 export const PROGRAM_DIRECTORY = '/usr/local/lib/kubeletadm';
@@ -34,7 +35,7 @@ export function programKind({ head }: Pick<LargeFile, 'head'>): ProgramKind {
 
 /** The path of a program on a host. Its name says what is in it: one that runs is never written over. */
 export function programPath(directory: string, { sha256 }: Pick<LargeFile, 'sha256'>, kind: ProgramKind['kind']): string {
-  return `${directory.replace(/\/+$/, '')}/kubeletadm-${sha256.slice(0, 12)}${kind === 'bundle' ? '.mjs' : ''}`;
+  return `${trimTrailing(directory, '/')}/kubeletadm-${sha256.slice(0, 12)}${kind === 'bundle' ? '.mjs' : ''}`;
 }
 
 /** Whether a name in the directory is of a program that was put there. */

@@ -57,8 +57,10 @@ KUBELET_CONFIG_ARGS=--config=${checkpointDirectory(directory, hash)}/${PAYLOAD_F
 
 /** The hash in a pointer, or in the value of a kubelet's `--config`; null for any other text. */
 export function hashInPath(text: string): string | null {
-  return new RegExp(`/checkpoints/([0-9a-f]{64})/${PAYLOAD_FILE.replace('.', '\\.')}(?:\\s|$)`).exec(text)?.[1] ?? null;
+  return PAYLOAD_PATH.exec(text)?.[1] ?? null;
 }
+
+const PAYLOAD_PATH = new RegExp(`/checkpoints/([0-9a-f]{64})/${PAYLOAD_FILE.replace('.', '\\.')}(?:\\s|$)`);
 
 /** What is known of a checkpoint besides its files. */
 export interface Manifest {

@@ -1,5 +1,6 @@
 import { parseSource, sourceToJson } from '../../config/source.ts';
 import { formatProblem, isAppError, type Problem } from '../../errors.ts';
+import { MAX_FILE_BYTES } from '../../facts/question.ts';
 import { isJsonObject, type JsonObject } from '../../json.ts';
 import type { Catalogue, LiveChange, Minor } from '../../kubelet/catalogue.ts';
 import { decodeKubeletConfiguration, syntaxOf } from '../../kubelet/decode.ts';
@@ -97,6 +98,8 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
   const clash = Object.keys(siblings).find((name) => name === PAYLOAD_FILE || name === MANIFEST_FILE || !isFileName(name));
   if (clash !== undefined) return refuse('LOAD_FAILED', `the key ${JSON.stringify(clash)} can't be a file beside the configuration`);
   const files = { ...siblings, [PAYLOAD_FILE]: rendered.text };
+  const large = Object.entries(files).find(([, text]) => Buffer.byteLength(text) > MAX_FILE_BYTES);
+  if (large !== undefined) return refuse('LOAD_FAILED', `the file ${large[0]} is larger than ${MAX_FILE_BYTES / 1024} KiB`);
   const hash = hashOfFiles(files);
 
   const verdict = judge(rendered.text, node);

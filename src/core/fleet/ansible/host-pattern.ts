@@ -5,7 +5,7 @@ export type HostPattern = { readonly names: readonly string[]; readonly port: nu
 const WITH_PORT = [/^\[(.+)\]:([0-9]+)$/, /^((?:[^:[\]]|\[[^\]]*\])*):([0-9]+)$/];
 const LABEL = '(?:[\\p{L}\\p{N}_]|\\[[^\\]]*\\])(?:[\\p{L}\\p{N}_-]|\\[[^\\]]*\\])*(?<![_-])';
 const HOST_NAME = new RegExp(`^${LABEL}(?:\\.${LABEL})*$`, 'u');
-const IPV6 = /^(?=.*:)[0-9a-f:.[\]]+$/i;
+const IPV6 = /^[0-9a-f.[\]]*:[0-9a-f:.[\]]*$/i;
 
 /**
  * The hosts of a pattern: `web[01:20].lan`, `host:2222`, `[::1]:22`.

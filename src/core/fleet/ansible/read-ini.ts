@@ -16,7 +16,7 @@ interface Pending {
 }
 
 const SECTION = /^\[([^:\]\s]+)(?::(\w+))?\]\s*(?:#.*)?$/;
-const GROUP_NAME = /^([^:\]\s]+)\s*(?:#.*)?$/;
+const GROUP_NAME = /^([^:\]\s]+)\s*(?:#.*)?$/s;
 
 /**
  * Reads an inventory in INI form into `inventory`.

@@ -39,7 +39,19 @@ export function parseIniValue(text: string): AnsibleValue {
 
 /** Each string is an `\0`, which nothing else can hold. */
 function withoutStrings(text: string): string {
-  return text.replace(/[rbuRBU]?(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')/g, '\0');
+  let result = '';
+  let at = 0;
+  for (let open = text.search(/["']/); open >= 0; ) {
+    const string = (text[open] === '"' ? /^"(?:[^"\\\n]|\\.)*"/ : /^'(?:[^'\\\n]|\\.)*'/).exec(text.slice(open))?.[0];
+    // One that is not closed is no literal, nor is anything with it.
+    if (string === undefined) break;
+    const start = open > at && /[rbuRBU]/.test(text.charAt(open - 1)) ? open - 1 : open;
+    result += `${text.slice(at, start)}\0`;
+    at = open + string.length;
+    const next = text.slice(at).search(/["']/);
+    open = next < 0 ? -1 : at + next;
+  }
+  return result + text.slice(at);
 }
 
 /** `1j`, `1 + 2j`. */

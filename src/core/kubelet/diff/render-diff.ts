@@ -1,4 +1,5 @@
 import { inlineValue } from '../../text/inline-value.ts';
+import { joinLines } from '../../text/styled.ts';
 import { renderTable } from '../../text/table.ts';
 import { formatMinor } from '../catalogue.ts';
 import type { ConfigDiff, ConfigSide, FieldDifference, SideValue } from './diff-configs.ts';
@@ -9,7 +10,7 @@ export function renderDiff({ differences, worst }: ConfigDiff, a: ConfigSide, b:
   if (worst === null) return `${sides}: no difference in force\n`;
   const rows = differences.map((one) => [one.path, sideText(one.before), sideText(one.after), classText(one)]);
   const count = differences.length === 1 ? '1 field differs' : `${differences.length} fields differ`;
-  return `${[...renderTable([['FIELD', a.name, b.name, 'LIVE CHANGE'], ...rows]), '', `${sides}: ${count}; the worst is ${worst}`].join('\n')}\n`;
+  return joinLines([...renderTable([['FIELD', a.name, b.name, 'LIVE CHANGE'], ...rows]), '', `${sides}: ${count}; the worst is ${worst}`]);
 }
 
 function sideText({ value, isDefault }: SideValue): string {

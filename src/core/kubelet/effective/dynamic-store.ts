@@ -1,4 +1,5 @@
 import { entryOf, parseSource, type SourceNode } from '../../config/source.ts';
+import { trimTrailing } from '../../text/trim-trailing.ts';
 import type { Minor } from '../catalogue.ts';
 
 /** The last minor with dynamic configuration from a ConfigMap. */
@@ -15,12 +16,12 @@ export interface AssignedCheckpoint {
 
 /** Where a kubelet writes down what it was assigned. */
 export function assignedFile(dynamicConfigDir: string): string {
-  return `${dynamicConfigDir.replace(/\/+$/, '')}/store/meta/assigned`;
+  return `${trimTrailing(dynamicConfigDir, '/')}/store/meta/assigned`;
 }
 
 /** The payload of a checkpoint. */
 export function checkpointFile(dynamicConfigDir: string, { uid, resourceVersion, key }: AssignedCheckpoint): string {
-  return `${dynamicConfigDir.replace(/\/+$/, '')}/store/checkpoints/${uid}/${resourceVersion}/${key}`;
+  return `${trimTrailing(dynamicConfigDir, '/')}/store/checkpoints/${uid}/${resourceVersion}/${key}`;
 }
 
 /**

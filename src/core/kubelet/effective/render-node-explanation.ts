@@ -1,4 +1,5 @@
 import { inlineValue } from '../../text/inline-value.ts';
+import { joinLines } from '../../text/styled.ts';
 import { renderTable } from '../../text/table.ts';
 import type { ExplainedField, LayerWord, NodeExplanation } from './node-explanation.ts';
 
@@ -9,7 +10,7 @@ export function renderNodeExplanation(explanation: NodeExplanation, wide: boolea
     running === null ? '' : `, running as process ${running.pid}${running.startedAt === null ? '' : ` since ${running.startedAt}`}`;
   const rows = fields.flatMap((field) => [[field.path, valueText(field), fromText(field)], ...(wide ? lostRows(field) : [])]);
   const others = flags.filter(({ field }) => field === null);
-  return [
+  return joinLines([
     `${node}: kubelet ${kubernetesVersion}${state}`,
     '',
     ...renderTable([['FIELD', 'VALUE', 'FROM'], ...rows]),
@@ -23,8 +24,7 @@ export function renderNodeExplanation(explanation: NodeExplanation, wide: boolea
         ]
       : []),
     ...(disagreements.length === 0 ? [] : ['', ...disagreements.map(({ message }) => `! ${message}`)]),
-    '',
-  ].join('\n');
+  ]);
 }
 
 function valueText({ value }: LayerWord): string {

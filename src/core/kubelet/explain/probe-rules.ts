@@ -49,8 +49,8 @@ function ruleOf({ code, message }: Problem, of: string): readonly string[] {
   if (code.startsWith('CONFIG_')) return [];
   const rule = message
     .replace(/^the kubelet takes this, and then does not start: /, '')
-    .replace(/, (?:not|and is) (?:"[^"]*"|-?[0-9][^ ]*)$/, '')
-    .replace(/: -?[0-9][^ ]* is (?:not|more) .*$/, '');
+    .replace(/, (?:not|and is) (?:"[^"]{0,64}"|-?[0-9][^ ]{0,64})$/, '')
+    .replace(/: -?[0-9][^ ]{0,64} is (?:not|more) .*$/s, '');
   if (rule.startsWith('"') || rule.includes(WORD)) return [];
   const whole = rule.startsWith('must ') ? `${of}${rule}` : rule;
   return [isStartupRule(code) ? `${whole}; else it does not start` : whole];

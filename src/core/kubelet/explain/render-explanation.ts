@@ -1,4 +1,5 @@
 import { inlineValue } from '../../text/inline-value.ts';
+import { joinLines } from '../../text/styled.ts';
 import { renderTable, wrapText } from '../../text/table.ts';
 import type { FlagDeprecation, LiveChange } from '../catalogue.ts';
 import type {
@@ -199,5 +200,5 @@ function indented(lines: readonly string[]): readonly string[] {
 }
 
 function text(lines: readonly string[]): string {
-  return `${lines.map((line) => line.trimEnd()).join('\n')}\n`;
+  return joinLines(lines.map((line) => line.trimEnd()));
 }

@@ -1,4 +1,5 @@
 import { type Document, isMap, isScalar, parseDocument } from 'yaml';
+import { upTo } from '../../text/up-to.ts';
 import { encodeYaml, type YamlValue } from '../../text/yaml-encode.ts';
 import type { FieldEdit } from './migration-step.ts';
 
@@ -19,7 +20,7 @@ export function editYaml(text: string, edits: readonly FieldEdit[]): string | nu
       if (value === undefined) remove(document, path);
       else put(document, path, parseDocument(encodeYaml(value as YamlValue), FAILSAFE).contents);
     }
-    const indentSeq = !/^(\s*)[^\s#-][^\n]*:[ \t]*\n\1- /m.test(text);
+    const indentSeq = !hasUnindentedList(text.split('\n'));
     return document.toString({ lineWidth: 0, indent: indentOf(text), indentSeq, flowCollectionPadding: !/\{\S/.test(text) });
   } catch {
     return null;
@@ -28,8 +29,23 @@ export function editYaml(text: string, edits: readonly FieldEdit[]): string | nu
 
 /** How far the first member of an object is indented. */
 function indentOf(text: string): number {
-  const depth = /^[^\s#][^\n]*:[ \t]*(?:#.*)?\n( +)[^\s#-]/m.exec(text)?.[1]?.length ?? 2;
+  const lines = text.split('\n');
+  const depths = lines.flatMap((line, i) => {
+    const before = lines[i - 1] ?? '';
+    const isObject = /^[^\s#]/.test(before) && upTo(before, ' #').trimEnd().endsWith(':');
+    return isObject ? (/^( +)[^\s#-]/.exec(line)?.[1]?.length ?? []) : [];
+  });
+  const depth = depths[0] ?? 2;
   return depth <= 8 ? depth : 2;
+}
+
+/** Whether the items of a list stand as far left as the name before them. */
+function hasUnindentedList(lines: readonly string[]): boolean {
+  return lines.some((line, i) => {
+    const name = line.trimStart();
+    const indent = line.slice(0, line.length - name.length);
+    return !/^[#-]/.test(name) && name.trimEnd().endsWith(':') && (lines[i + 1] ?? '').startsWith(`${indent}- `);
+  });
 }
 
 /** A comment behind the old value stays behind the new one. */

@@ -4,6 +4,7 @@ import { entryOf, parseSource, type SourceDocument } from '../../config/source.t
 import { AppError, formatProblem, type Problem } from '../../errors.ts';
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../json.ts';
 import { inlineValue } from '../../text/inline-value.ts';
+import { upTo } from '../../text/up-to.ts';
 import { encodeYaml, type YamlValue } from '../../text/yaml-encode.ts';
 import { type Catalogue, formatMinor, type Minor } from '../catalogue.ts';
 import { decodeKubeletConfiguration, KUBELET_KIND, syntaxOf } from '../decode.ts';
@@ -160,7 +161,7 @@ function changesInForce(before: JsonObject, migrated: JsonObject, said: readonly
   const steps: MigrationStep[] = [];
   for (const { path, before: old, after, class: liveChange } of diffConfigs(...sides, catalogue).differences) {
     if (path.startsWith('featureGates') || isSaid(path)) continue;
-    const field = path.replace(/\[.*$/, '');
+    const field = upTo(path, '[');
     const isDefault = (old.isDefault || old.value === undefined) && (after.isDefault || after.value === undefined);
     const values = `${isDefault ? 'the default' : 'in force'} is ${inlineValue(old.value)} in ${formatMinor(from)}, ${inlineValue(after.value)} in ${formatMinor(to)}`;
     const value = valueAt(before, field);

@@ -2,6 +2,7 @@ import { quoteValue } from '../../problems/config-documents.ts';
 import { formatGoDuration } from '../../text/go-duration.ts';
 import { parseIp } from '../../text/ip.ts';
 import { parseQuantity, quantityValue } from '../../text/quantity.ts';
+import { upTo } from '../../text/up-to.ts';
 import { CIPHER_SUITES } from './cipher-suites.ts';
 import { parseGoUrlScheme } from './go-url.ts';
 import type { Finding, Rule } from './rule.ts';
@@ -82,7 +83,7 @@ export const SERVING_STARTUP_RULES: readonly Rule[] = [
         const path = `allowedUnsafeSysctls[${index}]`;
         const text = String(name);
         if (text.length > MAX_SYSCTL || !SYSCTL.test(text)) return [{ path, message: `${quoteValue(text)} is no name of a sysctl` }];
-        if (NAMESPACED.test(text.replaceAll('/', '.').replace(/\*.*$/, ''))) return [];
+        if (NAMESPACED.test(upTo(text.replaceAll('/', '.'), '*'))) return [];
         return [{ path, message: `${quoteValue(text)} is not known to be namespaced` }];
       }),
   },

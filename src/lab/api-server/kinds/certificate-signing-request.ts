@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../core/json.ts';
 import type { KubeObject } from '../../../core/kubernetes/object.ts';
+import { pemBlocks } from '../../../core/x509/pem-blocks.ts';
 import { itemsOf, memberOf, textOf, textsOf, withMember } from '../members.ts';
 import { anyName } from '../names.ts';
 import { type Cause, invalidValue, requiredValue, unsupportedValue } from '../status.ts';
@@ -90,7 +91,7 @@ function requestCauses(spec: JsonObject): readonly Cause[] {
   const pem = Buffer.from(textOf(spec, 'request'), 'base64').toString('utf8');
   const [signer, usages, seconds] = [textOf(spec, 'signerName'), textsOf(spec, 'usages'), spec.expirationSeconds];
   return [
-    ...(/-----BEGIN CERTIFICATE REQUEST-----[\s\S]+-----END CERTIFICATE REQUEST-----/.test(pem)
+    ...(pemBlocks(pem).some(({ label }) => label === 'CERTIFICATE REQUEST')
       ? []
       : [invalidValue('spec.request', bytesText(textOf(spec, 'request')), 'PEM block type must be CERTIFICATE REQUEST')]),
     ...(usages.length === 0 ? [requiredValue('spec.usages')] : []),

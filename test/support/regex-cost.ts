@@ -1,0 +1,464 @@
+import { type AST, RegExpParser } from '@eslint-community/regexpp';
+
+/** What a regular expression may cost on a text that it does not match. */
+export interface RegexCost {
+  readonly growth: 'linear' | 'polynomial' | 'exponential' | 'unknown';
+  /** What has to be repeated in a text for that, or why it can't be told. */
+  readonly witness: string;
+}
+
+/**
+ * How the time grows that a backtracking engine takes for a regular expression, in the length of a text.
+ *
+ * The pattern becomes a graph: a node for each place that reads a character, and one for the search, which begins at every character. It takes exponential time
+ * when a node comes back to itself in two ways by the same word, and polynomial time when two loops follow each other and the same word goes round either
+ * and from one to the other; each only where what follows can still fail. Look-arounds and word boundaries count as if they held.
+ * @see Weber, Seidl: On the degree of ambiguity of finite automata (1991); Wüstholz et al.: Static detection of DoS vulnerabilities in programs that use
+ *   regular expressions (2017)
+ */
+export function regexCost(pattern: string, flags: string): RegexCost {
+  const parsed = new RegExpParser().parseLiteral(`/${pattern || '(?:)'}/${flags}`);
+  try {
+    return costOf(new Automaton(parsed.pattern, parsed.flags));
+  } catch (error) {
+    if (error instanceof Unsupported) return { growth: 'unknown', witness: error.message };
+    throw error;
+  }
+}
+
+class Unsupported extends Error {}
+
+/** More copies of a part than this, as of `{1,2000}`, count as a loop. */
+const MAX_COPIES = 300;
+const MAX_NODES = 4000;
+
+/** What may stand before a place, by letter, and last whether it may be the beginning of the text; null: anything. */
+type Before = readonly boolean[] | null;
+
+/** A way through a part of a pattern that reads nothing: what has to be before it (`^`), and whether nothing may follow (`$`). */
+interface EmptyWay {
+  readonly before: Before;
+  readonly end: boolean;
+}
+
+/** A part of a pattern: how it is passed without a character, where it begins to read, where it ends. An entry that is there twice is two ways. */
+interface Part {
+  readonly empty: readonly EmptyWay[];
+  readonly first: readonly { readonly node: number; readonly before: Before }[];
+  readonly last: readonly { readonly node: number; readonly end: boolean }[];
+}
+
+const NOTHING: Part = { empty: [{ before: null, end: false }], first: [], last: [] };
+
+class Automaton {
+  /** Characters stand for all that the pattern does not tell apart; of each node those it reads. */
+  readonly letters: readonly string[];
+  readonly reads: (readonly boolean[])[] = [];
+  /** Of each node those that may follow, as often as there are ways. */
+  readonly next: number[][] = [];
+  /** Accepts whatever follows, at the end of the text, or at the end of a line. */
+  readonly accepts: ('always' | 'at end' | 'at line end' | null)[] = [];
+  /** Those in a loop that takes as little as it can. */
+  readonly lazy = new Set<number>();
+  /** The search, which reads any character and begins anew: a node for all letters behind which the same can begin. */
+  readonly searches: readonly number[];
+  readonly start: number;
+  readonly #flags: AST.Flags;
+  readonly #sets = new Map<string, readonly boolean[]>();
+  readonly isNewline: readonly boolean[];
+
+  constructor(pattern: AST.Pattern, flags: AST.Flags) {
+    this.#flags = flags;
+    const all = lettersOf(pattern);
+    const sources = charactersOf(pattern).map(({ raw }) => raw);
+    const tests = [...new Set([...sources, '[^]', '\\n'])].map((raw) => [raw, this.#matcher(raw)] as const);
+    const signature = (letter: string): string => tests.map(([, test]) => (test.test(letter) ? '1' : '0')).join('');
+    this.letters = [...new Map(all.toReversed().map((letter) => [signature(letter), letter] as const)).values()];
+    for (const [raw, test] of tests)
+      this.#sets.set(
+        raw,
+        this.letters.map((letter) => test.test(letter)),
+      );
+    this.isNewline = this.letters.map((letter) => /[\n\r\u2028\u2029]/.test(letter));
+
+    const root = this.#alternatives(pattern.alternatives);
+    const entries = [...root.first, ...root.empty].map(({ before }) => before);
+    const allowed = (place: number): string => entries.map((before) => (before?.[place] === false ? '0' : '1')).join('');
+    const groups = new Map<string, number[]>();
+    for (const letter of this.letters.keys()) groups.set(allowed(letter), [...(groups.get(allowed(letter)) ?? []), letter]);
+    this.searches = flags.sticky
+      ? []
+      : [...groups.values()].map((group) => this.#node(this.letters.map((_, letter) => group.includes(letter))));
+    this.start = this.#node(this.letters.map(() => false));
+    const places = [...groups.values()].map(([letter = 0]) => letter);
+    for (const [from, place] of [
+      [this.start, this.letters.length] as const,
+      ...this.searches.map((node, i) => [node, places[i] as number] as const),
+    ]) {
+      this.next[from]?.push(...this.searches, ...root.first.filter(({ before }) => before?.[place] !== false).map(({ node }) => node));
+      this.accepts[from] = this.#acceptance(root.empty.filter(({ before }) => before?.[place] !== false).map(({ end }) => end));
+    }
+    const ends = new Map<number, boolean[]>();
+    for (const { node, end } of root.last) ends.set(node, [...(ends.get(node) ?? []), end]);
+    for (const [node, list] of ends) this.accepts[node] = this.#acceptance(list);
+  }
+
+  #acceptance(ends: readonly boolean[]): Automaton['accepts'][number] {
+    if (ends.length === 0) return null;
+    return ends.includes(false) ? 'always' : this.#flags.multiline ? 'at line end' : 'at end';
+  }
+
+  #matcher(raw: string): RegExp {
+    const { ignoreCase, dotAll, unicode, unicodeSets } = this.#flags;
+    return new RegExp(`^(?:${raw})$`, `${ignoreCase ? 'i' : ''}${dotAll ? 's' : ''}${unicode ? 'u' : ''}${unicodeSets ? 'v' : ''}`);
+  }
+
+  #node(reads: readonly boolean[]): number {
+    if (this.reads.length > MAX_NODES) throw new Unsupported('it is too large');
+    this.reads.push(reads);
+    this.next.push([]);
+    this.accepts.push(null);
+    return this.reads.length - 1;
+  }
+
+  #alternatives(alternatives: readonly AST.Alternative[]): Part {
+    const parts = alternatives.map(({ elements }) =>
+      elements.reduce((part, element) => this.#concat(part, this.#element(element)), NOTHING),
+    );
+    return {
+      empty: few(parts.flatMap(({ empty }) => empty)),
+      first: parts.flatMap(({ first }) => first),
+      last: parts.flatMap(({ last }) => last),
+    };
+  }
+
+  #element(element: AST.Element): Part {
+    switch (element.type) {
+      case 'Group':
+      case 'CapturingGroup':
+        return this.#alternatives(element.alternatives);
+      case 'Backreference':
+        if (Array.isArray(element.resolved)) throw new Unsupported('it refers to one of several groups');
+        return this.#alternatives((element.resolved as AST.CapturingGroup).alternatives);
+      case 'Quantifier':
+        return this.#quantified(element);
+      case 'Assertion':
+        return this.#assertion(element);
+      case 'Character':
+      case 'CharacterSet':
+      case 'CharacterClass': {
+        const node = this.#node(this.#sets.get(element.raw) as readonly boolean[]);
+        return { empty: [], first: [{ node, before: null }], last: [{ node, end: false }] };
+      }
+      default:
+        throw new Unsupported(`it has a ${element.type}`);
+    }
+  }
+
+  #assertion(assertion: AST.Assertion): Part {
+    switch (assertion.kind) {
+      case 'start':
+        return {
+          ...NOTHING,
+          empty: [{ before: [...this.letters.map((_, i) => this.#flags.multiline && this.isNewline[i] === true), true], end: false }],
+        };
+      case 'end':
+        return { ...NOTHING, empty: [{ before: null, end: true }] };
+      case 'word':
+        return NOTHING;
+      case 'lookahead':
+        // What is looked at is read and leads nowhere; the rest of the pattern begins beside it.
+        return { ...NOTHING, first: this.#alternatives(assertion.alternatives).first };
+      default:
+        return { ...NOTHING, empty: [{ before: this.#behind(assertion), end: false }] };
+    }
+  }
+
+  /** Single characters that may stand before, or may not. */
+  #behind({ alternatives, negate }: AST.LookbehindAssertion): Before {
+    const sets = alternatives.map(({ elements: [element, ...more] }) =>
+      element === undefined || more.length > 0 ? undefined : this.#sets.get(element.raw),
+    );
+    if (sets.includes(undefined)) throw new Unsupported('it looks behind for more than a character');
+    return [...this.letters.map((_, letter) => sets.some((set) => set?.[letter] === true) !== negate), negate];
+  }
+
+  #quantified({ element, min, max, greedy }: AST.Quantifier): Part {
+    const isLoop = max === Number.POSITIVE_INFINITY || max > MAX_COPIES;
+    const before = this.reads.length;
+    let part: Part = isLoop ? this.#loop(this.#element(element), min === 0) : NOTHING;
+    if (!isLoop) for (let i = min; i < max; i++) part = optional(this.#concat(this.#element(element), part));
+    if (isLoop && !greedy) for (let node = before; node < this.reads.length; node++) this.lazy.add(node);
+    const copies = Math.min(isLoop ? min - 1 : min, MAX_COPIES);
+    for (let i = 0; i < copies; i++) part = this.#concat(this.#element(element), part);
+    return part;
+  }
+
+  /** The last way round reads something: an empty one ends a loop. */
+  #loop(part: Part, isOptional: boolean): Part {
+    this.#link(part, part);
+    return isOptional ? optional({ ...part, empty: [] }) : part;
+  }
+
+  #concat(a: Part, b: Part): Part {
+    this.#link(a, b);
+    const { empty: left } = a;
+    const { empty: right } = b;
+    return {
+      empty: few(left.flatMap((one) => right.map((two) => ({ before: both(one.before, two.before), end: one.end || two.end })))),
+      // Behind `$` nothing is read but a newline, where lines count.
+      first: [
+        ...a.first,
+        ...left
+          .filter(({ end }) => !end || this.#flags.multiline)
+          .flatMap((way) => b.first.map((one) => ({ ...one, before: both(one.before, way.before) }))),
+      ],
+      last: [
+        ...b.last,
+        ...right.flatMap((way) =>
+          a.last.filter(({ node }) => this.#canPrecede(node, way.before)).map((one) => ({ ...one, end: one.end || way.end })),
+        ),
+      ],
+    };
+  }
+
+  #link(a: Part, b: Part): void {
+    for (const from of a.last)
+      for (const to of b.first) {
+        if (from.end && !(this.#flags.multiline && this.#hasNewline(to.node))) continue;
+        if (!this.#canPrecede(from.node, to.before)) continue;
+        const ways = this.next[from.node] as number[];
+        if (ways.filter((node) => node === to.node).length < 2) ways.push(to.node);
+      }
+  }
+
+  #canPrecede(node: number, before: Before): boolean {
+    return before === null || this.reads[node]?.some((reads, letter) => reads && before[letter] === true) === true;
+  }
+
+  #hasNewline(node: number): boolean {
+    return this.reads[node]?.some((reads, letter) => reads && this.isNewline[letter] === true) === true;
+  }
+}
+
+function optional(part: Part): Part {
+  return { ...part, empty: few([...part.empty, { before: null, end: false }]) };
+}
+
+function both(a: Before, b: Before): Before {
+  if (a === null || b === null) return a ?? b;
+  return a.map((may, i) => may && b[i] === true);
+}
+
+/** Two ways of a kind are as bad as more. */
+function few(ways: readonly EmptyWay[]): readonly EmptyWay[] {
+  const keys = ways.map((way) => JSON.stringify(way));
+  return ways.filter((_, i) => keys.slice(0, i).filter((key) => key === keys[i]).length < 2);
+}
+
+function charactersOf(node: AST.Pattern | AST.Assertion): readonly (AST.Character | AST.CharacterSet | AST.CharacterClass)[] {
+  const found: (AST.Character | AST.CharacterSet | AST.CharacterClass)[] = [];
+  const visit = (each: AST.Node): void => {
+    if (each.type === 'Character' || each.type === 'CharacterSet' || each.type === 'CharacterClass') found.push(each);
+    else if ('alternatives' in each) for (const one of each.alternatives) visit(one);
+    else if ('elements' in each) for (const one of each.elements) visit(one);
+    else if ('element' in each) visit(each.element);
+  };
+  visit(node);
+  return found;
+}
+
+/** Characters among which are all kinds that a pattern tells apart: ASCII, some beyond it, and those at the borders of its ranges. */
+function lettersOf(pattern: AST.Pattern): readonly string[] {
+  const codes = new Set([
+    ...Array.from({ length: 128 }, (_, code) => code),
+    0x85,
+    0xa0,
+    0xe9,
+    0x130,
+    0x17f,
+    0x2028,
+    0x202e,
+    0x212a,
+    0x3042,
+    0xfeff,
+    0xfffd,
+  ]);
+  for (const { raw } of charactersOf(pattern)) for (const character of raw) codes.add(character.codePointAt(0) as number);
+  for (const [, hex = ''] of pattern.raw.matchAll(/\\(?:x|u\{?)([0-9a-fA-F]{2,6})/g))
+    for (const code of [-1, 0, 1].map((step) => Number.parseInt(hex, 16) + step)) if (code >= 0 && code <= 0x10ffff) codes.add(code);
+  return [...codes].map((code) => String.fromCodePoint(code));
+}
+
+function costOf(automaton: Automaton): RegexCost {
+  const { reads, next, letters, searches, start, lazy, accepts } = automaton;
+  const certain = certainNodes(automaton);
+  // Where it matches at its first place whatever the text is, it is not searched for.
+  const ignored = new Set(certain.has(start) ? searches : []);
+  const follow: Follow = (node, letter) => {
+    const ways = (next[node] ?? []).filter((to) => reads[to]?.[letter] === true);
+    // A match ends everything.
+    return ways.some((to) => accepts[to] === 'always') ? [] : ways;
+  };
+  const loops = loopsOf(next, reads).map((loop) => loop.filter((node) => !ignored.has(node)));
+  const failing = loops
+    .map((loop) => loop.filter((node) => !certain.has(node) && !searches.includes(node)))
+    .filter((loop) => loop.length > 0);
+  // A loop that takes as little as it can tries what follows again and again, though it ends well.
+  const trying = loops.map((loop) => loop.filter((node) => !certain.has(node) || lazy.has(node))).filter((loop) => loop.length > 0);
+  for (const loop of failing) {
+    const word = twoWaysRound(loop, follow, letters.length);
+    if (word !== null) return { growth: 'exponential', witness: text(word, letters) };
+  }
+  for (const one of trying)
+    for (const two of failing) {
+      if (one.some((node) => two.includes(node))) continue;
+      const word = fromLoopToLoop(one, two, follow, letters.length);
+      if (word !== null) return { growth: 'polynomial', witness: text(word, letters) };
+    }
+  return { growth: 'linear', witness: '' };
+}
+
+function text(word: readonly number[], letters: readonly string[]): string {
+  return JSON.stringify(word.map((letter) => letters[letter]).join(''));
+}
+
+/** Nodes from which the pattern matches, whatever follows: nothing is tried again behind them. */
+function certainNodes({ next, reads, accepts, letters, isNewline, searches }: Automaton): ReadonlySet<number> {
+  const certain = new Set(next.keys());
+  for (let size = -1; size !== certain.size; ) {
+    size = certain.size;
+    for (const node of certain) {
+      const accepted = accepts[node] ?? null;
+      const holds =
+        accepted === 'always' ||
+        (accepted !== null &&
+          letters.every(
+            (_, letter) =>
+              (accepted === 'at line end' && isNewline[letter] === true) ||
+              next[node]?.some((to) => certain.has(to) && !searches.includes(to) && reads[to]?.[letter] === true) === true,
+          ));
+      if (!holds) certain.delete(node);
+    }
+  }
+  return certain;
+}
+
+/** The strongly connected components that have a way round. */
+function loopsOf(next: readonly (readonly number[])[], reads: readonly (readonly boolean[])[]): readonly (readonly number[])[] {
+  const canRead = (node: number): boolean => reads[node]?.includes(true) === true;
+  const reach = next.map((_, from) => {
+    const found = new Set<number>();
+    const open = [from];
+    for (let node = open.pop(); node !== undefined; node = open.pop())
+      for (const to of next[node] ?? [])
+        if (!found.has(to) && canRead(to)) {
+          found.add(to);
+          open.push(to);
+        }
+    return found;
+  });
+  const loops: number[][] = [];
+  const seen = new Set<number>();
+  for (const [node, reached] of reach.entries()) {
+    if (seen.has(node) || !reached.has(node)) continue;
+    const loop = [...reached].filter((other) => reach[other]?.has(node) === true);
+    for (const each of loop) seen.add(each);
+    loops.push(loop);
+  }
+  return loops;
+}
+
+type Follow = (node: number, letter: number) => readonly number[];
+
+/** A word by which a node of a loop comes back to itself in two ways; null: there is none. */
+function twoWaysRound(loop: readonly number[], follow: Follow, letters: number): readonly number[] | null {
+  const inside = new Set(loop);
+  for (const node of loop)
+    for (let letter = 0; letter < letters; letter++) {
+      const ways = follow(node, letter).filter((to) => inside.has(to));
+      const twice = ways.find((to, i) => ways.indexOf(to) !== i);
+      if (twice !== undefined) return [letter, ...(wordFrom([twice], [node], follow, letters, inside) ?? [])];
+    }
+  for (const node of loop) {
+    const word = search([node, node], (state, letter) => pairs(state, letter, follow, inside), {
+      isGoal: (state, parted) => parted && state[0] === node && state[1] === node,
+      parts: (state) => state[0] !== state[1],
+      letters,
+    });
+    if (word !== null) return word;
+  }
+  return null;
+}
+
+function pairs(state: readonly number[], letter: number, follow: Follow, inside: ReadonlySet<number>): readonly (readonly number[])[] {
+  const [a, b] = state.map((node) => [...new Set(follow(node, letter))].filter((to) => inside.has(to))) as [number[], number[]];
+  return a.flatMap((left) => b.map((right) => [left, right]));
+}
+
+/** A word that goes round in one loop, round in another, and from the one to the other; null: there is none. */
+function fromLoopToLoop(one: readonly number[], two: readonly number[], follow: Follow, letters: number): readonly number[] | null {
+  const [first, second] = [new Set(one), new Set(two)];
+  for (const p of one)
+    for (const q of two) {
+      const step = (state: readonly number[], letter: number): readonly (readonly number[])[] => {
+        const round = follow(state[0] as number, letter).filter((to) => first.has(to));
+        const way = round.length === 0 ? [] : [...new Set(follow(state[1] as number, letter))];
+        const other = way.length === 0 ? [] : follow(state[2] as number, letter).filter((to) => second.has(to));
+        return [...new Set(round)].flatMap((a) => way.flatMap((b) => [...new Set(other)].map((c) => [a, b, c])));
+      };
+      const word = search([p, p, q], step, { isGoal: ([a, b, c]) => a === p && b === q && c === q, parts: () => true, letters });
+      if (word !== null) return word;
+    }
+  return null;
+}
+
+function wordFrom(
+  from: readonly number[],
+  to: readonly number[],
+  follow: Follow,
+  letters: number,
+  inside: ReadonlySet<number>,
+): readonly number[] | null {
+  if (from[0] === to[0]) return [];
+  const step = ([node]: readonly number[], letter: number): readonly (readonly number[])[] =>
+    follow(node as number, letter)
+      .filter((each) => inside.has(each))
+      .map((each) => [each]);
+  return search(from, step, { isGoal: ([node]) => node === to[0], parts: () => true, letters });
+}
+
+interface SearchOptions {
+  readonly isGoal: (state: readonly number[], parted: boolean) => boolean;
+  /** Whether a state is one that has to be on the way. */
+  readonly parts: (state: readonly number[]) => boolean;
+  readonly letters: number;
+}
+
+/** The shortest word from a state to the goal, by at least one letter. */
+function search(
+  from: readonly number[],
+  step: (state: readonly number[], letter: number) => readonly (readonly number[])[],
+  { isGoal, parts, letters }: SearchOptions,
+): readonly number[] | null {
+  const seen = new Set<string>();
+  let front: { readonly state: readonly number[]; readonly parted: boolean; readonly word: readonly number[] }[] = [
+    { state: from, parted: false, word: [] },
+  ];
+  while (front.length > 0) {
+    const reached: typeof front = [];
+    for (const { state, parted, word } of front)
+      for (let letter = 0; letter < letters; letter++)
+        for (const to of step(state, letter)) {
+          const isParted = parted || parts(to);
+          const longer = [...word, letter];
+          if (isGoal(to, isParted)) return longer;
+          const key = `${to.join()}${isParted}`;
+          if (seen.has(key)) continue;
+          seen.add(key);
+          reached.push({ state: to, parted: isParted, word: longer });
+        }
+    front = reached;
+  }
+  return null;
+}

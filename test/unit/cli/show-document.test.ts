@@ -1,0 +1,19 @@
+import { expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { renderDocument } from '../../../src/cli/show-document.ts';
+import { HOSTILE, UNSAFE } from '../../support/hostile-text.ts';
+
+it.each([
+  ['json', JSON.parse],
+  ['yaml', (text: string) => parse(text, { version: '1.1' })],
+] as const)('%s holds nothing that a terminal obeys, and any reader gives it back', (format, read) => {
+  const value = { [`k${HOSTILE}`]: [`v${HOSTILE}`, `two\nlines ${HOSTILE}\n`, 'plain', 'on', 'two\nlines\n'] };
+  expect(renderDocument(value, format)).not.toMatch(UNSAFE);
+  expect(read(renderDocument(value, format))).toEqual(value);
+});
+
+it('writes yaml as before where nothing has to be escaped', () => {
+  expect(renderDocument({ a: 'on', b: 'two\nlines\n', c: { d: 'é: 日本' } }, 'yaml')).toBe(
+    'a: "on"\nb: |\n  two\n  lines\nc:\n  d: "é: 日本"\n',
+  );
+});

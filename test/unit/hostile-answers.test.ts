@@ -1,0 +1,276 @@
+import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { judgeCertificates } from '../../src/core/certificates/judge-certificates.ts';
+import { parseRecord } from '../../src/core/commit/record.ts';
+import { parseSource } from '../../src/core/config/source.ts';
+import { parseFibTrie, parseIfInet6 } from '../../src/core/facts/addresses.ts';
+import { parseContainerdConfig, parseCrictlRuntimeConfig, parseCrioConfig } from '../../src/core/facts/cgroup-driver.ts';
+import { defaultDevice4, defaultDevice6 } from '../../src/core/facts/default-route.ts';
+import { explainKubeletFailure, explainKubeletOutput } from '../../src/core/facts/kubelet-failure.ts';
+import { parseKubeletProcess } from '../../src/core/facts/kubelet-process.ts';
+import { kubeletTrouble } from '../../src/core/facts/kubelet-trouble.ts';
+import { parseKubeletVersion } from '../../src/core/facts/kubelet-version.ts';
+import { leftovers } from '../../src/core/facts/leftovers.ts';
+import { parseProcNetTcp } from '../../src/core/facts/listening-ports.ts';
+import { parseSwaps } from '../../src/core/facts/node-checks.ts';
+import { parseOsRelease } from '../../src/core/facts/operating-system.ts';
+import { parseOwnAddresses } from '../../src/core/facts/own-addresses.ts';
+import { parseUnitState } from '../../src/core/facts/unit.ts';
+import { planSwapOff } from '../../src/core/install/kernel.ts';
+import { readPublicKeys } from '../../src/core/install/openpgp.ts';
+import { readFlagsEnv } from '../../src/core/kubelet/flags-env.ts';
+import { publicKeyFits, readPrivateKey } from '../../src/core/pki/private-key.ts';
+import { unifiedDiff } from '../../src/core/plan/text-diff.ts';
+import { clusterRefused } from '../../src/core/problems/cluster.ts';
+import { readOpensshFailure } from '../../src/core/ssh/openssh-failure.ts';
+import { readPrivateKeyHeader } from '../../src/core/ssh/private-key.ts';
+import { parseEnvironmentFile, splitCommandWords } from '../../src/core/systemd/environment.ts';
+import { parseUnitFile } from '../../src/core/systemd/unit-file.ts';
+import { parseGoDuration } from '../../src/core/text/go-duration.ts';
+import { inlineValue } from '../../src/core/text/inline-value.ts';
+import { parseIp } from '../../src/core/text/ip.ts';
+import { maskSecrets } from '../../src/core/text/mask.ts';
+import { printable, visible } from '../../src/core/text/printable.ts';
+import { parseQuantity } from '../../src/core/text/quantity.ts';
+import { Secret } from '../../src/core/text/secret.ts';
+import { renderTable } from '../../src/core/text/table.ts';
+import { encodeYaml } from '../../src/core/text/yaml-encode.ts';
+import { resolvePlainScalar } from '../../src/core/text/yaml-scalar.ts';
+import { parseCertificates } from '../../src/core/tls/certificate.ts';
+import { readCertificateHead } from '../../src/core/x509/certificate-head.ts';
+import { readCertificateRequest } from '../../src/core/x509/certificate-request.ts';
+import { readCertificateChain } from '../../src/core/x509/read-certificate.ts';
+import { parseImages } from '../../src/phases/pull-images.ts';
+
+const KEY = createPrivateKey(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'pem', type: 'pkcs8' }));
+const SSH = { name: 'h', hostName: 'h', port: 22, user: 'u', identityFiles: [], connectTimeoutMs: 1 } as never;
+const TIMES = { withinMs: 0, now: new Date() };
+
+/** What reads text of hosts and servers. */
+const READERS: Readonly<Record<string, (text: string) => unknown>> = {
+  parseOsRelease,
+  parseFibTrie,
+  parseIfInet6,
+  parseContainerdConfig,
+  parseCrictlRuntimeConfig,
+  parseCrioConfig,
+  defaultDevice4,
+  defaultDevice6,
+  kubeletFailure: (text) => explainKubeletFailure(null, text),
+  kubeletOutput: explainKubeletOutput,
+  parseKubeletProcess,
+  kubeletTrouble,
+  parseKubeletVersion,
+  leftovers: (content) => leftovers.parse({ ...NO_LEFTOVERS, defaults: { type: 'file', mode: 0, owner: '', content } } as never),
+  parseProcNetTcp,
+  parseSwaps,
+  parseOwnAddresses,
+  parseUnitState,
+  fstab: (content) => planSwapOff({ fstab: { type: 'file', mode: 0o644, owner: 'root:root', content }, active: [] }),
+  openpgp: readPublicKeys,
+  readFlagsEnv,
+  readPrivateKey,
+  publicKeyFits: (text) => publicKeyFits(text, KEY),
+  sshPrivateKey: readPrivateKeyHeader,
+  certificatesOfKubelet: (pem) =>
+    judgeCertificates({ certificates: [{ role: 'client', path: 'p', pem, key: new Secret(pem) }], authorities: [pem] } as never, TIMES),
+  parseCertificates,
+  readCertificateHead: (text) => quietly(() => readCertificateHead(text)),
+  readCertificateRequest,
+  readCertificateChain,
+  opensshFailure: (text) => readOpensshFailure(SSH, text),
+  parseEnvironmentFile,
+  splitCommandWords,
+  parseUnitFile,
+  parseRecord,
+  parseImages,
+  parseGoDuration,
+  inlineValue,
+  parseIp,
+  maskSecrets,
+  printable,
+  visible,
+  parseQuantity,
+  table: (text) => renderTable([[text, text]]),
+  encodeYaml: (text) => encodeYaml({ a: text }),
+  resolvePlainScalar,
+  parseSource: (text) => parseSource(text, 'f'),
+  refusal: (message) => clusterRefused('get Node', { message, httpStatus: 403 }),
+  diff: (text) => unifiedDiff(text, `${text}x`, { before: 'a', after: 'b' }),
+  diffOfAnother: (text) => unifiedDiff(text, 'a: b\n'.repeat(100), { before: 'a', after: 'b' }),
+};
+
+const NO_LEFTOVERS = {
+  cni: null,
+  cniState: null,
+  etcd: null,
+  kubeconfig: null,
+  sysconfig: null,
+  dropIns: null,
+  packaged: null,
+  agent: null,
+  enabled: { exitCode: 1, stdout: '', stderr: '' },
+  network: { exitCode: 1, stdout: '', stderr: '' },
+};
+
+/** What is repeated, and what comes before and after it. */
+const SHAPES: readonly (readonly [before: string, unit: string, after: string])[] = [
+  ...[
+    ' ',
+    '\n',
+    ' \n',
+    '\n\t',
+    'a',
+    '0',
+    '.0',
+    '9.',
+    '1_',
+    '"',
+    "'",
+    '\\',
+    '\\"',
+    '\\\n',
+    '[',
+    '{',
+    '(',
+    '[a',
+    '[\t',
+    ',',
+    ', ',
+    ':',
+    '::',
+    '/',
+  ].map((unit) => ['', unit, ''] as const),
+  ...[
+    '=',
+    '==',
+    '#',
+    '-',
+    '- ',
+    '@',
+    '%',
+    '%{',
+    '${',
+    '~',
+    '*',
+    '&a ',
+    '!',
+    '|',
+    '>',
+    '? ',
+    '\r',
+    '\u2028',
+    '\u202e',
+    'é',
+    'a b ',
+    'a\n',
+    'a=b\n',
+  ].map((unit) => ['', unit, ''] as const),
+  ['A=', ' ', 'x'],
+  ['A="', '\\', 'x'],
+  ['', '-eyJ', ''],
+  ['', 'eyJaaaaaaaa.', ''],
+  ['', 'eyJaaaaaaaa-', ''],
+  ['', '-----BEGIN CERTIFICATE-----', ''],
+  ['', '-----BEGIN CERTIFICATE-----\nAAAA\n', ''],
+  ['', '-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n', ''],
+  ['-----BEGIN CERTIFICATE REQUEST-----\n', 'AAAA\n', ''],
+  ['', '-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n', ''],
+  ['', '-----BEGIN PRIVATE KEY-----', ''],
+  ['', '-----BEGIN RSA PRIVATE KEY-----\n', ''],
+  ['', '-----BEGIN RSA PRIVATE KEY-----EC PRIVATE KEY-----', ''],
+  ['', '-----BEGIN PUBLIC KEY-----', ''],
+  ['', '-----BEGIN PGP PUBLIC KEY BLOCK-----\n', ''],
+  ['', '-----BEGIN ', ''],
+  ['', '-----END CERTIFICATE-----', ''],
+  ['', 'token: |\n\n', ''],
+  ['', ',token:"\\"', ''],
+  ['{', ' token: ', ''],
+  ['', '"{\\"', ''],
+  ['', 'E1122 10:00:00.000000       1 run.go:72] "a" err="b\n', ''],
+  ['', 'E1122 10:00:00.000000       1 run.go:72] "command failed" err="\\"', '\n'],
+  ['E1122 10:00:00.000000       1 run.go:72] "command failed" err=<\n', '\tx\n', ''],
+  ['', 'E1122 10:00:00.000000       1 run.go:72] "a" err=<\n', ''],
+  ['', 'Started kubelet\n', ''],
+  ['', 'x\n', ''],
+  ['', '{"msg":"a","err":"', ''],
+  ['', '1: A:0016 B:0000 0A ', ''],
+  ['1: ', 'A', ''],
+  ['', '1: eth0 inet ', ''],
+  ['1: ', 'e ', ''],
+  ['KUBELET_EXTRA_ARGS=', '\n', ''],
+  ['Kubernetes v1.36.2', ' ', 'x'],
+  ['Kubernetes v1.', '1', 'x'],
+  ['cgroup driver:', ' ', ''],
+  ['', '[plugins.cri.containerd.runtimes.a]\n', ''],
+  ['[', '].containerd.runtimes.', ''],
+  ['', '|-- 10.0.0.1\n/32 host LOCAL\n', ''],
+  ['a b ', 'swap ', ''],
+  ['', 'a b swap\n', ''],
+  ['', ' a', '\n'],
+  ['@', '@', ' Permission denied ('],
+];
+
+/** Words of a kubelet, each of which begins what explains its failure. */
+const SAID = [
+  'part of the existing bootstrap client certificate in ',
+  'unable to load bootstrap kubeconfig',
+  'unable to read existing bootstrap client config from a: ',
+  'unable to load bootstrap kubeconfig: a; json parse error: ',
+  'invalid kubeconfig: invalid configuration: ',
+  'failed to load kubelet config file failed to decode: a in scheme "',
+  'failed to load kubelet config file open ',
+  'kubelet config file "',
+  'cannot set feature gate a to b, feature is locked to ',
+  'unrecognized feature gate: ',
+  'the a',
+  'the a feature gate must be enabled in order to use the --',
+  'unknown flag: ',
+  'invalid argument a for b flag: ',
+  'invalid configuration: , path: &TypeMeta',
+  'kubelet cgroup driver: "a" is different from b cgroup driver: "',
+  'Cipher suite ',
+  'unknown tls version "',
+  'failed to run Kubelet: --a value failed to parse',
+  'failed to run Kubelet: open ',
+  'initialize logging: ',
+  'listen tcp :1',
+  'validate CRI v1 runtime API for endpoint "a"',
+  'Failed to start ContainerManager: ',
+  'Failed to start cAdvisor: ',
+  'Failed to create listener for a endpoint',
+  'Failed while requesting a signed certificate from the master" err="',
+  'Failed while requesting a signed certificate from the master: ',
+  'Unable to register node "a" with API server" err="',
+  'REMOTE HOST IDENTIFICATION host key for ',
+  'host key No ',
+  'Permission denied (',
+];
+const KUBELET_READERS = ['kubeletFailure', 'kubeletOutput', 'kubeletTrouble', 'opensshFailure'];
+
+/** What takes longer than linear is seen in a small one already; files of a host may have twice as much as the large one. */
+const SIZES = [2 * 1024, 128 * 1024];
+/** Of processor time: a linear reader needs some milliseconds, and all hosts of a run wait meanwhile. */
+const MAX_MS = 400;
+
+describe('no answer of a host takes long to read', { timeout: 60_000 }, () => {
+  it.each(Object.keys(READERS))('%s', (name) => {
+    const said = KUBELET_READERS.includes(name) ? SAID.map((unit) => ['', unit, '\n'] as const) : [];
+    for (const [before, unit, after] of [...SHAPES, ...said])
+      for (const size of SIZES) {
+        const text = before + unit.repeat(Math.floor(size / unit.length)) + after;
+        const start = process.cpuUsage();
+        READERS[name]?.(text);
+        const { user } = process.cpuUsage(start);
+        expect(user / 1000, `${size / 1024} KiB of ${JSON.stringify(unit)}`).toBeLessThan(MAX_MS);
+      }
+  });
+});
+
+function quietly(use: () => unknown): unknown {
+  try {
+    return use();
+  } catch (error) {
+    return error;
+  }
+}
