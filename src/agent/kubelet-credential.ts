@@ -17,7 +17,7 @@ export type KubeletCredential =
  */
 export async function readKubeletCredential(host: Host, path: string, signal?: AbortSignal): Promise<KubeletCredential> {
   const read = async (file: string): Promise<string> => {
-    const full = file.startsWith('/') ? file : `${path.replace(/[^/]*$/, '')}${file}`;
+    const full = file.startsWith('/') ? file : `${path.slice(0, path.lastIndexOf('/') + 1)}${file}`;
     const content = (await observe(host, fileFacts([full]), signal)).get(full)?.content;
     if (content === undefined) throw new Error(`${full} can't be read`);
     return content;

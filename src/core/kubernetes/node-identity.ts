@@ -80,7 +80,7 @@ export function proveNode({ certificate: pem, source, signature, errorOutput }: 
   if (isEarly(certificate)) return unproven('expired', `${its} is not valid before ${certificate.notBefore.toISOString()}`);
   if (isOver(certificate)) return unproven('expired', `${its} expired on ${certificate.notAfter.toISOString()}`);
   if (!certificate.extKeyUsage.includes('TLS Web Client Authentication')) return unproven('untrusted', `${its} is not for clients`);
-  if (signature === null && /openssl.*(?:not installed|not found)/.test(errorOutput ?? ''))
+  if (signature === null && /openssl.{1,255}(?:not installed|not found)/.test((errorOutput ?? '').slice(0, 1000)))
     return unproven(
       'no-openssl',
       'openssl is not installed on the host, which shows with it that it holds the key of its kubelet client certificate',
