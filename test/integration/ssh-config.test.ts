@@ -1,13 +1,15 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { loadSshConfig } from '../../src/adapters/ssh-config.ts';
+import { isSafeHostName, isSafeUserName } from '../../src/core/ssh/names.ts';
 import { resolveSshTarget, type SshConfig } from '../../src/core/ssh/resolve-target.ts';
 import type { SshTarget } from '../../src/core/ssh/target.ts';
 import { requirement } from '../support/requirement.ts';
+import { runCommand } from '../support/run-cli.ts';
 
 const noSsh = requirement('ssh_config as ssh reads it', spawnSync('ssh', ['-V']).error === undefined ? null : 'ssh is not installed');
 
@@ -221,5 +223,95 @@ describe('loadSshConfig', () => {
     write(at('conf.d/a'), 'Port 2\n');
     chmodSync(join(home, '.ssh', name), 0o666);
     await expect(loadSshConfig({ variables: {}, homeDirectory: home })).rejects.toThrow('other users can write to this file');
+  });
+});
+
+describe('the command of Match exec', () => {
+  /** An ssh_config whose command makes a shell of all that a destination may bring along. */
+  function config(more = ''): string {
+    return write('exec', `${more}Match exec "test x%n%h%r%k = x1"\n  Port 1\n`);
+  }
+  const injected = (): string => join(directory, 'injected');
+  /** Without a slash and blanks, which no host has; the shell takes the path from its environment. */
+  const touch = (): string => 'touch${IFS}$INJECTED';
+  beforeAll(() => {
+    process.env.INJECTED = injected();
+  });
+  afterEach(() => rmSync(injected(), { force: true }));
+  afterAll(() => {
+    delete process.env.INJECTED;
+  });
+
+  it.each<[string, () => readonly string[]]>([
+    ['a host', () => [`a$(${touch()})b`]],
+    ['a host in backquotes', () => [`root@a\`${touch()}\`b`]],
+    ['a host behind a semicolon', () => [`a;${touch()};b`]],
+    ['a host behind a line end', () => [`a\n${touch()}\nb`]],
+    ['a host in braces', () => [`a&{${touch()}}`]],
+    ['a zone of an IPv6 address', () => [`fe80::1%$(${touch()})`]],
+    ['a user', () => [`\`${touch()}\`@n1`]],
+    ['a user behind a pipe', () => [`a|${touch()}@n1`]],
+    ['a hop', () => ['n1', `a$(${touch()})b`]],
+  ])('takes nothing from %s of the command line', async (_, destination) => {
+    const [host = '', proxyJump] = destination();
+    const read = await loadSshConfig({ configFile: config(), variables: {} });
+    expect(() => resolveSshTarget(host, read, proxyJump === undefined ? {} : { proxyJump })).toThrow(/is not an SSH destination/);
+    expect(existsSync(injected())).toBe(false);
+  });
+
+  it('takes nothing from a user of a fleet file or an inventory', async () => {
+    const read = await loadSshConfig({ configFile: config(), variables: {} });
+    expect(() => resolveSshTarget('n1', read, { user: `a\`${touch()}\`` })).toThrow(/is not a user name/);
+    expect(existsSync(injected())).toBe(false);
+  });
+
+  it('takes nothing from a HostName', async () => {
+    const read = await loadSshConfig({ configFile: config(`Host n1\n  HostName %h$(${touch()})\n`), variables: {} });
+    expect(() => resolveSshTarget('n1', read)).toThrow(/exec:2:1: HostName .* is not a host name/);
+    expect(existsSync(injected())).toBe(false);
+  });
+
+  function inventory(line: string): string {
+    write('hosts.ini', `${line}\n`);
+    return 'imports:\n  - ansibleInventory: hosts.ini\n';
+  }
+
+  it.each([
+    ['a fleet file', (bad: string) => `hosts:\n  - {name: n1, address: "${bad}"}\n`],
+    ['a user of a fleet file', (bad: string) => `hosts:\n  - {name: n1, ssh: {user: "${bad}"}}\n`],
+    ['a bastion of a fleet file', (bad: string) => `hosts:\n  - {name: n1, ssh: {bastion: "${bad}"}}\n`],
+    ['an inventory', (bad: string) => inventory(`n1 ansible_host='${bad}'`)],
+    ['a user of an inventory', (bad: string) => inventory(`n1 ansible_user='${bad}'`)],
+  ])('takes nothing from %s', async (_, hosts) => {
+    for (const bad of [`fe80::1%$(${touch()})`, `a|${touch()}`, `a;${touch()}`]) {
+      const file = write('fleet.yaml', `apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\n${hosts(bad)}`);
+      const { code, stderr } = await runCommand(['fleet', 'exec', '-f', file, '--ssh-config', config(), '--', 'true']);
+      expect([code, existsSync(injected())], stderr).toEqual([2, false]);
+      expect(stderr).toMatch(/\[FLEET_[A-Z_]+\]/);
+    }
+  });
+
+  const old = noSsh || !/contains invalid/.test(spawnSync('ssh', ['-G', '-F', 'none', 'a;b'], { encoding: 'utf8' }).stderr);
+  it.skipIf(old)('has names in which no character is allowed that ssh refuses, and the other way round', () => {
+    const refusedBySsh = (...args: readonly string[]): boolean =>
+      /contains invalid characters/.test(spawnSync('ssh', ['-G', '-F', 'none', ...args], { encoding: 'utf8' }).stderr);
+    const characters = Array.from({ length: 127 }, (_, i) => String.fromCharCode(i + 1));
+    const names = [
+      ...characters.map((each) => `a${each}b`),
+      ...[' ', '\\', '-', '$'].flatMap((each) => [`${each}b`, `a${each}`]),
+      'a -b',
+      'é',
+    ];
+    for (const name of names) {
+      if (!/[@/:]/.test(name) && !name.startsWith('-')) expect([name, !isSafeHostName(name)]).toEqual([name, refusedBySsh('--', name)]);
+      expect([name, !isSafeUserName(name)]).toEqual([name, refusedBySsh('-l', name, 'n1')]);
+    }
+  });
+
+  it('runs with the names of hosts and users', async () => {
+    const seen = join(directory, 'seen');
+    const read = await loadSshConfig({ configFile: write('names', `Match exec "printf '%n %h %r' > ${seen}"\n  Port 3\n`), variables: {} });
+    expect(resolveSshTarget('DOM\\user$@n-1_x.lan', read).port).toBe(3);
+    expect(readFileSync(seen, 'utf8')).toBe('n-1_x.lan n-1_x.lan DOM\\user$');
   });
 });

@@ -7,6 +7,7 @@ import { isReservedLabel, nodeLabelTroubles } from '../kubelet/node-labels.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
 import { invalidFleetValue, invalidHostAddress, saidTwice } from '../problems/fleet.ts';
 import type { KnownHostsEntry } from '../ssh/known-hosts.ts';
+import { isSafeHostName, isSafeUserName } from '../ssh/names.ts';
 import { parseGoDuration } from '../text/go-duration.ts';
 import { parseIp } from '../text/ip.ts';
 import { upTo } from '../text/up-to.ts';
@@ -147,7 +148,7 @@ class SettingsReader {
 
   #checkedAddress(address: string, place: Place): string {
     const isIp = parseIp(upTo(address, '%')) !== null;
-    if (!isIp && !/^[\w.%][\w.%-]*$/.test(address))
+    if (!isSafeHostName(address) || (!isIp && !/^[\w.%][\w.%-]*$/.test(address)))
       this.#findings.addShared(`address ${address}`, place, () => invalidHostAddress(address));
     return address;
   }
@@ -196,7 +197,7 @@ class SettingsReader {
     const place = said.layer.place(['ssh', member]);
     const text = this.scope.text(said.value, () => place);
     if (text === null) return undefined;
-    if (/[\s\0]|^-|^$/.test(text))
+    if (/\s|^$/.test(text) || !isSafeUserName(text))
       this.#findings.addShared(`user ${text}`, place, () => invalidFleetValue(`${JSON.stringify(text)} is not the name of a user`));
     return text;
   }

@@ -1,4 +1,5 @@
 import { usageError } from '../errors.ts';
+import { isSafeHostName, isSafeUserName } from './names.ts';
 
 /** A host as the user names it. Absent parts come from ssh_config or its defaults. */
 export interface SshDestination {
@@ -12,7 +13,7 @@ const EXAMPLE = 'Write user@host, user@host:port, user@[IPv6 address]:port, ssh:
 
 /**
  * Reads a destination: `host`, `user@host:port`, `ssh://user@host:port`, `[v6]:port`, a bare IPv6 address.
- * @throws AppError USAGE when it is none of these
+ * @throws AppError USAGE when it is none of these, or when host or user have characters that ssh refuses
  */
 export function parseSshDestination(text: string): SshDestination {
   const invalid = (why: string): Error => usageError(`"${text}" is not an SSH destination: ${why}`, EXAMPLE);
@@ -22,9 +23,10 @@ export function parseSshDestination(text: string): SshDestination {
   const user = at < 0 ? undefined : decodeUser(rest.slice(0, at), isUri);
   const [host, portText] = splitHostPort(rest.slice(at + 1));
   if (user === '' || user === null) throw invalid('the user before @ is empty or badly encoded');
-  if (user !== undefined && /[\s\0]|^-/.test(user)) throw invalid('the user holds a blank or begins with a hyphen');
+  if (user !== undefined && (/\s/.test(user) || !isSafeUserName(user)))
+    throw invalid('the user has a space or another character that no user name has, or begins with a hyphen');
   if (host === '') throw invalid('there is no host in it');
-  if (/[\s\0/@[\]]|^-/.test(host)) throw invalid('the host holds a character that no host name has');
+  if (/[\s/@[\]]/.test(host) || !isSafeHostName(host)) throw invalid('the host holds a character that no host name has');
   if (portText !== undefined && !isPort(portText)) throw invalid(`"${portText}" is not a port (1 to 65535)`);
   return { host, ...(user === undefined ? {} : { user }), ...(portText === undefined ? {} : { port: Number(portText) }) };
 }

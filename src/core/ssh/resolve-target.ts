@@ -1,7 +1,8 @@
-import type { Problem } from '../errors.ts';
+import { type Problem, usageError } from '../errors.ts';
 import { sshConfigInvalid } from '../problems/host.ts';
 import { evaluateSshConfig, type SshConfigFile, type SshConfigLine, type SshSettings } from './config.ts';
 import { isPort, parseSshDestination, type SshDestination } from './destination.ts';
+import { isSafeHostName, isSafeUserName } from './names.ts';
 import { readSshPolicy, USE_OPENSSH } from './policy.ts';
 import type { SshTarget, StrictHostKeyChecking } from './target.ts';
 
@@ -66,6 +67,12 @@ function resolve(destination: SshDestination, config: SshConfig, overrides: SshO
   const { environment } = config;
   const alias = destination.host;
   const explicitUser = destination.user ?? overrides.user;
+  // Before any command sees it.
+  if (explicitUser !== undefined && !isSafeUserName(explicitUser))
+    throw usageError(
+      `${JSON.stringify(explicitUser)} is not a user name`,
+      'Check the user of the command line, the fleet file or the inventory',
+    );
   const tokensOf = (settings: SshSettings): Tokens => readTokens(settings, { alias, explicitUser, destination, overrides, environment });
   const settings: SshSettings = evaluateSshConfig(config.files, {
     alias,
@@ -127,13 +134,12 @@ interface TokenInput {
 }
 
 function readTokens(settings: SshSettings, { alias, explicitUser, destination, overrides, environment }: TokenInput): Tokens {
-  const hostName = settings.first.get('hostname')?.args[0];
   const port = destination.port ?? overrides.port ?? readPort(settings);
   const { localHostName } = environment;
   return {
     '%': '%',
     d: environment.homeDirectory,
-    h: (hostName === undefined ? alias : expandTokens(hostName, { '%': '%', h: alias }, 'HostName')).toLowerCase(),
+    h: readHostName(settings, alias),
     i: String(environment.userId),
     k: settings.first.get('hostkeyalias')?.args[0] ?? alias,
     L: localHostName.split('.', 1)[0] ?? localHostName,
@@ -143,6 +149,15 @@ function readTokens(settings: SshSettings, { alias, explicitUser, destination, o
     r: explicitUser ?? settings.first.get('user')?.args[0] ?? environment.userName,
     u: environment.userName,
   };
+}
+
+function readHostName(settings: SshSettings, alias: string): string {
+  const line = settings.first.get('hostname');
+  if (line === undefined) return alias.toLowerCase();
+  const name = expandTokens(line.args[0] ?? '', { '%': '%', h: alias }, 'HostName', line).toLowerCase();
+  if (!isSafeHostName(name))
+    throw invalid(line, `HostName ${JSON.stringify(name)} is not a host name`, 'Write a host name or an IP address');
+  return name;
 }
 
 function expandTokens(value: string, tokens: Readonly<Record<string, string>>, where: string, line?: SshConfigLine): string {

@@ -14,6 +14,7 @@ describe('parseSshDestination', () => {
     ['ssh://node1', { host: 'node1' }],
     ['ssh://root@node1:2222/', { user: 'root', host: 'node1', port: 2222 }],
     ['SSH://do%40main@[::1]:1', { user: 'do@main', host: '::1', port: 1 }],
+    ['DOM\\user$@node1', { user: 'DOM\\user$', host: 'node1' }],
     ['user@domain@node1', { user: 'user@domain', host: 'node1' }],
   ])('reads %s', (text, expected) => expect(parseSshDestination(text)).toEqual(expected));
 
@@ -27,6 +28,13 @@ describe('parseSshDestination', () => {
     ['[::1]:x', '"x" is not a port'],
     ['-oProxyCommand=sh', 'a character that no host name has'],
     ['-l@node1', 'begins with a hyphen'],
+    ['a b@node1', 'the user has a space'],
+    ['a;b@node1', 'another character that no user name has'],
+    ['node1;x', 'a character that no host name has'],
+    ['a$b', 'a character that no host name has'],
+    ['a\\b', 'a character that no host name has'],
+    ['fe80::1%`x`', 'a character that no host name has'],
+    ['node\u00071', 'a character that no host name has'],
     ['node 1', 'a character that no host name has'],
     ['[::1', 'a character that no host name has'],
     ['ssh://a%zz@node1', 'badly encoded'],
