@@ -505,10 +505,31 @@ describeSshd('SSH to OpenSSH', () => {
     const first = connect(busy.port, '127.0.0.1');
     cleanups.push(async () => first.destroy());
     await new Promise((resolve) => first.once('data', resolve));
-    const late = target({ port: busy.port, known: [busy.hostKey('ed25519')], connectTimeoutMs: 1500 });
+    const late = target({ port: busy.port, known: [busy.hostKey('ed25519')], connectTimeoutMs: 5000 });
     const problem = await problemOf(transportTo(late));
     expect(problem.code).toBe('HOST_UNREACHABLE');
     expect(`${problem.message} ${problem.mend}`).toContain('MaxStartups');
+  });
+
+  it.each([
+    ['resets connections before it has said anything', ['reset']],
+    ['closes connections before it has said anything', ['end']],
+    ['refused a login and then does not answer any more', ['Exceeded MaxStartups\r\n', 'silence']],
+    ['reset a connection and then does not answer any more', ['reset', 'silence']],
+  ])('names the limit of logins for a host that %s', async (_, answers) => {
+    let count = 0;
+    const server = await startTcpServer((socket) => {
+      const answer = answers[Math.min(count++, answers.length - 1)] ?? '';
+      // What the client sends is read: a socket that is closed with unread data is reset, and what it wrote may be lost.
+      socket.resume();
+      if (answer === 'reset') socket.once('data', () => socket.resetAndDestroy());
+      else if (answer !== 'silence') socket.once('data', () => socket.end(answer === 'end' ? '' : answer));
+    });
+    cleanups.push(server.stop);
+    const problem = await problemOf(transportTo(target({ port: server.port, known: [], connectTimeoutMs: 1500 })));
+    expect(problem.code, problem.message).toBe('HOST_UNREACHABLE');
+    expect(`${problem.message} ${problem.mend}`).toContain('MaxStartups');
+    expect(count).toBeGreaterThan(1);
   });
 
   it('waits for its turn where few may log in at a time', async () => {

@@ -70,15 +70,20 @@ export async function openConnection(
     const verify = options.verifyHostKey ?? hostKeyVerifier(target, known);
     const remember = (key: HostKey): Promise<void> => rememberHostKey(target, key, options);
     const algorithms = algorithmsFor(target, known);
+    let turnedAway: unknown = null;
     for (let attempt = 0; ; attempt++) {
-      const socket = await open();
       const auth = authentication(target, keys, { password: options.password, address, deadline });
       const progress: Progress = { target, auth, received: '', acceptedKey: null, isEncrypted: false, lastError: null };
+      let socket: Duplex | null = null;
       try {
+        socket = await open();
         return await handshake({ progress, socket, deadline, verify, remember, algorithms });
       } catch (error) {
-        if (deadline.signal.aborted || attempt >= MAX_RETRIES || !isTurnedAway(progress) || !(await waitForTurn(attempt, deadline.signal)))
-          throw error;
+        // That the host has refused logins says more than that the time is over.
+        if (deadline.signal.aborted) throw signal?.aborted === true ? error : (turnedAway ?? error);
+        if (socket === null || attempt >= MAX_RETRIES || !isTurnedAway(progress)) throw error;
+        turnedAway = error;
+        if (!(await waitForTurn(attempt, deadline.signal))) throw error;
       }
     }
   } finally {
@@ -251,18 +256,19 @@ function handshakeFailure({ target, auth, received, isEncrypted }: Progress, err
     hostUnreachable({ host: target.name, address, why, ...(mend === undefined ? {} : { mend }), cause: error ?? undefined });
   if (error !== null && isConfigurationError(error)) return unreachable(printable(error.message));
   if (error?.level === 'client-authentication') return auth.failure(undefined, error);
+  // A server that closes a connection without reading what was sent resets it, and what the server said may be lost.
+  if (error?.level === 'client-socket' && received === '')
+    return unreachable(`${socketFailure(error)} before the host identified itself`, REFUSES_AT_ONCE);
   if (error?.level === 'client-socket') return unreachable(`${socketFailure(error)} before the login was done`);
   if (isEncrypted) return auth.failure(describeFailure(error), error ?? undefined);
   const isSsh = /^SSH-/m.test(received);
   const said = printable(received.split(/^SSH-/m, 1)[0] ?? '', 80);
   if (isSsh) return unreachable(`the key exchange failed: ${describeFailure(error)}`);
-  if (said === '')
-    return unreachable(
-      'it accepts connections and closes them at once',
-      'Check that this is an SSH server, that it allows us (MaxStartups, hosts.deny), and its journal',
-    );
+  if (said === '') return unreachable('it accepts connections and closes them at once', REFUSES_AT_ONCE);
   return unreachable(`it says "${said}", which is not SSH`, 'Check address and port. "Exceeded MaxStartups": too many logins at a time');
 }
+
+const REFUSES_AT_ONCE = 'Check that this is an SSH server, that it allows us (MaxStartups, hosts.deny), and its journal';
 
 /** ssh2 fails with a TypeError on messages of the login that it has not asked for. */
 function describeFailure(error: ClientError | null): string {
