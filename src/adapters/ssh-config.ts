@@ -6,7 +6,7 @@ import { isAppError } from '../core/errors.ts';
 import { sshConfigInvalid } from '../core/problems/host.ts';
 import type { SshConfigFile, SshConfigLine } from '../core/ssh/config.ts';
 import { readSshConfigLines } from '../core/ssh/config-lines.ts';
-import { matchPattern } from '../core/ssh/pattern.ts';
+import { compileGlobSegment } from '../core/ssh/glob.ts';
 import type { SshConfig } from '../core/ssh/resolve-target.ts';
 
 export interface LoadSshConfigOptions {
@@ -116,16 +116,14 @@ async function include(line: SshConfigLine, reading: Reading): Promise<SshConfig
   return { ...line, included: included.filter((file) => file !== null) };
 }
 
-/** Paths that match an absolute pattern, sorted, as glob(3) has it: `*` and `?` never match a leading dot or a slash. */
+/** Paths that match an absolute pattern, sorted. */
 async function expandGlob(pattern: string): Promise<readonly string[]> {
   let paths = ['/'];
-  for (const segment of pattern.split('/').filter(Boolean)) {
+  for (const segment of pattern.split('/').filter(Boolean).map(compileGlobSegment)) {
     const next = paths.map(async (path) => {
-      if (!/[*?]/.test(segment)) return [join(path, segment)];
+      if (segment.literal !== null) return [join(path, segment.literal)];
       const names = await readdir(path).catch(() => []);
-      return names
-        .filter((name) => name.startsWith('.') === segment.startsWith('.') && matchPattern(name, segment))
-        .map((name) => join(path, name));
+      return names.filter((name) => segment.matches(name)).map((name) => join(path, name));
     });
     paths = (await Promise.all(next)).flat();
   }

@@ -315,3 +315,76 @@ describe('the command of Match exec', () => {
     expect(readFileSync(seen, 'utf8')).toBe('n-1_x.lan n-1_x.lan DOM\\user$');
   });
 });
+
+describe('the patterns of Include, compared with ssh -G', () => {
+  const NAMES = ['0', '1', '10', '9x', 'a', 'b', 'ab', 'Z', '-', ']', '[', '!', '^', 'a b', 'a]', '[a]', '.hidden', '[:digit:]', 'a\\b'];
+  const piece = fc.constantFrom(
+    '*',
+    '?',
+    '[',
+    ']',
+    '[]',
+    '!',
+    '^',
+    'a',
+    'b',
+    '0-9',
+    'a-',
+    '-',
+    'z-a',
+    '[:digit:]',
+    '[:alpha:]',
+    '[[:upper:]]',
+    '[!0-9]',
+    '[0-9]*',
+    '\\\\',
+    '.',
+    '0',
+  );
+  const pattern = fc.array(piece, { minLength: 1, maxLength: 5 }).map((pieces) => pieces.join(''));
+
+  async function included(text: string): Promise<readonly [readonly string[], readonly string[] | null]> {
+    const path = write('globs', `Include ${text}\n`);
+    const { stdout, status } = spawnSync('ssh', ['-G', '-F', path, 'n1'], { encoding: 'utf8' });
+    const ofSsh = [...stdout.matchAll(/^identityfile (\/included\/.*)$/gm)].map(([, file = '']) => file);
+    const { identityFiles } = resolveSshTarget('n1', await loadSshConfig({ configFile: path, variables: {} }));
+    return [identityFiles.filter((file) => file.startsWith('/included/')), status === 0 ? ofSsh : null];
+  }
+
+  it.skipIf(noSsh)('include what ssh includes, in its order', async () => {
+    for (const name of NAMES) write(`glob.d/${name}.conf`, `IdentityFile "/included/${name.replaceAll('\\', '\\\\')}"\n`);
+    for (const fixed of [
+      '[0-9]*.conf',
+      '[!0-9]*.conf',
+      '[]a]*.conf',
+      '[^a]*.conf',
+      '?[]]*.conf',
+      '[[:digit:]]*.conf',
+      '\\\\[a]*.conf',
+      '[a',
+      '*',
+    ]) {
+      const [ours, theirs] = await included(`"${join(directory, 'glob.d')}/${fixed}"`);
+      expect([fixed, ours]).toEqual([fixed, theirs]);
+    }
+    let found = 0;
+    await fc.assert(
+      fc.asyncProperty(pattern, fc.constantFrom('glob.d', 'glo[a-c].d', 'glob?[d]'), async (text, folder) => {
+        const [ours, theirs] = await included(`"${join(directory, folder)}/${text}.conf"`);
+        fc.pre(theirs !== null);
+        found += ours.length;
+        expect(ours).toEqual(theirs);
+      }),
+      { numRuns: 300 },
+    );
+    expect(found).toBeGreaterThan(50);
+  });
+
+  it.skipIf(noSsh)('dial the port that ssh dials', async () => {
+    write('numbers.d/10-edge.conf', 'Host edge\n  Port 2200\n');
+    write('numbers.d/edge.conf', 'Host edge\n  Port 2201\n');
+    const path = write('numbers', `Include "${join(directory, 'numbers.d')}/[0-9]*.conf"\n`);
+    expect(spawnSync('ssh', ['-G', '-F', path, 'edge'], { encoding: 'utf8' }).stdout).toContain('\nport 2200\n');
+    expect(resolveSshTarget('edge', await loadSshConfig({ configFile: path, variables: {} })).port).toBe(2200);
+  });
+});
