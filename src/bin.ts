@@ -1,10 +1,14 @@
 #!/usr/bin/env node
 import { runCli } from './cli/run.ts';
 import { interrupted } from './core/errors.ts';
+import { SECRET_VARIABLES } from './core/secret-variables.ts';
 import { VERSION } from './version.ts';
 import { createServices } from './wiring.ts';
 
-const { env, stdin, stdout, stderr } = process;
+const { stdin, stdout, stderr } = process;
+// Secrets are for this process alone: what it starts (ssh and its commands, credential plugins, programs of this machine) inherits the environment.
+const env = { ...process.env };
+for (const name of Object.values(SECRET_VARIABLES)) delete process.env[name];
 const interruption = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM'] as const) {
   process.once(name, () => {

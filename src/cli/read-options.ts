@@ -1,5 +1,6 @@
 import type { Flags } from '../core/config/flags.ts';
 import { usageError } from '../core/errors.ts';
+import { SECRET_VARIABLES } from '../core/secret-variables.ts';
 import { goDurationMs, isTimeLimit } from '../core/text/go-duration.ts';
 import { Secret } from '../core/text/secret.ts';
 import type { HostTarget, InputFiles, Services, SshOptions } from '../ports/services.ts';
@@ -67,9 +68,9 @@ async function passwordLines({ input }: Services): Promise<string[]> {
 /** How hosts are reached. Passwords come from standard input or the environment, never from an option. */
 export async function readSshOptions(services: Services, options: CommandOptions): Promise<SshOptions> {
   const fromStdin = options.sshPasswordStdin === true || options.sudoPasswordStdin === true ? await passwordLines(services) : [];
-  const password = options.sshPasswordStdin === true ? fromStdin.shift() : services.env.KUBELETADM_SSH_PASSWORD;
-  const sudoPassword = options.sudoPasswordStdin === true ? fromStdin.shift() : services.env.KUBELETADM_SUDO_PASSWORD;
-  const passphrase = services.env.KUBELETADM_SSH_PASSPHRASE;
+  const password = options.sshPasswordStdin === true ? fromStdin.shift() : services.env[SECRET_VARIABLES.sshPassword];
+  const sudoPassword = options.sudoPasswordStdin === true ? fromStdin.shift() : services.env[SECRET_VARIABLES.sudoPassword];
+  const passphrase = services.env[SECRET_VARIABLES.sshPassphrase];
   if ((options.sshPasswordStdin === true && !password) || (options.sudoPasswordStdin === true && !sudoPassword))
     throw usageError('there is no password on standard input', 'Pipe it in, one line a password: the SSH password first');
   for (const file of flagList(options, 'sshIdentity'))

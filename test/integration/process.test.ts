@@ -1,12 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
+import { startSshServer } from '../support/ssh-server.ts';
 import { untilTrue } from '../support/until-true.ts';
 
 const BIN = fileURLToPath(new URL('../../src/bin.ts', import.meta.url));
@@ -98,5 +99,89 @@ describe('the process', () => {
     const said = text(child.stderr as NodeJS.ReadableStream);
     expect(await exitOf(child)).toBe(1);
     expect(await said).toMatch(/^cannot write to standard output: .*ENOSPC.* \[OUTPUT_UNWRITABLE\]$/m);
+  });
+});
+
+describe('passwords in the environment', () => {
+  const SECRETS = {
+    KUBELETADM_SSH_PASSWORD: 's3cret-ssh',
+    KUBELETADM_SUDO_PASSWORD: 's3cret-sudo',
+    KUBELETADM_SSH_PASSPHRASE: 's3cret-phrase',
+  };
+  const file = (name: string, content: string, mode = 0o600): string => {
+    const path = join(directory, name);
+    writeFileSync(path, content, { mode });
+    return path;
+  };
+  const seen = (name: string): string => join(directory, `${name}-environment`);
+
+  it.each<[string, Partial<typeof SECRETS>, () => readonly string[]]>([
+    [
+      'the command of a Match exec',
+      SECRETS,
+      () => [
+        'certs',
+        'check',
+        '--host',
+        'edge',
+        '--ssh-config',
+        file('exec', `Match exec "env > ${seen('exec')}"\n  HostName 127.0.0.1\n  Port 1\n`),
+      ],
+    ],
+    [
+      "the system's ssh and its ProxyCommand",
+      { KUBELETADM_SUDO_PASSWORD: SECRETS.KUBELETADM_SUDO_PASSWORD, KUBELETADM_SSH_PASSPHRASE: SECRETS.KUBELETADM_SSH_PASSPHRASE },
+      () => [
+        ...['certs', 'check', '--host', 'edge', '--ssh-transport', 'openssh', '--ssh-config'],
+        file('proxy', `Host edge\n  HostName 127.0.0.1\n  ProxyCommand env > ${seen('proxy')}; false\n`),
+      ],
+    ],
+    [
+      'a program of this machine',
+      SECRETS,
+      () => [
+        ...['config', 'validate', file('kubelet.yaml', 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n')],
+        ...['--kubelet', file('kubelet', `#!/bin/sh\nenv > ${seen('local')}\n`, 0o755)],
+      ],
+    ],
+  ])('are not handed to %s', async (_, secrets, argv) => {
+    const args = argv();
+    const child = spawn(process.execPath, ['--import', 'tsx', BIN, ...args], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env: { ...process.env, ...secrets },
+    });
+    const said = text(child.stderr as NodeJS.ReadableStream);
+    await exitOf(child);
+    const written = ['exec', 'proxy', 'local'].map(seen).filter((path) => existsSync(path));
+    expect(written, await said).toHaveLength(1);
+    const [path = ''] = written;
+    const environment = readFileSync(path, 'utf8');
+    rmSync(path);
+    expect(environment).toMatch(/^PATH=/m);
+    expect(environment).not.toMatch(/s3cret|KUBELETADM_S/);
+  });
+
+  it('are used all the same', async () => {
+    const server = await startSshServer({ password: SECRETS.KUBELETADM_SSH_PASSWORD });
+    const known = file('known', `[127.0.0.1]:${server.port} ${server.hostKey}\n`);
+    const argv = [
+      'fleet',
+      'exec',
+      '-f',
+      file('fleet.yaml', 'apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\nhosts:\n  - {name: n1, address: 127.0.0.1}\n'),
+    ];
+    const config = file('password', `Host *\n  Port ${server.port}\n  User tester\n  IdentityFile none\n  UserKnownHostsFile ${known}\n`);
+    const child = spawn(
+      process.execPath,
+      ['--import', 'tsx', BIN, ...argv, '--ssh-config', config, '--become', 'none', '--', 'echo', 'in'],
+      {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: { ...process.env, ...SECRETS },
+      },
+    );
+    const [said, printed] = [text(child.stderr as NodeJS.ReadableStream), text(child.stdout as NodeJS.ReadableStream)];
+    expect([await exitOf(child), await said]).toEqual([0, expect.anything()]);
+    expect(await printed).toContain('in\n');
+    await server.stop();
   });
 });

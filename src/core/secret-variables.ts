@@ -1,0 +1,6 @@
+/** Environment variables in which secrets are handed over. bin.ts removes them from its environment at the start: child processes inherit that. */
+export const SECRET_VARIABLES = {
+  sshPassword: 'KUBELETADM_SSH_PASSWORD',
+  sshPassphrase: 'KUBELETADM_SSH_PASSPHRASE',
+  sudoPassword: 'KUBELETADM_SUDO_PASSWORD',
+} as const;
