@@ -31,6 +31,8 @@ const HEARTBEAT_MS = 10_000;
 export class StandInKubelet {
   readonly #options: StandInKubeletOptions;
   #running: AbortController | null = null;
+  /** The real kubelet reads it once, when it starts. */
+  #machineId = '';
 
   constructor(options: StandInKubeletOptions) {
     this.#options = options;
@@ -41,6 +43,7 @@ export class StandInKubelet {
     this.stop();
     const running = new AbortController();
     this.#running = running;
+    this.#machineId = existsSync(this.#at('/etc/machine-id')) ? this.#read('/etc/machine-id').trim() : '';
     void this.#run(running.signal, config).catch(() => {});
   }
 
@@ -180,7 +183,7 @@ export class StandInKubelet {
 
   #status(): JsonObject {
     const { address, hostname, version } = this.#options;
-    const machineID = existsSync(this.#at('/etc/machine-id')) ? this.#read('/etc/machine-id').trim() : '';
+    const machineID = this.#machineId;
     const ready = {
       type: 'Ready',
       status: 'True',
