@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -90,15 +90,13 @@ describe('terminal escapes of hosts, Nodes and API servers', { timeout: 120_000 
     it.each([
       ['reset', ['reset', '--host', 'node2', '--dry-run', '--force', '--delete-node']],
       ['dynamic enable', ['dynamic', 'enable', 'node2', '--dry-run', '--program', 'PROGRAM']],
-    ])('of the name that a host gives its Node: %s', async (_, argv) => {
+    ])('of the machine-id of a host: %s', async (_, argv) => {
       const program = join(directory, 'kubeletadm.mjs');
       writeFileSync(program, '#!/usr/bin/env node\n');
       const command = [...argv.map((word) => (word === 'PROGRAM' ? program : word)), '--kubeconfig', lab.kubeconfig, ...more];
-      const flag = `--hostname-override=x${HOSTILE}`;
-      const [running = ''] = readdirSync(path('proc')).filter((name) => /^\d+$/.test(name));
-      const withoutCertificate = () => planted('var/lib/kubelet/pki/kubelet-client-current.pem', '', () => run(command));
-      const withFlag = () => planted(`proc/${running}/cmdline`, `BEFORE${flag}\0`, withoutCertificate);
-      expectShown(await planted('var/lib/kubelet/kubeadm-flags.env', `KUBELET_KUBEADM_ARGS="${flag}"\n`, withFlag));
+      const named = [...command, '--node-name', 'node2'];
+      const withoutProof = () => planted('var/lib/kubelet/pki/kubelet-client-current.pem', '', () => run(named));
+      expectShown(await planted('etc/machine-id', `x${HOSTILE}\n`, withoutProof));
     });
 
     it('of names of files and network interfaces: reset', async () => {
