@@ -254,8 +254,8 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         expect(answers[at('/etc/one')]?.content).toBe('1\n');
       });
 
-      it('reads a megabyte, and bytes that are no text', async () => {
-        const big = `${'0123456789abcdef'.repeat(65_536)}\nend`;
+      it('reads 256 KiB, and bytes that are no text', async () => {
+        const big = `${'0123456789abcdef'.repeat(16_383)}\nthat is the end`;
         put('/big', big);
         put(
           '/binary',
@@ -265,6 +265,11 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         expect(large?.content === big).toBe(true);
         expect(binary?.content).toMatch(/^\0\u0001/);
         expect(binary?.content).toContain('\ufffd');
+      });
+
+      it('refuses a file that is one byte larger than 256 KiB', async () => {
+        put('/big', 'x'.repeat(262_145));
+        await expect(ask('/big')).rejects.toThrow(/\/big has 262145 bytes, more than 262144/);
       });
 
       it('reads no content that was not asked for', async () => {
@@ -418,8 +423,8 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
         ['Unicode', 'zoë 日本 😀 \u2028\n'],
         ['a byte order mark', '\ufeffa\n'],
         ['tabs and blanks at line ends', '\t a \n \t\n'],
-        ['a megabyte', `${'0123456789abcde\n'.repeat(65_536)}`],
-        ['a megabyte in one line without an end', '0123456789abcdef'.repeat(65_536)],
+        ['256 KiB', `${'0123456789abcde\n'.repeat(16_384)}`],
+        ['256 KiB in one line without an end', '0123456789abcdef'.repeat(16_384)],
       ];
 
       it('writes any content, and reads it back', async () => {
