@@ -18,7 +18,7 @@ import { renderOperations, shellLoader } from '../../src/engine/remote-program.t
 import { DISK_MODELS, everythingIn, FlushedDisk } from '../support/disk-models.ts';
 import { type FaultOptions, type FaultyHost, faultyHost } from '../support/fault-points.ts';
 import { requirement } from '../support/requirement.ts';
-import { SHELLS } from '../support/shells.ts';
+import { SHELLS, whyNotWatched } from '../support/shells.ts';
 import { untilTrue } from '../support/until-true.ts';
 
 const KUBELET_FILES = [
@@ -70,7 +70,7 @@ const LATE: readonly Operation[] = [
 const OWN = /^(?:run$|var\/lib\/kubeletadm(?:\/|$)|etc\/systemd\/system\/(?:kubeletadm-revert|kubelet\.service\.wants$))/;
 
 describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (shell) => {
-  describe.skipIf(requirement(`faults of a change in ${shell.name}`, shell.missing))('here', () => {
+  describe.skipIf(requirement(`faults of a change in ${shell.name}`, whyNotWatched(shell)))('here', () => {
     let top = '';
     let command: readonly [string, ...string[]];
     let old: Readonly<Record<string, string>>;

@@ -1,5 +1,6 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, symlinkSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ShellOptions } from './shell-transport.ts';
 
@@ -29,6 +30,20 @@ export const SHELLS: readonly Shell[] = [
     },
   },
 ];
+
+/** Why stand-ins in PATH do not see what a shell calls; null when they do. The busybox of some packages runs its own programs, whatever PATH says. */
+export function whyNotWatched(shell: Shell): string | null {
+  if (shell.missing !== null) return shell.missing;
+  const directory = mkdtempSync(join(tmpdir(), 'ka-shell-'));
+  try {
+    writeFileSync(join(directory, 'sync'), '#!/bin/sh\necho watched\n', { mode: 0o755 });
+    const [program, ...argv] = shell.options(directory).shell;
+    const { stdout } = spawnSync(program, [...argv, '-c', 'sync'], { encoding: 'utf8', env: { PATH: directory } });
+    return stdout === 'watched\n' ? null : `${program} runs programs of its own in place of those in PATH`;
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
 
 function busyboxPath(): string {
   return ['/bin/busybox', '/usr/bin/busybox'].find((path) => existsSync(path)) ?? '/bin/busybox';
