@@ -1,18 +1,24 @@
+import type { CertificateAuthority } from '../../src/lab/api-server/pki.ts';
 import type { Cluster } from '../../src/ports/cluster.ts';
 import type { LabHosts } from './lab-hosts.ts';
 
+const CLIENT_PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
+
 /**
- * Does for the stand-in kubelets of lab hosts, which have no way to the API server, what kubelets do there: while one runs with an identity of its own, there is a
- * Ready Node of its name; once it has none any more, there is none.
+ * Does what a kubelet does at the API server, for the stand-in kubelets of lab hosts, which cannot reach it: once one
+ * runs with a kubelet.conf, it gets a client certificate of the cluster and a Ready Node. The Node is deleted when the
+ * host has no kubelet.conf any more.
  * @returns what ends it
  */
-export function registerNodes(lab: LabHosts, cluster: Cluster): () => Promise<void> {
+export function registerNodes(lab: LabHosts, cluster: Cluster, authority: CertificateAuthority): () => Promise<void> {
   let ended = false;
   const registered = new Set<string>();
   const visit = async (host: string): Promise<void> => {
     const answer = lab.run(host, 'test -s /etc/kubernetes/kubelet.conf && systemctl is-active kubelet || true').trim();
     const ref = { apiVersion: 'v1', kind: 'Node', name: host };
     if (answer === 'active' && !registered.has(host)) {
+      const { certPem, keyPem } = await authority.issueClient({ commonName: `system:node:${host}`, organizations: ['system:nodes'] });
+      lab.run(host, `umask 077; cat > ${CLIENT_PEM}.new <<'EOF'\n${certPem}${keyPem}EOF\nmv ${CLIENT_PEM}.new ${CLIENT_PEM}`);
       await cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: host } });
       await cluster.patch(ref, 'merge', { status: { conditions: [{ type: 'Ready', status: 'True' }] } }, { subresource: 'status' });
       registered.add(host);
