@@ -73,6 +73,7 @@ export function kubeCluster(options: KubeClusterOptions): Cluster {
 
   return {
     server,
+    context: target.context,
     version: async () => {
       const { body, status } = await sender.send({ what: 'read the version', method: 'GET', path: '/version' });
       if (typeof body.gitVersion !== 'string') throw clusterNotAnApi(server, 'read the version', status, 'JSON of another kind');

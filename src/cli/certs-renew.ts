@@ -19,8 +19,8 @@ export async function runCertsRenew(services: Services, _args: readonly string[]
     throw usageError('--node-name is for one host, and several were given', 'Renew them one by one');
   const dryRun = options.dryRun === true;
   const named = flagText(options, 'kubeconfig') !== undefined;
-  const opened = token !== null && !named ? null : await openCluster(services, options, { dryRun: false, staged: false });
   const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
+  const opened = token !== null && !named ? null : await openCluster(services, options, { dryRun: false, staged: false, writes: reporter });
   try {
     return await runOnHosts(services, {
       workflow: renewKubeletWorkflow,

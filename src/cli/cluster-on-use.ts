@@ -1,4 +1,5 @@
 import type { Cluster } from '../ports/cluster.ts';
+import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
 import type { CommandOptions } from './program.ts';
 
@@ -8,12 +9,19 @@ export interface ClusterOnUse {
   readonly close: () => Promise<void>;
 }
 
-/** The cluster of `--kubeconfig`, connected when it is asked for first: what reads files alone needs none. */
-export function clusterOnUse(services: Services, options: CommandOptions): ClusterOnUse {
+/**
+ * The cluster of `--kubeconfig`, connected when it is asked for first: what reads files alone needs none.
+ * @param run.writes names the cluster when it is connected; default: the command only reads
+ */
+export function clusterOnUse(
+  services: Services,
+  options: CommandOptions,
+  { writes = null }: { readonly writes?: Reporter | null } = {},
+): ClusterOnUse {
   let opened: Promise<Cluster> | null = null;
   const open = async (): Promise<Cluster> => {
     const { openCluster } = await import('./open-cluster.ts');
-    const { cluster } = await openCluster(services, options, { dryRun: false, staged: false });
+    const { cluster } = await openCluster(services, options, { dryRun: false, staged: false, writes });
     if (cluster === null) throw new Error('a real run has a cluster');
     return cluster;
   };

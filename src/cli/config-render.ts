@@ -20,7 +20,7 @@ export async function runRender(services: Services, args: readonly string[], opt
   const warnings = requireValid(config);
   const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
   const node = { ...(await readNodeOptions(services, { config, kind: 'init', options, reporter })), dryRun: true };
-  const opened = await openCluster(services, options, { dryRun: true, staged: node.staged });
+  const opened = await openCluster(services, options, { dryRun: true, staged: node.staged, writes: null });
   try {
     for (const target of await readHostTargets(services, options)) {
       const host = await services.connectHost(target);

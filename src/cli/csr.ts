@@ -7,6 +7,7 @@ import { formatAge } from '../core/text/age.ts';
 import { joinLines } from '../core/text/styled.ts';
 import { renderTable } from '../core/text/table.ts';
 import type { Cluster } from '../ports/cluster.ts';
+import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
 import {
   approveCsr,
@@ -20,12 +21,12 @@ import { namesOfFleet, namesOfHosts } from './csr-sources.ts';
 import { besideFleet, readFleet } from './load-fleet.ts';
 import { openCluster } from './open-cluster.ts';
 import type { CommandOptions } from './program.ts';
-import { flagList, flagText } from './read-options.ts';
+import { flagList, flagText, verbosityOf } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
 /** `csr list`. */
 export async function runCsrList(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  return withSources<ExitCode>(services, options, async (cluster, sources) => {
+  return withSources<ExitCode>(services, options, null, async (cluster, sources) => {
     const found = await listKubeletCsrs(cluster, sources);
     const shown = options.all === true ? found : found.filter(isPendingServing);
     const format = formatOf(options);
@@ -39,7 +40,8 @@ export async function runCsrList(services: Services, _args: readonly string[], o
 export async function runCsrApprove(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
   if (args.length === 0 && options.all !== true && flagList(options, 'host').length === 0)
     throw usageError('no CSR is named', 'Give names of CSRs, --host for the nodes on these hosts, or --all');
-  return withSources<ExitCode>(services, options, async (cluster, sources) => {
+  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
+  return withSources<ExitCode>(services, options, reporter, async (cluster, sources) => {
     const found = await listKubeletCsrs(cluster, sources);
     const wanted = select(found, args, sources.hosts);
     const refused = wanted.filter(({ verdict }) => verdict.refusals.length > 0);
@@ -182,11 +184,16 @@ interface CliSources extends Required<ServingSources> {
 async function withSources<T>(
   services: Services,
   options: CommandOptions,
+  writes: Reporter | null,
   use: (cluster: Cluster, sources: CliSources) => Promise<T>,
 ): Promise<T> {
   const fleet = flagText(options, 'file') === undefined ? null : await readFleet(services, options);
   const inFleet = fleet === null ? {} : clusterOfFleet(services, fleet);
-  const opened = await openCluster(services, { ...options, ...inFleet, ...givenCluster(options) }, { dryRun: false, staged: false });
+  const opened = await openCluster(
+    services,
+    { ...options, ...inFleet, ...givenCluster(options) },
+    { dryRun: false, staged: false, writes },
+  );
   try {
     const byHosts = await namesOfHosts(services, options, opened);
     return await use(opened.cluster as Cluster, {

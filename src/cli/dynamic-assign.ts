@@ -31,7 +31,7 @@ export async function runDynamicAssign(services: Services, args: readonly string
     throw usageError('what to assign is not clear', 'Give either --configmap or --file');
   const given = argument === undefined ? null : readSource(argument);
   const text = file === undefined ? null : await services.input.readText(file);
-  return withCluster(services, options, async (cluster) => {
+  return withCluster(services, { options, reporter: run.reporter }, async (cluster) => {
     const names = await findNodeNames(services, cluster, run.choice, options);
     const nodes = await readNodes(cluster, names, run.backend);
     if (options.force !== true) requireEnabled(nodes);
@@ -45,7 +45,8 @@ export async function runDynamicAssign(services: Services, args: readonly string
       if (!payload.isImmutable) run.reporter.report({ level: 'warning', code: 'DYNAMIC_PAYLOAD_MUTABLE', message: mutable(source) });
     }
     for (const node of nodes) warnOfNode(node, run.reporter);
-    if (options.dryRun === true) return showPlan(services, options, { nodes, wanted: source, wishes: run.wishes, push: push?.plan });
+    if (options.dryRun === true)
+      return showPlan(services, options, { cluster, nodes, wanted: source, wishes: run.wishes, push: push?.plan });
     if (push !== null) await performPush(cluster, push, run.reporter);
     return perform(services, cluster, { ...run, names, nodes, wanted: source, options });
   });
@@ -54,10 +55,10 @@ export async function runDynamicAssign(services: Services, args: readonly string
 /** `dynamic reset NODE...|--selector L|--group G`. */
 export async function runDynamicReset(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
   const run = beginRun(services, args, options);
-  return withCluster(services, options, async (cluster) => {
+  return withCluster(services, { options, reporter: run.reporter }, async (cluster) => {
     const names = await findNodeNames(services, cluster, run.choice, options);
     const nodes = await readNodes(cluster, names, run.backend);
-    if (options.dryRun === true) return showPlan(services, options, { nodes, wanted: null, wishes: run.wishes });
+    if (options.dryRun === true) return showPlan(services, options, { cluster, nodes, wanted: null, wishes: run.wishes });
     // Who never reported will not report that either.
     const silent = nodes.filter(({ status }) => status === null);
     await assignAll(cluster, silent, null, run.reporter);
@@ -92,11 +93,13 @@ function showPlan(
   services: Services,
   options: CommandOptions,
   {
+    cluster,
     nodes,
     wanted,
     wishes,
     push,
   }: {
+    readonly cluster: Cluster;
     readonly nodes: readonly NodeConfig[];
     readonly wanted: ConfigSource | null;
     readonly wishes: RolloutWishes;
@@ -120,7 +123,7 @@ function showPlan(
     const inBatch = names.flatMap((name) => changes.get(name) ?? []);
     return { changes: nodes.length === 1 ? inBatch : inBatch.map((change) => ({ ...change, because: `${which}: ${change.because}` })) };
   });
-  return showClusterPlan(services, options, { phase, plans: [...(push === undefined ? [] : [push]), ...noops, ...planned] });
+  return showClusterPlan(services, options, { phase, plans: [...(push === undefined ? [] : [push]), ...noops, ...planned], cluster });
 }
 
 interface Performed extends Run {
@@ -181,8 +184,12 @@ function mutable(source: ConfigSource): string {
   return `ConfigMap ${source.namespace}/${source.name} is not immutable: any write to it, a label too, restarts every node that uses it, all at once. dynamic push makes immutable ones`;
 }
 
-async function withCluster(services: Services, options: CommandOptions, use: (cluster: Cluster) => Promise<ExitCode>): Promise<ExitCode> {
-  const { cluster } = await openCluster(services, options, { dryRun: false, staged: false });
+async function withCluster(
+  services: Services,
+  { options, reporter }: { readonly options: CommandOptions; readonly reporter: Reporter },
+  use: (cluster: Cluster) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const { cluster } = await openCluster(services, options, { dryRun: false, staged: false, writes: reporter });
   try {
     return await use(cluster as Cluster);
   } finally {

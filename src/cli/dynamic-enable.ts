@@ -59,7 +59,8 @@ async function runOn<O, I>(
 ): Promise<ExitCode> {
   const targets = await readTargets(services, args, options);
   const named = { catalogue: await loadCatalogue(), nodeName: nodeNameOf(options, targets) };
-  const opened = await openCluster(services, options, { dryRun: false, staged: false });
+  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
+  const opened = await openCluster(services, options, { dryRun: false, staged: false, writes: reporter });
   const { cluster, warnings } = opened;
   try {
     const common = { ...named, trust: trustOf(services, opened) };
@@ -68,7 +69,7 @@ async function runOn<O, I>(
       targets,
       cluster,
       options,
-      reporter: services.reporter({ verbosity: verbosityOf(options), format: 'text' }),
+      reporter,
       warnings,
       dryRun: options.dryRun === true,
       skipPhases: [],

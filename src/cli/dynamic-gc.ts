@@ -20,12 +20,13 @@ export async function runDynamicGc(services: Services, _args: readonly string[],
   const nanoseconds = parseGoDuration(age);
   if (nanoseconds === null || nanoseconds < 0n) throw usageError(`--older-than ${age}: no duration`, 'Write it like 24h');
   if (flagList(options, 'host').length > 0) return collectOnHosts(services, options, Number(nanoseconds / 1_000_000_000n));
-  const cluster = clusterOnUse(services, options);
+  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
+  const cluster = clusterOnUse(services, options, { writes: reporter });
   try {
     const api = await cluster.open();
     const namespace = flagText(options, 'namespace') ?? AGENT_NAMESPACE;
     const changes = await planGarbage(api, { namespace, now: services.clock.now(), olderThanMs: Number(nanoseconds / 1_000_000n) });
-    if (options.dryRun === true) return showClusterPlan(services, options, { phase: 'dynamic-gc', plans: plansOf(changes) });
+    if (options.dryRun === true) return showClusterPlan(services, options, { phase: 'dynamic-gc', plans: plansOf(changes), cluster: api });
     const deleted: string[] = [];
     for (const change of changes) {
       await applyClusterChange(api, change);

@@ -12,7 +12,7 @@ import { repairWorkflow } from '../workflows/dynamic/repair-config.ts';
 import { clusterOnUse } from './cluster-on-use.ts';
 import { findingDocument, findingLine, type Inspected, inspectedAgent } from './dynamic-inspect-agent.ts';
 import type { CommandOptions } from './program.ts';
-import { flagText, readHostTarget, verbosityOf } from './read-options.ts';
+import { flagText, isKubeconfigGiven, readHostTarget, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import { type DocumentFormat, formatOf, renderDocument } from './show-document.ts';
 
@@ -48,7 +48,8 @@ function inspectedStore(host: string, found: ReadStore, format: DocumentFormat):
 }
 
 async function repair(services: Services, target: HostTarget, options: CommandOptions): Promise<ExitCode> {
-  const cluster = flagText(options, 'kubeconfig') === undefined ? null : clusterOnUse(services, options);
+  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
+  const cluster = isKubeconfigGiven(options) ? clusterOnUse(services, options, { writes: reporter }) : null;
   try {
     return await runOnHosts(services, {
       workflow: repairWorkflow,
@@ -56,7 +57,7 @@ async function repair(services: Services, target: HostTarget, options: CommandOp
       cluster: (await cluster?.open()) ?? null,
       workflowOptions: { catalogue: await loadCatalogue(), directory: flagText(options, 'dynamicConfigDir') ?? null },
       options,
-      reporter: services.reporter({ verbosity: verbosityOf(options), format: 'text' }),
+      reporter,
       warnings: [],
       dryRun: options.dryRun === true,
       skipPhases: [],

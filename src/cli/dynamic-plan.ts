@@ -1,18 +1,27 @@
 import type { ExitCode } from '../core/errors.ts';
 import type { ClusterChange, PhasePlan, Warning } from '../core/plan/change.ts';
 import { planDocument, planIsEmpty } from '../core/plan/document.ts';
+import type { Cluster } from '../ports/cluster.ts';
 import type { Services } from '../ports/services.ts';
 import type { CommandOptions } from './program.ts';
 import { formatOf } from './show-document.ts';
 import { renderPlan } from './show-plan.ts';
 
+export interface ClusterPlan {
+  readonly phase: string;
+  readonly plans: readonly PhasePlan[];
+  /** Null: it was not reached. */
+  readonly cluster: Cluster | null;
+  readonly warnings?: readonly Warning[];
+}
+
 /** Prints what would be done in the cluster; exit code 6 with `--exit-code` when that is something. */
 export function showClusterPlan(
   services: Services,
   options: CommandOptions,
-  { phase, plans, warnings = [] }: { readonly phase: string; readonly plans: readonly PhasePlan[]; readonly warnings?: readonly Warning[] },
+  { phase, plans, cluster, warnings = [] }: ClusterPlan,
 ): ExitCode {
-  const { hosts: _, ...document } = planDocument([{ name: '', phases: plans.map((plan) => ({ phase, plan })) }], warnings);
+  const { hosts: _, ...document } = planDocument([{ name: '', phases: plans.map((plan) => ({ phase, plan })) }], warnings, cluster);
   const shown = { ...document, hosts: [] };
   services.output.stdout(renderPlan(shown, formatOf(options)));
   return options.exitCode === true && !planIsEmpty(shown) ? 6 : 0;

@@ -26,10 +26,10 @@ export async function runDynamicPush(services: Services, args: readonly string[]
   const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
   const dryRun = options.dryRun === true;
   const text = await services.input.readText(file);
-  const { cluster, warnings } = await openCluster(services, options, { dryRun, staged: false });
+  const { cluster, warnings } = await openCluster(services, options, { dryRun, staged: false, writes: reporter });
   try {
     const push = await planPushedFile(services, { file, text, cluster, options, reporter });
-    if (dryRun) return showClusterPlan(services, options, { phase: 'dynamic-push', plans: [push.plan], warnings });
+    if (dryRun) return showClusterPlan(services, options, { phase: 'dynamic-push', plans: [push.plan], cluster, warnings });
     await performPush(cluster as Cluster, push, reporter);
     showPushed(services, options, push);
     return 0;

@@ -112,7 +112,7 @@ export async function bringUpCluster(services: Services, options: CommandOptions
       message: `${kubeconfig}: credentials of an administrator of the cluster`,
     });
     const own = { ...options, kubeconfig };
-    const access = await openFleetCluster(services, own, { cluster, file, dryRun, reporter, through: [targetOf(first)] });
+    const access = await openFleetCluster(services, own, { cluster, file, dryRun, reporter, writes: true, through: [targetOf(first)] });
     const others = tasks.filter(({ host }) => host !== first);
     const members = await fleetMembers(services, own, {
       tasks: others,

@@ -39,6 +39,8 @@ export interface FleetAccessInput {
   readonly file: string;
   readonly dryRun: boolean;
   readonly reporter: Reporter;
+  /** Whether the command changes the cluster, or plans to: the cluster is named then. */
+  readonly writes: boolean;
   /** Hosts of the fleet: where the API server is not reached from here, it is asked over the connection to one of them. */
   readonly through: readonly HostTarget[];
 }
@@ -84,13 +86,13 @@ async function openNear(
   input: FleetAccessInput,
 ): Promise<OpenedCluster & { readonly from: Host | null }> {
   const run = { dryRun: false, staged: false };
-  const near = await openCluster(services, options, run);
+  const near = await openCluster(services, options, { ...run, writes: input.writes ? input.reporter : null });
   if (near.apiServer === null) return { ...near, from: null };
   const { server, caPem } = near.apiServer;
   const from = await hostOfFleet(services, { server, trust: { kind: 'authorities', pem: caPem } }, input);
   if (from === null) return { ...near, from };
   await near.cluster?.close();
-  return { ...(await orClose(from, openCluster(services, options, { ...run, from }))), from };
+  return { ...(await orClose(from, openCluster(services, options, { ...run, from, writes: null }))), from };
 }
 
 function hostOfFleet(

@@ -34,7 +34,7 @@ export async function runFleetDrift(services: Services, _args: readonly string[]
   const { reporter } = watch;
   const { cluster, file, hosts: all } = fleet;
   const through = await waysToCluster(services, options, { hosts: all, chosen: hosts, directory: directoryOf(file) });
-  const access = await openFleetCluster(services, options, { cluster, file, dryRun: true, reporter, through });
+  const access = await openFleetCluster(services, options, { cluster, file, dryRun: true, reporter, writes: false, through });
   try {
     const tasks = hosts.map((host) => ({ host }));
     const members = await fleetMembers(services, options, {

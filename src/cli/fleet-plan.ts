@@ -2,7 +2,8 @@ import { AppError, type ExitCode, formatProblem } from '../core/errors.ts';
 import type { FleetCluster, ResolvedFleet } from '../core/fleet/model.ts';
 import { type PlanContext, type PlanOutcome, type SavedPlan, savePlan } from '../core/fleet/saved-plan.ts';
 import { selectHosts } from '../core/fleet/select.ts';
-import { joinLines } from '../core/text/styled.ts';
+import { formatClusterName } from '../core/plan/document.ts';
+import { joinLines, styled, type Text } from '../core/text/styled.ts';
 import { type HostOutcome, runFleet } from '../engine/fleet.ts';
 import type { Services } from '../ports/services.ts';
 import type { FleetAccess } from './fleet-cluster.ts';
@@ -40,7 +41,7 @@ export async function runFleetPlan(services: Services, _args: readonly string[],
     if (format !== 'text') services.output.stdout(renderDocument(plan, format));
     else {
       const lines = planLines(result.outcomes, { origins: options.showOrigin === true });
-      services.output.stdout(joinLines([...lines, summaryLine(result.outcomes)]));
+      services.output.stdout(joinLines([...clusterLine(access), ...lines, summaryLine(result.outcomes)]));
     }
     const out = flagText(options, 'out');
     if (out !== undefined) {
@@ -53,6 +54,11 @@ export async function runFleetPlan(services: Services, _args: readonly string[],
     watch.close();
     await run.close();
   }
+}
+
+/** Which cluster the changes are for. */
+function clusterLine(access: FleetAccess | null): readonly Text[] {
+  return access === null ? [] : [[styled('bold', 'cluster'), ` ${formatClusterName(access.cluster)}`]];
 }
 
 function notToBeSaved(): AppError {

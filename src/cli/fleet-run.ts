@@ -45,7 +45,7 @@ export async function openFleetRun(services: Services, options: CommandOptions, 
   const kubeconfig = await kubeconfigToMake(services, options, input);
   if (kubeconfig !== null) return openBringUp(services, options, input, kubeconfig);
   const through = await waysToCluster(services, options, { ...input, chosen: input.tasks.map(({ host }) => host) });
-  const access = await openFleetCluster(services, options, { cluster, file, dryRun, reporter, through });
+  const access = await openFleetCluster(services, options, { cluster, file, dryRun, reporter, writes: true, through });
   try {
     const claims = nodeClaims();
     const members = await fleetMembers(services, options, { ...input, access, planes: input.hosts.filter(isControlPlane), claims });

@@ -50,6 +50,7 @@ export async function runFleetStatus(services: Services, _args: readonly string[
     file: fleet.file,
     dryRun: true,
     reporter: watch.reporter,
+    writes: false,
     through: await waysToCluster(services, options, { hosts: fleet.hosts, chosen: hosts, directory: directoryOf(fleet.file) }),
   });
   try {

@@ -1,6 +1,7 @@
 import { countMissingTokens } from '../core/config/defaults.ts';
 import { mergeInitFlags } from '../core/config/flags.ts';
 import type { ExitCode } from '../core/errors.ts';
+import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
 import { type InitOptions, initWorkflow } from '../workflows/init.ts';
 import { freshTokens, phaseSelection, placeholderTokens, printJoinCommands } from './init-tokens.ts';
@@ -9,11 +10,11 @@ import { durationMs, readNodeOptions } from './node-options.ts';
 import { openCluster } from './open-cluster.ts';
 import { phaseName } from './phase-name.ts';
 import type { CommandOptions } from './program.ts';
-import { flagText, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
+import { isKubeconfigGiven, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import { trustOf } from './trust-of.ts';
 
-/** `init` and `init phase NAME...`. Where an API server is given it takes that, else it makes a control plane. */
+/** `init` and `init phase NAME...`. Bootstraps a control plane; with `--kubeconfig` a first node of that existing cluster. */
 export async function runInit(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
   const config = mergeInitFlags(
     await loadConfigFile(services, options, [
@@ -30,9 +31,12 @@ export async function runInit(services: Services, args: readonly string[], optio
   const { dryRun, staged } = node;
   const onlyPhase = phaseName(args);
   const skipPreflight = node.skipPreflight || (onlyPhase !== undefined && NEED_NO_NODE.test(onlyPhase));
-  const isGiven = flagText(options, 'kubeconfig') !== undefined || (services.env.KUBECONFIG ?? '') !== '';
+  const isGiven = isKubeconfigGiven(options);
+  if (!isGiven) reportIgnoredVariable(services, reporter);
   const makes = !isGiven || (onlyPhase !== undefined && !GIVEN_PHASES.test(onlyPhase));
-  const opened = isGiven ? await openCluster(services, options, { dryRun, staged }) : { cluster: null, apiServer: null, warnings: [] };
+  const opened = isGiven
+    ? await openCluster(services, options, { dryRun, staged, writes: reporter })
+    : { cluster: null, apiServer: null, warnings: [] };
   try {
     if (makes) {
       const { runInitControlPlane } = await import('./init-control-plane.ts');
@@ -83,6 +87,14 @@ export async function runInit(services: Services, args: readonly string[], optio
   } finally {
     await opened.cluster?.close();
   }
+}
+
+/** As in kubeadm, only the flag selects an existing cluster: the variable often names one that has nothing to do with the new node. */
+function reportIgnoredVariable({ env }: Services, reporter: Reporter): void {
+  const { KUBECONFIG = '' } = env;
+  if (KUBECONFIG === '') return;
+  const message = `KUBECONFIG=${KUBECONFIG} is ignored by init, which bootstraps a new cluster. Pass --kubeconfig to use that cluster`;
+  reporter.report({ level: 'info', code: 'KUBECONFIG_IGNORED', message });
 }
 
 /** Phases that write to the cluster, or files for later: what a kubelet needs of its host is no matter to them. */

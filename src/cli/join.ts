@@ -19,7 +19,7 @@ import { durationMs, readNodeOptions } from './node-options.ts';
 import { type OpenedCluster, openCluster } from './open-cluster.ts';
 import { phaseName } from './phase-name.ts';
 import type { CommandOptions } from './program.ts';
-import { flagText, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
+import { flagText, isKubeconfigGiven, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import { trustOf } from './trust-of.ts';
 
@@ -116,7 +116,7 @@ async function openAccess(services: Services, { document, options, caFile, targe
     for (const each of opened.splice(0).reverse()) await each.close();
   };
   try {
-    const named = await openAdmin(services, options, from);
+    const named = await openAdmin(services, { options, from, reporter });
     const admin = named?.cluster ?? null;
     if (admin !== null) opened.push(admin);
     const trust = named === null ? null : trustOf(services, named);
@@ -130,11 +130,12 @@ async function openAccess(services: Services, { document, options, caFile, targe
 }
 
 /** An administrator, only where one is named: who joins a node seldom means the cluster that KUBECONFIG happens to name. */
-async function openAdmin(services: Services, options: CommandOptions, from: Host | null): Promise<OpenedCluster | null> {
-  if (flagText(options, 'kubeconfig') !== undefined)
-    return openCluster(services, options, { dryRun: false, staged: false, ...(from === null ? {} : { from }) });
-  if (flagText(options, 'context') === undefined) return null;
-  throw usageError('--context is of a kubeconfig, and none was given', 'Add --kubeconfig');
+async function openAdmin(
+  services: Services,
+  { options, from, reporter }: { readonly options: CommandOptions; readonly from: Host | null; readonly reporter: Reporter },
+): Promise<OpenedCluster | null> {
+  if (!isKubeconfigGiven(options)) return null;
+  return openCluster(services, options, { dryRun: false, staged: false, writes: reporter, ...(from === null ? {} : { from }) });
 }
 
 const WAIT_READY_MS = 300_000;

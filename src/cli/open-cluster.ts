@@ -8,9 +8,11 @@ import {
 import { readOperatorKubeconfig } from '../core/config/operator-kubeconfig.ts';
 import { AppError } from '../core/errors.ts';
 import type { Warning } from '../core/plan/change.ts';
+import { formatClusterName } from '../core/plan/document.ts';
 import { revealText } from '../core/text/secret.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
+import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
@@ -30,20 +32,25 @@ export interface OpenedCluster {
   readonly warnings: readonly Warning[];
 }
 
+export interface OpenClusterRun {
+  readonly dryRun: boolean;
+  readonly staged: boolean;
+  readonly from?: Host;
+  /** For a command that changes the cluster, or plans to: reports context and server URL. Null: the command only reads. */
+  readonly writes: Reporter | null;
+}
+
 const NO_CLUSTER: OpenedCluster = { cluster: null, apiServer: null, warnings: [] };
 
 /**
  * Connects with an administrator's kubeconfig: `--kubeconfig`, then KUBECONFIG (several files are merged), `~/.kube/config`, `/etc/kubernetes/admin.conf`. Files staged into a directory
  * belong to no cluster unless one is named.
  * @param run.from opens the connections in place of this machine
+ * @param run.writes names the cluster before the command changes it
  * @throws AppError NO_API_SERVER (exit code 2) when a real run finds none; CLUSTER_UNVERIFIED (exit code 2) with `run.from`, for a server that is not
  * verified; what the kubeconfig and the server say
  */
-export async function openCluster(
-  services: Services,
-  options: CommandOptions,
-  run: { readonly dryRun: boolean; readonly staged: boolean; readonly from?: Host },
-): Promise<OpenedCluster> {
+export async function openCluster(services: Services, options: CommandOptions, run: OpenClusterRun): Promise<OpenedCluster> {
   const found = await findKubeconfig(services, options, run.staged);
   if (found === null) {
     if (run.dryRun || run.staged) return NO_CLUSTER;
@@ -60,6 +67,10 @@ export async function openCluster(
   const context = flagText(options, 'context');
   const target = resolveContext(kubeconfig, context);
   if (run.from?.dial !== undefined) requireVerified(kubeconfig.file, target, run.from);
+  if (run.writes !== null) {
+    const message = `cluster: ${formatClusterName({ context: target.context, server: target.cluster.server })} (${kubeconfig.file})`;
+    run.writes.report({ level: 'info', code: 'CLUSTER', message });
+  }
   const from = run.from === undefined ? {} : { from: run.from };
   const cluster = await services.connectCluster({ kubeconfig: found, ...from, ...(context === undefined ? {} : { context }) });
   const apiServer = await addressOf(services, target.cluster, kubeconfig);

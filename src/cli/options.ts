@@ -114,7 +114,7 @@ export function addNodeOptions(command: Command): Command {
 
 /** What init says of the cluster. */
 export function addInitOptions(command: Command): Command {
-  return addClusterOptions(command, 'default: KUBECONFIG; without either a control plane is made')
+  return addClusterOptions(command, 'default: none, a new control plane is bootstrapped; KUBECONFIG is ignored')
     .option('--kubernetes-version <version>', 'version of the control plane (default: that of the API server, else of the kubelet)')
     .option('--service-cidr <cidr>', 'addresses of services; the tenth is the clusterDNS of all nodes (default: 10.96.0.0/12)')
     .option('--service-dns-domain <domain>', 'domain of services (default: cluster.local)')

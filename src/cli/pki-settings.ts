@@ -11,7 +11,7 @@ import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { nodeCluster } from './node-cluster.ts';
 import { openCluster } from './open-cluster.ts';
 import type { CommandOptions } from './program.ts';
-import { flagText } from './read-options.ts';
+import { flagText, isKubeconfigGiven } from './read-options.ts';
 
 export interface OpenedPkiSettings {
   readonly settings: PkiSettings;
@@ -31,8 +31,8 @@ export async function openPkiSettings(services: Services, options: CommandOption
   const warnings = requireValid(config);
   const certificatesDir = hostDirectory(options, 'certDir', '--cert-dir') ?? null;
   const declared = flagText(options, 'config') === undefined ? null : (config.cluster ?? {});
-  const isNamed = declared === null && flagText(options, 'kubeconfig') !== undefined;
-  const opened = isNamed ? await openCluster(services, options, { dryRun: false, staged: false }) : null;
+  const isNamed = isKubeconfigGiven(options) && declared === null;
+  const opened = isNamed ? await openCluster(services, options, { dryRun: false, staged: false, writes: null }) : null;
   return {
     settings: { cluster: declared, certificatesDir },
     warnings,

@@ -12,6 +12,16 @@ export function flagText(options: CommandOptions, name: string): string | undefi
   return typeof value === 'string' ? value : undefined;
 }
 
+/**
+ * Whether `--kubeconfig` selects a cluster, for commands that use no other kubeconfig.
+ * @throws AppError USAGE (exit code 2) for `--context` alone
+ */
+export function isKubeconfigGiven(options: CommandOptions): boolean {
+  if (flagText(options, 'kubeconfig') !== undefined) return true;
+  if (flagText(options, 'context') === undefined) return false;
+  throw usageError('--context is of a kubeconfig, and none was given', 'Add --kubeconfig');
+}
+
 /** The items of a repeatable option. */
 export function flagList(options: CommandOptions, name: string): readonly string[] {
   const value = options[name];

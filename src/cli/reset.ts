@@ -1,5 +1,6 @@
 import { mergeResetFlags } from '../core/config/flags.ts';
 import { type ExitCode, usageError } from '../core/errors.ts';
+import type { Reporter } from '../ports/reporter.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
 import type { ApiAccess } from '../workflows/control-plane/api-access.ts';
 import { resetWorkflow } from '../workflows/reset.ts';
@@ -25,7 +26,8 @@ export async function runReset(services: Services, args: readonly string[], opti
     );
   const skipPhases = reset.skipPhases ?? [];
   const nodeName = flagText(options, 'nodeName');
-  const opened = await openForDeletion(services, options, targets);
+  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
+  const opened = await openForDeletion(services, { options, targets, reporter });
   const accesses: ApiAccess[] = [];
   try {
     return await runOnHosts(services, {
@@ -43,7 +45,7 @@ export async function runReset(services: Services, args: readonly string[], opti
         ...(opened === null ? {} : { deleteNode: { trust: trustOf(services, opened), ...(nodeName === undefined ? {} : { nodeName }) } }),
       },
       options,
-      reporter: services.reporter({ verbosity: verbosityOf(options), format: 'text' }),
+      reporter,
       warnings,
       dryRun,
       skipPhases,
@@ -57,14 +59,21 @@ export async function runReset(services: Services, args: readonly string[], opti
 }
 
 /** The cluster with `--delete-node`; without it none is talked to. */
-async function openForDeletion(services: Services, options: CommandOptions, targets: readonly HostTarget[]): Promise<OpenedCluster | null> {
+async function openForDeletion(
+  services: Services,
+  {
+    options,
+    targets,
+    reporter,
+  }: { readonly options: CommandOptions; readonly targets: readonly HostTarget[]; readonly reporter: Reporter },
+): Promise<OpenedCluster | null> {
   const named = flagText(options, 'nodeName') !== undefined;
   if (options.deleteNode !== true) {
     if (named) throw usageError('--node-name is for --delete-node', 'Add --delete-node, or leave it out');
     return null;
   }
   if (named && targets.length > 1) throw usageError('--node-name is for one host, and several were given', 'Reset them one by one');
-  return openCluster(services, options, { dryRun: false, staged: false });
+  return openCluster(services, options, { dryRun: false, staged: false, writes: reporter });
 }
 
 async function confirmReset(services: Services, hosts: readonly string[]): Promise<void> {

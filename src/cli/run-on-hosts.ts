@@ -125,7 +125,7 @@ function finish<Options, Input>(
   const { options, dryRun } = run;
   const withOrigins =
     options.showOrigin === true ? results.map(({ host }) => host) : results.map(({ host: { origins: _, ...host } }) => host);
-  const plan = planDocument(withOrigins, [...run.warnings, ...results.flatMap((result) => result.warnings)]);
+  const plan = planDocument(withOrigins, [...run.warnings, ...results.flatMap((result) => result.warnings)], run.cluster);
   const format = (flagText(options, 'output') ?? 'text') as PlanFormat;
   if (dryRun || format !== 'text') {
     const noops = outcomes.length === 1 || verbosityOf(options) > 0;

@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import { subjectOfHostChange } from '../core/fleet/operations.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { PlanDocument } from '../core/plan/document.ts';
-import { planIsEmpty } from '../core/plan/document.ts';
+import { formatClusterName, planIsEmpty } from '../core/plan/document.ts';
 import { joinLines, type Style, styled, type Text } from '../core/text/styled.ts';
 import { renderDocument } from './show-document.ts';
 
@@ -17,10 +17,11 @@ export function renderPlan(plan: PlanDocument, format: PlanFormat, { noops = tru
 }
 
 function linesOf(plan: PlanDocument, noops: boolean): readonly Text[] {
-  const { changes } = plan.cluster;
+  const { changes, server, context } = plan.cluster;
+  const name = server === undefined ? [] : [` ${formatClusterName({ server, context })}`];
   return [
     ...plan.hosts.flatMap((host) => hostLines(host, noops)),
-    ...(changes.length === 0 ? [] : [[styled('bold', 'cluster')]]),
+    ...(changes.length === 0 ? [] : [[styled('bold', 'cluster'), ...name]]),
     ...changes.flatMap(clusterChangeLines),
     ...plan.deferred.map(({ phase, reason }) => `  ~ [${phase}] deferred: ${reason}`),
     planIsEmpty(plan) ? 'Nothing to do.' : `${summary(plan)}.`,

@@ -10,6 +10,7 @@ import { type JoinsAsControlPlane, joinCommand } from '../core/token/join-comman
 import { renderTokenList } from '../core/token/token-list.ts';
 import { type CompleteToken, tokenSecret } from '../core/token/token-secret.ts';
 import type { Cluster } from '../ports/cluster.ts';
+import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
 import { createTokens, deleteTokens, listTokens, requireFreeIds } from '../workflows/bootstrap-tokens.ts';
 import { requireValid } from './load-config-file.ts';
@@ -27,7 +28,7 @@ export async function runTokenGenerate(services: Services): Promise<ExitCode> {
 
 /** `token list`. */
 export async function runTokenList(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  const { tokens, problems } = await withCluster(services, options, listTokens);
+  const { tokens, problems } = await withCluster(services, options, null, listTokens);
   const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
   for (const message of problems) reporter.report({ level: 'warning', code: 'TOKEN_SECRET_INVALID', message });
   const format = formatOf(options);
@@ -46,7 +47,7 @@ export async function runTokenCreate(services: Services, args: readonly string[]
   const tokens = await completeTokens(services, config.init?.bootstrapTokens ?? []);
   const first = tokens[0] as CompleteToken;
   const dryRun = options.dryRun === true;
-  const opened = await openCluster(services, options, { dryRun, staged: false });
+  const opened = await openCluster(services, options, { dryRun, staged: false, writes: reporter });
   try {
     // Whatever may refuse does so before the token is there.
     const line =
@@ -57,7 +58,11 @@ export async function runTokenCreate(services: Services, args: readonly string[]
     if (opened.cluster !== null) await requireFreeIds(opened.cluster, tokens.map(idOf));
     if (dryRun) {
       const changes = secrets.map((object) => ({ kind: 'create-object', object, because: 'it is a new token' }) as const);
-      const { hosts: _, ...plan } = planDocument([{ name: '', phases: [{ phase: 'token', plan: { changes } }] }], opened.warnings);
+      const { hosts: _, ...plan } = planDocument(
+        [{ name: '', phases: [{ phase: 'token', plan: { changes } }] }],
+        opened.warnings,
+        opened.cluster,
+      );
       services.output.stdout(renderPlan({ ...plan, hosts: [] }, formatOf(options)));
       return 0;
     }
@@ -79,12 +84,18 @@ export async function runTokenDelete(services: Services, args: readonly string[]
   });
   const dryRun = options.dryRun === true;
   const onDeleted = (id: string): void => services.output.stdout(`bootstrap token "${id}" deleted${dryRun ? ' (dry run)' : ''}\n`);
-  await withCluster(services, options, (cluster) => deleteTokens(cluster, [...new Set(ids)], { onDeleted, dryRun }));
+  const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
+  await withCluster(services, options, reporter, (cluster) => deleteTokens(cluster, [...new Set(ids)], { onDeleted, dryRun }));
   return 0;
 }
 
-async function withCluster<T>(services: Services, options: CommandOptions, use: (cluster: Cluster) => Promise<T>): Promise<T> {
-  const { cluster } = await openCluster(services, options, { dryRun: false, staged: false });
+async function withCluster<T>(
+  services: Services,
+  options: CommandOptions,
+  writes: Reporter | null,
+  use: (cluster: Cluster) => Promise<T>,
+): Promise<T> {
+  const { cluster } = await openCluster(services, options, { dryRun: false, staged: false, writes });
   try {
     return await use(cluster as Cluster);
   } finally {

@@ -8,7 +8,7 @@ import { nodeCluster } from './node-cluster.ts';
 import { declaredFields, durationMs, isForKubelet, readOverlay, readPatches } from './node-options.ts';
 import { openCluster } from './open-cluster.ts';
 import type { CommandOptions } from './program.ts';
-import { flagList, flagText, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
+import { flagList, flagText, isKubeconfigGiven, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import { trustOf } from './trust-of.ts';
 
@@ -41,8 +41,9 @@ export async function runUpgradeNode(services: Services, args: readonly string[]
   const nodeName = flagText(options, 'nodeName') ?? null;
   if (nodeName !== null && targets.length > 1)
     throw usageError('--node-name is for one host, and several were given', 'Upgrade them one by one');
-  const admin =
-    flagText(options, 'kubeconfig') === undefined ? null : await openCluster(services, options, { dryRun: false, staged: false });
+  const admin = isKubeconfigGiven(options)
+    ? await openCluster(services, options, { dryRun: false, staged: false, writes: reporter })
+    : null;
   try {
     const trust = admin === null ? null : trustOf(services, admin);
     return await runOnHosts(services, {

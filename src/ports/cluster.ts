@@ -26,6 +26,8 @@ export interface ListResult {
 export interface Cluster {
   /** e.g. `https://10.0.0.1:6443`. */
   readonly server: string;
+  /** Context of the kubeconfig that the connection was made with. */
+  readonly context?: string | undefined;
   /** `gitVersion` of the server, e.g. `v1.36.2`. */
   version(): Promise<string>;
   get(ref: ObjectRef): Promise<KubeObject | null>;

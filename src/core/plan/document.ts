@@ -29,19 +29,35 @@ export interface PlanDocument {
   readonly apiVersion: 'kubeletadm.dev/v1alpha1';
   readonly kind: 'Plan';
   readonly hosts: readonly { readonly name: string; readonly changes: readonly JsonObject[]; readonly noops: readonly JsonObject[] }[];
-  readonly cluster: { readonly changes: readonly JsonObject[] };
+  /** With the context and the server URL of the cluster that the changes are for, where a cluster is connected. */
+  readonly cluster: Partial<ClusterName> & { readonly changes: readonly JsonObject[] };
   readonly deferred: readonly JsonObject[];
   readonly warnings: readonly JsonObject[];
 }
 
-/** Makes the plan document of one or several hosts. Cluster changes that several hosts' plans share appear once. */
-export function planDocument(hosts: readonly HostPlan[], warnings: readonly Warning[]): PlanDocument {
+/** Which cluster: the server URL, and the context of the kubeconfig where one was used. */
+export interface ClusterName {
+  readonly context?: string | undefined;
+  readonly server: string;
+}
+
+/** The cluster in one line of text: `context "admin@shop", https://10.0.0.1:6443`. */
+export function formatClusterName({ context, server }: ClusterName): string {
+  return `${context === undefined ? '' : `context ${JSON.stringify(context)}, `}${server}`;
+}
+
+/**
+ * Makes the plan document of one or several hosts. Cluster changes that several hosts' plans share appear once.
+ * @param cluster the connected cluster, which the document names
+ */
+export function planDocument(hosts: readonly HostPlan[], warnings: readonly Warning[], cluster: ClusterName | null = null): PlanDocument {
   const all = hosts.flatMap((host) => host.phases);
   return {
     apiVersion: 'kubeletadm.dev/v1alpha1',
     kind: 'Plan',
     hosts: hosts.map(hostDocument),
     cluster: {
+      ...(cluster === null ? {} : nameOf(cluster)),
       changes: unique(
         all.flatMap(({ phase, plan }) => plan.changes.filter(isClusterChange).map((change) => clusterChangeDocument(phase, change))),
       ),
@@ -55,6 +71,10 @@ export function planDocument(hosts: readonly HostPlan[], warnings: readonly Warn
       })),
     ),
   };
+}
+
+function nameOf({ context, server }: ClusterName): ClusterName {
+  return { ...(context === undefined ? {} : { context }), server };
 }
 
 /** True when nothing is to be done: no change of a host or the cluster. */

@@ -26,7 +26,7 @@ async function open(cluster: object, from?: Host) {
       return fakeCluster();
     },
   } as unknown as Services;
-  const run = { dryRun: false, staged: false, ...(from === undefined ? {} : { from }) };
+  const run = { dryRun: false, staged: false, writes: null, ...(from === undefined ? {} : { from }) };
   const error = await openCluster(services, { kubeconfig: 'admin.conf' }, run).then(
     () => null,
     (reason: unknown) => reason,
