@@ -13,7 +13,7 @@ import { connectOver, releaseOf } from './init-control-plane.ts';
 import { freshTokens, isLeftOut, phaseSelection, placeholderTokens } from './init-tokens.ts';
 import { durationMs, isForKubelet } from './node-options.ts';
 import type { CommandOptions } from './program.ts';
-import { flagList } from './read-options.ts';
+import { ignoredChecks } from './read-options.ts';
 
 export interface FleetInitInput {
   /** The control plane. */
@@ -53,7 +53,7 @@ export async function fleetInitOptions(
     settings: [],
     patches: patches.filter(isForKubelet),
     staticPodPatches: patches.filter((patch) => !isForKubelet(patch)),
-    ignorePreflightErrors: flagList(options, 'ignorePreflightErrors'),
+    ignorePreflightErrors: ignoredChecks(options),
     skipPreflight: false,
     dryRun,
     staged: false,

@@ -24,7 +24,7 @@ import { type PlaneSettings, readPlaneSettings } from './fleet-configuration.ts'
 import { type InstallSources, installSources } from './install-sources.ts';
 import { isForKubelet } from './node-options.ts';
 import type { CommandOptions } from './program.ts';
-import { flagList, readCommandTimeout, readSshOptions } from './read-options.ts';
+import { ignoredChecks, readCommandTimeout, readSshOptions } from './read-options.ts';
 import { readWriting } from './writing-options.ts';
 
 /** A host, and where a saved plan is applied what exactly is to be done on it. */
@@ -59,7 +59,7 @@ export async function fleetMembers(services: Services, options: CommandOptions, 
   const { access, dryRun, tasks } = input;
   const targetOf = await fleetTargets(services, options, input.directory);
   const catalogue = await loadCatalogue();
-  const ignorePreflightErrors = flagList(options, 'ignorePreflightErrors');
+  const ignorePreflightErrors = ignoredChecks(options);
   const shared = {
     templates: await services.templates(),
     catalogue,

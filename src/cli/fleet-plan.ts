@@ -13,7 +13,7 @@ import { openFleetRun } from './fleet-run.ts';
 import { watchFleet } from './fleet-watch.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
 import type { CommandOptions } from './program.ts';
-import { flagList, flagText } from './read-options.ts';
+import { flagList, flagText, ignoredChecks } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
 /** `fleet plan`, `plan`. */
@@ -72,7 +72,7 @@ function contextOf(options: CommandOptions, fleet: ResolvedFleet, access: FleetA
     cluster: fleet.cluster,
     server: access?.apiServer.server ?? '',
     takeOver: options.takeOver === true,
-    ignorePreflightErrors: flagList(options, 'ignorePreflightErrors'),
+    ignorePreflightErrors: ignoredChecks(options),
   };
 }
 

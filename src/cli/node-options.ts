@@ -10,7 +10,7 @@ import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
 import type { NodeOptions } from '../workflows/prepare-node.ts';
 import type { CommandOptions } from './program.ts';
-import { flagList, flagText } from './read-options.ts';
+import { flagList, flagText, ignoredChecks } from './read-options.ts';
 
 export interface NodeOptionsInput {
   readonly config: LoadedConfig;
@@ -46,7 +46,7 @@ export async function readNodeOptions(services: Services, { config, kind, option
     settings: flagList(options, 'set'),
     patches: patches.filter(isForKubelet),
     staticPodPatches: patches.filter((patch) => !isForKubelet(patch)),
-    ignorePreflightErrors: flagList(options, 'ignorePreflightErrors'),
+    ignorePreflightErrors: ignoredChecks(options),
     skipPreflight: [...flagList(options, 'skipPhases'), ...(document?.skipPhases ?? [])].includes('preflight'),
     dryRun,
     staged: flagText(options, 'rootfs') !== undefined,

@@ -1,5 +1,6 @@
 import type { Flags } from '../core/config/flags.ts';
 import { usageError } from '../core/errors.ts';
+import { unknownCheck } from '../core/preflight/check-names.ts';
 import { SECRET_VARIABLES } from '../core/secret-variables.ts';
 import { goDurationMs, isTimeLimit } from '../core/text/go-duration.ts';
 import { Secret } from '../core/text/secret.ts';
@@ -26,6 +27,19 @@ export function isKubeconfigGiven(options: CommandOptions): boolean {
 export function flagList(options: CommandOptions, name: string): readonly string[] {
   const value = options[name];
   return Array.isArray(value) ? (value as readonly string[]) : [];
+}
+
+/**
+ * The checks of `--ignore-preflight-errors`.
+ * @throws AppError USAGE (exit code 2) for a name that no check has
+ */
+export function ignoredChecks(options: CommandOptions): readonly string[] {
+  const names = flagList(options, 'ignorePreflightErrors');
+  for (const name of names) {
+    const unknown = unknownCheck(name);
+    if (unknown !== null) throw usageError(`--ignore-preflight-errors: ${unknown.message}`, unknown.mend);
+  }
+  return names;
 }
 
 /** The options under the names kubeadm gives them on the command line: `podNetworkCidr` is `pod-network-cidr`. */

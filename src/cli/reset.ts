@@ -8,7 +8,7 @@ import { connectOver } from './init-control-plane.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { type OpenedCluster, openCluster } from './open-cluster.ts';
 import type { CommandOptions } from './program.ts';
-import { flagList, flagText, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
+import { flagList, flagText, ignoredChecks, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 import { trustOf } from './trust-of.ts';
 
@@ -36,7 +36,7 @@ export async function runReset(services: Services, args: readonly string[], opti
       cluster: opened?.cluster ?? null,
       workflowOptions: {
         reset,
-        ignorePreflightErrors: flagList(options, 'ignorePreflightErrors'),
+        ignorePreflightErrors: ignoredChecks(options),
         skipPreflight: [...flagList(options, 'skipPhases'), ...skipPhases].includes('preflight'),
         dryRun,
         connect: connectOver(services),

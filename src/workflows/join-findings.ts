@@ -1,6 +1,7 @@
 import { isNodeReady, nodeTroubles } from '../core/kubernetes/node-conditions.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { Finding } from '../core/preflight/check.ts';
+import type { CheckName } from '../core/preflight/check-names.ts';
 import { trimTrailing } from '../core/text/trim-trailing.ts';
 import type { ObservedNode } from './prepare-node.ts';
 
@@ -28,7 +29,7 @@ export function joinFindings({ facts, registration }: ObservedNode, target: Join
   const { identity } = facts;
   const { server, caPem, caCertPath, namesake, takeOver, mayBootstrap } = target;
   const findings: Finding[] = [];
-  const refuse = (id: string, message: string, mend: string): void => void findings.push({ id, severity: 'error', message, mend });
+  const refuse = (id: CheckName, message: string, mend: string): void => void findings.push({ id, severity: 'error', message, mend });
   if (identity.state === 'usable' && identity.server !== null && !sameServer(identity.server, server)) {
     const message = `/etc/kubernetes/kubelet.conf is there and belongs to ${identity.server}, not to ${server}`;
     refuse('FileAvailable--etc-kubernetes-kubelet.conf', message, RESET_FIRST);

@@ -1,5 +1,6 @@
 import type { Problem } from '../errors.ts';
-import { duplicateTaint, ignoreAllNotAlone, invalidTaint, nodeNameConflict } from '../problems/config-documents.ts';
+import { unknownCheck } from '../preflight/check-names.ts';
+import { duplicateTaint, ignoreAllNotAlone, invalidTaint, nodeNameConflict, unknownCheckName } from '../problems/config-documents.ts';
 import { type ApiEndpoint, type Arg, argValue, type NodeRegistration, type Taint, type Timeouts } from './model.ts';
 import type { Finding } from './origins.ts';
 import * as rules from './rules.ts';
@@ -53,10 +54,14 @@ function isQualifiedName(text: string): boolean {
   return LABEL_PART.test(text.slice(slash + 1)) && (slash < 0 || rules.isDnsSubdomain(text.slice(0, slash)));
 }
 
-/** `ignorePreflightErrors`: `all` stands alone. */
+/** `ignorePreflightErrors`: names of checks, or `all` alone. */
 export function* ignoreFindings(path: string, ids: readonly string[] | undefined): Iterable<Finding> {
   const set = new Set(ids?.map((id) => id.toLowerCase()));
   if (set.has('all') && set.size > 1) yield { path, problem: ignoreAllNotAlone() };
+  for (const [i, id] of (ids ?? []).entries()) {
+    const unknown = unknownCheck(id);
+    if (unknown !== null) yield { path: `${path}[${i}]`, problem: unknownCheckName(unknown) };
+  }
 }
 
 /** `localAPIEndpoint`. */

@@ -1,8 +1,9 @@
 import type { Problem } from '../errors.ts';
+import type { CheckName } from './check-names.ts';
 
 /** What a preflight check found. `id` is kubeadm's where kubeadm has the check. */
 export interface Finding {
-  readonly id: string;
+  readonly id: CheckName;
   readonly severity: 'error' | 'warning';
   readonly message: string;
   readonly mend?: string;

@@ -3,6 +3,7 @@ import type { WantedFile } from '../plan/diff-file.ts';
 import { parseIp } from '../text/ip.ts';
 import { revealText } from '../text/secret.ts';
 import type { Finding } from './check.ts';
+import type { CheckName } from './check-names.ts';
 
 export interface ControlPlaneCheckInput {
   readonly host: ControlPlaneHost;
@@ -161,10 +162,10 @@ function inMinutes(seconds: number): string {
 
 const CHECKS: readonly Check[] = [size, firewall, ports, manifests, etcdData, etcdClient, address, clock];
 
-function error(id: string, message: string, mend: string): Finding {
+function error(id: CheckName, message: string, mend: string): Finding {
   return { id, severity: 'error', message, mend };
 }
 
-function warning(id: string, message: string): Finding {
+function warning(id: CheckName, message: string): Finding {
   return { id, severity: 'warning', message };
 }

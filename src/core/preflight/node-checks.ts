@@ -2,6 +2,7 @@ import { cgroupDriverTrouble } from '../facts/cgroup-driver.ts';
 import type { HostFacts } from '../facts/host-facts.ts';
 import type { JsonObject } from '../json.ts';
 import type { Finding } from './check.ts';
+import type { CheckName } from './check-names.ts';
 
 export interface NodeCheckInput {
   readonly facts: HostFacts;
@@ -228,10 +229,10 @@ const CHECKS: readonly Check[] = [
   nodeIp,
 ];
 
-function error(id: string, message: string, mend?: string): Finding {
+function error(id: CheckName, message: string, mend?: string): Finding {
   return { id, severity: 'error', message, ...(mend === undefined ? {} : { mend }) };
 }
 
-function warning(id: string, message: string): Finding {
+function warning(id: CheckName, message: string): Finding {
   return { id, severity: 'warning', message };
 }

@@ -189,6 +189,11 @@ export function ignoreAllNotAlone(): Problem {
   return error('CONFIG_CONFLICT', "'all' stands beside single checks", "Write 'all' alone, or the checks without it");
 }
 
+/** A name of no preflight check. */
+export function unknownCheckName({ message, mend }: { readonly message: string; readonly mend: string }): Problem {
+  return error('CONFIG_UNKNOWN_CHECK', message, mend);
+}
+
 /** A path that must be absolute. `ending` is demanded of its name. */
 export function notAbsolute(path: string, ending?: string): Problem {
   const message = ending === undefined ? 'is not an absolute path' : `is not an absolute path to a ${ending} file`;

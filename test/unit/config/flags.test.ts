@@ -431,10 +431,13 @@ describe('flags of reset', () => {
       'cleanup-tmp-dir': true,
       'dry-run': true,
       force: true,
-      'ignore-preflight-errors': 'a',
+      'ignore-preflight-errors': 'Mem',
       'skip-phases': 'b',
     };
-    const { reset, problems } = mergeResetFlags(structure(documentOf('reset', 'ignorePreflightErrors: [c]'), 'ResetConfiguration'), flags);
+    const { reset, problems } = mergeResetFlags(
+      structure(documentOf('reset', 'ignorePreflightErrors: [CRI]'), 'ResetConfiguration'),
+      flags,
+    );
     expect(linesOf({ problems })).toEqual([]);
     expect(reset).toEqual({
       certificatesDir: '/x',
@@ -442,7 +445,7 @@ describe('flags of reset', () => {
       cleanupTmpDir: true,
       dryRun: true,
       force: true,
-      ignorePreflightErrors: ['c', 'a'],
+      ignorePreflightErrors: ['CRI', 'Mem'],
       skipPhases: ['b'],
     });
   });
@@ -471,7 +474,7 @@ describe('flags of upgrade', () => {
         'certificate-renewal': 'false',
         patches: '/p',
         'allow-release-candidate-upgrades': true,
-        'ignore-preflight-errors': 'a',
+        'ignore-preflight-errors': 'Mem',
       },
       {
         kubernetesVersion: 'v1.36.2',
@@ -480,23 +483,23 @@ describe('flags of upgrade', () => {
         certificateRenewal: false,
         patches: { directory: '/p' },
         allowRCUpgrades: true,
-        ignorePreflightErrors: ['file', 'a'],
+        ignorePreflightErrors: ['Swap', 'Mem'],
       },
     ],
     [
       'node',
       { 'dry-run': true, 'skip-phases': 'preflight', force: true, version: 'v1.36.2' },
-      { ignorePreflightErrors: ['file'], dryRun: true, skipPhases: ['preflight'] },
+      { ignorePreflightErrors: ['Swap'], dryRun: true, skipPhases: ['preflight'] },
     ],
     [
       'plan',
       { 'print-config': true, 'allow-experimental-upgrades': true },
-      { ignorePreflightErrors: ['file'], printConfig: true, allowExperimentalUpgrades: true },
+      { ignorePreflightErrors: ['Swap'], printConfig: true, allowExperimentalUpgrades: true },
     ],
     ['diff', { 'context-lines': '5', version: 'v1.36.2' }, { contextLines: 5, kubernetesVersion: 'v1.36.2' }],
   ])('%s', (command, flags, expected) => {
     const file = structure(
-      documentOf('upgrade', ['apply', 'node', 'plan'].map((part) => `${part}: {ignorePreflightErrors: [file]}`).join('\n')),
+      documentOf('upgrade', ['apply', 'node', 'plan'].map((part) => `${part}: {ignorePreflightErrors: [Swap]}`).join('\n')),
       'UpgradeConfiguration',
     );
     const { upgrade, problems } = mergeUpgradeFlags(file, command, flags);

@@ -449,7 +449,7 @@ describe('types', () => {
     [
       'every member of an upgrade',
       'upgrade',
-      'apply: {kubernetesVersion: v1.36.2, allowExperimentalUpgrades: true, allowRCUpgrades: true, certificateRenewal: false, dryRun: true, etcdUpgrade: false, forceUpgrade: true, ignorePreflightErrors: [x], patches: {directory: /p}, printConfig: true, skipPhases: [a], imagePullPolicy: Always, imagePullSerial: true}\ndiff: {kubernetesVersion: v1.36.2, contextLines: 3}\nnode: {certificateRenewal: true, dryRun: true, etcdUpgrade: true, ignorePreflightErrors: [], skipPhases: [], patches: {directory: /p}, imagePullPolicy: Never, imagePullSerial: false}\nplan: {kubernetesVersion: v1.36.2, allowExperimentalUpgrades: false, allowRCUpgrades: false, dryRun: false, etcdUpgrade: true, ignorePreflightErrors: [a], printConfig: false}\ntimeouts: {upgradeManifests: 5m}',
+      'apply: {kubernetesVersion: v1.36.2, allowExperimentalUpgrades: true, allowRCUpgrades: true, certificateRenewal: false, dryRun: true, etcdUpgrade: false, forceUpgrade: true, ignorePreflightErrors: [Swap], patches: {directory: /p}, printConfig: true, skipPhases: [a], imagePullPolicy: Always, imagePullSerial: true}\ndiff: {kubernetesVersion: v1.36.2, contextLines: 3}\nnode: {certificateRenewal: true, dryRun: true, etcdUpgrade: true, ignorePreflightErrors: [], skipPhases: [], patches: {directory: /p}, imagePullPolicy: Never, imagePullSerial: false}\nplan: {kubernetesVersion: v1.36.2, allowExperimentalUpgrades: false, allowRCUpgrades: false, dryRun: false, etcdUpgrade: true, ignorePreflightErrors: [Mem], printConfig: false}\ntimeouts: {upgradeManifests: 5m}',
     ],
   ])('accepts: %s', (_, document, body) => {
     expect(linesOf(load(documentOf(document, body)))).toEqual([]);

@@ -405,8 +405,8 @@ const TABLES: readonly Table[] = [
     'ignorePreflightErrors',
     'reset',
     'ignorePreflightErrors: [@]',
-    ['', 'a', 'a, b, A', 'all', 'All, all'],
-    ['a, b, all', 'Swap, ALL'],
+    ['', 'Swap', 'CRI, Mem, cri', 'all', 'All, all'],
+    ['CRI, Mem, all', 'Swap, ALL'],
     'CONFIG_CONFLICT',
   ],
 ];
