@@ -41,7 +41,7 @@ export async function runFleetPlan(services: Services, _args: readonly string[],
     if (format !== 'text') services.output.stdout(renderDocument(plan, format));
     else {
       const lines = planLines(result.outcomes, { origins: options.showOrigin === true });
-      services.output.stdout(joinLines([...clusterLine(access), ...lines, summaryLine(result.outcomes)]));
+      services.output.stdout(joinLines([...(lines.length === 0 ? [] : clusterLine(access)), ...lines, summaryLine(result.outcomes)]));
     }
     const out = flagText(options, 'out');
     if (out !== undefined) {

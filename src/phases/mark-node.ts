@@ -60,6 +60,6 @@ function planMarks(node: KubeObject | null, input: MarkNodeInput): PhasePlan {
 }
 
 function unmarked(nodeName: string, missing: string): Warning {
-  const message = `Node ${nodeName} was there before and has no ${missing}: its kubelet may not add that. Give the credentials of an administrator with --kubeconfig`;
+  const message = `Node ${nodeName} has no ${missing}: its kubelet cannot add it to the registered Node. Give the credentials of an administrator with --kubeconfig`;
   return { code: 'NODE_NOT_MARKED', message };
 }

@@ -1,6 +1,13 @@
 import type { Problem } from '../errors.ts';
 import { unknownCheck } from '../preflight/check-names.ts';
-import { duplicateTaint, ignoreAllNotAlone, invalidTaint, nodeNameConflict, unknownCheckName } from '../problems/config-documents.ts';
+import {
+  duplicateTaint,
+  ignoreAllNotAlone,
+  invalidTaint,
+  nodeNameConflict,
+  taintsReplaced,
+  unknownCheckName,
+} from '../problems/config-documents.ts';
 import { type ApiEndpoint, type Arg, argValue, type NodeRegistration, type Taint, type Timeouts } from './model.ts';
 import type { Finding } from './origins.ts';
 import * as rules from './rules.ts';
@@ -25,6 +32,8 @@ export function* nodeRegistrationFindings(path: string, node: NodeRegistration):
   yield* argumentFindings(`${path}.kubeletExtraArgs`, node.kubeletExtraArgs);
   yield* taintFindings(`${path}.taints`, node.taints ?? []);
   yield* ignoreFindings(`${path}.ignorePreflightErrors`, node.ignorePreflightErrors);
+  const registered = argValue(node.kubeletExtraArgs, 'register-with-taints');
+  if (registered !== undefined && (node.taints ?? []).length > 0) yield { path: `${path}.taints`, problem: taintsReplaced(registered) };
   const override = argValue(node.kubeletExtraArgs, 'hostname-override');
   if (node.name !== undefined && override !== undefined && override !== node.name.trim().toLowerCase()) {
     yield { path: `${path}.name`, problem: nodeNameConflict(node.name, override) };

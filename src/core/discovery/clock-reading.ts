@@ -10,6 +10,11 @@ export interface ClockReading {
 /** From here on clocks count as set wrong: certificates are dated back by minutes. */
 const TOLERATED_MS = 5 * 60_000;
 
+/** Whether both clocks are known and agree: then the time of a certificate is wrong, not a clock. */
+export function clocksAgree(clock: ClockReading): boolean {
+  return clock.there !== null && !clocksDiffer(clock);
+}
+
 /** Whether the two clocks are further apart than certificates forgive. */
 export function clocksDiffer({ here, there }: ClockReading): boolean {
   return there !== null && Math.abs(here.getTime() - there.getTime()) > TOLERATED_MS;
@@ -19,7 +24,8 @@ export function clocksDiffer({ here, there }: ClockReading): boolean {
 export function describeClocks({ here, there }: ClockReading): string {
   const ours = `this machine's clock says ${formatRfc3339(here)}`;
   if (there === null) return ours;
-  const seconds = Math.round((there.getTime() - here.getTime()) / 1000);
+  // Of the seconds that are shown: the header Date has no fractions.
+  const seconds = Math.floor(there.getTime() / 1000) - Math.floor(here.getTime() / 1000);
   const apart = formatGoDuration(BigInt(Math.abs(seconds)) * 1_000_000_000n);
   return `${ours}, that of the API server ${formatRfc3339(there)}${seconds === 0 ? '' : `, ${apart} ${seconds > 0 ? 'later' : 'earlier'}`}`;
 }

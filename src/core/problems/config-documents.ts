@@ -194,6 +194,12 @@ export function unknownCheckName({ message, mend }: { readonly message: string; 
   return error('CONFIG_UNKNOWN_CHECK', message, mend);
 }
 
+/** `taints` that the flag of the same purpose replaces. */
+export function taintsReplaced(flag: string): Problem {
+  const message = `the kubelet registers with the taints of register-with-taints=${flag} alone`;
+  return warning('CONFIG_TAINTS_REPLACED', message, 'Write all taints here, and remove register-with-taints from kubeletExtraArgs');
+}
+
 /** A path that must be absolute. `ending` is demanded of its name. */
 export function notAbsolute(path: string, ending?: string): Problem {
   const message = ending === undefined ? 'is not an absolute path' : `is not an absolute path to a ${ending} file`;

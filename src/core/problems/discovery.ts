@@ -1,5 +1,5 @@
 import type { ClockReading } from '../discovery/clock-reading.ts';
-import { clocksDiffer, describeClocks } from '../discovery/clock-reading.ts';
+import { clocksAgree, clocksDiffer, describeClocks } from '../discovery/clock-reading.ts';
 import type { Problem } from '../errors.ts';
 import type { ProxyRefusal } from '../network/proxy.ts';
 import type { PeerCertificate } from '../network/web-answer.ts';
@@ -66,6 +66,10 @@ export function serverCertificateTime(
 ): Problem {
   const time = peer && formatRfc3339(when === 'expired' ? peer.notAfter : peer.notBefore);
   const message = `its certificate ${when === 'expired' ? 'expired' : 'is not valid yet'}${time === null ? '' : ` (${when === 'expired' ? 'until' : 'from'} ${time})`}: ${describeClocks(clock)}`;
+  if (when === 'early' && clocksAgree(clock)) {
+    const mend = 'Both clocks agree: wait until then, or renew the certificate on the control plane: kubeadm certs renew apiserver';
+    return problem(endpoint, 'CERTIFICATE_NOT_YET_VALID', message, mend);
+  }
   if (when === 'early' || clocksDiffer(clock)) return problem(endpoint, 'CLOCK_SKEW', message, SET_CLOCKS);
   return problem(endpoint, 'CERTIFICATE_EXPIRED', message, 'Renew it on the control plane: kubeadm certs renew apiserver');
 }
@@ -75,6 +79,10 @@ const SET_CLOCKS = 'Set the clocks of both machines (timedatectl, chronyc)';
 /** The CA begins to be valid in the future. */
 export function authorityNotYetValid(endpoint: string, authority: Certificate, clock: ClockReading): Problem {
   const message = `the CA of the cluster (${name(authority.subject)}) is not valid before ${formatRfc3339(authority.notBefore)}: ${describeClocks(clock)}`;
+  if (clocksAgree(clock)) {
+    const mend = 'Both clocks agree: wait until then, or give the cluster a CA that is valid now';
+    return problem(endpoint, 'CA_NOT_YET_VALID', message, mend);
+  }
   return problem(endpoint, 'CLOCK_SKEW', message, SET_CLOCKS);
 }
 

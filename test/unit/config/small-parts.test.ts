@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { documentTexts } from '../../../src/core/config/document-text.ts';
 import { formatFieldPath, parentPath, showFieldPath } from '../../../src/core/config/field-path.ts';
 import { parseKubernetesVersion } from '../../../src/core/config/kubernetes-version.ts';
+import { loadConfig } from '../../../src/core/config/load.ts';
 import { joinHostPort, splitHostPort } from '../../../src/core/config/rules.ts';
 
 describe('field paths', () => {
@@ -81,5 +82,23 @@ describe('documentTexts', () => {
     ['nothing', '', []],
   ])('%s', (_, text, expected) => {
     expect(documentTexts(text)).toEqual(expected);
+  });
+});
+
+describe('taints with the flag register-with-taints', () => {
+  const join = (body: string) => {
+    const text = `apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\nnodeRegistration: ${body}\n`;
+    return loadConfig(text, 'f.yaml', { kinds: ['JoinConfiguration'] }).problems.filter(({ code }) => code === 'CONFIG_TAINTS_REPLACED');
+  };
+  const flag = 'kubeletExtraArgs: [{name: register-with-taints, value: "b=c:NoSchedule"}]';
+
+  it('are reported as replaced by it, as a warning', () => {
+    expect(join(`{taints: [{key: a, effect: NoSchedule}], ${flag}}`)).toMatchObject([
+      { severity: 'warning', message: 'the kubelet registers with the taints of register-with-taints=b=c:NoSchedule alone' },
+    ]);
+  });
+
+  it('are not reported where there are none, or no flag', () => {
+    expect([...join(`{taints: [], ${flag}}`), ...join('{taints: [{key: a, effect: NoSchedule}]}')]).toEqual([]);
   });
 });

@@ -150,6 +150,14 @@ describe('mark-node', () => {
     expect(found?.warnings?.[0]?.message).toContain('has no label pool=edge, taint gpu=a:NoSchedule');
   });
 
+  it('claims nothing about the age of a Node that lacks a taint: it may be new, with register-with-taints', async () => {
+    const { context } = world([node({ metadata: { name: 'w1' } })]);
+    const warning = (await plan(context, { labels: {} }))?.warnings?.[0]?.message;
+    expect(warning).toBe(
+      'Node w1 has no taint gpu=a:NoSchedule: its kubelet cannot add it to the registered Node. Give the credentials of an administrator with --kubeconfig',
+    );
+  });
+
   it('asks nobody where nothing was declared', async () => {
     const { context, cluster } = world();
     expect((await plan(context, { labels: {}, taints: [] }))?.noop).toBe('no labels or taints were declared');

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { describeClocks } from '../../../../src/core/discovery/clock-reading.ts';
 import { AppError } from '../../../../src/core/errors.ts';
 import type { WebTrouble } from '../../../../src/core/network/web-answer.ts';
 import { Secret } from '../../../../src/core/text/secret.ts';
@@ -228,6 +229,13 @@ describe('the CA', () => {
       'not valid yet, clocks agree',
       DAY,
       2 * DAY,
+      0,
+      /not valid before 2030-01-02T00:00:00Z: this machine's clock says 2030-01-01T00:00:00Z, that of the API server 2030-01-01T00:00:00Z\. Both clocks agree: wait until then, or .* \[DISCOVERY_CA_NOT_YET_VALID\]$/,
+    ],
+    [
+      'not valid yet, the clock of the server is not known',
+      DAY,
+      2 * DAY,
       null,
       /the CA of the cluster \(CN=kubernetes\) is not valid before 2030-01-02T00:00:00Z: this machine's clock says 2030-01-01T00:00:00Z\. Set the clocks of both machines .*\[DISCOVERY_CLOCK_SKEW\]$/,
     ],
@@ -280,6 +288,26 @@ describe('the certificate of the server', () => {
       "discovery: 10.0.0.1:6443: its certificate is not valid yet (from 2030-01-02T00:00:00Z): this machine's clock says 2030-01-01T00:00:00Z, that of the API server 2030-01-03T00:00:00Z, 48h0m0s later. Set the clocks of both machines (timedatectl, chronyc). [DISCOVERY_CLOCK_SKEW]",
     );
     expect(reporter.messages('DISCOVERY_CLOCK_SKEW')).toHaveLength(1);
+  });
+
+  it('is not valid yet by both clocks, which agree up to a second', async () => {
+    const reply = { text: JSON.stringify(clusterInfoObject({ caPem: ca.certPem })), date: new Date(NOW.getTime() - 1) };
+    const { message } = await attempt({ replies: [reply], server: { notBefore: new Date(NOW.getTime() + DAY) } });
+    expect(message).toBe(
+      "discovery: 10.0.0.1:6443: its certificate is not valid yet (from 2030-01-02T00:00:00Z): this machine's clock says 2030-01-01T00:00:00Z, that of the API server 2029-12-31T23:59:59Z, 1s earlier. Both clocks agree: wait until then, or renew the certificate on the control plane: kubeadm certs renew apiserver. [DISCOVERY_CERTIFICATE_NOT_YET_VALID]",
+    );
+  });
+
+  it.each([
+    ['2030-01-01T00:00:00.900Z', '2030-01-01T00:00:00.000Z', ''],
+    ['2030-01-01T00:00:00.400Z', '2030-01-01T00:00:00.600Z', ''],
+    ['2030-01-01T00:00:00.900Z', '2030-01-01T00:00:01.000Z', ', 1s later'],
+  ])('describes the clocks %s and %s by the seconds that are shown', (here, there, expected) => {
+    expect(
+      describeClocks({ here: new Date(here), there: new Date(there) })
+        .split('that of the API server ')[1]
+        ?.slice(20),
+    ).toBe(expected);
   });
 
   it('is fine while the clocks are far apart: that is a warning', async () => {
