@@ -155,7 +155,7 @@ describe('csr', { timeout: 120_000 }, () => {
     expect(await approve(fleet('192.168.99.12'))).toEqual({
       code: 0,
       stdout: expect.stringMatching(/^\S+ approved \(dry run\)\n$/),
-      stderr: '',
+      stderr: expect.stringMatching(/^cluster: context "kubernetes-admin@kubernetes", https:\S+ \(.*admin\.conf\)\n$/),
     });
     expect((await approve(fleet('192.168.99.13'))).stdout).toContain('needs confirmation (dry run)');
     const listed = await runCommand(['csr', 'list', '-o', 'json', '-f', fleet('192.168.99.12')]);

@@ -203,6 +203,7 @@ describe('dynamic assign', () => {
       .split('\n')
       .map((line) => JSON.parse(line));
     expect(events.map(({ code: what, host: node, message }) => [what, node ?? '', message])).toEqual([
+      ['CLUSTER', '', expect.stringMatching(/^cluster: context "c", https:\/\/cluster\.test:6443 /)],
       ['DYNAMIC_ASSIGNED', 'n1', `assigned ${source}`],
       ['DYNAMIC_STATE', 'n1', 'waiting'],
       ['DYNAMIC_STATE', 'n1', 'trial'],

@@ -31,7 +31,7 @@ function pageWith(page: string, parts: readonly string[]): string {
   });
 }
 
-/** What differs from run to run is left out: times, versions, the width of columns, the hash of what is detected on the machine, and what may be too quick to be seen. */
+/** What differs from run to run is left out: times, versions, ports, the width of columns, the hash of what is detected on the machine, and what may be too quick to be seen. */
 function lasting(text: string): readonly string[] {
   return text
     .trimEnd()
@@ -42,6 +42,7 @@ function lasting(text: string): readonly string[] {
         .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
         .replace(/my-node-config-\w{10}\b/g, 'my-node-config-HASH')
         .replace(/@\d+/g, '@VERSION')
+        .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')
         .replace(/\b\d+s\b/g, 'AGE')
         .replace(/\s+/g, ' ')
         .trimEnd(),

@@ -109,7 +109,11 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
   });
 
   describe('of hosts that need nothing', () => {
-    const sorted = (text: string): readonly string[] => text.trimEnd().split('\n').sort();
+    const sorted = (text: string): readonly string[] => {
+      const [first, ...others] = text.trimEnd().split('\n');
+      expect(first).toMatch(/^cluster: context "kubernetes-admin@kubernetes", https:/);
+      return others.sort();
+    };
 
     it('tells each in one line', async () => {
       const { code, stdout, stderr } = await apply();
@@ -160,7 +164,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       fleet(podPids(500));
       const { stderr } = await save();
       const first = readFileSync(saved(), 'utf8');
-      expect(stderr).toMatch(/^saved .*plan\.json, 3 hosts to change, sha256:[0-9a-f]{64}\. No secret is in it/);
+      expect(stderr).toMatch(/^cluster: .*\nsaved .*plan\.json, 3 hosts to change, sha256:[0-9a-f]{64}\. No secret is in it/);
       expect(statSync(saved()).mode & 0o777).toBe(0o600);
       rmSync(saved());
       await save();
