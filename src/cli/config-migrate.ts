@@ -1,5 +1,5 @@
 import { migrateConfig } from '../core/config/migrate.ts';
-import { AppError, type ExitCode, formatProblem, usageError } from '../core/errors.ts';
+import { AppError, type ExitCode, formatProblem, type Problem, usageError } from '../core/errors.ts';
 import type { Services } from '../ports/services.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
@@ -12,10 +12,24 @@ export async function runMigrate(services: Services, args: readonly string[], op
   return runMigrateKubeadm(services, options);
 }
 
+/** A KubeletConfiguration is printed as it is, and only when a kubelet accepts it: as config validate judges it. */
+async function kubeletErrors(text: string, file: string): Promise<readonly Problem[]> {
+  if (!/^\s*["']?kind["']?\s*:\s*["']?KubeletConfiguration/m.test(text)) return [];
+  const [{ loadCatalogue }, { judgeDocuments }] = await Promise.all([
+    import('../core/kubelet/catalogue.ts'),
+    import('./validate-documents.ts'),
+  ]);
+  const { problems } = judgeDocuments(text, file, { catalogue: await loadCatalogue(), chosen: null, allowDeprecated: true });
+  return problems.filter(({ severity }) => severity !== 'warning');
+}
+
 async function runMigrateKubeadm(services: Services, options: CommandOptions): Promise<ExitCode> {
   const file = flagText(options, 'oldConfig') ?? '-';
-  const { output, problems } = migrateConfig(await services.input.readText(file), file);
+  const text = await services.input.readText(file);
+  const { output, problems } = migrateConfig(text, file);
   if (output === null) throw new AppError(problems, { exitCode: 2 });
+  const refused = await kubeletErrors(text, file);
+  if (refused.length > 0) throw new AppError(refused, { exitCode: 2 });
   for (const problem of problems) services.output.stderr(`${formatProblem(problem)}\n`);
   const target = flagText(options, 'newConfig');
   if (target === undefined) services.output.document(output.reveal());

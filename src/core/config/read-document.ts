@@ -244,12 +244,34 @@ function parsePruned<T>(schema: z.ZodType<T>, json: unknown): { readonly value: 
     const result = schema.safeParse(json);
     if (result.success) return { value: result.data, issues: all };
     const gone = new Set<string>();
+    const before = new Set(all.map(({ path }) => formatFieldPath(path as readonly Step[])));
     for (const issue of result.error.issues) {
-      all.push(issue);
       const steps = issue.path as readonly Step[];
+      // A required field that was wrong and was left out: it is not missing as well.
+      if (!before.has(formatFieldPath(steps))) all.push(issue);
+      else if (issue.code === 'invalid_value' && substitute(json, steps, issue.values)) continue;
       if (!steps.some((_, i) => gone.has(formatFieldPath(steps.slice(0, i + 1))))) gone.add(formatFieldPath(prune(json, steps)));
     }
   }
+}
+
+/**
+ * Gives a member of a list's item a value that no other item has there, in place of a wrong one, so that the rest of the item is judged and no two items become
+ * doubles of each other by it.
+ * @returns false: the path is another one, or all values are taken
+ */
+function substitute(json: unknown, path: readonly Step[], values: readonly unknown[]): boolean {
+  const [index, field] = path.slice(-2);
+  if (typeof index !== 'number' || typeof field !== 'string') return false;
+  let list: unknown = json;
+  for (const step of path.slice(0, -2)) list = (list as { [key: Step]: unknown } | undefined)?.[step];
+  if (!Array.isArray(list)) return false;
+  const items = list as readonly { [key: string]: unknown }[];
+  const free = values.find((value) => items.every((item) => item?.[field] !== value));
+  const item = items[index];
+  if (free === undefined || typeof item !== 'object' || item === null) return false;
+  item[field] = free;
+  return true;
 }
 
 /**

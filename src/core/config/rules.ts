@@ -72,19 +72,22 @@ export function port(value: number): Problem | null {
 
 /** `host`, `host:port`, an IPv6 address, or `[IPv6]:port`. */
 export const controlPlaneEndpoint: Rule = (text) => {
+  if (SCHEME.test(text)) return invalidEndpoint(text, false);
   const { host, port: portText } = splitHostPort(text) ?? { host: text, port: '' };
-  if (/^https?:/.test(text)) return invalidEndpoint(text, false);
   if (portText !== '' && !isPort(portText)) return invalidPort(portText);
   return parseIp(host) || isDnsSubdomain(host) ? null : invalidEndpoint(text, false);
 };
 
 /** `host:port`. Stricter than kubeadm, which takes any text with one colon. */
 export const apiServerEndpoint: Rule = (text) => {
+  if (SCHEME.test(text)) return invalidEndpoint(text, true);
   const parts = splitHostPort(text);
   if (!parts || parts.host === '' || parts.port === '' || !(parseIp(parts.host) || isDnsSubdomain(parts.host.toLowerCase())))
     return invalidEndpoint(text, true);
   return isPort(parts.port) ? null : invalidPort(parts.port);
 };
+
+const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*:\/\//;
 
 function isPort(text: string): boolean {
   return /^[0-9]{1,5}$/.test(text) && port(Number(text)) === null;

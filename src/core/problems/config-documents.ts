@@ -226,9 +226,11 @@ export function invalidPort(port: number | string): Problem {
 /** Not `host` or `host:port`. */
 export function invalidEndpoint(text: string, needsPort: boolean): Problem {
   const message = `${quoteValue(text)} is not ${needsPort ? 'a host and port' : 'a host, with or without port'}`;
-  const mend = /^https?:\/\//.test(text)
-    ? 'Leave the scheme away'
-    : `Write it like ${needsPort ? '' : 'api.example.com or '}10.0.0.10:6443 or [fd00::10]:6443`;
+  const [, rest] = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/(.*)$/s.exec(text) ?? [];
+  const mend =
+    rest !== undefined
+      ? `Leave the scheme away: ${rest}`
+      : `Write it like ${needsPort ? '' : 'api.example.com or '}10.0.0.10:6443 or [fd00::10]:6443`;
   return error('CONFIG_INVALID_ENDPOINT', message, mend);
 }
 

@@ -347,7 +347,7 @@ describe('flags of join', () => {
       'an endpoint that is a URL',
       emptyConfig(),
       { ...FOUND, token: TOKEN, 'api-server-endpoint': 'https://a:1' },
-      ['<api-server-endpoint>: "https://a:1" is not a host and port. Leave the scheme away. [CONFIG_INVALID_ENDPOINT]'],
+      ['<api-server-endpoint>: "https://a:1" is not a host and port. Leave the scheme away: a:1. [CONFIG_INVALID_ENDPOINT]'],
     ],
     [
       'a pin',

@@ -3,7 +3,8 @@ import { documentTexts } from '../../../src/core/config/document-text.ts';
 import { formatFieldPath, parentPath, showFieldPath } from '../../../src/core/config/field-path.ts';
 import { parseKubernetesVersion } from '../../../src/core/config/kubernetes-version.ts';
 import { loadConfig } from '../../../src/core/config/load.ts';
-import { joinHostPort, splitHostPort } from '../../../src/core/config/rules.ts';
+import { apiServerEndpoint, controlPlaneEndpoint, joinHostPort, splitHostPort } from '../../../src/core/config/rules.ts';
+import { runCommand } from '../../support/run-cli.ts';
 
 describe('field paths', () => {
   it.each([
@@ -100,5 +101,51 @@ describe('taints with the flag register-with-taints', () => {
 
   it('are not reported where there are none, or no flag', () => {
     expect([...join(`{taints: [], ${flag}}`), ...join('{taints: [{key: a, effect: NoSchedule}]}')]).toEqual([]);
+  });
+});
+
+describe('faults of one item of a list', () => {
+  const join = (body: string) => {
+    const text = `apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\n${body}\n`;
+    const { problems } = loadConfig(text, 'f.yaml', { kinds: ['JoinConfiguration'] });
+    return problems.flatMap(({ path, code }) => (/^nodeRegistration/.test(path ?? '') ? [`${path} ${code}`] : []));
+  };
+
+  it('are all reported, each once', () => {
+    expect(join('nodeRegistration: {taints: [{key: "a b", effect: Never}]}')).toEqual([
+      'nodeRegistration.taints[0].key CONFIG_INVALID_TAINT',
+      'nodeRegistration.taints[0].effect CONFIG_INVALID_VALUE',
+    ]);
+  });
+
+  it('do not make a double of another item', () => {
+    const taints = '[{key: a, effect: Never}, {key: a, effect: NoSchedule}, {key: a, effect: NoExecute}]';
+    expect(join(`nodeRegistration: {taints: ${taints}}`)).toEqual(['nodeRegistration.taints[0].effect CONFIG_INVALID_VALUE']);
+  });
+
+  it('are reported once where a required text has the wrong type', () => {
+    expect(join('nodeRegistration: {taints: [{key: 3, effect: NoSchedule}]}')).toEqual([
+      'nodeRegistration.taints[0].key CONFIG_WRONG_TYPE',
+    ]);
+  });
+});
+
+describe('a host and port with a scheme', () => {
+  it.each(['https://x', 'HTTPS://x:6443', 'tcp://10.0.0.1:6443'])('%s: the message is about the scheme', (text) => {
+    for (const rule of [apiServerEndpoint, controlPlaneEndpoint])
+      expect(rule(text)).toMatchObject({
+        code: 'CONFIG_INVALID_ENDPOINT',
+        mend: expect.stringMatching(/^Leave the scheme away: (x|x:6443|10\.0\.0\.1:6443)$/),
+      });
+  });
+});
+
+describe('migrateConfig', () => {
+  it.each([['maxPodz: 3'], ['maxPods: many']])('is not done with a KubeletConfiguration that has %s', async (field) => {
+    const { code, stdout, stderr } = await runCommand(['config', 'migrate', '--old-config', '-'], {
+      stdin: `apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\n---\napiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n${field}\n`,
+    });
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(/^-:6:\d+ maxPod[sz]: /m);
   });
 });

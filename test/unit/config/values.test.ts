@@ -655,7 +655,7 @@ describe('messages', () => {
       'cluster',
       'controlPlaneEndpoint: https://api.x',
       [
-        'f.yaml:3:23 controlPlaneEndpoint: "https://api.x" is not a host, with or without port. Leave the scheme away. [CONFIG_INVALID_ENDPOINT]',
+        'f.yaml:3:23 controlPlaneEndpoint: "https://api.x" is not a host, with or without port. Leave the scheme away: api.x. [CONFIG_INVALID_ENDPOINT]',
       ],
     ],
     [

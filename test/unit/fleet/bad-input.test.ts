@@ -263,7 +263,7 @@ describe('a fleet file that is wrong', () => {
       'a cluster that cannot be found so',
       `cluster: {endpoint: "https://api:6443", caCertHashes: ["sha256:0"], token: {}}\n${N1}`,
       [
-        'fleet.yaml:3:21 cluster.endpoint: "https://api:6443" is not a host and port. Leave the scheme away. [CONFIG_INVALID_ENDPOINT]',
+        'fleet.yaml:3:21 cluster.endpoint: "https://api:6443" is not a host and port. Leave the scheme away: api:6443. [CONFIG_INVALID_ENDPOINT]',
         'fleet.yaml:3:56 cluster.caCertHashes[0]: "sha256:0" is not the pin of a CA certificate. A pin is sha256: and 64 hexadecimal digits, as kubeadm token create --print-join-command prints it. [CONFIG_INVALID_PIN]',
         'fleet.yaml:3:69 cluster.token: a token is found in one place. Write env or file. [FLEET_INVALID_VALUE]',
       ],
