@@ -79,7 +79,11 @@ export function createConnection(options: ConnectionOptions): Connection {
     const identity = identityOf(prepared);
     if (current !== null && current.identity !== identity) retire(current.agent);
     const agent = current?.identity === identity ? current.agent : readyForMany(prepared.agent as Agent);
-    const headers = { ...(prepared.headers as OutgoingHttpHeaders | undefined), ...basicAuth(target.user), ...impersonation(target.user) };
+    const headers = {
+      ...(prepared.headers as OutgoingHttpHeaders | undefined),
+      ...basicAuth(target.user),
+      ...impersonationHeaders(target.user),
+    };
     current = { agent, headers, identity, since: clock.now().getTime(), certificate: certificateOf(prepared) };
     return current;
   };
@@ -227,9 +231,31 @@ function basicAuth(user: KubeconfigUser | null): OutgoingHttpHeaders {
   return { Authorization: `Basic ${Buffer.from(`${user.username}:${user.password?.reveal() ?? ''}`, 'utf8').toString('base64')}` };
 }
 
-function impersonation(user: KubeconfigUser | null): OutgoingHttpHeaders {
+/**
+ * The headers by which a user entry impersonates another user; none without `as`.
+ * @see k8s.io/client-go transport.NewImpersonatingRoundTripper (1.36)
+ */
+export function impersonationHeaders(user: KubeconfigUser | null): OutgoingHttpHeaders {
   const as = user?.impersonate;
   if (!as) return {};
-  const groups = as.groups.length > 0 ? { 'Impersonate-Group': [...as.groups] } : {};
-  return { 'Impersonate-User': as.user, ...groups, ...(as.uid === undefined ? {} : { 'Impersonate-Uid': as.uid }) };
+  const extra = Object.entries(as.extra).map(([key, values]) => [`Impersonate-Extra-${escapeHeaderKey(key)}`, values.map(utf8Header)]);
+  return {
+    'Impersonate-User': utf8Header(as.user),
+    ...(as.groups.length > 0 ? { 'Impersonate-Group': as.groups.map(utf8Header) } : {}),
+    ...(as.uid === undefined ? {} : { 'Impersonate-Uid': utf8Header(as.uid) }),
+    ...Object.fromEntries(extra),
+  };
+}
+
+/** Go sends the bytes of UTF-8; Node sends one byte a character. */
+function utf8Header(value: string): string {
+  return Buffer.from(value, 'utf8').toString('latin1');
+}
+
+/** Percent-encodes each byte that no header name may have, and the percent sign itself. */
+function escapeHeaderKey(key: string): string {
+  return utf8Header(key).replace(
+    /[^!#$&'*+.^_`|~0-9A-Za-z-]/g,
+    (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
+  );
 }

@@ -35,7 +35,17 @@ export interface KubeconfigUser {
   readonly exec?: JsonObject;
   /** The `auth-provider` entry, e.g. OIDC. */
   readonly authProvider?: JsonObject;
-  readonly impersonate?: { readonly user: string; readonly groups: readonly string[]; readonly uid?: string };
+  readonly impersonate?: Impersonation;
+  /** Members that have a meaning only with `as`, which is not given. */
+  readonly withoutAs?: readonly string[];
+}
+
+/** `as`, `as-groups`, `as-uid`, `as-user-extra`. */
+export interface Impersonation {
+  readonly user: string;
+  readonly groups: readonly string[];
+  readonly uid?: string;
+  readonly extra: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface KubeconfigContext {
@@ -162,6 +172,9 @@ function userProblem(user: KubeconfigUser): Problem | null {
   const who = `user ${JSON.stringify(user.name)}`;
   const hasCert = user.certData !== undefined || user.certFile !== undefined;
   const hasKey = user.keyData !== undefined || user.keyFile !== undefined;
+  if (user.withoutAs !== undefined) return at(`${who} has ${user.withoutAs.join(', ')} without as: whom to impersonate is not given`);
+  if (user.impersonate !== undefined && impersonationTexts(user.impersonate).some((text) => CONTROL.test(text)))
+    return at(`${who}: the members for impersonation hold control characters`);
   if (hasCert && !hasKey) return at(`${who} has a client certificate but no client-key or client-key-data`);
   if (hasKey && !hasCert) return at(`${who} has a client key but no client-certificate or client-certificate-data`);
   if (user.certData !== undefined && !isBase64Pem(user.certData, CERTIFICATE)) {
@@ -171,6 +184,16 @@ function userProblem(user: KubeconfigUser): Problem | null {
     return at(`${who}: client-key-data is not the base64 of a PEM key`);
   }
   return null;
+}
+
+function impersonationTexts({ user, groups, uid, extra }: Impersonation): readonly string[] {
+  return [user, ...groups, uid ?? '', ...Object.values(extra).flat()];
+}
+
+const CONTROL = /[\u0000-\u001f\u007f]/;
+
+function isStringList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 
 /** The bytes of a `...-data` field as text. */
@@ -235,11 +258,10 @@ class KubeconfigReader {
       return value === undefined ? undefined : new Secret(value);
     };
     const as = text('as');
-    const groups = entryOf(node, 'as-groups')?.value;
-    const impersonate =
-      as === undefined
-        ? undefined
-        : { user: as, groups: groups?.kind === 'list' ? sourceToJson(groups) : [], ...optional('uid', text('as-uid')) };
+    const [groups, uid, extra] = [this.#groups(node, path), text('as-uid'), this.#userExtra(node, path)];
+    const impersonate: Impersonation | undefined = as === undefined ? undefined : { user: as, groups, ...optional('uid', uid), extra };
+    const given = { 'as-groups': groups.length > 0, 'as-uid': uid !== undefined, 'as-user-extra': Object.keys(extra).length > 0 };
+    const withoutAs = Object.entries(given).flatMap(([key, isGiven]) => (isGiven && as === undefined ? [key] : []));
     return {
       ...optional('token', secret('token')),
       ...optional('tokenFile', text('tokenFile')),
@@ -251,8 +273,28 @@ class KubeconfigReader {
       ...optional('password', secret('password')),
       ...optional('exec', this.#object(node, 'exec', path)),
       ...optional('authProvider', this.#object(node, 'auth-provider', path)),
-      ...optional('impersonate', impersonate as KubeconfigUser['impersonate']),
+      ...optional('impersonate', impersonate),
+      ...(withoutAs.length === 0 ? {} : { withoutAs }),
     };
+  }
+
+  #groups(node: SourceMap, path: string): readonly string[] {
+    const value = entryOf(node, 'as-groups')?.value;
+    if (value === undefined || isNull(value)) return [];
+    const groups = sourceToJson(value);
+    if (isStringList(groups)) return groups;
+    this.#problem('must be a list of strings', value.offset, join(path, 'as-groups'));
+    return [];
+  }
+
+  #userExtra(node: SourceMap, path: string): Impersonation['extra'] {
+    const value = entryOf(node, 'as-user-extra')?.value;
+    if (value === undefined || isNull(value)) return {};
+    const entries = value.kind === 'map' ? value.entries.map((entry) => [entry.key, sourceToJson(entry.value)] as const) : null;
+    const lists = entries?.filter((entry): entry is readonly [string, readonly string[]] => isStringList(entry[1]));
+    if (lists !== undefined && lists.length === entries?.length) return Object.fromEntries(lists);
+    this.#problem('must be a mapping of names to lists of strings', value.offset, join(path, 'as-user-extra'));
+    return {};
   }
 
   #entries<T>(list: string, member: string, read: (node: SourceMap, path: string) => T): (T & { name: string; position: Position })[] {

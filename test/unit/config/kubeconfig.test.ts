@@ -80,6 +80,7 @@ describe('parseKubeconfig and resolveContext', () => {
       as: 'jane',
       'as-groups': ['a'],
       'as-uid': '7',
+      'as-user-extra': { reason: ['incident 7', 'night'] },
     };
     const config = parseKubeconfig(
       JSON.stringify({
@@ -98,7 +99,7 @@ describe('parseKubeconfig and resolveContext', () => {
     const target = resolveContext(config);
     expect(target.cluster).toMatchObject({ insecureSkipTlsVerify: true, tlsServerName: 'n', proxyUrl: 'http://p' });
     expect(credentialKinds(target.user)).toEqual(['token-file', 'token', 'basic', 'exec', 'auth-provider']);
-    expect(target.user?.impersonate).toEqual({ user: 'jane', groups: ['a'], uid: '7' });
+    expect(target.user?.impersonate).toEqual({ user: 'jane', groups: ['a'], uid: '7', extra: { reason: ['incident 7', 'night'] } });
     expect(JSON.stringify(config)).not.toMatch(/"t"|"p"/);
   });
 
