@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 import { mergeInitFlags } from '../core/config/flags.ts';
-import type { ExitCode } from '../core/errors.ts';
+import { AppError, type ExitCode } from '../core/errors.ts';
 import type { WantedFile } from '../core/plan/diff-file.ts';
 import { printableJson } from '../core/text/printable.ts';
 import type { Services } from '../ports/services.ts';
@@ -44,6 +44,8 @@ export async function runRender(services: Services, args: readonly string[], opt
         reporter.report({ level: 'warning', code, message });
       const { files, unitFiles } = prepared.input.kubeletStart;
       const chosen = [...unitFiles, ...files].filter(({ path }) => args.length === 0 || args.includes(path));
+      const unknown = args.find((path) => !chosen.some((file) => file.path === path));
+      if (unknown !== undefined) throw noSuchFile(unknown, host.name, [...unitFiles, ...files]);
       services.output.document(
         renderFiles(chosen, flagText(options, 'output') ?? 'text', options.showOrigin === true ? (prepared.origins ?? {}) : {}, host.name),
       );
@@ -52,6 +54,12 @@ export async function runRender(services: Services, args: readonly string[], opt
   } finally {
     await opened.cluster?.close();
   }
+}
+
+function noSuchFile(path: string, host: string, files: readonly WantedFile[]): AppError {
+  const message = `config render ${path}: init writes no such file on ${host}`;
+  const mend = `The files are ${files.map((file) => file.path).join(', ')}. A configuration file is given with --config`;
+  return new AppError({ code: 'USAGE', message, mend }, { exitCode: 2 });
 }
 
 function renderFiles(

@@ -8,7 +8,7 @@ import { renewKubeconfig } from '../core/pki/renew-kubeconfig.ts';
 import { type FoundRenewable, RENEWABLE_NAMES } from '../core/pki/renewable.ts';
 import type { Warning } from '../core/plan/change.ts';
 import type { WantedFile } from '../core/plan/diff-file.ts';
-import { pkiKeyMismatch, pkiUnreadable, pkiUsagesUnknown } from '../core/problems/pki.ts';
+import { pkiKeyMismatch, pkiNoControlPlane, pkiUnreadable, pkiUsagesUnknown } from '../core/problems/pki.ts';
 import { formatRfc3339 } from '../core/text/rfc3339.ts';
 import { Secret, SensitiveText } from '../core/text/secret.ts';
 import { type CertificateContent, readCertificate } from '../core/x509/read-certificate.ts';
@@ -50,6 +50,10 @@ async function prepareRenewal(
   names: readonly string[],
 ): Promise<Prepared<RenewCertsInput>> {
   const { cluster, facts, found, certificates, warnings } = await lookAtCertificates(context, options);
+  if (certificates.every(({ certificate }) => certificate === null)) {
+    const crt = certificates.find(({ name }) => name === 'apiserver')?.crt ?? cluster.certificatesDir;
+    return { input: new Map(), warnings, refusals: [{ host: context.host.name, ...pkiNoControlPlane(crt) }] };
+  }
   const terms = termsOf(cluster, context.clock.now());
   const problems: Problem[] = [];
   const asked = certificates.filter(({ name }) => names.includes(name));

@@ -38,6 +38,15 @@ export function pkiNotYetValid(path: string, notBefore: Date, now: Date): Proble
   };
 }
 
+/** A host without any certificate of a control plane. @param crt where that of the API server would be */
+export function pkiNoControlPlane(crt: string): Problem {
+  return {
+    code: 'PKI_NO_CONTROL_PLANE',
+    message: `it is no control plane (no ${crt} and no other certificate of one): nothing can be renewed here`,
+    mend: 'Name a control plane with --host, or another directory with --cert-dir; certs renew-kubelet renews the certificate of a kubelet',
+  };
+}
+
 /** A private key that is not that of the certificate, or public key, beside it. */
 export function pkiKeyMismatch(crt: string, key: string, mend = REMOVE_BOTH(crt, key)): Problem {
   return { code: 'PKI_KEY_MISMATCH', message: `${key} does not fit ${crt}: it is the key of something else`, mend };

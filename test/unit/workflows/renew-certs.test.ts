@@ -128,4 +128,18 @@ describe('certs renew', () => {
     expect(host.text(`${PKI}/apiserver.key`)).toBe(made[`${PKI}/apiserver.key`]);
     expect(host.text(`${PKI}/apiserver.crt`)).toBe(made[`${PKI}/apiserver.crt`]);
   });
+
+  it('refuses a host that is no control plane', async () => {
+    const host = fakeHost({ name: 'node1' });
+    const { refusals } = await renew(host, { dryRun: true });
+    const message = `it is no control plane (no ${PKI}/apiserver.crt and no other certificate of one): nothing can be renewed here`;
+    expect(refusals).toMatchObject([{ host: 'node1', code: 'PKI_NO_CONTROL_PLANE', message }]);
+    await expect(renew(host)).rejects.toMatchObject({ exitCode: 3 });
+    expect((await renew(host, { names: ['apiserver'], dryRun: true })).refusals).toHaveLength(1);
+  });
+
+  it('leaves out a certificate that a control plane does not have', async () => {
+    const { [`${PKI}/front-proxy-client.crt`]: _, ...files } = made;
+    expect((await renew(fakeHost({ files }), { dryRun: true })).refusals).toEqual([]);
+  });
 });
