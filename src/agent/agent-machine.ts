@@ -1,6 +1,6 @@
 import type { Timing } from '../core/dynamic/agent/health.ts';
 import { type AgentEffect, type AgentEvent, next } from '../core/dynamic/agent/next.ts';
-import { type AgentState, newAgentState } from '../core/dynamic/agent/state.ts';
+import { type AgentState, neededHashes, newAgentState } from '../core/dynamic/agent/state.ts';
 import { sameOnDisk } from '../core/dynamic/agent/state-file.ts';
 import { conditionOf } from '../core/dynamic/agent/status.ts';
 import { messageOf } from '../core/errors.ts';
@@ -16,7 +16,7 @@ export interface AgentMachine {
 }
 
 export interface AgentMachineOptions {
-  readonly store: Pick<CheckpointStore, 'saveState'>;
+  readonly store: Pick<CheckpointStore, 'saveState' | 'freeReserve'>;
   readonly loaded: Pick<StoredAgent, 'state' | 'generation'>;
   readonly clock: Clock;
   readonly timing: Timing;
@@ -33,13 +33,24 @@ export function agentMachine({ store, loaded, clock, timing, report, carryOut, o
   let { generation } = loaded;
   let state: AgentState = loaded.state ?? newAgentState(now());
 
+  /** What is on disk is older than what was decided. */
+  let isStale = false;
+
+  const write = async (): Promise<void> => {
+    await store.saveState(state, generation + 1);
+    generation++;
+    isStale = false;
+  };
   const save = async (): Promise<void> => {
     try {
-      await store.saveState(state, generation + 1);
-      generation++;
+      await write().catch(async () => {
+        await store.freeReserve(neededHashes(state));
+        await write();
+      });
     } catch (error) {
-      // The kubelet is better off with what was decided than with nothing; what is on disk is older and whole.
-      report('warning', 'AGENT_STATE_NOT_WRITTEN', messageOf(error));
+      // The decision is carried out all the same; the file on disk is older and whole, and is written again with the next event.
+      if (!isStale) report('warning', 'AGENT_STATE_NOT_WRITTEN', messageOf(error));
+      isStale = true;
     }
   };
 
@@ -47,7 +58,7 @@ export function agentMachine({ store, loaded, clock, timing, report, carryOut, o
     const before = state;
     const step = next(state, event, now(), timing);
     state = step.state;
-    if (!sameOnDisk(before, state) || event.kind === 'booted') await save();
+    if (!sameOnDisk(before, state) || event.kind === 'booted' || isStale) await save();
     for (const effect of step.effects) {
       const outcome = await carryOut(effect, state);
       if (outcome !== null) await dispatch(outcome);

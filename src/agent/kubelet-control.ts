@@ -95,16 +95,18 @@ export async function switchKubelet(host: Host, store: CheckpointStore, to: stri
     const message = `${to.slice(0, 12)}/${PAYLOAD_FILE} is gone, torn or was changed`;
     throw new CheckpointDamagedError({ host: host.name, code: 'CHECKPOINT_DAMAGED', message });
   }
-  const [pointer, commandLine] = [await store.readPointer(), await observe(host, kubeletCommandLine)];
+  const [pointer, prepared] = [await store.readPointer(), await store.readRollbackPointer()];
+  const commandLine = await observe(host, kubeletCommandLine);
   const runs = commandLine === null ? null : hashInPath(commandLine.argv.join('\n'));
   const isPointed = pointer === to;
+  const point = isPointed ? [] : store.pointTo(to, prepared);
   const needsRestart = commandLine === null ? !isPointed : runs !== to;
   const restart: readonly Operation[] = [
     // Starts that failed before are about another configuration.
     { kind: 'run', argv: ['systemctl', 'reset-failed', UNIT], okExit: [0, 1, 5] },
     { kind: 'run', argv: ['systemctl', 'restart', UNIT], what: `restart of ${UNIT}` },
   ];
-  await host.perform([...(isPointed ? [] : store.pointTo(to)), ...(needsRestart ? restart : [])]);
+  await host.perform([...point, ...(needsRestart ? restart : [])]);
   const after = await observe(host, combineFacts({ unit: unitState(UNIT), commandLine: kubeletCommandLine }));
   // The payload was checked before this restart; a process that is older has to be looked at.
   const isKnown = needsRestart || to === null;

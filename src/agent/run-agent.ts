@@ -1,6 +1,6 @@
 import type { Timing } from '../core/dynamic/agent/health.ts';
 import { type AgentEvent, dueAt } from '../core/dynamic/agent/next.ts';
-import type { AgentState } from '../core/dynamic/agent/state.ts';
+import { type AgentState, neededHashes } from '../core/dynamic/agent/state.ts';
 import { messageOf } from '../core/errors.ts';
 import type { Catalogue, LiveChange } from '../core/kubelet/catalogue.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
@@ -112,7 +112,13 @@ export async function runAgent(options: AgentOptions): Promise<void> {
       const { active, lastKnownGood } = machine.state;
       const proven = [active, lastKnownGood].flatMap((payload) => (payload === null ? [] : [payload.hash]));
       const { candidate, files, refusal } = await prepareAssigned(assigned, proven, options);
-      if (files !== null && candidate.hash !== null) await store.saveCheckpoint(candidate.hash, files, candidate.identity);
+      const { hash } = candidate;
+      if (files !== null && hash !== null)
+        await store.saveCheckpoint(hash, files, candidate.identity).catch(async (error: unknown) => {
+          const removed = await store.collect([...neededHashes(machine.state), hash], 0);
+          if (removed.length === 0) throw error;
+          await store.saveCheckpoint(hash, files, candidate.identity);
+        });
       return { kind: 'assigned', candidate, refusal, retry: assigned.terms.retry };
     },
   });

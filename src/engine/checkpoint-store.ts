@@ -11,6 +11,9 @@ import {
   type Manifest,
   parseManifest,
   pointerFile,
+  reserveFile,
+  reserveText,
+  rollbackPointerFile,
   stateFiles,
 } from '../core/dynamic/agent/layout.ts';
 import type { AgentState } from '../core/dynamic/agent/state.ts';
@@ -59,9 +62,23 @@ export interface CheckpointStore {
   readCheckpoint(hash: string): Promise<CheckpointFiles | null>;
   /** Null: nothing is known of it. */
   findCheckpoint(hash: string): Promise<StoredCheckpoint | null>;
-  /** What has to be done so that the next kubelet runs it; null: the local configuration. */
-  pointTo(hash: string | null): readonly Operation[];
+  /**
+   * The operations after which the next start of the kubelet reads it; null: the local configuration.
+   * @param prepared what `readRollbackPointer` gives: the same hash is set by a rename, which needs no space on the disk
+   */
+  pointTo(hash: string | null, prepared?: string | null): readonly Operation[];
   readPointer(): Promise<string | null>;
+  /** The hash that a rollback can restore by a rename; null: none. */
+  readRollbackPointer(): Promise<string | null>;
+  /**
+   * Takes the space for a rollback before a trial: writes the pointer of the rollback, and a file that `freeReserve` removes. Unneeded checkpoints are
+   * removed when the disk is full.
+   * @param hash what a rollback restores; null: the local configuration, which takes no space
+   * @throws what `host.perform` throws: the space cannot be taken
+   */
+  reserveRollback(hash: string | null, needed: readonly string[]): Promise<void>;
+  /** Removes the checkpoints that are not needed and the reserved file, so that something small can be written to a full disk. */
+  freeReserve(needed: readonly string[]): Promise<void>;
   /** Removes checkpoints: none that are needed, and of the others not the newest `spare`. */
   collect(needed: readonly string[], spare: number): Promise<readonly string[]>;
 }
@@ -74,6 +91,8 @@ export function checkpointStore(host: Host, directory: string): CheckpointStore 
     const names = await listOf(host, checkpointsDirectory(directory), signal);
     return readCheckpoints(host, directory, names.filter(isHash), signal);
   };
+  const pointerIn = async (path: string): Promise<string | null> =>
+    hashInPath((await observe(host, fileFacts([path]))).get(path)?.content ?? '');
   const store: CheckpointStore = {
     load: async (signal) => {
       const [first, second] = stateFiles(directory);
@@ -113,13 +132,36 @@ export function checkpointStore(host: Host, directory: string): CheckpointStore 
     },
     readCheckpoint: async (hash) => (await store.findCheckpoint(hash))?.files ?? null,
     findCheckpoint: async (hash) => (await readCheckpoints(host, directory, [hash]))[0] ?? null,
-    pointTo: (hash) =>
-      hash === null
-        ? [{ kind: 'remove-file', path: pointerFile(directory) }]
-        : [privateDirectory(directory), writeFile(pointerFile(directory), formatPointer(directory, hash))],
-    readPointer: async () => {
+    pointTo: (hash, prepared = null) => {
       const path = pointerFile(directory);
-      return hashInPath((await observe(host, fileFacts([path]))).get(path)?.content ?? '');
+      if (hash === null) return [{ kind: 'remove-file', path }];
+      if (hash === prepared) return [{ kind: 'move-file', path: rollbackPointerFile(directory), to: path }];
+      return [privateDirectory(directory), writeFile(path, formatPointer(directory, hash))];
+    },
+    readPointer: () => pointerIn(pointerFile(directory)),
+    readRollbackPointer: () => pointerIn(rollbackPointerFile(directory)),
+    reserveRollback: async (hash, needed) => {
+      const [pointer, reserve] = [rollbackPointerFile(directory), reserveFile(directory)];
+      const prepared = await store.readRollbackPointer();
+      // Only a whole file has this name: it was renamed to it.
+      const { reserved } = await host.ask({ reserved: { kind: 'file', path: reserve, content: false } });
+      const missing = [
+        ...(hash === null || hash === prepared ? [] : [writeFile(pointer, formatPointer(directory, hash))]),
+        ...(reserved === null ? [writeFile(reserve, reserveText())] : []),
+      ];
+      if (missing.length === 0) return;
+      const operations = [privateDirectory(directory), ...missing];
+      try {
+        await host.perform(operations);
+      } catch (error) {
+        const removed = await store.collect(needed, 0);
+        if (removed.length === 0) throw error;
+        await host.perform(operations);
+      }
+    },
+    freeReserve: async (needed) => {
+      await store.collect(needed, 0);
+      await host.perform([{ kind: 'remove-file', path: reserveFile(directory) }]);
     },
     collect: async (needed, spare) => {
       const others = (await listCheckpoints()).filter(({ hash }) => !needed.includes(hash));

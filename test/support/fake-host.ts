@@ -53,6 +53,8 @@ export interface FakeHost extends Host {
   text(path: string): string;
   /** All regular files by path, as text: what a run leaves behind. */
   texts(): Readonly<Record<string, string>>;
+  /** The free space of the file system below a path, in bytes; null: enough. A file needs whole blocks, and its new content beside the old. */
+  disk: { readonly under: string; free: number } | null;
   /** Makes the n-th operation from now (0 is the next; those that fail count) fail before it has an effect. Default: HOST_OPERATION_FAILED. */
   failAt(n: number, error?: AppError): void;
   /** Breaks the connection right after the n-th operation from now was done: it had its effect, nobody heard of it. */
@@ -95,6 +97,7 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
     units,
     mounts,
     commits,
+    disk: null,
     performed,
     get roundTrips() {
       return state.roundTrips;
@@ -158,6 +161,17 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
     return file;
   }
 
+  const blocksOf = (content: string): number => Math.ceil(Buffer.byteLength(content) / 4096) * 4096;
+  function takeSpace(path: string, content: string): void {
+    if (host.disk === null || !path.startsWith(`${host.disk.under}/`)) return;
+    if (blocksOf(content) > host.disk.free) throw operationFailed(name, `cannot write ${path}: No space left on device`);
+    host.disk.free -= blocksOf(content);
+  }
+  function giveSpace(path: string): void {
+    if (host.disk?.under !== undefined && path.startsWith(`${host.disk.under}/`))
+      host.disk.free += blocksOf(files.get(path)?.content ?? '');
+  }
+
   function carryOut(operation: Operation): void {
     if (commits.carryOut(operation)) return;
     switch (operation.kind) {
@@ -165,6 +179,8 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
         const { path, mode, owner, content } = operation;
         const found = files.get(path);
         if (found !== undefined && found.type !== 'file') throw operationFailed(name, `cannot write ${path}: ${path}: not a regular file`);
+        takeSpace(path, revealText(content));
+        giveSpace(path);
         put(files, path, { type: 'file', mode, owner, content: revealText(content), modifiedAt: ++state.seconds });
         systemd?.fileChanged(path);
         return;
@@ -180,21 +196,28 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
       case 'make-directory':
         if ((files.get(operation.path)?.type ?? 'directory') !== 'directory')
           throw operationFailed(name, `cannot make directory ${operation.path}: File exists`);
+        if (!files.has(operation.path)) takeSpace(operation.path, '.');
         put(files, operation.path, { type: 'directory', mode: operation.mode, owner: operation.owner });
         return;
       case 'remove-file':
+        giveSpace(operation.path);
         files.delete(operation.path);
         systemd?.fileChanged(operation.path);
         return;
       case 'move-file': {
         const found = files.get(operation.path);
         if (found === undefined) return;
+        giveSpace(operation.to);
         files.delete(operation.path);
         put(files, operation.to, found);
         return;
       }
       case 'empty-directory':
-        for (const path of [...files.keys()]) if (path.startsWith(`${operation.path}/`)) files.delete(path);
+        for (const path of [...files.keys()])
+          if (path.startsWith(`${operation.path}/`)) {
+            giveSpace(path);
+            files.delete(path);
+          }
         return;
       case 'remove-directory':
         for (const path of [...files.keys()]) if (path === operation.path || path.startsWith(`${operation.path}/`)) files.delete(path);

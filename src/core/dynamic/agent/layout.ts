@@ -43,6 +43,25 @@ export function pointerFile(directory: string): string {
   return `${directory}/active.env`;
 }
 
+/** The pointer to the configuration that a rollback restores, written before a trial: a rollback renames it, which takes no space. */
+export function rollbackPointerFile(directory: string): string {
+  return `${directory}/rollback.env`;
+}
+
+/** A file that only takes space: it is removed when the disk is full, so that the state of a rollback can still be written. */
+export function reserveFile(directory: string): string {
+  return `${directory}/reserve`;
+}
+
+/** The text of that file. Larger than any state file; not compressible by a file system. */
+export function reserveText(): string {
+  let text = '';
+  for (let i = 0; text.length < RESERVE_BYTES; i++) text += `${createHash('sha512').update(String(i)).digest('base64')}\n`;
+  return text;
+}
+
+const RESERVE_BYTES = 64 * 1024;
+
 /** Where agents of earlier versions kept a token of their own. */
 export function formerTokenFile(directory: string): string {
   return `${directory}/token`;

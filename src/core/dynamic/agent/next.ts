@@ -5,6 +5,7 @@ import {
   type Candidate,
   type Fault,
   isSeen,
+  NOT_OBSERVED,
   type Payload,
   type Rejection,
   rejectionOf,
@@ -33,8 +34,17 @@ export type AgentEvent =
       readonly restarts: number | null;
       readonly runs: string | null;
     }
-  /** It was not; `damaged`: because the checkpoint can't be used. */
-  | { readonly kind: 'switch-failed'; readonly id: number; readonly why: string; readonly damaged: boolean }
+  /**
+   * It was not; `damaged`: because the checkpoint can't be used.
+   * @param local the pointer was removed, so that no unproven configuration is started again: whether the process was observed with the local one
+   */
+  | {
+      readonly kind: 'switch-failed';
+      readonly id: number;
+      readonly why: string;
+      readonly damaged: boolean;
+      readonly local?: { readonly isObserved: boolean } | null;
+    }
   | { readonly kind: 'observed'; readonly seen: Observation }
   /** Time has passed. */
   | { readonly kind: 'tick' };
@@ -99,8 +109,9 @@ export function dueAt(
 ): { readonly kind: 'look' | 'switch'; readonly at: number } | null {
   const { switching, watch } = state;
   if (switching !== null) return switching.againAt === null ? null : { kind: 'switch', at: switching.againAt };
-  const isClose = state.phase === 'trial' || !isSeen(state);
-  if (wantedPayload(state) === null && !isClose) return null;
+  if (wantedPayload(state) === null && isSeen(state)) return null;
+  // A kubelet that was observed and is stopped since is not asked for each second.
+  const isClose = state.phase === 'trial' || state.unseen === NOT_OBSERVED || state.active?.hash !== state.seen?.hash;
   return { kind: 'look', at: (watch.lastAt ?? state.since) + (isClose ? timing.lookMs : timing.superviseMs) };
 }
 
@@ -203,6 +214,7 @@ function switched(state: AgentState, event: Extract<AgentEvent, { readonly kind:
       switching: null,
       active,
       seen: runs === (active?.hash ?? 'local') ? active : state.seen,
+      unseen: runs === (active?.hash ?? 'local') ? null : NOT_OBSERVED,
       watch: { ...NEW_WATCH, lastAt: now, restarts, before: troubles },
     },
     effects: [],
@@ -211,7 +223,7 @@ function switched(state: AgentState, event: Extract<AgentEvent, { readonly kind:
 
 function switchFailed(
   state: AgentState,
-  { id, why, damaged }: Extract<AgentEvent, { readonly kind: 'switch-failed' }>,
+  { id, why, damaged, local = null }: Extract<AgentEvent, { readonly kind: 'switch-failed' }>,
   now: number,
   timing: Timing,
 ): Step {
@@ -224,7 +236,13 @@ function switchFailed(
     });
   const failures = switching.failures + 1;
   const againAt = now + Math.min(timing.switchAgainMs * 2 ** Math.min(failures - 1, 20), timing.switchAgainMaxMs);
-  return { state: { ...state, switching: { ...switching, trouble: why, failures, againAt } }, effects: [] };
+  const tried: AgentState = { ...state, switching: { ...switching, trouble: why, failures, againAt } };
+  if (local === null) return { state: { ...tried, unseen: NOT_OBSERVED }, effects: [] };
+  const { isObserved } = local;
+  return {
+    state: { ...tried, active: null, seen: isObserved ? null : state.seen, unseen: isObserved ? null : NOT_OBSERVED, watch: NEW_WATCH },
+    effects: [],
+  };
 }
 
 function switchAgain(state: AgentState, now: number): Step {
@@ -243,9 +261,14 @@ function observed(before: AgentState, seen: Observation, now: number, timing: Ti
   if (before.switching !== null) return { state: before, effects: [] };
   if (before.phase === 'local' || wanted === null) {
     const watch = { ...before.watch, lastAt: now };
-    return { state: { ...before, watch, seen: seen.runs === 'local' ? null : before.seen }, effects: [] };
+    const isLocal = seen.runs === 'local';
+    return {
+      state: { ...before, watch, seen: isLocal ? null : before.seen, unseen: isLocal ? null : unseenOf(before, seen) },
+      effects: [],
+    };
   }
-  const state = seen.runs === wanted.hash && seen.isProven ? { ...before, seen: wanted } : before;
+  const isProven = seen.runs === wanted.hash && seen.isProven;
+  const state: AgentState = isProven ? { ...before, seen: wanted, unseen: null } : { ...before, unseen: unseenOf(before, seen) };
   if (state.phase !== 'trial') {
     const { watch, failure } = lookAtGood(state.watch, seen, now, timing);
     const looked: AgentState = { ...state, watch };
@@ -255,6 +278,12 @@ function observed(before: AgentState, seen: Observation, now: number, timing: Ti
   const looked: AgentState = { ...state, watch };
   if (failure !== null) return fallBack(looked, wanted, faultOf(failure), now, { remember: true });
   return watch.healthyMs >= timing.trialMs ? graduate(looked, wanted, now) : { state: looked, effects: [] };
+}
+
+/** What was observed in place of the configuration that was set. */
+function unseenOf({ unseen }: AgentState, { runs }: Observation): string {
+  if (unseen === NOT_OBSERVED) return unseen;
+  return runs === null ? 'no kubelet process was observed' : 'the kubelet process was not observed with that configuration';
 }
 
 function faultOf({ sign, cause }: Failure): Fault {
@@ -280,7 +309,7 @@ function fallBack(state: AgentState, failed: Payload, fault: Fault, now: number,
       : { ...kept, phase: 'fallen-back', assigned: state.phase === 'fallen-back' ? state.assigned : failed, fault };
   const step = moveTo(state, back, fault.cause);
   const target = lastKnownGood === null ? 'the local configuration' : describeIdentity(lastKnownGood.identity);
-  const message = `back from ${describeIdentity(failed.identity)} to ${target}: ${fault.cause}`;
+  const message = `rolling back from ${describeIdentity(failed.identity)} to ${target}: ${fault.cause}`;
   return told(step, 'Warning', 'KubeletConfigFallenBack', message);
 }
 
@@ -316,8 +345,8 @@ function told(step: Step, type: 'Normal' | 'Warning', reason: AnnounceReason, me
 }
 
 /** What is there in every phase. */
-function always({ active, seen, lastKnownGood, rejected, sync, switching, switches, watch, retried, kubelet, since }: AgentState) {
-  return { active, seen, lastKnownGood, rejected, sync, switching, switches, watch, retried, kubelet, since };
+function always({ active, seen, unseen, lastKnownGood, rejected, sync, switching, switches, watch, retried, kubelet, since }: AgentState) {
+  return { active, seen, unseen, lastKnownGood, rejected, sync, switching, switches, watch, retried, kubelet, since };
 }
 
 /**

@@ -51,6 +51,8 @@ interface Always {
   readonly active: Payload | null;
   /** What the process of the kubelet was last seen with; null: the local configuration. This is what the status reports. */
   readonly seen: Payload | null;
+  /** Why the running process was not observed with `seen` since the last change, as a clause; null: it was. Not kept on disk. */
+  readonly unseen: string | null;
   /** What a healthy trial was last finished with; null: the local configuration. */
   readonly lastKnownGood: Payload | null;
   /** Newest last. A hash is here once. */
@@ -97,12 +99,16 @@ export interface Candidate {
   readonly changes: readonly string[];
 }
 
+/** Until the first look at a kubelet. */
+export const NOT_OBSERVED = 'the kubelet has not been observed yet';
+
 /** A node that was never told anything. */
 export function newAgentState(now: number): AgentState {
   return {
     phase: 'local',
     active: null,
     seen: null,
+    unseen: NOT_OBSERVED,
     lastKnownGood: null,
     rejected: [],
     sync: null,
@@ -129,9 +135,14 @@ export function wantedPayload(state: AgentState): Payload | null {
   }
 }
 
-/** Whether the process of the kubelet was seen with what it was last given. */
-export function isSeen({ active, seen, switching }: AgentState): boolean {
-  return switching === null && active?.hash === seen?.hash;
+/** Whether the running process of the kubelet was observed with the configuration it was last given. */
+export function isSeen(state: AgentState): boolean {
+  return state.switching === null && isObserved(state);
+}
+
+/** Whether the running process was observed with what was last set, also while another configuration cannot be set. */
+export function isObserved({ active, seen, unseen }: AgentState): boolean {
+  return unseen === null && active?.hash === seen?.hash;
 }
 
 /** What is assigned; null: nothing. */

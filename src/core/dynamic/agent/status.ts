@@ -1,6 +1,6 @@
 import type { ConfigStatus } from '../config-source.ts';
 import { CONFIG_ERRORS } from '../error-texts.ts';
-import { type AgentState, assignedOf, type Fault, isSeen, type SyncTrouble } from './state.ts';
+import { type AgentState, assignedOf, type Fault, isObserved, isSeen, type SyncTrouble } from './state.ts';
 
 /** The condition of the Node that tells of its configuration. The kubelets 1.8 to 1.10 had one of that name. */
 export const CONFIG_CONDITION = 'KubeletConfigOk';
@@ -56,11 +56,20 @@ export function conditionOf(state: AgentState): ConfigCondition {
     case 'rejected':
     case 'fallen-back': {
       const what = state.lastKnownGood === null ? 'the local configuration' : 'the last known good configuration';
-      const runs = `${isSeen(state) ? 'runs' : 'starting with'} ${what}`;
+      const runs = isSeen(state) ? `runs ${what}` : notSeenText(state, what);
       const reason = state.phase === 'rejected' ? 'Rejected' : 'FallenBack';
       return { status: 'False', reason, message: `${state.fault.cause}; ${runs}` };
     }
   }
+}
+
+/** While the kubelet was not observed with what it is to run. */
+function notSeenText(state: AgentState, what: string): string {
+  const { switching, active, unseen } = state;
+  if (switching === null || switching.trouble === null) return `starting with ${what}`;
+  const failed = `the kubelet could not be switched to ${what}: ${switching.trouble}`;
+  if (isObserved(state) && active === null) return `${failed}; runs the local configuration until then`;
+  return `${failed}; its running configuration is not known (${unseen ?? 'not observed'})`;
 }
 
 /** A trial that nothing speaks against, and that does not get on. */

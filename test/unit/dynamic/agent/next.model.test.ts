@@ -25,6 +25,8 @@ interface World {
   lastLookAt: number | null;
   /** What the process was last shown to run; null: the local configuration. */
   shown: string | null;
+  /** The last look, or the last switch, showed it. */
+  isShown: boolean;
   /** What was proven by this world's own reckoning. */
   proven: Set<string>;
   words: number;
@@ -42,6 +44,7 @@ function newWorld(): World {
     healthyMs: 0,
     lastLookAt: null,
     shown: null,
+    isShown: false,
     proven: new Set(),
     words: 0,
   };
@@ -82,7 +85,9 @@ function check(world: World, before: AgentState): void {
   expect(state.seen?.hash ?? null).toBe(world.shown);
   expect(statusOf(state).active).toEqual(state.seen?.identity ?? null);
   // Something is always due while anything but the local configuration runs, or is not known to.
-  if (state.switching === null) expect(dueAt(state, TIMING) === null).toBe(wanted === null && world.shown === null);
+  if (state.switching === null) expect(dueAt(state, TIMING) === null).toBe(wanted === null && world.isShown);
+  if (world.isShown) expect(state.unseen).toBeNull();
+  else if (state.switching === null) expect(state.unseen).not.toBeNull();
 }
 
 function look(world: World, seen: Observation): void {
@@ -98,6 +103,7 @@ function look(world: World, seen: Observation): void {
   }
   const wanted = wantedHash(state);
   const isShown = wanted === null ? seen.runs === 'local' : seen.runs === wanted && seen.isProven;
+  if (state.switching === null) world.isShown = isShown;
   if (state.switching === null && isShown) world.shown = wanted;
   send(world, { kind: 'observed', seen });
 }
@@ -112,9 +118,13 @@ function answer(world: World, how: 'done' | 'full' | 'damaged'): void {
     world.lastLookAt = world.nowMs;
     // Every other time the process is not up yet.
     const runs = id % 2 === 0 ? (to ?? 'local') : null;
+    if (world.state.switching?.id === id) world.isShown = runs !== null;
     if (runs !== null && world.state.switching?.id === id) world.shown = to;
     send(world, { kind: 'switched', id, before: null, restarts: 0, runs });
-  } else send(world, { kind: 'switch-failed', id, why: how, damaged: how === 'damaged' && to !== null });
+  } else {
+    if (world.state.switching?.id === id) world.isShown = false;
+    send(world, { kind: 'switch-failed', id, why: how, damaged: how === 'damaged' && to !== null });
+  }
 }
 
 const KINDS_OF_BAD: readonly Partial<Observation>[] = [
@@ -191,6 +201,7 @@ const COMMANDS = [
   fc.subarray([...HASHES]).map((intact) =>
     command(`die and start with ${intact.join()}`, (world) => {
       world.state = world.onDisk;
+      world.isShown = false;
       world.asked = [];
       send(world, { kind: 'booted', intact, kubelet: 'v1.36.2' });
     }),
