@@ -56,6 +56,8 @@ export function createServices(environment: Environment): Services {
     },
     certificateIssuer: async () => (await import('./adapters/certificate-issuer.ts')).certificateIssuer,
     random: Math.random,
+    watchFile: (path, onChange, signal) =>
+      void import('./adapters/watch-file.ts').then(({ watchFile }) => watchFile(path, onChange, signal)),
     serveLocal: async (host, port, answer) => (await import('./adapters/http-local.ts')).serveLocal(host, port, answer),
     confirm: async (question) => (await import('./adapters/prompt-terminal.ts')).confirmOnTerminal(visible(question), stdin, stderr),
     templates: loadTemplates,

@@ -79,6 +79,7 @@ function isToldOtherwise(before: AgentState, after: AgentState): boolean {
     !sameOnDisk(before, after) ||
     before.sync !== after.sync ||
     before.switching !== after.switching ||
+    before.unseen !== after.unseen ||
     JSON.stringify(conditionOf(before)) !== JSON.stringify(conditionOf(after))
   );
 }

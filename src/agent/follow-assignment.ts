@@ -17,6 +17,8 @@ export interface AssignmentFollower {
   /** Null: the API server does not answer. What was assigned stays. */
   nodeIs(node: KubeObject | null): Promise<AgentEvent | null>;
   hear(message: ConfigMapMessage): Promise<AgentEvent | null>;
+  /** The local configuration of the host was changed: what was prepared is prepared again with it. */
+  localChanged(): Promise<AgentEvent | null>;
   /** When `wake` wants to be called though nothing was heard, in milliseconds since 1970; null: never. */
   readonly wakeAt: number | null;
   wake(): Promise<AgentEvent | null>;
@@ -79,13 +81,14 @@ export function followAssignment({ namespace, spreadMs, clock, random, signal, f
     if (node === null || object === null || followed === null || spreadUntil !== null) return null;
     const { source } = followed;
     const terms = readNodeTerms(node);
-    const key = preparationKey(source, object, terms);
+    const nodeUid = node.metadata.uid ?? null;
+    const key = `${preparationKey(source, object, terms)} ${nodeUid}`;
     if (key === preparedFor) return null;
     try {
       const event = await prepare({ source, object, terms });
       preparedFor = key;
       againAt = now() + RESYNC_MS * (1 + random());
-      return event;
+      return event.kind === 'assigned' ? { ...event, nodeUid } : event;
     } catch (error) {
       if (signal.aborted) throw error;
       againAt = now() + AGAIN_MS * (0.5 + random());
@@ -103,7 +106,7 @@ export function followAssignment({ namespace, spreadMs, clock, random, signal, f
       if (node === null) return null;
       const assignment = readNodeAssignment(node, namespace);
       followOnly(assignment.kind === 'source' ? assignment.source : null);
-      if (assignment.kind === 'nothing') return { kind: 'unassigned' };
+      if (assignment.kind === 'nothing') return unassignedBy(node);
       return assignment.kind === 'unusable' ? unavailable(assignment.trouble) : prepareIfNew();
     },
     hear: async (message) => {
@@ -121,6 +124,10 @@ export function followAssignment({ namespace, spreadMs, clock, random, signal, f
       if (before !== null && before !== lastVersion && spreadMs > 0) spreadUntil ??= now() + random() * spreadMs;
       return prepareIfNew();
     },
+    localChanged: () => {
+      preparedFor = '';
+      return prepareIfNew();
+    },
     get wakeAt() {
       return spreadUntil === null || againAt === null ? (spreadUntil ?? againAt) : Math.min(spreadUntil, againAt);
     },
@@ -132,4 +139,10 @@ export function followAssignment({ namespace, spreadMs, clock, random, signal, f
       return prepareIfNew();
     },
   };
+}
+
+function unassignedBy({ metadata: { uid, creationTimestamp } }: KubeObject): AgentEvent {
+  return uid === undefined
+    ? { kind: 'unassigned' }
+    : { kind: 'unassigned', node: { uid, createdAt: creationTimestamp ?? 'an unknown time' } };
 }

@@ -82,7 +82,7 @@ export function kubeletWatch({ host, nodeName, store, catalogue, clock, configz,
   const unknownOf = ({ ready }: NodeWord): readonly string[] => [
     ...(proven.trouble === null ? [] : [proven.trouble.why]),
     ...(node === null
-      ? ['the API server does not answer']
+      ? ['the API server does not answer, or has no such Node']
       : ready === null
         ? ['the Node has not said whether it is Ready since the kubelet was restarted']
         : []),

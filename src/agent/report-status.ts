@@ -1,7 +1,13 @@
+import { formatReport, nextReport, parseReport } from '../core/dynamic/agent/config-report.ts';
 import type { AgentEffect } from '../core/dynamic/agent/next.ts';
-import type { AgentState } from '../core/dynamic/agent/state.ts';
+import { type AgentState, isObserved } from '../core/dynamic/agent/state.ts';
 import { CONFIG_CONDITION, conditionOf, statusOf } from '../core/dynamic/agent/status.ts';
-import { CONFIG_STATUS_ANNOTATION, formatConfigStatus } from '../core/dynamic/config-source.ts';
+import {
+  CONFIG_REPORT_ANNOTATION,
+  CONFIG_STATUS_ANNOTATION,
+  formatConfigStatus,
+  parseStatusAnnotation,
+} from '../core/dynamic/config-source.ts';
 import { isAppError } from '../core/errors.ts';
 import { isJsonObject, type JsonObject } from '../core/json.ts';
 import type { KubeObject, ObjectRef } from '../core/kubernetes/object.ts';
@@ -134,22 +140,29 @@ interface NodePatch {
   readonly patch: JsonObject;
 }
 
-/** What has to be sent so that the Node says what the state is; empty when it does. */
+/**
+ * The requests after which the Node reports a state; empty when it does already. The condition first, then the annotations, which name the condition that
+ * belongs to them: a reader tells a Node between the two requests by that.
+ */
 export function patchesFor(node: KubeObject, state: AgentState, now: Date): readonly NodePatch[] {
-  const text = JSON.stringify(formatConfigStatus(statusOf(state)));
-  const { status, reason, message } = conditionOf(state);
+  const status = statusOf(state);
+  const text = JSON.stringify(formatConfigStatus(status));
+  const condition = conditionOf(state);
   const conditions = isJsonObject(node.status) && Array.isArray(node.status.conditions) ? node.status.conditions.filter(isJsonObject) : [];
-  const there = conditions.find(({ type }) => type === CONFIG_CONDITION);
-  const isSame = there?.status === status && there.reason === reason && there.message === message;
+  const found = conditions.find(({ type }) => type === CONFIG_CONDITION);
+  const isSame = found?.status === condition.status && found.reason === condition.reason && found.message === condition.message;
   const time = formatRfc3339(now);
-  const lastTransitionTime = there?.status === status ? (there.lastTransitionTime ?? time) : time;
-  const condition = { type: CONFIG_CONDITION, status, reason, message, lastHeartbeatTime: time, lastTransitionTime };
-  // The condition first: whoever reads the annotation finds a condition that is at least as new.
+  const lastTransitionTime = found?.status === condition.status ? (found.lastTransitionTime ?? time) : time;
+  const written = { type: CONFIG_CONDITION, ...condition, lastHeartbeatTime: time, lastTransitionTime };
+  const { annotations = {} } = node.metadata;
+  const errorBefore = parseStatusAnnotation(annotations[CONFIG_STATUS_ANNOTATION])?.error ?? null;
+  const before = parseReport(annotations[CONFIG_REPORT_ANNOTATION]);
+  const next = nextReport(before, { condition, observed: isObserved(state), error: status.error, errorBefore, at: time });
+  const wanted = { [CONFIG_STATUS_ANNOTATION]: text, [CONFIG_REPORT_ANNOTATION]: formatReport(next) };
+  const isAnnotated = Object.entries(wanted).every(([name, value]) => annotations[name] === value);
   return [
-    ...(isSame ? [] : [{ subresource: 'status', patch: { status: { conditions: [condition] } } }]),
-    ...(node.metadata.annotations?.[CONFIG_STATUS_ANNOTATION] === text
-      ? []
-      : [{ patch: { metadata: { annotations: { [CONFIG_STATUS_ANNOTATION]: text } } } }]),
+    ...(isSame ? [] : [{ subresource: 'status', patch: { status: { conditions: [written] } } }]),
+    ...(isAnnotated ? [] : [{ patch: { metadata: { annotations: wanted } } }]),
   ];
 }
 

@@ -1,10 +1,11 @@
+import { type AccessProblem, describeAccess, READ_CONFIG_MAP } from '../core/dynamic/agent/access-problem.ts';
 import type { Timing } from '../core/dynamic/agent/health.ts';
 import { type AgentEvent, dueAt } from '../core/dynamic/agent/next.ts';
 import { type AgentState, neededHashes } from '../core/dynamic/agent/state.ts';
 import { messageOf } from '../core/errors.ts';
 import type { Catalogue, LiveChange } from '../core/kubelet/catalogue.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
-import { checkpointStore, type StoredAgent } from '../engine/checkpoint-store.ts';
+import { type CheckpointStore, checkpointStore, type StoredAgent } from '../engine/checkpoint-store.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
@@ -12,6 +13,7 @@ import type { Reporter } from '../ports/reporter.ts';
 import type { Web } from '../ports/web.ts';
 import { type AgentMachine, agentMachine } from './agent-machine.ts';
 import { carryOut } from './carry-out.ts';
+import { clusterAccess } from './cluster-access.ts';
 import { configzSource } from './configz-source.ts';
 import { type AssignmentFollower, type ConfigMapMessage, followAssignment } from './follow-assignment.ts';
 import { followObject } from './follow-object.ts';
@@ -51,11 +53,16 @@ export interface AgentOptions {
   readonly onState?: (state: AgentState) => void;
   /** Told whether the Node is known: false while the API server does not answer, or has no such Node. */
   readonly onNode?: (isKnown: boolean) => void;
+  /** Calls a function when a file of the host was changed, until the agent ends. Without it, changes are noticed at the next resync. */
+  readonly watchFile?: ((path: string, onChange: () => void) => void) | undefined;
+  /** Called with the requests that the API server refuses, at the start and whenever that changes. */
+  readonly onAccess?: ((problems: readonly AccessProblem[]) => void) | undefined;
 }
 
 type Message =
   | ConfigMapMessage
   | { readonly kind: 'node'; readonly node: KubeObject | null }
+  | { readonly kind: 'local-config' }
   | { readonly kind: 'node-trouble'; readonly error: unknown };
 
 /**
@@ -63,13 +70,21 @@ type Message =
  * the pieces are put together that hear of what happens, and that do what was decided.
  */
 export async function runAgent(options: AgentOptions): Promise<void> {
-  const { nodeName, cluster, host, clock, random, catalogue, timing, signal } = options;
+  const { nodeName, host, clock, random, catalogue, timing, signal } = options;
   const report = nodeReport(options.reporter, nodeName);
   const store = checkpointStore(host, options.directory);
   const inbox = createInbox<Message>(clock, signal);
-  const following = { cluster, clock, random };
 
   const loaded = await store.load(signal);
+  const access = clusterAccess({
+    cluster: options.cluster,
+    clock,
+    initial: loaded.access,
+    onChange: accessWriter(store, report, options.onAccess),
+  });
+  const { cluster } = access;
+  const following = { cluster, clock, random };
+  options.onAccess?.(access.problems);
   tellDamaged(loaded, report);
   const status = statusReporter({ cluster, nodeName, clock, random });
   const { web, kubeconfig } = options;
@@ -122,17 +137,21 @@ export async function runAgent(options: AgentOptions): Promise<void> {
       return { kind: 'assigned', candidate, refusal, retry: assigned.terms.retry };
     },
   });
-  const hear = (message: Message): Promise<AgentEvent | null> => {
+  const hear = async (message: Message): Promise<AgentEvent | null> => {
     if (message.kind === 'config-map' || message.kind === 'config-map-trouble') return assignment.hear(message);
+    if (message.kind === 'local-config') return assignment.localChanged();
     if (message.kind === 'node-trouble') report('warning', 'NODE_NOT_FOLLOWED', messageOf(message.error));
     // What the Node said last is old while it can't be followed.
     const node = message.kind === 'node' ? message.node : null;
     options.onNode?.(node !== null);
     status.nodeIs(node);
     watch.nodeIs(node);
-    return assignment.nodeIs(node);
+    const event = await assignment.nodeIs(node);
+    if (event?.kind === 'unassigned') access.drop(READ_CONFIG_MAP);
+    return event;
   };
 
+  options.watchFile?.(options.localConfig, () => inbox.put({ kind: 'local-config' }));
   const background = Promise.all([
     followObject(
       { apiVersion: 'v1', kind: 'Node', name: nodeName },
@@ -181,6 +200,23 @@ async function turn({ machine, assignment, inbox, hear, look, clock, timing }: T
   const due = dueAt(machine.state, timing);
   if (due === null || (due.at > now() && due.at - now() <= LONGEST_WAIT_MS)) return;
   await dispatch(due.kind === 'switch' ? { kind: 'tick' } : { kind: 'observed', seen: await look(machine.state) });
+}
+
+/** Writes in the order of the changes; what cannot be written is reported. */
+function accessWriter(
+  store: Pick<CheckpointStore, 'saveAccess'>,
+  report: NodeReport,
+  onAccess: AgentOptions['onAccess'],
+): (problems: readonly AccessProblem[]) => void {
+  let last = Promise.resolve();
+  return (problems) => {
+    onAccess?.(problems);
+    for (const problem of problems) report('warning', 'API_SERVER_REFUSES', describeAccess(problem));
+    if (problems.length === 0) report('info', 'API_SERVER_ACCEPTS', 'the API server accepts all requests of the agent again');
+    last = last
+      .then(() => store.saveAccess(problems))
+      .catch((error: unknown) => report('warning', 'AGENT_STATE_NOT_WRITTEN', messageOf(error)));
+  };
 }
 
 function tellDamaged({ damaged, state }: StoredAgent, report: NodeReport): void {

@@ -1,6 +1,7 @@
 import { kubeletCluster } from '../agent/kubelet-cluster.ts';
 import { runAgent } from '../agent/run-agent.ts';
 import { readOperatorKubeconfig } from '../core/config/operator-kubeconfig.ts';
+import { type AccessProblem, describeAccess } from '../core/dynamic/agent/access-problem.ts';
 import { DEFAULT_TIMING } from '../core/dynamic/agent/health.ts';
 import { renderAgentMetrics } from '../core/dynamic/agent/metrics.ts';
 import type { AgentState } from '../core/dynamic/agent/state.ts';
@@ -36,11 +37,12 @@ export async function runAgentCommand(services: Services, args: readonly string[
   });
   let state: AgentState | null = null;
   let isNodeKnown = false;
+  let access: readonly AccessProblem[] = [];
   let server: LocalServer | null = null;
   try {
     const nodeName = flagText(options, 'nodeName') ?? (await observeKubelet(host, catalogue, services.signal)).nodeName;
     if (nodeName === null) throw usageError('the name of the Node is not known', 'Name it with --node-name');
-    server = listen === null ? null : await serve(services, listen, () => ({ state, isNodeKnown }));
+    server = listen === null ? null : await serve(services, listen, () => ({ state, isNodeKnown, access }));
     const { clock, signal } = services;
     const random = (): number => services.random();
     await runAgent({
@@ -67,6 +69,10 @@ export async function runAgentCommand(services: Services, args: readonly string[
       onNode: (isKnown) => {
         isNodeKnown = isKnown;
       },
+      watchFile: (path, onChange) => services.watchFile(path, onChange, signal),
+      onAccess: (problems) => {
+        access = problems;
+      },
     });
     return 0;
   } finally {
@@ -86,18 +92,22 @@ async function serve(services: Services, { host, port }: Address, shown: () => S
 }
 
 /** What the agent serves of itself. */
-interface Shown {
+export interface Shown {
   readonly state: AgentState | null;
   readonly isNodeKnown: boolean;
+  readonly access: readonly AccessProblem[];
 }
 
-function answer(path: string, { state, isNodeKnown }: Shown): LocalAnswer | null {
+/** The answer to a GET of `/healthz`, `/readyz` or `/metrics`; null: another path. `/readyz` names the requests that the API server refuses. */
+export function answer(path: string, { state, isNodeKnown, access }: Shown): LocalAnswer | null {
   const type = 'text/plain; charset=utf-8';
   if (path === '/healthz') return state === null ? { status: 503, type, body: 'starting\n' } : { status: 200, type, body: 'ok\n' };
+  if (path === '/readyz' && access.length > 0)
+    return { status: 503, type, body: access.map((problem) => `${describeAccess(problem)}\n`).join('') };
   if (path === '/readyz')
     return isNodeKnown
       ? { status: 200, type, body: 'ok\n' }
-      : { status: 503, type, body: 'the Node is not known: no answer of the API server\n' };
+      : { status: 503, type, body: 'the Node is not known: the API server does not answer, or has no such Node\n' };
   if (path === '/metrics' && state !== null)
     return { status: 200, type: 'text/plain; version=0.0.4; charset=utf-8', body: renderAgentMetrics(state) };
   return null;

@@ -77,6 +77,7 @@ function document(host: string, { reading, kubeletVersion, nodeName }: ReadAgent
     checkpoints: reading.checkpoints.map((one) => ({ ...one, usedAs: usesOf(reading, one.hash) })),
     rejected: (state?.rejected ?? []).map(({ hash, fault, at }) => ({ hash, at: new Date(at).toISOString(), cause: fault.cause })),
     damaged: reading.damaged,
+    refused: reading.access.map(({ request, code, why, since }) => ({ request, code, why, since: new Date(since).toISOString() })),
     findings: findings.map(findingDocument),
   };
 }

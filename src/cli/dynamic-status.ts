@@ -79,6 +79,7 @@ const WORDS: Readonly<Record<string, string>> = {
   KubeletConfigRejected: 'rejected',
   KubeletConfigFallenBack: 'fell back',
   KubeletConfigUnavailable: 'not to be had',
+  KubeletConfigAssignmentLost: 'assignment lost',
 };
 
 /** An agent tells more than the change, in words. */
@@ -101,6 +102,7 @@ export function nodeDocument({ config, verdict }: JudgedNode): object {
     ...(verdict.why === null ? {} : { why: verdict.why }),
     ...(verdict.mend === null ? {} : { mend: verdict.mend }),
     ...(source === null ? {} : { configSource: formatConfigSource(source) }),
+    ...(config.report === null ? {} : { activeObserved: config.report.observed }),
     ...(config.status === null ? {} : { status: formatConfigStatus(config.status) }),
   };
 }
@@ -120,7 +122,7 @@ function render(nodes: readonly JudgedNode[], options: CommandOptions, now: Date
 }
 
 function rowOf({ config, verdict }: JudgedNode, now: Date): readonly string[] {
-  const { source, status } = config;
+  const { source, status, report } = config;
   const assigned = source.source === null ? '-' : describeSource(source.source);
   const local = status === null ? '-' : 'local';
   return [
@@ -129,7 +131,7 @@ function rowOf({ config, verdict }: JudgedNode, now: Date): readonly string[] {
     verdict.state,
     verdict.since === null ? '-' : formatAge(now.getTime() - verdict.since.getTime()),
     assigned,
-    status?.active ? describeIdentity(status.active) : local,
+    report?.observed === false ? 'unknown' : status?.active ? describeIdentity(status.active) : local,
     status?.lastKnownGood ? describeIdentity(status.lastKnownGood) : local,
   ];
 }

@@ -1,4 +1,6 @@
+import { type AccessProblem, formatAccess, parseAccess } from '../core/dynamic/agent/access-problem.ts';
 import {
+  accessFile,
   type CheckpointFiles,
   checkpointDirectory,
   checkpointsDirectory,
@@ -46,6 +48,8 @@ export interface StoredAgent {
   /** State files that are there and can't be read. */
   readonly damaged: readonly string[];
   readonly checkpoints: readonly StoredCheckpoint[];
+  /** Requests that the API server refused the agent when it last made them. */
+  readonly access: readonly AccessProblem[];
   /** What the next kubelet would run; null: the local configuration. */
   readonly pointer: string | null;
 }
@@ -79,6 +83,8 @@ export interface CheckpointStore {
   reserveRollback(hash: string | null, needed: readonly string[]): Promise<void>;
   /** Removes the checkpoints that are not needed and the reserved file, so that something small can be written to a full disk. */
   freeReserve(needed: readonly string[]): Promise<void>;
+  /** Writes which requests the API server refuses; removes the file where it refuses none. */
+  saveAccess(problems: readonly AccessProblem[]): Promise<void>;
   /** Removes checkpoints: none that are needed, and of the others not the newest `spare`. */
   collect(needed: readonly string[], spare: number): Promise<readonly string[]>;
 }
@@ -96,7 +102,7 @@ export function checkpointStore(host: Host, directory: string): CheckpointStore 
   const store: CheckpointStore = {
     load: async (signal) => {
       const [first, second] = stateFiles(directory);
-      const found = await observe(host, fileFacts([first, second, pointerFile(directory)]), signal);
+      const found = await observe(host, fileFacts([first, second, pointerFile(directory), accessFile(directory)]), signal);
       const copies = [first, second].map((path) => ({ path, file: found.get(path) ?? null }));
       const read = copies.map(({ file }) => (file?.content === undefined ? null : parseStateFile(file.content)));
       const newest = read.reduce((best, one) => (one !== null && one.generation > (best?.generation ?? -1) ? one : best), null);
@@ -105,6 +111,7 @@ export function checkpointStore(host: Host, directory: string): CheckpointStore 
         generation: newest?.generation ?? 0,
         damaged: copies.filter(({ file }, i) => file !== null && read[i] === null).map(({ path }) => path),
         checkpoints: await listCheckpoints(signal),
+        access: parseAccess(found.get(accessFile(directory))?.content ?? ''),
         pointer: hashInPath(found.get(pointerFile(directory))?.content ?? ''),
       };
     },
@@ -162,6 +169,11 @@ export function checkpointStore(host: Host, directory: string): CheckpointStore 
     freeReserve: async (needed) => {
       await store.collect(needed, 0);
       await host.perform([{ kind: 'remove-file', path: reserveFile(directory) }]);
+    },
+    saveAccess: async (problems) => {
+      const path = accessFile(directory);
+      const write = [privateDirectory(directory), writeFile(path, formatAccess(problems))];
+      await host.perform(problems.length === 0 ? [{ kind: 'remove-file', path }] : write);
     },
     collect: async (needed, spare) => {
       const others = (await listCheckpoints()).filter(({ hash }) => !needed.includes(hash));

@@ -1,12 +1,17 @@
 import { NAMESPACE_ANNOTATION } from '../core/dynamic/agent/agent-namespace.ts';
 import { CONFIG_CONDITION } from '../core/dynamic/agent/status.ts';
-import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION, RETRY_ANNOTATION } from '../core/dynamic/config-source.ts';
+import {
+  CONFIG_REPORT_ANNOTATION,
+  CONFIG_SOURCE_ANNOTATION,
+  CONFIG_STATUS_ANNOTATION,
+  RETRY_ANNOTATION,
+} from '../core/dynamic/config-source.ts';
 import { isJsonObject } from '../core/json.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { ClusterChange } from '../core/plan/change.ts';
 import { definePhase } from '../engine/phase.ts';
 
-const ANNOTATIONS = [CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION, RETRY_ANNOTATION, NAMESPACE_ANNOTATION];
+const ANNOTATIONS = [CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION, CONFIG_REPORT_ANNOTATION, RETRY_ANNOTATION, NAMESPACE_ANNOTATION];
 
 export interface ForgetInput {
   readonly nodeName: string;

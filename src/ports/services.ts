@@ -180,6 +180,8 @@ export interface Services {
   /** A number from 0 up to 1: chance, where nothing depends on its being a secret. */
   random(): number;
   /** Serves GETs on an address of this machine; null: there is nothing at that path. */
+  /** Calls a function when a file of this host was changed, replaced, created or removed, until the signal is aborted. */
+  watchFile(path: string, onChange: () => void, signal: AbortSignal): void;
   serveLocal(host: string, port: number, answer: (path: string) => LocalAnswer | null): Promise<LocalServer>;
   /** Asks on the terminal; null when there is none. */
   confirm(question: string): Promise<boolean | null>;

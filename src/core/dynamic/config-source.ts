@@ -32,6 +32,8 @@ const DEFAULT_CONFIG_KEY = 'kubelet';
 export const CONFIG_SOURCE_ANNOTATION = 'kubeletadm.dev/config-source';
 /** On a Node: what became of it, in the JSON of `status.config`. Written by the agent. */
 export const CONFIG_STATUS_ANNOTATION = 'kubeletadm.dev/config-status';
+/** On a Node: the condition that belongs to the status, and when. Written by the agent in the same request as the status. */
+export const CONFIG_REPORT_ANNOTATION = 'kubeletadm.dev/config-report';
 /** On a Node: a word in it that was not there before has a rejected payload tried once more. */
 export const RETRY_ANNOTATION = 'kubeletadm.dev/config-retry';
 

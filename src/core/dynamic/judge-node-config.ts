@@ -1,4 +1,4 @@
-import { GOOD_REASON, NOT_PROVEN, STARTING_REASON, TRIAL_REASON } from './agent/status.ts';
+import { ASSIGNMENT_LOST_REASON, GOOD_REASON, NOT_PROVEN, STARTING_REASON, TRIAL_REASON, UNAVAILABLE_REASON } from './agent/status.ts';
 import type { ConfigEvent } from './config-event.ts';
 import { describeIdentity, describeSource, sameIdentity, sameSource } from './config-source.ts';
 import { findConfigError } from './error-texts.ts';
@@ -7,13 +7,14 @@ import type { NodeConfig } from './node-config.ts';
 /**
  * `off`: nobody on the node reads what it is assigned · `local`: nothing is assigned, nothing runs but the local configuration · `waiting`: assigned,
  * and not reported yet · `trial`: it runs, for less than ten minutes · `good`: it runs and is the last known good · `fell-back`: it was refused, the
- * last known good or the local one runs · `not-synced`: it can't be fetched, what ran goes on · `looping`: the kubelet took it and does not come up.
+ * last known good or the local one runs · `not-synced`: it can't be fetched, what ran goes on · `looping`: the kubelet took it and does not come up · `reporting`: the agent writes a report, what the
+ * Node says now does not belong together.
  */
-export type ConfigState = 'off' | 'local' | 'waiting' | 'trial' | 'good' | 'fell-back' | 'not-synced' | 'looping';
+export type ConfigState = 'off' | 'local' | 'waiting' | 'trial' | 'good' | 'fell-back' | 'not-synced' | 'looping' | 'reporting';
 
 export interface ConfigVerdict {
   readonly state: ConfigState;
-  /** When the kubelet last changed its configuration; null where no Event tells. */
+  /** When the kubelet last changed its configuration; of `not-synced`, since when it cannot be read. Null: not known. */
   readonly since: Date | null;
   /** A clause; null: there is nothing to say. */
   readonly why: string | null;
@@ -25,12 +26,12 @@ const LOOP_MS = 60_000;
 
 /** Says what became of a node's assignment. @param event the last word of its kubelet, where it is known */
 export function judgeNodeConfig(config: NodeConfig, event: ConfigEvent | null, now: Date): ConfigVerdict {
-  const since = event?.at ?? config.word?.since ?? null;
+  const changedAt = event?.at ?? config.word?.since ?? null;
   /** The agent tells the real cause, upstream's texts a kind of it. */
   const told = (otherwise: string | null): string | null => config.word?.message ?? otherwise;
   const verdict = (state: ConfigState, why: string | null = null, mend: string | null = null): ConfigVerdict => ({
     state,
-    since,
+    since: state === 'not-synced' ? notSyncedSince(config) : changedAt,
     why,
     mend,
   });
@@ -39,6 +40,7 @@ export function judgeNodeConfig(config: NodeConfig, event: ConfigEvent | null, n
     return verdict('not-synced', `what is assigned is wrong: ${source.trouble}`, 'Assign another, or reset the node');
   if (status === null) return source.source === null ? verdict('off') : verdict('off', ...whyOff(config));
   if (event !== null && isLooping(config, event, now)) return verdict('looping', whyLooping(config, event), LOOPING_MEND);
+  if (config.isReporting) return verdict('reporting', 'the agent is writing a new report');
   const { assigned, active, lastKnownGood, error } = status;
   const known = error === null ? null : findConfigError(error);
   const notReady = config.isReady ? null : config.troubles.join('; ');
@@ -46,11 +48,12 @@ export function judgeNodeConfig(config: NodeConfig, event: ConfigEvent | null, n
     if (assigned !== null) return verdict('waiting', notReady ?? 'the kubelet has not gone back to its local configuration yet');
     const left =
       error === null ? null : 'the error reported is of an assignment that is gone: it stays until the kubelet restarts, and means nothing';
-    return verdict('local', left);
+    return verdict('local', left ?? (config.word?.reason === ASSIGNMENT_LOST_REASON ? config.word.message : null));
   }
   // An error that is not one of the kubelet's is the agent's word of what it ran.
-  if (known !== null && !known.fellBack) return verdict('not-synced', told(known.cause), known.mend);
-  if (!sameSource(assigned, source.source)) return verdict('waiting', notReady);
+  if (known !== null && !known.fellBack)
+    return verdict('not-synced', config.word?.reason === UNAVAILABLE_REASON ? config.word.message : known.cause, known.mend);
+  if (!sameSource(assigned, source.source)) return verdict('waiting', ...whyNotReported(config, notReady));
   if (error === null && !sameIdentity(assigned, active) && isOnItsWay(config)) return verdict('waiting', notReady ?? NOT_SEEN);
   if (error !== null || !sameIdentity(assigned, active))
     return verdict('fell-back', told(known?.cause ?? error), config.word === null ? (known?.mend ?? SEE_LOG) : AGENT_MEND);
@@ -58,6 +61,20 @@ export function judgeNodeConfig(config: NodeConfig, event: ConfigEvent | null, n
   return config.isTrialHealthy
     ? verdict('trial', notReady ?? (config.word?.message.includes(NOT_PROVEN) ? config.word.message : null))
     : verdict('waiting', notReady ?? NOT_SEEN);
+}
+
+/** An Event is about an earlier change; a condition that was False before has an earlier transition. */
+function notSyncedSince({ report, word }: NodeConfig): Date | null {
+  const since = new Date(report?.errorSince ?? Number.NaN);
+  if (!Number.isNaN(since.getTime())) return since;
+  return word?.reason === UNAVAILABLE_REASON ? word.since : null;
+}
+
+/** An agent reads an assignment within a second, and reports it even where it cannot use it. */
+function whyNotReported({ backend, report }: NodeConfig, notReady: string | null): readonly [string | null, string | null] {
+  if (backend === 'native') return [notReady, null];
+  const last = `the agent has not reported this assignment; no report since ${report?.at ?? 'the assignment'}`;
+  return [notReady === null ? last : `${notReady}; ${last}`, 'If that lasts, dynamic inspect with the host of the node shows the cause'];
 }
 
 const NOT_SEEN = 'the kubelet was not seen healthy with it yet';

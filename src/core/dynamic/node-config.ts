@@ -3,8 +3,10 @@ import { LAST_DYNAMIC_MINOR } from '../kubelet/effective/dynamic-store.ts';
 import { conditionOf, isNodeReady, nodeTroubles, readyHeartbeat } from '../kubernetes/node-conditions.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
 import { NAMESPACE_ANNOTATION } from './agent/agent-namespace.ts';
+import { type ConfigReport, describes, parseReport } from './agent/config-report.ts';
 import { CONFIG_CONDITION, GOOD_REASON, TRIAL_REASON } from './agent/status.ts';
 import {
+  CONFIG_REPORT_ANNOTATION,
   CONFIG_SOURCE_ANNOTATION,
   CONFIG_STATUS_ANNOTATION,
   type ConfigStatus,
@@ -35,6 +37,10 @@ export interface NodeConfig {
   readonly isTrialHealthy: boolean;
   /** What the agent says in its condition; null: native, or it says nothing. */
   readonly word: { readonly reason: string; readonly message: string; readonly since: Date | null } | null;
+  /** Of the agent; null: native, or the agent is of an earlier version. */
+  readonly report: ConfigReport | null;
+  /** The condition and the status were not written together: the agent is about to write the other one. */
+  readonly isReporting: boolean;
   readonly isReady: boolean;
   /** What its conditions say against it. */
   readonly troubles: readonly string[];
@@ -52,6 +58,7 @@ export function readNodeConfig(node: KubeObject, chosen?: Backend): NodeConfig {
   const kubeletVersion = status.nodeInfo?.kubeletVersion ?? '';
   const minor = parseMinor(kubeletVersion);
   const reported = annotations[CONFIG_STATUS_ANNOTATION];
+  const report = parseReport(annotations[CONFIG_REPORT_ANNOTATION]);
   const backend = chosen ?? (reported !== undefined || (minor ?? LAST_DYNAMIC_MINOR + 1) > LAST_DYNAMIC_MINOR ? 'agent' : 'native');
   const heartbeat = new Date(readyHeartbeat(node) ?? Number.NaN);
   return {
@@ -65,6 +72,8 @@ export function readNodeConfig(node: KubeObject, chosen?: Backend): NodeConfig {
     // The condition is written before the annotation: it may be ahead.
     isTrialHealthy: backend === 'native' || [TRIAL_REASON, GOOD_REASON].includes(conditionOf(node, CONFIG_CONDITION)?.reason ?? ''),
     word: backend === 'agent' ? wordOf(node) : null,
+    report: backend === 'agent' ? report : null,
+    isReporting: backend === 'agent' && report !== null && !describes(report, conditionOf(node, CONFIG_CONDITION) ?? {}),
     isReady: isNodeReady(node),
     troubles: nodeTroubles(node),
     heartbeat: Number.isNaN(heartbeat.getTime()) ? null : heartbeat,

@@ -71,6 +71,7 @@ export async function readAgent(host: Host, catalogue: Catalogue, signal?: Abort
       now,
       state: stored.state,
       damaged: stored.damaged,
+      access: stored.access,
       checkpoints: stored.checkpoints.map(({ hash, manifest, files: payload, writtenAt }) => ({
         hash,
         source: manifest === null ? null : describeIdentity(manifest.identity),

@@ -1,5 +1,6 @@
 import { runAgent } from '../../../src/agent/run-agent.ts';
 import { clientCertificateKubeconfig } from '../../../src/core/config/kubeconfig-render.ts';
+import type { AccessProblem } from '../../../src/core/dynamic/agent/access-problem.ts';
 import { AGENT_NAMESPACE } from '../../../src/core/dynamic/agent/agent-namespace.ts';
 import { agentRights } from '../../../src/core/dynamic/agent/agent-rights.ts';
 import { DEFAULT_TIMING, type Timing } from '../../../src/core/dynamic/agent/health.ts';
@@ -10,7 +11,7 @@ import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../../src
 import type { JsonObject } from '../../../src/core/json.ts';
 import { type LiveChange, loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
 import type { KubeObject } from '../../../src/core/kubernetes/object.ts';
-import { clusterUnreachable } from '../../../src/core/problems/cluster.ts';
+import { clusterRefused, clusterUnreachable } from '../../../src/core/problems/cluster.ts';
 import { Secret } from '../../../src/core/text/secret.ts';
 import type { WebRequest } from '../../../src/ports/web.ts';
 import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
@@ -80,6 +81,12 @@ export interface World {
   annotate(annotations: Readonly<Record<string, string | null>>): Promise<void>;
   /** The API server can't be reached by the agent, or can again. */
   away(isAway: boolean): void;
+  /** The API server answers the agent with 401, or accepts its credential again. */
+  refuse(isRefused: boolean): void;
+  /** Writes the local configuration of the host, and has its watcher see that. */
+  editLocal(text: string): void;
+  /** The requests that the agent reports as refused. */
+  access: readonly AccessProblem[];
   start(): void;
   stop(): Promise<void>;
   /** Turns of the event loop until something is true. */
@@ -240,6 +247,8 @@ export function newWorld(options: WorldOptions = {}): World {
     return { text: JSON.stringify({ kubeletconfig: { maxPods: maxPods(), ...behaviour().configz } }) };
   };
   let isAway = false;
+  let isRefused = false;
+  let localChanged = (): void => undefined;
   /** The API server as the agent gets to it. */
   const reached = new Proxy(asNode, {
     get: (target, name) => {
@@ -247,6 +256,9 @@ export function newWorld(options: WorldOptions = {}): World {
       if (typeof member !== 'function') return member;
       return (...args: readonly unknown[]): unknown => {
         const unreachable = (): Error => clusterUnreachable(cluster.server, 'connection refused', 'Wait');
+        const unauthorized = (): Error => clusterRefused(String(name), { httpStatus: 401, message: 'Unauthorized' });
+        if (isRefused && name === 'watch') throw unauthorized();
+        if (isRefused) return Promise.reject(unauthorized());
         if (isAway && name === 'watch') throw unreachable();
         if (isAway) return Promise.reject(unreachable());
         return Reflect.apply(member, target, args);
@@ -296,6 +308,15 @@ export function newWorld(options: WorldOptions = {}): World {
       isAway = now;
       if (now) asNode.endWatches();
     },
+    refuse: (now) => {
+      isRefused = now;
+      if (now) asNode.endWatches();
+    },
+    editLocal: (text) => {
+      host.files.set(LOCAL, { type: 'file', mode: 0o644, owner: 'root:root', content: text });
+      localChanged();
+    },
+    access: [],
     start: () => {
       const stop = new AbortController();
       const done = runAgent({
@@ -318,6 +339,12 @@ export function newWorld(options: WorldOptions = {}): World {
         signal: stop.signal,
         onState: (state) => {
           world.state = state;
+        },
+        watchFile: (path, onChange) => {
+          if (path === LOCAL) localChanged = onChange;
+        },
+        onAccess: (problems) => {
+          world.access = problems;
         },
       });
       // A test that fails says so itself.

@@ -3,6 +3,7 @@ import { type ClientIdentity, KUBELET_CONF } from '../../facts/kubelet-identity.
 import type { HttpFact } from '../../facts/question.ts';
 import type { UnitState } from '../../facts/unit.ts';
 import type { HostChange } from '../../plan/change.ts';
+import { type AccessProblem, describeAccess, READ_CONFIG_MAP } from './access-problem.ts';
 import { AGENT_SERVICE, POINTER_DROP_IN } from './agent-units.ts';
 import { pointerFile } from './layout.ts';
 import { type AgentState, neededHashes, wantedPayload } from './state.ts';
@@ -37,6 +38,8 @@ export interface AgentReading {
   readonly healthz: HttpFact | null;
   /** What the process runs; `local`: its own configuration; null: there is none. */
   readonly runs: string | 'local' | null;
+  /** Requests that the API server refused the agent when it last made them. */
+  readonly access: readonly AccessProblem[];
   /** The credential of the kubelet, which the agent uses; null: its kubeconfig is not the one that is looked at. */
   readonly identity: ClientIdentity | null;
 }
@@ -104,7 +107,15 @@ export function reportAgent(reading: AgentReading): readonly Problem[] {
       `the agent can't use the credential of the kubelet: ${identity.state === 'missing' ? `${KUBELET_CONF} does not exist` : identity.why}`,
       'Run certs renew-kubelet',
     );
+  for (const problem of reading.access) find('AGENT_REFUSED', describeAccess(problem), accessHint(problem));
   return findings.toSorted((a, b) => Number(a.severity === 'warning') - Number(b.severity === 'warning'));
+}
+
+function accessHint({ code, request }: AccessProblem): string {
+  if (code === 'CLUSTER_UNAUTHORIZED') return 'Run certs renew-kubelet: the agent uses the credential of the kubelet';
+  return request === READ_CONFIG_MAP
+    ? 'Run dynamic enable again: it creates the Role and RoleBinding of the agent'
+    : 'Check the authorization mode Node of the API server, and the user and groups of the kubelet credential';
 }
 
 /**

@@ -48,6 +48,11 @@ export function rollbackPointerFile(directory: string): string {
   return `${directory}/rollback.env`;
 }
 
+/** Which requests the API server refuses the agent: read by `dynamic inspect`, where the Node cannot say it. */
+export function accessFile(directory: string): string {
+  return `${directory}/access.json`;
+}
+
 /** A file that only takes space: it is removed when the disk is full, so that the state of a rollback can still be written. */
 export function reserveFile(directory: string): string {
   return `${directory}/reserve`;

@@ -2,6 +2,7 @@ import { type ConfigIdentity, describeIdentity } from '../config-source.ts';
 import { DEFAULT_TIMING, type Failure, lookAtGood, lookAtTrial, NEW_WATCH, type Observation, type Timing } from './health.ts';
 import {
   type AgentState,
+  assignedOf,
   type Candidate,
   type Fault,
   isSeen,
@@ -12,6 +13,7 @@ import {
   type SyncTrouble,
   wantedPayload,
 } from './state.ts';
+import { lostText } from './status.ts';
 
 /** What happens to an agent. */
 export type AgentEvent =
@@ -21,9 +23,15 @@ export type AgentEvent =
    * The node is assigned this, and its checkpoint is stored; or it is refused, before the kubelet was touched.
    * @param retry a word that was not given before lifts the rejection of this payload
    */
-  | { readonly kind: 'assigned'; readonly candidate: Candidate; readonly refusal: Fault | null; readonly retry: string | null }
-  /** The node is assigned nothing. */
-  | { readonly kind: 'unassigned' }
+  | {
+      readonly kind: 'assigned';
+      readonly candidate: Candidate;
+      readonly refusal: Fault | null;
+      readonly retry: string | null;
+      readonly nodeUid?: string | null;
+    }
+  /** The node is assigned nothing. `node`: the one that says so; its assignment was lost where it is another than the one that held it. */
+  | { readonly kind: 'unassigned'; readonly node?: { readonly uid: string; readonly createdAt: string } }
   /** What the node is assigned can't be had now. */
   | { readonly kind: 'unavailable'; readonly trouble: SyncTrouble }
   /** The kubelet was given a configuration; `runs` is what its process is seen to run (`local`: its own), null: not known yet. */
@@ -63,7 +71,8 @@ export type AnnounceReason =
   | 'KubeletConfigGood'
   | 'KubeletConfigRejected'
   | 'KubeletConfigFallenBack'
-  | 'KubeletConfigUnavailable';
+  | 'KubeletConfigUnavailable'
+  | 'KubeletConfigAssignmentLost';
 
 export interface Step {
   readonly state: AgentState;
@@ -88,7 +97,7 @@ export function next(state: AgentState, event: AgentEvent, now: number, timing: 
     case 'assigned':
       return assign(withRetry(state, event), event, now);
     case 'unassigned':
-      return unassign(state, now);
+      return unassign(state, event.node ?? null, now);
     case 'unavailable':
       return unavailable(state, event.trouble);
     case 'switched':
@@ -141,8 +150,12 @@ function withRetry(state: AgentState, { candidate, retry }: Extract<AgentEvent, 
   return { ...state, retried: retry, rejected: state.rejected.filter(({ hash }) => hash !== candidate.hash) };
 }
 
-function assign(before: AgentState, { candidate, refusal }: Extract<AgentEvent, { readonly kind: 'assigned' }>, now: number): Step {
-  const state: AgentState = { ...before, sync: null };
+function assign(
+  before: AgentState,
+  { candidate, refusal, nodeUid }: Extract<AgentEvent, { readonly kind: 'assigned' }>,
+  now: number,
+): Step {
+  const state: AgentState = { ...before, sync: null, lost: null, nodeUid: nodeUid ?? before.nodeUid };
   const { identity, hash, changes } = candidate;
   if (refusal !== null || hash === null) {
     const fault = refusal ?? { code: 'LOAD_FAILED', cause: 'nothing could be made of it' };
@@ -188,10 +201,15 @@ function refuseAgain(state: AgentState, payload: Payload, { fault }: Rejection, 
     : told(step, 'Warning', 'KubeletConfigRejected', `${describeIdentity(payload.identity)} was rejected before: ${fault.cause}`);
 }
 
-function unassign(state: AgentState, now: number): Step {
+function unassign(state: AgentState, node: { readonly uid: string; readonly createdAt: string } | null, now: number): Step {
   const since = state.phase === 'local' ? state.since : now;
-  const local: AgentState = { ...always(state), phase: 'local', lastKnownGood: null, sync: null, since };
-  const step = changed(moveTo(state, local, 'it is assigned nothing'));
+  const isOtherNode = node !== null && state.nodeUid !== null && node.uid !== state.nodeUid;
+  const identity = isOtherNode ? (assignedOf(state)?.identity ?? null) : null;
+  const lost = identity === null || node === null ? state.lost : { identity, createdAt: node.createdAt };
+  const nodeUid = node?.uid ?? state.nodeUid;
+  const local: AgentState = { ...always(state), phase: 'local', lastKnownGood: null, sync: null, since, nodeUid, lost };
+  const moved = changed(moveTo(state, local, 'it is assigned nothing'));
+  const step = lost === null || lost === state.lost ? moved : told(moved, 'Warning', 'KubeletConfigAssignmentLost', lostText(lost));
   return state.phase === 'local' ? step : { ...step, effects: [...step.effects, { kind: 'collect' }] };
 }
 
@@ -345,8 +363,23 @@ function told(step: Step, type: 'Normal' | 'Warning', reason: AnnounceReason, me
 }
 
 /** What is there in every phase. */
-function always({ active, seen, unseen, lastKnownGood, rejected, sync, switching, switches, watch, retried, kubelet, since }: AgentState) {
-  return { active, seen, unseen, lastKnownGood, rejected, sync, switching, switches, watch, retried, kubelet, since };
+function always({
+  active,
+  seen,
+  unseen,
+  lastKnownGood,
+  rejected,
+  sync,
+  switching,
+  switches,
+  watch,
+  retried,
+  nodeUid,
+  lost,
+  kubelet,
+  since,
+}: AgentState) {
+  return { active, seen, unseen, lastKnownGood, rejected, sync, switching, switches, watch, retried, nodeUid, lost, kubelet, since };
 }
 
 /**

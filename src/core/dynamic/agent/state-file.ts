@@ -41,7 +41,7 @@ function checksumOf(body: JsonObject): string {
 }
 
 function stateToJson(state: AgentState): JsonObject {
-  const { phase, active, seen, lastKnownGood, rejected, retried, kubelet, since } = state;
+  const { phase, active, seen, lastKnownGood, rejected, retried, nodeUid, lost, kubelet, since } = state;
   return {
     phase,
     since,
@@ -52,6 +52,8 @@ function stateToJson(state: AgentState): JsonObject {
     fault: state.phase === 'rejected' || state.phase === 'fallen-back' ? { ...state.fault } : null,
     rejected: rejected.map(({ hash, fault, at }) => ({ hash, fault: { ...fault }, at })),
     retried,
+    nodeUid,
+    lost: lost === null ? null : { source: formatIdentity(lost.identity), createdAt: lost.createdAt },
     kubelet,
   };
 }
@@ -62,7 +64,7 @@ function candidateToJson(candidate: Candidate | null): Json {
 }
 
 function stateFromJson(json: JsonObject): AgentState | null {
-  const { phase, since, rejected, retried, kubelet } = json;
+  const { phase, since, rejected, retried, nodeUid, kubelet } = json;
   if (typeof since !== 'number') return null;
   const kept = {
     ...newAgentState(since),
@@ -72,6 +74,8 @@ function stateFromJson(json: JsonObject): AgentState | null {
     lastKnownGood: payloadFromJson(json.lastKnownGood),
     rejected: Array.isArray(rejected) ? rejected.flatMap((one: Json) => rejectionFromJson(one) ?? []) : [],
     retried: typeof retried === 'string' ? retried : null,
+    nodeUid: typeof nodeUid === 'string' ? nodeUid : null,
+    lost: lostFromJson(json.lost),
     kubelet: typeof kubelet === 'string' ? kubelet : null,
     watch: NEW_WATCH,
   };
@@ -90,6 +94,12 @@ function candidateFromJson(json: Json | undefined): Candidate | null {
   const identity: ConfigIdentity | null = parseIdentity(json.source);
   const changes = Array.isArray(json.changes) ? json.changes.filter((one: Json) => typeof one === 'string') : [];
   return identity === null ? null : { identity, hash: typeof json.hash === 'string' ? json.hash : null, changes };
+}
+
+function lostFromJson(json: Json | undefined): AgentState['lost'] {
+  if (!isJsonObject(json) || typeof json.createdAt !== 'string') return null;
+  const identity = parseIdentity(json.source);
+  return identity === null ? null : { identity, createdAt: json.createdAt };
 }
 
 function payloadFromJson(json: Json | undefined): Payload | null {

@@ -32,6 +32,13 @@ export interface SyncTrouble {
   readonly cause: string;
 }
 
+/** A Node was deleted and created again: its annotations, and so its assignment, are those of a new Node. */
+export interface LostAssignment {
+  readonly identity: ConfigIdentity;
+  /** When the new Node was created, in RFC 3339. */
+  readonly createdAt: string;
+}
+
 /** The kubelet is to be given another configuration, and nobody has said yet that it has it. */
 export interface Switching {
   /** Tells its answer from that to an earlier switch to the same. */
@@ -65,6 +72,10 @@ interface Always {
   readonly watch: Watch;
   /** The word by which somebody last asked to try a rejected payload once more. */
   readonly retried: string | null;
+  /** The uid of the Node that holds, or held, the assignment; null: not known. */
+  readonly nodeUid: string | null;
+  /** The assignment that was deleted together with an earlier Node of the same name, until another is made; null: none. */
+  readonly lost: LostAssignment | null;
   /** The kubelet that the rejections are about, e.g. `v1.36.2`. */
   readonly kubelet: string | null;
   /** When the phase began, in milliseconds since 1970. */
@@ -116,6 +127,8 @@ export function newAgentState(now: number): AgentState {
     switches: 0,
     watch: NEW_WATCH,
     retried: null,
+    nodeUid: null,
+    lost: null,
     kubelet: null,
     since: now,
   };

@@ -1,6 +1,6 @@
-import type { ConfigStatus } from '../config-source.ts';
+import { type ConfigStatus, describeSource } from '../config-source.ts';
 import { CONFIG_ERRORS } from '../error-texts.ts';
-import { type AgentState, assignedOf, type Fault, isObserved, isSeen, type SyncTrouble } from './state.ts';
+import { type AgentState, assignedOf, type Fault, isObserved, isSeen, type LostAssignment, type SyncTrouble } from './state.ts';
 
 /** The condition of the Node that tells of its configuration. The kubelets 1.8 to 1.10 had one of that name. */
 export const CONFIG_CONDITION = 'KubeletConfigOk';
@@ -9,6 +9,12 @@ export const CONFIG_CONDITION = 'KubeletConfigOk';
 export const STARTING_REASON = 'Starting';
 export const TRIAL_REASON = 'Trial';
 export const GOOD_REASON = 'Good';
+
+/** Its reason while the assignment cannot be read, or the kubelet not be switched to it. */
+export const UNAVAILABLE_REASON = 'Unavailable';
+
+/** Its reason while a Node that was created again has no new assignment. */
+export const ASSIGNMENT_LOST_REASON = 'AssignmentLost';
 
 /** Stands in the message of a trial that can't come to its end. */
 export const NOT_PROVEN = 'whose time does not count while not all can be seen';
@@ -34,12 +40,18 @@ export function statusOf(state: AgentState): ConfigStatus {
 export function conditionOf(state: AgentState): ConfigCondition {
   const trouble = troubleOf(state);
   if (trouble !== null && state.phase !== 'rejected' && state.phase !== 'fallen-back')
-    return { status: 'False', reason: 'Unavailable', message: trouble.cause };
+    return { status: 'False', reason: UNAVAILABLE_REASON, message: trouble.cause };
   switch (state.phase) {
-    case 'local':
+    case 'local': {
+      const nothing = state.lost === null ? 'nothing is assigned' : lostText(state.lost);
       return isSeen(state)
-        ? { status: 'True', reason: 'Local', message: 'runs the local configuration, nothing is assigned' }
-        : { status: 'Unknown', reason: STARTING_REASON, message: 'starting with the local configuration, nothing is assigned' };
+        ? {
+            status: 'True',
+            reason: state.lost === null ? 'Local' : ASSIGNMENT_LOST_REASON,
+            message: `runs the local configuration, ${nothing}`,
+          }
+        : { status: 'Unknown', reason: STARTING_REASON, message: `starting with the local configuration, ${nothing}` };
+    }
     case 'trial':
       // Until the first look that found nothing against it: what waits for a healthy trial must not take the start of one for it.
       if (state.switching !== null || !state.watch.wasHealthy)
@@ -61,6 +73,12 @@ export function conditionOf(state: AgentState): ConfigCondition {
       return { status: 'False', reason, message: `${state.fault.cause}; ${runs}` };
     }
   }
+}
+
+/** Why a Node that was created again is assigned nothing. */
+export function lostText({ identity, createdAt }: LostAssignment): string {
+  const source = describeSource(identity);
+  return `nothing is assigned: the Node was re-created at ${createdAt}, and its assignment ${source} was deleted with the old Node. Assign it again with dynamic assign NODE --configmap ${source}, after dynamic enable where the rights of the agent were deleted too`;
 }
 
 /** While the kubelet was not observed with what it is to run. */

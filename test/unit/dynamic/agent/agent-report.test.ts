@@ -34,6 +34,7 @@ const WELL: AgentReading = {
   now: NOW,
   state: GOOD,
   damaged: [],
+  access: [],
   checkpoints: [checkpoint('a'), checkpoint('b')],
   pointer: hash('a'),
   hasPointerFile: true,
@@ -54,6 +55,12 @@ describe('a host with an agent', () => {
   it.each<[string, Partial<AgentReading>, readonly string[], readonly string[]]>([
     ['is well', {}, [], []],
     ['is well without an assignment', { state: newAgentState(0), pointer: null, hasPointerFile: false, runs: 'local' }, [], []],
+    [
+      'has an agent that the API server refuses',
+      { access: [{ request: 'read Node', code: 'CLUSTER_UNAUTHORIZED', why: 'Unauthorized', since: 0 }] },
+      ['AGENT_REFUSED'],
+      [],
+    ],
     [
       'has a kubelet that does not stay up',
       { kubelet: unit('activating', 'auto-restart'), runs: null },
