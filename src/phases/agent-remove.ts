@@ -1,5 +1,12 @@
 import { isProgramName } from '../core/dynamic/agent/agent-program.ts';
-import { AGENT_SERVICE, AGENT_UNIT, AGENT_WANTED, FORMER_KUBECONFIG, POINTER_DROP_IN } from '../core/dynamic/agent/agent-units.ts';
+import {
+  AGENT_SERVICE,
+  AGENT_UNIT,
+  AGENT_WANTED,
+  DROP_IN_DIRECTORY,
+  FORMER_KUBECONFIG,
+  POINTER_DROP_IN,
+} from '../core/dynamic/agent/agent-units.ts';
 import { NATIVE_DROP_IN } from '../core/dynamic/native-flags.ts';
 import { combineFacts, defineFact, type Fact } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
@@ -12,6 +19,8 @@ export interface AgentRemoveInput {
   /** Its state and checkpoints. */
   readonly directory: string;
   readonly programDirectory: string;
+  /** The directory of the kubelet's drop-ins existed before the agent. */
+  readonly keepsDropInDirectory: boolean;
 }
 
 interface Facts {
@@ -87,7 +96,10 @@ function leftOfAgent({ directory, programDirectory }: AgentRemoveInput): Fact<Fa
   };
 }
 
-function removals({ state, programs, files, dropIns }: Facts, { directory, programDirectory }: AgentRemoveInput): readonly HostChange[] {
+function removals(
+  { state, programs, files, dropIns }: Facts,
+  { directory, programDirectory, keepsDropInDirectory }: AgentRemoveInput,
+): readonly HostChange[] {
   const because = BECAUSE;
   const own = (programs ?? []).filter(isProgramName);
   const ownDropIns = [POINTER_DROP_IN, NATIVE_DROP_IN].map((path) => path.slice(DROP_IN_DIRECTORY.length + 1));
@@ -97,16 +109,13 @@ function removals({ state, programs, files, dropIns }: Facts, { directory, progr
     ...(programs !== null && own.length === programs.length
       ? [{ kind: 'remove-directory', path: programDirectory, because } as const]
       : own.map((name) => ({ kind: 'remove-file', path: `${programDirectory}/${name}`, before: null, because }) as const)),
-    ...(dropIns?.every((name) => ownDropIns.includes(name)) === true
+    ...(!keepsDropInDirectory && dropIns?.every((name) => ownDropIns.includes(name)) === true
       ? [{ kind: 'remove-empty-directory', path: DROP_IN_DIRECTORY, because: 'nothing else is in it' } as const]
       : []),
     ...files.map((path) => ({ kind: 'remove-file', path, before: null, because }) as const),
     ...(files.includes(AGENT_UNIT) ? [RELOAD] : []),
   ];
 }
-
-/** Where the drop-ins of `dynamic enable` are. */
-const DROP_IN_DIRECTORY = POINTER_DROP_IN.slice(0, POINTER_DROP_IN.lastIndexOf('/'));
 
 function listOf(path: string) {
   return defineFact({ names: { kind: 'list', path } }, ({ names }) => names);

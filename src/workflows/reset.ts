@@ -130,7 +130,11 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
           ? {}
           : { noop: node === null ? NO_NODE_LEFT : 'the Node of the host is not known' }),
       },
-      agent: { directory: AGENT_DIRECTORY, programDirectory: installedAgent(facts).programDirectory ?? PROGRAM_DIRECTORY },
+      agent: {
+        directory: AGENT_DIRECTORY,
+        programDirectory: installedAgent(facts).programDirectory ?? PROGRAM_DIRECTORY,
+        keepsDropInDirectory: installedAgent(facts).keepsDropInDirectory,
+      },
       agentRights: nodeName === null ? null : { nodeName, namespace: installedAgent(facts).namespace ?? AGENT_NAMESPACE, isOptional: true },
     },
     warnings: [

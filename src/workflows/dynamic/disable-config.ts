@@ -83,6 +83,7 @@ async function prepareDisable(context: PhaseContext, options: DisableOptions): P
       remove: {
         directory: AGENT_DIRECTORY,
         programDirectory: options.programDirectory ?? installed.programDirectory ?? PROGRAM_DIRECTORY,
+        keepsDropInDirectory: installed.keepsDropInDirectory,
       },
       nodeName: found.nodeName,
       namespace: options.namespace ?? installed.namespace ?? AGENT_NAMESPACE,

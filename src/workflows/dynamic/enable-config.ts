@@ -1,12 +1,20 @@
 import { agentNamespaceProblem } from '../../core/dynamic/agent/agent-namespace.ts';
 import { isNodeEnough, OLDEST_NODE, programKind, programPath } from '../../core/dynamic/agent/agent-program.ts';
-import { AGENT_SERVICE, AGENT_UNIT, AGENT_WANTED, POINTER_DROP_IN, renderAgentUnit } from '../../core/dynamic/agent/agent-units.ts';
+import {
+  AGENT_SERVICE,
+  AGENT_UNIT,
+  AGENT_WANTED,
+  DROP_IN_DIRECTORY,
+  POINTER_DROP_IN,
+  renderAgentUnit,
+} from '../../core/dynamic/agent/agent-units.ts';
+import { readInstalledAgent } from '../../core/dynamic/agent/installed-agent.ts';
 import { AGENT_DIRECTORY } from '../../core/dynamic/agent/layout.ts';
 import { placePointer } from '../../core/dynamic/agent/place-pointer.ts';
 import { NATIVE_DROP_IN, nativeFlags } from '../../core/dynamic/native-flags.ts';
 import type { Backend } from '../../core/dynamic/node-config.ts';
 import { AppError, type Problem } from '../../core/errors.ts';
-import { defineFact } from '../../core/facts/fact.ts';
+import { combineFacts, defineFact } from '../../core/facts/fact.ts';
 import { fileFacts } from '../../core/facts/file-facts.ts';
 import { KUBELET_CONF } from '../../core/facts/kubelet-identity.ts';
 import type { Catalogue } from '../../core/kubelet/catalogue.ts';
@@ -107,6 +115,15 @@ async function isMissing({ host, signal }: PhaseContext, path: string): Promise<
   return (await observe(host, fileFacts([path]), signal)).get(path)?.content === undefined;
 }
 
+/** Whether the directory of the drop-ins is there without the agent: `dynamic disable` removes only what enable made. */
+async function hasOwnDropInDirectory({ host, signal }: PhaseContext): Promise<boolean> {
+  const names = defineFact({ names: { kind: 'list', path: DROP_IN_DIRECTORY } }, (answers) => answers.names as readonly string[] | null);
+  const found = await observe(host, combineFacts({ unit: fileFacts([AGENT_UNIT]), names }), signal);
+  const unit = found.unit.get(AGENT_UNIT)?.content;
+  if (unit !== undefined) return readInstalledAgent(unit).keepsDropInDirectory;
+  return found.names !== null && !found.names.some((name) => [POINTER_DROP_IN, NATIVE_DROP_IN].includes(`${DROP_IN_DIRECTORY}/${name}`));
+}
+
 async function prepareAgent(context: PhaseContext, options: EnableOptions, found: DynamicHost): Promise<Prepared<EnableInput>> {
   const { nodeName, unitTexts } = found;
   const host = context.host.name;
@@ -145,7 +162,10 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
       rights: { nodeName, namespace },
       directory: AGENT_DIRECTORY,
       agent: {
-        files: [unitFile(AGENT_UNIT, renderAgentUnit(words, AGENT_DIRECTORY)), unitFile(POINTER_DROP_IN, place.text)],
+        files: [
+          unitFile(AGENT_UNIT, renderAgentUnit(words, AGENT_DIRECTORY, await hasOwnDropInDirectory(context))),
+          unitFile(POINTER_DROP_IN, place.text),
+        ],
         removed: [],
         running: AGENT_SERVICE,
         stopped: null,

@@ -568,6 +568,28 @@ describe('dynamic disable', () => {
     expect(kinds(await w.disable())).toEqual([]);
   });
 
+  it('keeps a directory of drop-ins that existed before, wherever it was killed', async () => {
+    const directory = '/etc/systemd/system/kubelet.service.d';
+    const begin = async (): Promise<ReturnType<typeof world>> => {
+      const w = world();
+      w.host.files.set(directory, { type: 'directory', mode: 0o755, owner: 'root:root' });
+      await w.enable();
+      expect(kinds(await w.enable())).toEqual([]);
+      return w;
+    };
+    const whole = await begin();
+    const had = whole.host.performed.length;
+    await whole.disable();
+    expect(whole.host.files.has(directory)).toBe(true);
+    for (let n = 0; n < whole.host.performed.length - had; n++) {
+      const w = await begin();
+      w.host.loseConnectionAfter(n);
+      await expect(w.disable(), `after ${n}`).rejects.toSatisfy((error) => isAppError(error));
+      await w.disable();
+      expect(w.host.files.has(directory), `after ${n}`).toBe(true);
+    }
+  });
+
   it('takes what is left of a node that was reset, and whose Node is gone', async () => {
     const w = await enabled();
     const unit = w.host.units.get('kubelet');

@@ -11,6 +11,11 @@ export const FORMER_KUBECONFIG = '/etc/kubernetes/kubeletadm-agent.conf';
 /** Has the kubelet's unit read the agent's pointer. After kubeadm's own drop-in, by its name. */
 export const POINTER_DROP_IN = '/etc/systemd/system/kubelet.service.d/20-kubeletadm-agent.conf';
 
+/** The directory of the drop-ins that `dynamic enable` writes. */
+export const DROP_IN_DIRECTORY = POINTER_DROP_IN.slice(0, POINTER_DROP_IN.lastIndexOf('/'));
+/** In the agent's unit where that directory existed before: `dynamic disable` then keeps it, though it is empty. */
+export const KEEPS_DROP_IN_DIRECTORY = `# ${DROP_IN_DIRECTORY} existed before.`;
+
 /**
  * The drop-in that lets the pointer win over `KUBELET_CONFIG_ARGS` of kubeadm's drop-in. A pointer that is not there counts for nothing: then the kubelet
  * starts with the local configuration, whether there is an agent or not.
@@ -65,9 +70,10 @@ const HOMES = /^(?:\/home|\/root|\/run\/user)\//;
  * up with its configuration has to be got back without one, and a network may be away for what that configuration does.
  * @param command the program and its arguments, words of systemd
  * @param directory the only place where it writes
+ * @param keepsDropInDirectory whether the directory of the drop-ins existed before
  */
-export function renderAgentUnit(command: readonly string[], directory: string): string {
-  return `[Unit]
+export function renderAgentUnit(command: readonly string[], directory: string, keepsDropInDirectory = false): string {
+  return `${keepsDropInDirectory ? `${KEEPS_DROP_IN_DIRECTORY}\n` : ''}[Unit]
 Description=kubeletadm agent: the kubelet's configuration from the cluster
 StartLimitIntervalSec=0
 

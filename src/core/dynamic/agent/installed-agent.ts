@@ -1,6 +1,6 @@
 import { execStartWords } from '../../systemd/exec-start.ts';
 import { isProgramName } from './agent-program.ts';
-import { AGENT_UNIT } from './agent-units.ts';
+import { AGENT_UNIT, KEEPS_DROP_IN_DIRECTORY } from './agent-units.ts';
 
 /** How an agent was installed. Null: its unit does not say. */
 export interface InstalledAgent {
@@ -9,6 +9,8 @@ export interface InstalledAgent {
   /** Of the ConfigMaps it reads. */
   readonly namespace: string | null;
   readonly nodeName: string | null;
+  /** The directory of the kubelet's drop-ins existed before. */
+  readonly keepsDropInDirectory: boolean;
 }
 
 /** Reads in the text of its unit how an agent was installed. @param unitText null: there is no unit */
@@ -20,5 +22,7 @@ export function readInstalledAgent(unitText: string | null): InstalledAgent {
     programDirectory: program?.startsWith('/') === true ? program.slice(0, program.lastIndexOf('/')) : null,
     namespace: wordAfter('--namespace'),
     nodeName: wordAfter('--node-name'),
+    // Without a unit nothing says that enable made the directory.
+    keepsDropInDirectory: unitText === null || unitText.split('\n').includes(KEEPS_DROP_IN_DIRECTORY),
   };
 }
