@@ -23,7 +23,8 @@ export async function runFleetApply(services: Services, args: readonly string[],
   const tasks = last === null ? work.tasks : leftBy(last, work.tasks);
   const rules = readRules(options, { total: tasks.length, dryRun: false });
   if (tasks.length === 0) {
-    if (flagText(options, 'output') !== 'json') services.output.stdout(`${last === null ? 'Nothing to do.' : nothingLeft(last)}\n`);
+    if (flagText(options, 'output') !== 'json') services.output.stdout(nothingToDo(work, last));
+    if (work.unplanned.length > 0) throw new AppError(work.unplanned, { exitCode: 4 });
     return 0;
   }
   const started = services.clock.now();
@@ -32,9 +33,9 @@ export async function runFleetApply(services: Services, args: readonly string[],
     const hosts = tasks.map(({ host }) => host.name);
     await journal.write({ event: 'run-started', time: started.toISOString(), command: 'apply', subject, hosts });
     const result = await applyTasks(services, { ...work, tasks }, { journal, rules });
-    const exitCode = exitCodeOf(() => exitOf(services, result, 0));
-    await journal.write({ event: 'run-ended', time: services.clock.now().toISOString(), exitCode });
-    return exitOf(services, result, 0);
+    const exit = (): ExitCode => withUnplanned(work, () => exitOf(services, result, 0));
+    await journal.write({ event: 'run-ended', time: services.clock.now().toISOString(), exitCode: exitCodeOf(exit) });
+    return exit();
   } finally {
     await journal.close();
   }
@@ -80,9 +81,28 @@ function leftBy(last: JournaledRun, tasks: readonly FleetTask[]): readonly Fleet
   return tasks.filter(({ host }) => names.has(host.name));
 }
 
-/** It may have been over other hosts than those somebody has in mind. */
-function nothingLeft({ startedAt, hosts }: JournaledRun): string {
-  return `Nothing to do: the last run, of ${startedAt} over ${namesText(hosts)}, left nothing undone.`;
+/** Claims nothing of hosts that a saved plan does not cover, or that the selection leaves out. */
+function nothingToDo({ unplanned, unchanged }: FleetTasks, last: JournaledRun | null): string {
+  if (last === null && unplanned.length === 0) return 'Nothing to do.\n';
+  if (last === null)
+    return unchanged === 0 ? '' : `Nothing to do on the ${unchanged === 1 ? '1 host' : `${unchanged} hosts`} that were planned.\n`;
+  const left = hostsToRetry(last);
+  // The run may have been over other hosts than those somebody has in mind.
+  if (left.length === 0) return `Nothing to do: the last run, of ${last.startedAt} over ${namesText(last.hosts)}, left nothing undone.\n`;
+  return `Nothing to do on the selected hosts: the last run, of ${last.startedAt}, left ${namesText(left)} unfinished.\n`;
+}
+
+/** The exit code of a run, in which hosts that the saved plan does not cover are failures too. */
+function withUnplanned({ unplanned }: FleetTasks, exit: () => ExitCode): ExitCode {
+  if (unplanned.length === 0) return exit();
+  try {
+    exit();
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    const exitCode = error.exitCode > 128 ? error.exitCode : 4;
+    throw new AppError([...unplanned, ...error.problems], { exitCode, cause: error });
+  }
+  throw new AppError(unplanned, { exitCode: 4 });
 }
 
 function exitCodeOf(exit: () => ExitCode): ExitCode {

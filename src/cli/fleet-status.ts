@@ -84,7 +84,7 @@ export async function runFleetStatus(services: Services, _args: readonly string[
     const unreached = outcomes.map((outcome) =>
       looked.has(outcome.host) ? { ...outcome, error: null, status: 'unchanged' as const } : outcome,
     );
-    return exitOf(services, { outcomes: unreached, stopped: null }, 0);
+    return exitOf(services, { outcomes: unreached, stopped: null }, 0, { reads: true });
   } finally {
     watch.close();
     await access.close();

@@ -289,7 +289,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     fleet('baseline: {kubeletConfiguration: {podPidsLimit: 1001}}\n');
     expect(await apply('--retry', 'failed')).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^Nothing to do: the last run, of \S+Z over .+, left nothing undone\.\n$/),
+      stdout: expect.stringMatching(/^Nothing to do on the selected hosts: the last run, of \S+Z, left dead unfinished\.\n$/),
     });
     expect((await apply()).stdout).toBe('3 hosts: 1 changed, 2 as they should be.\n');
     const runs = join(directory, 'state', 'kubeletadm', 'runs');
