@@ -1,8 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
+import type { JsonObject } from '../../src/core/json.ts';
+import type { KubeObject } from '../../src/core/kubernetes/object.ts';
 import { startLab } from '../../src/lab/lab.ts';
+import type { Cluster } from '../../src/ports/cluster.ts';
 import type { Lab } from '../../src/ports/services.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
@@ -11,11 +15,12 @@ const DEAD = [1, 2].map((number) => `  - {name: dead${number}, address: 127.0.0.
 describe('fleet drift, status and plan of hosts that do not answer', { timeout: 120_000 }, () => {
   let directory: string;
   let lab: Lab;
-  const write = (hosts: string): string => {
+  let cluster: Cluster;
+  const write = (hosts: string, ofNodes = ''): string => {
     const file = join(directory, 'fleet.yaml');
     writeFileSync(
       file,
-      `apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\ncluster: {kubeconfig: ${lab.kubeconfig}}\nhosts:\n  - {name: "node[2:3]"}\n${hosts}`,
+      `apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\ncluster: {kubeconfig: ${lab.kubeconfig}}\nhosts:\n  - {name: "node[2:3]"${ofNodes}}\n${hosts}`,
     );
     return file;
   };
@@ -27,12 +32,14 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'ka-drift-'));
     lab = await startLab({ directory: join(directory, 'lab'), hosts: 3 });
+    cluster = kubeCluster({ kubeconfig: { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig } });
     const init = ['init', '--kubeconfig', lab.kubeconfig, '--token', lab.token.reveal(), '--host', 'node1'];
     expect((await run(...init)).code).toBe(0);
     const applied = await run('apply', '-f', write(''), '--canary', '0');
     expect(applied.code, applied.stderr).toBe(0);
   });
   afterAll(async () => {
+    await cluster?.close();
     await lab?.close();
     rmSync(directory, { recursive: true, force: true });
   });
@@ -88,5 +95,61 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
     const { code, stdout } = await run('apply', '-f', file, '--retry', 'failed', '--limit', 'node2');
     expect(stdout).toMatch(/^Nothing to do on the selected hosts: the last run, of \S+Z, left dead1 unfinished\.\n$/);
     expect(code).toBe(0);
+  });
+
+  describe('of labels and taints', () => {
+    const ROLE = 'node-role.kubernetes.io/worker';
+    const marked = (labels: string, taints: string): string => write('', `, labels: {${labels}}, taints: [${taints}]`);
+    const drift = async (file: string): Promise<string> => (await run('fleet', 'drift', '-f', file)).stdout;
+    const apply = async (file: string): Promise<void> => {
+      const { code, stderr } = await run('apply', '-f', file, '--canary', '0');
+      expect(code, stderr).toBe(0);
+    };
+    const marksOf = async (name: string): Promise<{ labels: Readonly<Record<string, string>>; taints: readonly string[] }> => {
+      const node = (await cluster.get({ apiVersion: 'v1', kind: 'Node', name })) as KubeObject;
+      const { taints = [] } = node.spec as { taints?: { key: string; value?: string; effect: string }[] };
+      return {
+        labels: node.metadata.labels ?? {},
+        taints: taints
+          .filter(({ key }) => !key.startsWith('node.kubernetes.io/'))
+          .map(({ key, value, effect }) => `${key}=${value ?? ''}:${effect}`),
+      };
+    };
+
+    it('shows and removes those that are no longer declared, and touches none that others set', async () => {
+      await apply(marked(`pool: edge, zone: a, ${ROLE}: ""`, '{key: pool, value: edge, effect: NoSchedule}'));
+      expect(await drift(marked(`pool: edge, zone: a, ${ROLE}: ""`, '{key: pool, value: edge, effect: NoSchedule}'))).toBe('No drift.\n');
+      // An administrator adds a label and a taint, and takes one label over.
+      const node = (await cluster.get({ apiVersion: 'v1', kind: 'Node', name: 'node2' })) as KubeObject;
+      const { taints } = node.spec as { taints: JsonObject[] };
+      await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'node2' }, 'merge', {
+        metadata: { labels: { team: 'x', zone: 'b' } },
+        spec: { taints: [...taints, { key: 'broken', effect: 'NoExecute' }] },
+      });
+      const file = marked('', '');
+      const shown = await drift(file);
+      expect(shown).toMatch(
+        /^node3 +Node node3 .*label node-role.kubernetes.io\/worker=, label pool=edge, label zone=a, taint pool=edge:NoSchedule/m,
+      );
+      expect(shown).toMatch(/^node2 +Node node2 .*no longer declared/m);
+      expect((await run('plan', '-f', file)).stdout).toMatch(/patch Node node[23]: .*no longer declared: label node-role/);
+      await apply(file);
+      const node2 = await marksOf('node2');
+      expect(node2.labels).toMatchObject({ team: 'x', zone: 'b' });
+      expect(Object.keys(node2.labels)).not.toEqual(expect.arrayContaining(['pool']));
+      expect(node2.labels[ROLE]).toBeUndefined();
+      expect(node2.taints).toEqual(['broken=:NoExecute']);
+      const node3 = await marksOf('node3');
+      expect([node3.labels.pool, node3.labels.zone, node3.labels[ROLE], node3.taints]).toEqual([undefined, undefined, undefined, []]);
+      expect(await drift(file)).toBe('No drift.\n');
+    });
+
+    it('replaces a taint whose effect changed', async () => {
+      await apply(marked('', '{key: pool, value: edge, effect: NoSchedule}'));
+      await apply(marked('', '{key: pool, value: edge, effect: PreferNoSchedule}'));
+      expect((await marksOf('node3')).taints).toEqual(['pool=edge:PreferNoSchedule']);
+      expect((await marksOf('node2')).taints).toEqual(['broken=:NoExecute', 'pool=edge:PreferNoSchedule']);
+      expect(await drift(marked('', '{key: pool, value: edge, effect: PreferNoSchedule}'))).toBe('No drift.\n');
+    });
   });
 });
