@@ -59,6 +59,8 @@ export async function readTasks(services: Services, planFile: string | undefined
       options: { ...options, takeOver, ignorePreflightErrors },
     };
   }
+  if (options.replan === true)
+    throw usageError('--replan is for a saved plan', 'Leave it out: apply plans the hosts of a fleet file when it runs');
   const fleet = await readFleet(services, options);
   for (const warning of fleet.warnings) services.output.stderr(`warning: ${formatProblem(warning)}\n`);
   const tasks = selectHosts(fleet.hosts, selection).map((host) => ({ host }));
