@@ -1,6 +1,7 @@
 import { AppError, type ExitCode, isAppError, usageError } from '../core/errors.ts';
 import { hostsToRetry, type JournaledRun } from '../core/fleet/journal.ts';
 import { namesText } from '../core/fleet/name-ranges.ts';
+import { quoteShell } from '../core/text/shell-quote.ts';
 import { type FleetResult, type FleetRules, runFleet } from '../engine/fleet.ts';
 import type { RunJournal, RunJournals } from '../ports/run-journals.ts';
 import type { Services } from '../ports/services.ts';
@@ -32,7 +33,7 @@ export async function runFleetApply(services: Services, args: readonly string[],
   try {
     const hosts = tasks.map(({ host }) => host.name);
     await journal.write({ event: 'run-started', time: started.toISOString(), command: 'apply', subject, hosts });
-    const result = await applyTasks(services, { ...work, tasks }, { journal, rules });
+    const result = await applyTasks(services, { ...work, tasks, planFile: args[0] }, { journal, rules });
     const exit = (): ExitCode => withUnplanned(work, () => exitOf(services, result, 0));
     await journal.write({ event: 'run-ended', time: services.clock.now().toISOString(), exitCode: exitCodeOf(exit) });
     return exit();
@@ -43,11 +44,12 @@ export async function runFleetApply(services: Services, args: readonly string[],
 
 async function applyTasks(
   services: Services,
-  work: FleetTasks,
+  work: FleetTasks & { readonly planFile: string | undefined },
   { journal, rules }: { readonly journal: RunJournal; readonly rules: FleetRules },
 ): Promise<FleetResult> {
   const { options } = work;
-  const watch = watchFleet(services, options, { journal, events: true });
+  const interruption = { hosts: work.tasks.map(({ host }) => host.name), retryCommand: retryCommandOf(work.planFile, options) };
+  const watch = watchFleet(services, options, { journal, events: true, interruption });
   const { reporter } = watch;
   const run = await openFleetRun(services, options, { ...work, dryRun: false, reporter });
   try {
@@ -63,6 +65,13 @@ async function applyTasks(
     watch.close();
     await run.close();
   }
+}
+
+/** Fleet file or plan as they were named. */
+function retryCommandOf(planFile: string | undefined, options: CommandOptions): string {
+  const file = flagText(options, 'file');
+  const subject = planFile !== undefined ? [quoteShell(planFile)] : file === undefined ? [] : ['-f', quoteShell(file)];
+  return ['kubeletadm apply', ...subject, '--retry failed'].join(' ');
 }
 
 async function lastRun(journals: RunJournals, subject: string): Promise<JournaledRun> {

@@ -183,7 +183,10 @@ export function reportDifference(
  * @param exitCode 3 when nothing was touched
  */
 export function planStale(host: string, why: string, exitCode: 1 | 3 = 1): AppError {
-  return new AppError({ host, code: 'PLAN_STALE', message: why, mend: 'Check the difference, then plan again, or accept it with apply --replan' }, { exitCode });
+  return new AppError(
+    { host, code: 'PLAN_STALE', message: why, mend: 'Check the difference, then plan again, or accept it with apply --replan' },
+    { exitCode },
+  );
 }
 
 /** What phases ask alike before anything is changed is asked once. */

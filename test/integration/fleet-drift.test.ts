@@ -1,6 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
 import type { JsonObject } from '../../src/core/json.ts';
@@ -9,6 +12,7 @@ import { startLab } from '../../src/lab/lab.ts';
 import type { Cluster } from '../../src/ports/cluster.ts';
 import type { Lab } from '../../src/ports/services.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
+import { untilTrue } from '../support/until-true.ts';
 
 const DEAD = [1, 2].map((number) => `  - {name: dead${number}, address: 127.0.0.${number}, ssh: {port: 1}}\n`);
 
@@ -28,6 +32,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
     runCommand(args.includes('--ssh-config') ? args : [...args, '--ssh-config', lab.sshConfig], {
       env: { XDG_STATE_HOME: join(directory, 'state') },
     });
+  const drift = async (file: string): Promise<string> => (await run('fleet', 'drift', '-f', file)).stdout;
 
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'ka-drift-'));
@@ -100,7 +105,6 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
   describe('of labels and taints', () => {
     const ROLE = 'node-role.kubernetes.io/worker';
     const marked = (labels: string, taints: string): string => write('', `, labels: {${labels}}, taints: [${taints}]`);
-    const drift = async (file: string): Promise<string> => (await run('fleet', 'drift', '-f', file)).stdout;
     const apply = async (file: string): Promise<void> => {
       const { code, stderr } = await run('apply', '-f', file, '--canary', '0');
       expect(code, stderr).toBe(0);
@@ -150,6 +154,53 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
       expect((await marksOf('node3')).taints).toEqual(['pool=edge:PreferNoSchedule']);
       expect((await marksOf('node2')).taints).toEqual(['broken=:NoExecute', 'pool=edge:PreferNoSchedule']);
       expect(await drift(marked('', '{key: pool, value: edge, effect: PreferNoSchedule}'))).toBe('No drift.\n');
+    });
+  });
+
+  describe('after a second Ctrl-C of apply', () => {
+    const BIN = fileURLToPath(new URL('../../src/bin.ts', import.meta.url));
+    const fileOf = (host: number, name: string): string => join(lab.hosts[host - 1]?.rootDir ?? '', name);
+    const env = (): NodeJS.ProcessEnv => ({ ...process.env, XDG_STATE_HOME: join(directory, 'state') });
+
+    it('reports each host and how to go on; status shows the change that is not confirmed', async () => {
+      const file = write(`${DEAD[0]}baseline: {kubeletConfiguration: {maxPods: 88}}\n`);
+      const argv = ['apply', '-f', file, '--ssh-config', lab.sshConfig, '--serial', '1', '--canary', '0', '--confirm-timeout', '7m'];
+      const child = spawn(process.execPath, ['--import', 'tsx', BIN, ...argv], { stdio: ['ignore', 'pipe', 'pipe'], env: env() });
+      let stderr = '';
+      child.stderr.on('data', (chunk: Buffer) => {
+        stderr += chunk.toString();
+      });
+      const exit = once(child, 'close');
+      const records = [2, 3].map((host) => fileOf(host, 'var/lib/kubeletadm/commit/record'));
+      await untilTrue(() => records.some(existsSync));
+      child.kill('SIGINT');
+      await untilTrue(() => stderr.includes('[INTERRUPTED]'));
+      child.kill('SIGINT');
+      expect((await exit)[0]).toBe(130);
+      const [first, second] = existsSync(records[0] ?? '') ? ['node2', 'node3'] : ['node3', 'node2'];
+      const lines = stderr.slice(stderr.indexOf('Interrupted again')).trimEnd().split('\n');
+      expect(lines).toEqual([
+        'Interrupted again: the run ended at once.',
+        expect.stringMatching(
+          `^  not confirmed: ${first} \\(rolls back automatically at about \\d{4}-\\d\\d-\\d\\dT[0-9:]{8}Z unless confirmed\\)$`,
+        ),
+        expect.stringMatching(/^ {2}unreachable: dead1 \(connection refused\)$/),
+        `  not started: ${second}`,
+        `Go on, with the other options of this run: kubeletadm apply -f ${file} --retry failed`,
+      ]);
+      const status = await run('fleet', 'status', '-f', file);
+      expect(status.stdout).toMatch(new RegExp(`^${first} .* unconfirmed, reverts at \\d{4}-\\d\\d-\\d\\dT[0-9:]{8}Z`, 'm'));
+      const json = JSON.parse((await run('fleet', 'status', '-f', file, '--limit', 'node*', '-o', 'json')).stdout) as {
+        hosts: { host: string; unconfirmed: object | null }[];
+      };
+      expect(json.hosts.find(({ host }) => host === first)?.unconfirmed).toEqual({
+        owner: expect.stringContaining('@'),
+        revertsAt: expect.stringMatching(/Z$/),
+      });
+      expect(json.hosts.find(({ host }) => host === second)?.unconfirmed).toBeNull();
+      const again = await run('apply', '-f', file, '--retry', 'failed', '--canary', '0');
+      expect(again.stdout, again.stderr).toBe('3 hosts: 2 changed, 1 not reached.\n');
+      expect(await drift(file)).toMatch(/^No drift on the 2 hosts/);
     });
   });
 });

@@ -262,7 +262,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       expect(stderr).toMatch(/^dead: .*\[HOST_UNREACHABLE\]$/m);
       expect(code).toBe(4);
       const document = JSON.parse((await look('status', '--limit', 'dead', '-o', 'json')).stdout) as { hosts: readonly object[] };
-      const unknown = { kubelet: null, config: null, health: null, node: null, drift: null };
+      const unknown = { kubelet: null, config: null, health: null, node: null, drift: null, unconfirmed: null };
       expect(document.hosts).toEqual([{ host: 'dead', reachable: false, ...unknown }]);
       fleet();
     });
