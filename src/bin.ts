@@ -10,12 +10,19 @@ const { stdin, stdout, stderr } = process;
 const env = { ...process.env };
 for (const name of Object.values(SECRET_VARIABLES)) delete process.env[name];
 const interruption = new AbortController();
+const forcedExitListeners = new Set<() => void>();
 for (const name of ['SIGINT', 'SIGTERM'] as const) {
   process.once(name, () => {
     const reason = interrupted(name);
     interruption.abort(reason);
     // A second signal ends the process at once.
-    process.once(name, () => process.exit(reason.exitCode));
+    process.once(name, () => {
+      try {
+        for (const listener of forcedExitListeners) listener();
+      } finally {
+        process.exit(reason.exitCode);
+      }
+    });
   });
 }
 // A terminal that goes away is no Ctrl-C out of impatience: it is told by the kernel and by the shell, and the run comes to its end in peace. Without a terminal
@@ -38,7 +45,11 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
   });
 });
 const program = { script: process.argv[1] ?? '', executable: process.execPath };
-const services = createServices({ env, stdin, stdout, stderr, signal: interruption.signal, program });
+const onForcedExit = (listener: () => void): (() => void) => {
+  forcedExitListeners.add(listener);
+  return () => forcedExitListeners.delete(listener);
+};
+const services = createServices({ env, stdin, stdout, stderr, signal: interruption.signal, onForcedExit, program });
 void runCli(process.argv.slice(2), services, VERSION).then((code) => {
   process.exitCode = code;
   if (!hungUp) return;

@@ -22,13 +22,15 @@ export interface Environment {
   readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean };
   readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
   readonly signal: AbortSignal;
+  /** As in `Services`. */
+  readonly onForcedExit?: (listener: () => void) => () => void;
   /** What runs; absent: no single file. */
   readonly program?: { readonly script: string; readonly executable: string };
 }
 
 /** Options to adapters. What is heavy (SSH, the Kubernetes client) is loaded when it is used. */
 export function createServices(environment: Environment): Services {
-  const { env, stdin, stdout, stderr, signal, program } = environment;
+  const { env, stdin, stdout, stderr, signal, onForcedExit, program } = environment;
   const plain: RawOutput = { stdout: (text) => void stdout.write(text), stderr: (text) => void stderr.write(text) };
   const raw = stderr.isTTY === true && env.TERM !== 'dumb' ? withStatusLine(plain, () => stderr.columns ?? 80) : plain;
   const colour = stdout.isTTY === true && stderr.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
@@ -38,6 +40,7 @@ export function createServices(environment: Environment): Services {
     env,
     output,
     signal,
+    onForcedExit,
     input: localInput(stdin),
     clock: systemClock,
     homeDirectory: homedir(),

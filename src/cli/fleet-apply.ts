@@ -1,6 +1,7 @@
 import { AppError, type ExitCode, isAppError, usageError } from '../core/errors.ts';
 import { hostsToRetry, type JournaledRun } from '../core/fleet/journal.ts';
 import { namesText } from '../core/fleet/name-ranges.ts';
+import { quoteShell } from '../core/text/shell-quote.ts';
 import { type FleetResult, type FleetRules, runFleet } from '../engine/fleet.ts';
 import type { RunJournal, RunJournals } from '../ports/run-journals.ts';
 import type { Services } from '../ports/services.ts';
@@ -23,7 +24,8 @@ export async function runFleetApply(services: Services, args: readonly string[],
   const tasks = last === null ? work.tasks : leftBy(last, work.tasks);
   const rules = readRules(options, { total: tasks.length, dryRun: false });
   if (tasks.length === 0) {
-    if (flagText(options, 'output') !== 'json') services.output.stdout(`${last === null ? 'Nothing to do.' : nothingLeft(last)}\n`);
+    if (flagText(options, 'output') !== 'json') services.output.stdout(nothingToDo(work, last));
+    if (work.unplanned.length > 0) throw new AppError(work.unplanned, { exitCode: 4 });
     return 0;
   }
   const started = services.clock.now();
@@ -31,10 +33,10 @@ export async function runFleetApply(services: Services, args: readonly string[],
   try {
     const hosts = tasks.map(({ host }) => host.name);
     await journal.write({ event: 'run-started', time: started.toISOString(), command: 'apply', subject, hosts });
-    const result = await applyTasks(services, { ...work, tasks }, { journal, rules });
-    const exitCode = exitCodeOf(() => exitOf(services, result, 0));
-    await journal.write({ event: 'run-ended', time: services.clock.now().toISOString(), exitCode });
-    return exitOf(services, result, 0);
+    const result = await applyTasks(services, { ...work, tasks, planFile: args[0] }, { journal, rules });
+    const exit = (): ExitCode => withUnplanned(work, () => exitOf(services, result, 0));
+    await journal.write({ event: 'run-ended', time: services.clock.now().toISOString(), exitCode: exitCodeOf(exit) });
+    return exit();
   } finally {
     await journal.close();
   }
@@ -42,11 +44,12 @@ export async function runFleetApply(services: Services, args: readonly string[],
 
 async function applyTasks(
   services: Services,
-  work: FleetTasks,
+  work: FleetTasks & { readonly planFile: string | undefined },
   { journal, rules }: { readonly journal: RunJournal; readonly rules: FleetRules },
 ): Promise<FleetResult> {
   const { options } = work;
-  const watch = watchFleet(services, options, { journal, events: true });
+  const interruption = { hosts: work.tasks.map(({ host }) => host.name), retryCommand: retryCommandOf(work.planFile, options) };
+  const watch = watchFleet(services, options, { journal, events: true, interruption });
   const { reporter } = watch;
   const run = await openFleetRun(services, options, { ...work, dryRun: false, reporter });
   try {
@@ -62,6 +65,13 @@ async function applyTasks(
     watch.close();
     await run.close();
   }
+}
+
+/** Fleet file or plan as they were named. */
+function retryCommandOf(planFile: string | undefined, options: CommandOptions): string {
+  const file = flagText(options, 'file');
+  const subject = planFile !== undefined ? [quoteShell(planFile)] : file === undefined ? [] : ['-f', quoteShell(file)];
+  return ['kubeletadm apply', ...subject, '--retry failed'].join(' ');
 }
 
 async function lastRun(journals: RunJournals, subject: string): Promise<JournaledRun> {
@@ -80,9 +90,28 @@ function leftBy(last: JournaledRun, tasks: readonly FleetTask[]): readonly Fleet
   return tasks.filter(({ host }) => names.has(host.name));
 }
 
-/** It may have been over other hosts than those somebody has in mind. */
-function nothingLeft({ startedAt, hosts }: JournaledRun): string {
-  return `Nothing to do: the last run, of ${startedAt} over ${namesText(hosts)}, left nothing undone.`;
+/** Claims nothing of hosts that a saved plan does not cover, or that the selection leaves out. */
+function nothingToDo({ unplanned, unchanged }: FleetTasks, last: JournaledRun | null): string {
+  if (last === null && unplanned.length === 0) return 'Nothing to do.\n';
+  if (last === null)
+    return unchanged === 0 ? '' : `Nothing to do on the ${unchanged === 1 ? '1 host' : `${unchanged} hosts`} that were planned.\n`;
+  const left = hostsToRetry(last);
+  // The run may have been over other hosts than those somebody has in mind.
+  if (left.length === 0) return `Nothing to do: the last run, of ${last.startedAt} over ${namesText(last.hosts)}, left nothing undone.\n`;
+  return `Nothing to do on the selected hosts: the last run, of ${last.startedAt}, left ${namesText(left)} unfinished.\n`;
+}
+
+/** The exit code of a run, in which hosts that the saved plan does not cover are failures too. */
+function withUnplanned({ unplanned }: FleetTasks, exit: () => ExitCode): ExitCode {
+  if (unplanned.length === 0) return exit();
+  try {
+    exit();
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    const exitCode = error.exitCode > 128 ? error.exitCode : 4;
+    throw new AppError([...unplanned, ...error.problems], { exitCode, cause: error });
+  }
+  throw new AppError(unplanned, { exitCode: 4 });
 }
 
 function exitCodeOf(exit: () => ExitCode): ExitCode {

@@ -5,11 +5,11 @@ import { isClusterChange } from '../core/plan/change.ts';
 import type { HostPlan } from '../core/plan/document.ts';
 import { joinLines } from '../core/text/styled.ts';
 import { renderTable } from '../core/text/table.ts';
-import { type HostOutcome, runFleet } from '../engine/fleet.ts';
+import { type HostOutcome, hasWork, runFleet } from '../engine/fleet.ts';
 import type { Services } from '../ports/services.ts';
 import { openFleetCluster } from './fleet-cluster.ts';
 import { fleetMembers } from './fleet-members.ts';
-import { exitOf, planLines } from './fleet-report.ts';
+import { exitOf, planLines, reasonOf, uncheckedLines } from './fleet-report.ts';
 import { readRules } from './fleet-rules.ts';
 import { waysToCluster } from './fleet-run.ts';
 import { watchFleet } from './fleet-watch.ts';
@@ -48,21 +48,33 @@ export async function runFleetDrift(services: Services, _args: readonly string[]
     });
     const result = await runFleet(members, rules, watch.ports);
     watch.close();
-    const drifts = result.outcomes.flatMap((outcome) =>
-      outcome.status === 'pending' ? [{ host: outcome.host, drift: driftOf(outcome) }] : [],
-    );
+    const drifts = result.outcomes.flatMap((outcome) => (hasDrift(outcome) ? [{ host: outcome.host, drift: driftOf(outcome) }] : []));
     const format = formatOf(options);
     if (format !== 'text') services.output.stdout(renderDocument(documentOf(result.outcomes), format));
     else {
       const diff = options.diff === true ? planLines(result.outcomes, { origins: false }) : [];
-      const lines = drifts.length === 0 ? ['No drift.'] : tableOf(drifts);
+      const lines = drifts.length === 0 ? noDriftLines(result.outcomes) : [...tableOf(drifts), ...uncheckedLines(result.outcomes)];
       services.output.stdout(joinLines([...lines, ...diff]));
     }
-    return exitOf(services, result, drifts.length > 0 && options.exitCode === true ? 6 : 0);
+    return exitOf(services, result, drifts.length > 0 && options.exitCode === true ? 6 : 0, { reads: true });
   } finally {
     watch.close();
     await access.close();
   }
+}
+
+/** Also of a host that preflight refuses: its actual state was read. */
+function hasDrift({ plan }: HostOutcome): boolean {
+  return plan !== null && hasWork(plan.host);
+}
+
+/** Claims nothing of hosts that were not checked, and nothing at all when none was. */
+function noDriftLines(outcomes: readonly HostOutcome[]): readonly string[] {
+  const unchecked = uncheckedLines(outcomes);
+  const checked = outcomes.filter(({ plan }) => plan !== null).length;
+  if (checked === 0) return unchecked;
+  if (unchecked.length === 0) return ['No drift.'];
+  return [`No drift on the ${checked === 1 ? '1 host' : `${checked} hosts`} that answered; ${unchecked.join('; ')}`];
 }
 
 function driftOf({ plan }: HostOutcome): readonly Drift[] {
@@ -114,7 +126,9 @@ function documentOf(outcomes: readonly HostOutcome[]): object {
     hosts: outcomes.map((outcome) => ({
       name: outcome.host,
       status: outcome.status === 'pending' ? 'drifted' : outcome.status,
-      drift: outcome.status === 'pending' ? driftOf(outcome) : [],
+      // Null: not known.
+      drift: outcome.plan === null ? null : hasDrift(outcome) ? driftOf(outcome) : [],
+      ...(outcome.plan === null ? { reason: reasonOf(outcome) } : {}),
     })),
   };
 }

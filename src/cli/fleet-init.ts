@@ -1,7 +1,7 @@
 import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import { AppError, type ExitCode, formatProblem, usageError } from '../core/errors.ts';
 import { importSshConfig } from '../core/fleet/import-ssh-config.ts';
-import { type StarterImport, starterFile } from '../core/fleet/starter.ts';
+import { importedSettings, notTakenText, type StarterImport, starterFile } from '../core/fleet/starter.ts';
 import { readVagrantMachines, type VagrantMachine } from '../core/fleet/vagrant.ts';
 import { formatMinor, NEWEST_MINOR } from '../core/kubelet/catalogue.ts';
 import { isNodeIp, NODE_IP_FORM } from '../core/kubelet/node-ip.ts';
@@ -19,6 +19,10 @@ export async function runFleetInit(services: Services, _args: readonly string[],
       { exitCode: 2 },
     );
   const imports = [...(await fromAnsible(services, options, file)), ...(await fromSshConfig(services, options))];
+  for (const names of imports.map((one) => notTakenText(importedSettings(one))).filter(Boolean))
+    services.output.stderr(
+      `not taken from the inventory: ${names}. Declare in ${file === '-' ? 'the fleet file' : file} what of them holds for the kubelets.\n`,
+    );
   const machines = await fromVagrant(services, options, file);
   const nodeIP = readNodeIp(options);
   const text = starterFile(formatMinor(NEWEST_MINOR), { imports, machines, ...(nodeIP === undefined ? {} : { nodeIP }) });

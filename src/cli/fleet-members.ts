@@ -1,14 +1,16 @@
 import { DEFAULT_CA_CERT_PATH } from '../core/config/defaults.ts';
 import type { Question } from '../core/facts/question.ts';
+import { type HostChanges, sharedChangesOf } from '../core/fleet/fold.ts';
 import type { FleetCluster } from '../core/fleet/model.ts';
 import { differingOperations, type Operations, operationsOf } from '../core/fleet/operations.ts';
+import { planDifference } from '../core/fleet/plan-difference.ts';
 import type { PlannedHost } from '../core/fleet/saved-plan.ts';
 import { type HostPreparation, isUndeclared } from '../core/install/model.ts';
 import { loadCatalogue } from '../core/kubelet/catalogue.ts';
 import type { FleetMember } from '../engine/fleet.ts';
 import type { NodeClaims } from '../engine/node-claims.ts';
 import type { PhaseContext } from '../engine/phase.ts';
-import { type PlannedWorkflow, planStale, planWorkflow, type WorkflowRun } from '../engine/run-workflow.ts';
+import { type PlannedWorkflow, planStale, planWorkflow, reportDifference, type WorkflowRun } from '../engine/run-workflow.ts';
 import { workflowMember } from '../engine/workflow-member.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
@@ -31,6 +33,8 @@ import { readWriting } from './writing-options.ts';
 export interface FleetTask {
   readonly host: PlannedHost;
   readonly operations?: Operations;
+  /** The same as the saved plan shows it. */
+  readonly planned?: HostChanges;
 }
 
 export interface FleetMembersInput {
@@ -77,6 +81,7 @@ export async function fleetMembers(services: Services, options: CommandOptions, 
     controlPlane: false,
     tlsBootstrapMs: 300_000,
     takeOver: options.takeOver === true,
+    removesMarks: true,
     waitReadyMs: null,
     admin: access.admin,
     trust: access.trust,
@@ -93,13 +98,14 @@ export async function fleetMembers(services: Services, options: CommandOptions, 
     });
   });
   const planeSettings = onceAsked(() => readPlaneSettings(services, input));
-  const memberOf = async ({ host, operations }: FleetTask): Promise<FleetMember> => {
+  const replan = options.replan === true;
+  const memberOf = async ({ host, operations, planned }: FleetTask): Promise<FleetMember> => {
     const { name, role, nodeRegistration, declared, overlays, preparation } = host;
     const target = targetOf(host);
     const own = { ...shared, nodeRegistration, declared, overlays: overlays.map(({ document }) => document) };
     const connect = async (): Promise<Host> =>
       input.connect?.(target, host, joinWorkflow.questions?.(own) ?? []) ?? services.connectHost(target);
-    const run = { dryRun, skipPhases: [], exact: operations !== undefined };
+    const run = { dryRun, skipPhases: [], exact: operations !== undefined && !replan };
     const common = {
       name,
       ...prepareFirst(preparation, sources, run),
@@ -125,7 +131,7 @@ export async function fleetMembers(services: Services, options: CommandOptions, 
       return controlPlaneMember({ name, connect, cluster: access.cluster, present, joining: dryRun ? null : joining });
     };
     const member = role === 'control-plane' ? planeMember(await planeSettings()) : workerMember();
-    return operations === undefined ? member : exactly(member, operations);
+    return operations === undefined ? member : exactly(member, { operations, planned, replan });
   };
   return Promise.all(tasks.map(memberOf));
 }
@@ -154,18 +160,35 @@ export function prepareFirst(
   return { first: (context) => planWorkflow(workflow, context, { ...sources, preparation }, run) };
 }
 
-/** A host that is refused when anything else than this would be done on it. Where nothing is left to do, all is well. */
-function exactly(member: FleetMember, operations: Operations): FleetMember {
+interface SavedForHost {
+  readonly operations: Operations;
+  readonly planned: HostChanges | undefined;
+  /** Another plan is shown and applied, in place of refusing the host. */
+  readonly replan: boolean;
+}
+
+/** A host that is refused, with the difference, when anything else than planned would be done on it. Where nothing is left to do, all is well. */
+function exactly(member: FleetMember, { operations, planned, replan }: SavedForHost): FleetMember {
   return {
-    name: member.name,
+    ...member,
     open: async (ports) => {
       const open = await member.open(ports);
-      const now = operationsOf(open.planned.host);
+      const { host } = open.planned;
+      const now = operationsOf(host);
       const different = now.length === 0 ? [] : differingOperations(operations, now);
       if (different.length === 0) return open;
+      const { reporter } = ports;
+      const difference = planned === undefined ? '' : planDifference(planned, JSON.parse(sharedChangesOf(host)) as HostChanges);
+      const shown = `${different.slice(0, 5).join('; ')}${different.length > 5 ? '; …' : ''}`;
+      if (replan) {
+        const message = `the host or the cluster changed since the plan was saved: ${shown}; planned again`;
+        reporter.report({ level: 'warning', code: 'PLAN_CHANGED', host: member.name, message });
+        reportDifference(reporter, { host: member.name }, { difference, between: 'the saved plan and what is applied now' });
+        return open;
+      }
+      reportDifference(reporter, { host: member.name }, { difference, between: 'the saved plan and what would be applied now' });
       await open.close();
-      const shown = different.slice(0, 5).join('; ');
-      throw planStale(member.name, `something changed since the plan was made: ${shown}${different.length > 5 ? '; …' : ''}`, 3);
+      throw planStale(member.name, `something changed since the plan was made: ${shown}`, 3);
     },
   };
 }

@@ -55,11 +55,39 @@ export function problemsOf(outcomes: readonly HostOutcome[]): readonly Problem[]
   return outcomes.flatMap(({ host, error }) => (error === null ? [] : error.problems.map((problem) => ({ host, ...problem }))));
 }
 
+/** Hosts of which the actual state was not read, those with the same reason in one line: `dead1 was not checked: connection refused`. */
+export function uncheckedLines(outcomes: readonly HostOutcome[]): readonly string[] {
+  const byReason = new Map<string, string[]>();
+  for (const outcome of outcomes) {
+    if (outcome.plan !== null) continue;
+    const reason = reasonOf(outcome);
+    const hosts = byReason.get(reason);
+    if (hosts === undefined) byReason.set(reason, [outcome.host]);
+    else hosts.push(outcome.host);
+  }
+  return [...byReason].map(([reason, hosts]) => `${namesText(hosts)} ${hosts.length === 1 ? 'was' : 'were'} not checked: ${reason}`);
+}
+
+/** Why a host was not checked, as a clause without the address: stderr has the complete problem. */
+export function reasonOf({ error, status }: HostOutcome): string {
+  const [problem] = error?.problems ?? [];
+  if (problem === undefined || status === 'interrupted') return 'interrupted';
+  const { code, message } = problem;
+  const colon = message.indexOf(': ');
+  return code === 'HOST_UNREACHABLE' && colon >= 0 ? message.slice(colon + 2) : message;
+}
+
 /**
  * The exit code of a run that went as it should.
+ * @param options.reads the command only reads hosts: exit code 4 also when all hosts failed for the same reason
  * @throws AppError with what went wrong: exit code 4 when some hosts were fine, else the one they share
  */
-export function exitOf(services: Services, { outcomes, stopped }: FleetResult, fine: ExitCode): ExitCode {
+export function exitOf(
+  services: Services,
+  { outcomes, stopped }: FleetResult,
+  fine: ExitCode,
+  { reads = false }: { readonly reads?: boolean } = {},
+): ExitCode {
   const failures = outcomes.filter(({ error }) => error !== null);
   const left = outcomes.filter(({ status, error }) => error === null && (status === 'stopped' || status === 'interrupted'));
   const isInterrupted = services.signal.aborted && outcomes.some(({ status }) => status === 'interrupted');
@@ -79,5 +107,5 @@ export function exitOf(services: Services, { outcomes, stopped }: FleetResult, f
   }
   const [first] = failures;
   const isShared = failures.length === outcomes.length && failures.every(({ error }) => error?.exitCode === first?.error?.exitCode);
-  throw new AppError(problems, { exitCode: isShared ? (first?.error?.exitCode ?? 1) : 4 });
+  throw new AppError(problems, { exitCode: isShared && !reads ? (first?.error?.exitCode ?? 1) : 4 });
 }

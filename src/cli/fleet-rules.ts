@@ -5,7 +5,7 @@ import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
 
 /**
- * The rules of a run by `--parallel`, `--canary`, `--serial` and `--max-fail`.
+ * The rules of a run by `--parallel`, `--canary`, `--serial` and `--max-fail`. Without `--max-fail` the default limit holds.
  * @throws AppError USAGE
  */
 export function readRules(options: CommandOptions, { total, dryRun }: { readonly total: number; readonly dryRun: boolean }): FleetRules {
@@ -22,6 +22,7 @@ export function readRules(options: CommandOptions, { total, dryRun }: { readonly
     canary: total === 1 ? 0 : hostsOf(amountOf(options, 'canary') ?? { hosts: 0 }, total),
     serial: serial === null ? parallel : Math.max(1, hostsOf(serial, total)),
     maxFail: maxFail === null ? null : hostsOf(maxFail, total),
+    cautious: maxFail === null && !dryRun,
     dryRun,
   };
 }

@@ -69,7 +69,14 @@ export function defineApply(apply: Command, on: On): void {
   )
     .option('--canary <hosts>', 'so many hosts (or a share, 5%) are changed first and must be well before any other (0: none)', '1')
     .option('--serial <hosts>', 'so many hosts (or a share, 20%) at most are being changed at a time')
-    .option('--max-fail <hosts>', 'more failed hosts (or a share) than this stop the rest')
+    .option(
+      '--max-fail <hosts>',
+      'maximum number (or share, 5%) of failed hosts before the rest is not started; 100%: no limit (default: 1 or 10% of the changed hosts, at most 10)',
+    )
+    .option(
+      '--replan',
+      'of a saved plan: plan hosts that changed since again, show the difference and apply the new plan (default: refuse them)',
+    )
     .addOption(new Option('--retry <hosts>', 'only the hosts the last run left undone: failed, not reached, not begun').choices(['failed']))
     .addOption(new Option('-o, --output <format>', 'json: one event a line').choices(['text', 'json']).default('text'));
   on(apply, async (): Promise<Run> => (await import('./fleet-apply.ts')).runFleetApply);

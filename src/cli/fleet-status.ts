@@ -1,3 +1,4 @@
+import { type CommitRecord, commitRecord, revertsAt } from '../core/commit/record.ts';
 import { type ExitCode, isAppError } from '../core/errors.ts';
 import { combineFacts } from '../core/facts/fact.ts';
 import { type HostStatusFacts, statusFacts, statusOf } from '../core/fleet/host-status.ts';
@@ -23,9 +24,9 @@ import type { CommandOptions } from './program.ts';
 import { flagList } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
-const FACTS = combineFacts({ status: statusFacts, health: kubeletHealth('http://127.0.0.1:10248/healthz') });
+const FACTS = combineFacts({ status: statusFacts, commit: commitRecord, health: kubeletHealth('http://127.0.0.1:10248/healthz') });
 
-type Looked = HostStatusFacts & { readonly health: string };
+type Looked = HostStatusFacts & { readonly health: string; readonly commit: CommitRecord | null };
 
 /** One line of the table. */
 interface Row {
@@ -37,6 +38,8 @@ interface Row {
   readonly health: string | null;
   readonly node: string | null;
   readonly drift: string | null;
+  /** A change of the kubelet that the host rolls back at this time unless it is confirmed; null: none, or not known. */
+  readonly unconfirmed: { readonly owner: string; readonly revertsAt: string } | null;
 }
 
 /** `fleet status`: one line a host. */
@@ -67,8 +70,8 @@ export async function runFleetStatus(services: Services, _args: readonly string[
       connect: async (target, { name }, questions) => {
         const host = holdAnswers(await services.connectHost(target), services.clock, [...questions, ...Object.values(FACTS.questions)]);
         try {
-          const { status, health } = await observe(host, FACTS, services.signal);
-          looked.set(name, { ...statusOf(status), health: isHealthy(health) ? 'ok' : healthText(health) });
+          const { status, health, commit } = await observe(host, FACTS, services.signal);
+          looked.set(name, { ...statusOf(status), commit, health: isHealthy(health) ? 'ok' : healthText(health) });
           return host;
         } catch (error) {
           await host.close();
@@ -84,7 +87,7 @@ export async function runFleetStatus(services: Services, _args: readonly string[
     const unreached = outcomes.map((outcome) =>
       looked.has(outcome.host) ? { ...outcome, error: null, status: 'unchanged' as const } : outcome,
     );
-    return exitOf(services, { outcomes: unreached, stopped: null }, 0);
+    return exitOf(services, { outcomes: unreached, stopped: null }, 0, { reads: true });
   } finally {
     watch.close();
     await access.close();
@@ -113,7 +116,8 @@ function healthText({ unit, healthz }: ReturnType<(typeof FACTS)['parse']>['heal
   return healthz === null ? 'unknown' : 'status' in healthz ? `healthz ${healthz.status}` : 'no answer';
 }
 
-function rowOf({ host, plan, error, status }: HostOutcome, looked: Looked | null, nodes: ReadonlyMap<string, KubeObject> | null): Row {
+function rowOf(outcome: HostOutcome, looked: Looked | null, nodes: ReadonlyMap<string, KubeObject> | null): Row {
+  const { host } = outcome;
   const node = looked?.nodeName === null || looked === null ? undefined : nodes?.get(looked.nodeName);
   return {
     host,
@@ -122,23 +126,33 @@ function rowOf({ host, plan, error, status }: HostOutcome, looked: Looked | null
     config: looked?.configHash ?? null,
     health: looked?.health ?? null,
     node: looked === null || nodes === null ? null : node === undefined ? 'none' : isNodeReady(node) ? 'Ready' : 'NotReady',
-    drift:
-      looked === null
-        ? null
-        : looked.nodeName === null
-          ? 'not joined'
-          : status === 'pending' && plan !== null && plan.host.phases.some(({ phase }) => phase === 'join')
-            ? 'no control plane'
-            : status === 'pending' && plan !== null
-              ? driftText(plan.host.phases.reduce((sum, phase) => sum + phase.plan.changes.length, 0))
-              : error === null
-                ? 'none'
-                : `unknown: ${error.code}`,
+    drift: looked === null ? null : [describeCommit(looked.commit), describeDrift(outcome, looked)].filter(Boolean).join(', ') || 'none',
+    unconfirmed: looked?.commit?.state === 'armed' ? { owner: looked.commit.owner, revertsAt: revertTime(looked.commit) } : null,
   };
 }
 
+/** Empty: no change waits on the host. */
+function describeCommit(commit: CommitRecord | null): string {
+  if (commit?.state === 'armed') return `unconfirmed, reverts at ${revertTime(commit)}`;
+  return commit?.state === 'reverting' ? 'is being rolled back' : '';
+}
+
+function revertTime(commit: CommitRecord): string {
+  return `${new Date(revertsAt(commit) * 1000).toISOString().slice(0, 19)}Z`;
+}
+
+/** Empty: none. */
+function describeDrift({ plan, error, status }: HostOutcome, { nodeName }: Looked): string {
+  if (nodeName === null) return 'not joined';
+  if (status === 'pending' && plan !== null) {
+    if (plan.host.phases.some(({ phase }) => phase === 'join')) return 'no control plane';
+    return driftText(plan.host.phases.flatMap((phase) => phase.plan.changes).filter(({ kind }) => kind !== 'confirm-commit').length);
+  }
+  return error === null ? '' : `unknown: ${error.code}`;
+}
+
 function driftText(changes: number): string {
-  return changes === 0 ? 'none' : `${changes} ${changes === 1 ? 'change' : 'changes'}`;
+  return changes === 0 ? '' : `${changes} ${changes === 1 ? 'change' : 'changes'}`;
 }
 
 function tableOf(rows: readonly Row[]): readonly string[] {

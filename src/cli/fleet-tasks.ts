@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
-import { formatProblem, usageError } from '../core/errors.ts';
+import { formatProblem, type Problem, usageError } from '../core/errors.ts';
 import type { FleetCluster } from '../core/fleet/model.ts';
-import { hostsToApply, type PlannedHost, readPlan } from '../core/fleet/saved-plan.ts';
+import { hostsToApply, type PlannedHost, readPlan, type SavedHost } from '../core/fleet/saved-plan.ts';
 import { selectHosts } from '../core/fleet/select.ts';
 import type { Services } from '../ports/services.ts';
 import type { FleetTask } from './fleet-members.ts';
@@ -20,6 +20,10 @@ export interface FleetTasks {
   readonly directory: string;
   /** What the run is about, for its journal: the fleet file, or the plan. */
   readonly subject: string;
+  /** Selected hosts of a saved plan that were not planned (unreachable, refused): nothing is applied to them. */
+  readonly unplanned: readonly Problem[];
+  /** Selected hosts on which the saved plan changes nothing. */
+  readonly unchanged: number;
   /** The API server a saved plan was made with. */
   readonly server: string | null;
   /** Those of the plan in place of the command line's. */
@@ -40,16 +44,12 @@ export async function readTasks(services: Services, planFile: string | undefined
       planFile,
     );
     const tasks = hostsToApply({ fleet, cluster, server, takeOver, ignorePreflightErrors, ...plan });
-    const selected = new Set(
-      tasks.length === 0
-        ? []
-        : selectHosts(
-            tasks.map(({ host }) => host),
-            selection,
-          ),
-    );
+    const selected = plan.hosts.length === 0 ? [] : selectHosts(plan.hosts, selection);
+    const names = new Set(selected.map(({ name }) => name));
     return {
-      tasks: tasks.filter(({ host }) => selected.has(host)),
+      tasks: tasks.filter(({ host }) => names.has(host.name)),
+      unplanned: selected.flatMap(notPlanned),
+      unchanged: selected.filter(({ status }) => status === 'unchanged').length,
       hosts: tasks.map(({ host }) => host),
       cluster,
       file: `${fleet.directory}/fleet`,
@@ -59,11 +59,15 @@ export async function readTasks(services: Services, planFile: string | undefined
       options: { ...options, takeOver, ignorePreflightErrors },
     };
   }
+  if (options.replan === true)
+    throw usageError('--replan is for a saved plan', 'Leave it out: apply plans the hosts of a fleet file when it runs');
   const fleet = await readFleet(services, options);
   for (const warning of fleet.warnings) services.output.stderr(`warning: ${formatProblem(warning)}\n`);
   const tasks = selectHosts(fleet.hosts, selection).map((host) => ({ host }));
   return {
     tasks,
+    unplanned: [],
+    unchanged: 0,
     hosts: fleet.hosts,
     cluster: fleet.cluster,
     file: fleet.file,
@@ -72,4 +76,13 @@ export async function readTasks(services: Services, planFile: string | undefined
     server: null,
     options,
   };
+}
+
+/** A host that is in the saved plan without a plan of its own: the problem of then, as one of this run. */
+function notPlanned({ name, status, problems = [] }: SavedHost): readonly Problem[] {
+  if (status === 'pending' || status === 'unchanged') return [];
+  const [first] = problems;
+  const why = first === undefined ? status : first.replace(`${name}: `, '');
+  const message = `nothing is applied, because the host could not be planned: ${why}`;
+  return [{ host: name, code: 'HOST_NOT_PLANNED', message, mend: 'Fix the cause and plan again' }];
 }

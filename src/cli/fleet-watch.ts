@@ -1,12 +1,14 @@
 import { onAbort } from '../core/abort.ts';
 import { formatProblem } from '../core/errors.ts';
 import { namesText } from '../core/fleet/name-ranges.ts';
+import { joinLines } from '../core/text/styled.ts';
 import type { FleetPorts, FleetProgress } from '../engine/fleet.ts';
 import { hostBlocks } from '../engine/host-blocks.ts';
 import type { ReportEvent, Reporter } from '../ports/reporter.ts';
 import type { RunJournal } from '../ports/run-journals.ts';
 import type { Services } from '../ports/services.ts';
 import { eventReporter } from './event-reporter.ts';
+import { interruptionLog } from './fleet-interruption.ts';
 import { problemsOf } from './fleet-report.ts';
 import type { CommandOptions } from './program.ts';
 import { progressLog } from './progress-log.ts';
@@ -22,11 +24,20 @@ export interface FleetWatch {
   close(): void;
 }
 
+/** What is known of a run that a second interruption ends at once. */
+export interface InterruptedRun {
+  /** All of the run, in its order. */
+  readonly hosts: readonly string[];
+  /** The command that goes on with the hosts that are not done. */
+  readonly retryCommand: string;
+}
+
 /**
  * Watches a run over a fleet. As text each host is told when it is done, so that hosts are never mixed up; on a terminal a line at the bottom says how far the run is,
  * elsewhere a line a minute.
  * Events are told as they come, each with its host.
  * @param journal where hosts are written down before they begin and when they end
+ * @param interruption what is reported of the hosts when a second interruption ends the run at once
  * @param reads hosts are only looked at: the same warning of many hosts is told once, at the end
  */
 export function watchFleet(
@@ -36,7 +47,13 @@ export function watchFleet(
     journal = null,
     events = false,
     reads = false,
-  }: { readonly journal?: RunJournal | null; readonly events?: boolean; readonly reads?: boolean },
+    interruption,
+  }: {
+    readonly journal?: RunJournal | null;
+    readonly events?: boolean;
+    readonly reads?: boolean;
+    readonly interruption?: InterruptedRun;
+  },
 ): FleetWatch {
   const { clock, output, signal } = services;
   const asEvents = events && flagText(options, 'output') === 'json';
@@ -52,15 +69,32 @@ export function watchFleet(
     const hosts = changing.length === 0 ? 'no host is under way' : `bringing to an end what is under way on ${namesText(changing)}`;
     reporter.report({ level: 'warning', code: 'INTERRUPTED', message: `${hosts}; another interruption ends at once` });
   });
+  const hosts = interruption === undefined ? null : interruptionLog(clock, interruption.hosts);
+  const forgetExit = services.onForcedExit?.(() => {
+    if (hosts === null || interruption === undefined) return;
+    output.status?.(null);
+    const message = 'Interrupted again: the run ended at once.';
+    if (asEvents) {
+      const data = { hosts: hosts.lines(), retry: interruption.retryCommand };
+      reporter.report({ level: 'error', code: 'RUN_ABORTED', message, data });
+    } else {
+      const lines = hosts.lines().map((line) => `  ${line}`);
+      output.stderr(joinLines([message, ...lines, `Go on, with the other options of this run: ${interruption.retryCommand}`]));
+    }
+  });
   return {
     reporter,
     asEvents,
     ports: {
       signal,
-      reporterOf: (host) => log.of(host, reporterOf(host)),
-      begins: async (host) => journal?.write({ event: 'host-began', time: time(), host }),
+      reporterOf: (host) => (hosts === null ? log.of(host, reporterOf(host)) : hosts.of(host, log.of(host, reporterOf(host)))),
+      begins: async (host) => {
+        hosts?.began(host);
+        await journal?.write({ event: 'host-began', time: time(), host });
+      },
       ended: async (outcome) => {
         const { host, status } = outcome;
+        hosts?.ended(outcome);
         if (!asEvents) blocks.ended(outcome);
         const problems = problemsOf([outcome]).map(formatProblem);
         const data = { status, ...(problems.length === 0 ? {} : { problems }) };
@@ -76,6 +110,7 @@ export function watchFleet(
     },
     close: () => {
       forget();
+      forgetExit?.();
       log.close();
       output.status?.(null);
       warnings.flush();

@@ -64,8 +64,10 @@ export async function openCommit(phase: GuardedPhase, context: PhaseContext, wri
     units: checkpoint.units,
     reload: checkpoint.reload,
   });
-  const message = `goes back by itself unless confirmed within ${Math.ceil(confirm.timeoutMs / 1000)} s`;
-  reporter.report({ level: 'info', code: 'REVERT_ARMED', host: host.name, phase: phase.name, message, verbosity: 1 });
+  const timeoutSeconds = Math.ceil(confirm.timeoutMs / 1000);
+  const message = `goes back by itself unless confirmed within ${timeoutSeconds} s`;
+  const about = { host: host.name, phase: phase.name, data: { timeoutSeconds } };
+  reporter.report({ level: 'info', code: 'REVERT_ARMED', ...about, message, verbosity: 1 });
   return guard(phase, context, { writer, confirm, prove });
 }
 

@@ -362,6 +362,6 @@ function hasChanges({ phases }: HostPlan): boolean {
 }
 
 /** Something is to be changed, or waited for. */
-function hasWork({ phases }: HostPlan): boolean {
+export function hasWork({ phases }: HostPlan): boolean {
   return phases.some(({ plan }) => plan.changes.length > 0 || plan.deferred !== undefined);
 }

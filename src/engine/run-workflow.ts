@@ -1,11 +1,14 @@
 import { AppError, isAppError, type Problem, usageError } from '../core/errors.ts';
 import type { Question } from '../core/facts/question.ts';
+import { changesOf, type HostChanges } from '../core/fleet/fold.ts';
+import { planDifference } from '../core/fleet/plan-difference.ts';
 import { isControlPlanePhase } from '../core/kubeadm-phases.ts';
 import type { NodeClaim } from '../core/kubernetes/node-identity.ts';
 import { type Change, type HostChange, isClusterChange, type PhasePlan, type Warning } from '../core/plan/change.ts';
 import type { HostPlan, NamedPhasePlan } from '../core/plan/document.ts';
-import { isSamePlan } from '../core/plan/same-plan.ts';
+import { comparedChanges, isSamePlan } from '../core/plan/same-plan.ts';
 import type { Cluster } from '../ports/cluster.ts';
+import type { Reporter } from '../ports/reporter.ts';
 import { applyClusterChange, applyHostChanges, applyRevert } from './apply.ts';
 import { type OpenCommit, openCommit } from './confirmed-commit.ts';
 import { holdAnswers, isHeldHost } from './held-host.ts';
@@ -146,11 +149,32 @@ async function lookBefore<Input>(phase: Phase<Input>, { context, input, planned,
   const before = planned.find((plan) => plan.phase === phase.name)?.plan;
   const made = applied.flatMap(({ plan }) => plan.changes);
   if (before !== undefined && before.deferred === undefined && !isSamePlan(before, observed.plan, made)) {
-    if (exact) throw planStale(host.name, `${phase.name}: something changed while it waited for its turn`);
+    const changes = (plan: PhasePlan): HostChanges =>
+      changesOf({ name: host.name, phases: [{ phase: phase.name, plan: { changes: comparedChanges(plan, made) } }] });
+    const difference = planDifference(changes(before), changes(observed.plan));
+    const about = { host: host.name, phase: phase.name };
+    if (exact) {
+      reportDifference(reporter, about, { difference, between: 'the plan and what would be applied now' });
+      throw planStale(host.name, `${phase.name}: something changed while it waited for its turn`);
+    }
     const message = 'the host or the cluster changed since the plan was made: planned again';
-    reporter.report({ level: 'warning', code: 'PLAN_CHANGED', host: host.name, phase: phase.name, message });
+    reporter.report({ level: 'warning', code: 'PLAN_CHANGED', ...about, message });
+    reportDifference(reporter, about, { difference, between: 'the plan and what is applied now' });
   }
   return { observed, context: own, notReady };
+}
+
+/**
+ * Shows in what a new plan differs from the one that the user saw.
+ * @param change.difference as `planDifference` gives it
+ */
+export function reportDifference(
+  reporter: Reporter,
+  about: { readonly host: string; readonly phase?: string },
+  { difference, between }: { readonly difference: string; readonly between: string },
+): void {
+  if (difference === '') return;
+  reporter.report({ level: 'info', code: 'PLAN_DIFFERENCE', ...about, message: `difference between ${between}:\n${difference}` });
 }
 
 /**
@@ -159,7 +183,10 @@ async function lookBefore<Input>(phase: Phase<Input>, { context, input, planned,
  * @param exitCode 3 when nothing was touched
  */
 export function planStale(host: string, why: string, exitCode: 1 | 3 = 1): AppError {
-  return new AppError({ host, code: 'PLAN_STALE', message: why, mend: 'Plan again, and look at what is different' }, { exitCode });
+  return new AppError(
+    { host, code: 'PLAN_STALE', message: why, mend: 'Check the difference, then plan again, or accept it with apply --replan' },
+    { exitCode },
+  );
 }
 
 /** What phases ask alike before anything is changed is asked once. */

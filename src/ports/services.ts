@@ -203,6 +203,11 @@ export interface Services {
   startLab(options: LabOptions): Promise<Lab>;
   /** Aborted by the first Ctrl-C or SIGTERM, and by the terminal's going away. */
   readonly signal: AbortSignal;
+  /**
+   * Has a listener called when the process ends at once, by a second interruption: it may only write. Absent: the process does not end so.
+   * @returns how to take the listener off
+   */
+  readonly onForcedExit?: ((listener: () => void) => () => void) | undefined;
 }
 
 export interface LabOptions {

@@ -1,22 +1,23 @@
 import type { BootstrapCredentials } from '../core/config/bootstrap-credentials.ts';
 import { withScheme } from '../core/config/defaults.ts';
-import type { Problem } from '../core/errors.ts';
+import { isAppError, type Problem } from '../core/errors.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
 import { hostFacts } from '../core/facts/host-facts.ts';
 import type { Question } from '../core/facts/question.ts';
 import { isReservedLabel } from '../core/kubelet/node-labels.ts';
-import { diffNodeMarks, type NodeMarks } from '../core/kubernetes/node-marks.ts';
+import { diffNodeMarks, hasMarks, type NodeMarks } from '../core/kubernetes/node-marks.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { Memo } from '../core/memo.ts';
-import { NODE_MEMORY_PATH } from '../core/node-memory/node-memory.ts';
+import { decodeNodeMemory, NODE_MEMORY_PATH } from '../core/node-memory/node-memory.ts';
 import type { Finding } from '../core/preflight/check.ts';
 import { kubeletHealth } from '../engine/kubelet-health.ts';
 import { mayDoAsFarAsKnown, REQUEST_CERTIFICATE } from '../engine/may-do.ts';
+import { observe } from '../engine/observe.ts';
 import type { PhaseContext } from '../engine/phase.ts';
 import type { Prepared, Workflow } from '../engine/run-workflow.ts';
 import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
 import { kubeletWaitBootstrap, type WaitBootstrapInput } from '../phases/kubelet-wait-bootstrap.ts';
-import { type MarkNodeInput, markNode } from '../phases/mark-node.ts';
+import { appliedMarks, type MarkNodeInput, markNode } from '../phases/mark-node.ts';
 import type { OwnNodeCheck } from '../phases/own-node.ts';
 import { type RememberNodeInput, rememberStartedNode } from '../phases/remember-node.ts';
 import { type WaitNodeInput, waitNode } from '../phases/wait-node.ts';
@@ -41,6 +42,8 @@ export interface JoinOptions extends NodeOptions {
   readonly tlsBootstrapMs: number;
   /** The name of a Node that is not Ready may be taken. */
   readonly takeOver: boolean;
+  /** Labels and taints that were applied before and are no longer declared are removed from the Node, as a fleet file wants it. Default: they stay. */
+  readonly removesMarks?: boolean;
   /** How long the Node may take to be Ready; null: that is not waited for. */
   readonly waitReadyMs: number | null;
   /** An administrator's, where one was given. */
@@ -128,7 +131,8 @@ export async function prepareJoin(
   });
   const { name: nodeName } = node.registration;
   const marks = { labels, taints: options.controlPlane ? [] : (node.registration.taints ?? []) };
-  const marked = await identifyToMark(context, options, { node, namesake, marks });
+  const remembered = options.removesMarks === true && !options.controlPlane ? await rememberedMarks(context, { namesake, marks }) : null;
+  const marked = await identifyToMark(context, options, { node, namesake, marks, remembered });
   const start = kubeletStartInput(design, own);
   const target = {
     ...options.apiServer,
@@ -146,7 +150,7 @@ export async function prepareJoin(
       remember: { memory: nodeMemoryOf(node, own), mayChown: start.mayChown },
       waitBootstrap: { timeoutMs: options.tlsBootstrapMs, nodeName },
       waitNode: { nodeName, timeoutMs: options.tlsBootstrapMs, readyMs: options.waitReadyMs, admin: options.admin },
-      markNode: { nodeName, ...marks, admin: options.admin, check: marked.check },
+      markNode: { nodeName, ...marks, remembered, admin: options.admin, check: marked.check },
     },
     warnings: [...baseline.warnings, ...warnings],
     refusals: [...refusals, ...marked.refusals],
@@ -163,17 +167,51 @@ export async function prepareJoin(
 async function identifyToMark(
   context: PhaseContext,
   { admin, trust, nodeRegistration }: JoinOptions,
-  { node, namesake, marks }: { readonly node: ObservedNode; readonly namesake: KubeObject | null; readonly marks: NodeMarks },
+  { node, namesake, marks, remembered }: IdentifyToMark,
 ): Promise<{ readonly check: OwnNodeCheck | null; readonly refusals: readonly Problem[] }> {
   if (admin === null || trust === null) return { check: null, refusals: [] };
   const { name } = node.registration;
   const wanted = { trust, named: nodeRegistration.name ?? null, expected: name };
   const later = { check: ownNodeCheck(wanted), refusals: [] };
-  if (Object.keys(marks.labels).length + marks.taints.length === 0 || !hasIdentity(node.facts)) return later;
+  if ((!hasMarks(marks) && remembered === null) || !hasIdentity(node.facts)) return later;
   const found = admin === context.cluster ? namesake : await unlessForbidden(admin.get({ apiVersion: 'v1', kind: 'Node', name }));
-  if (found === null || diffNodeMarks(found, marks) === null) return later;
+  if (found === null || diffNodeMarks(found, marks, appliedMarks(found, remembered)) === null) return later;
   const { refusals } = await identifyNode({ ...context, cluster: admin }, wanted);
   return { check: null, refusals };
+}
+
+interface IdentifyToMark {
+  readonly node: ObservedNode;
+  readonly namesake: KubeObject | null;
+  readonly marks: NodeMarks;
+  /** Null: marks are only added. */
+  readonly remembered: NodeMarks | null;
+}
+
+/**
+ * The labels and taints that the host remembers as declared for its node: those of runs before the Node had a record of them.
+ * @returns null: none are declared and none were applied, so that the Node need not be read again
+ */
+async function rememberedMarks(
+  { host, signal }: PhaseContext,
+  { namesake, marks }: Pick<IdentifyToMark, 'namesake' | 'marks'>,
+): Promise<NodeMarks | null> {
+  const text = (await observe(host, fileFacts([NODE_MEMORY_PATH]), signal)).get(NODE_MEMORY_PATH)?.content ?? null;
+  const remembered = text === null ? NO_MARKS : marksIn(text);
+  return hasMarks(marks) || hasMarks(appliedMarks(namesake, remembered) ?? NO_MARKS) ? remembered : null;
+}
+
+const NO_MARKS: NodeMarks = { labels: {}, taints: [] };
+
+/** A file that cannot be read is written again by this run: none are known then. */
+function marksIn(memory: string): NodeMarks {
+  try {
+    const { kubeletExtraArgs = [], taints = [] } = decodeNodeMemory(memory, NODE_MEMORY_PATH).nodeRegistration;
+    return { labels: labelsOf(kubeletExtraArgs), taints };
+  } catch (error) {
+    if (isAppError(error, 'NODE_MEMORY_INVALID')) return NO_MARKS;
+    throw error;
+  }
 }
 
 function ownWords({ registration }: ObservedNode): Readonly<Record<string, string>> {
@@ -187,16 +225,23 @@ function ownWords({ registration }: ObservedNode): Readonly<Record<string, strin
  */
 function withoutReservedLabels(options: JoinOptions): { readonly options: JoinOptions; readonly labels: Readonly<Record<string, string>> } {
   const { kubeletExtraArgs = [] } = options.nodeRegistration;
-  const pairs = (value: string): readonly string[] => value.split(',').filter((pair) => pair.includes('='));
-  const declared = kubeletExtraArgs.filter(({ name }) => name === 'node-labels').flatMap(({ value }) => pairs(value));
-  const labels = Object.fromEntries(declared.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]));
+  const labels = labelsOf(kubeletExtraArgs);
   if (options.admin === null) return { options, labels };
   const flags = kubeletExtraArgs.flatMap((arg) => {
     if (arg.name !== 'node-labels') return [arg];
-    const own = pairs(arg.value).filter((pair) => !isReservedLabel(pair.slice(0, pair.indexOf('='))));
+    const own = labelPairs(arg.value).filter((pair) => !isReservedLabel(pair.slice(0, pair.indexOf('='))));
     return own.length === 0 ? [] : [{ ...arg, value: own.join(',') }];
   });
   return { options: { ...options, nodeRegistration: { ...options.nodeRegistration, kubeletExtraArgs: flags } }, labels };
+}
+
+function labelsOf(args: readonly { readonly name: string; readonly value: string }[]): Readonly<Record<string, string>> {
+  const declared = args.filter(({ name }) => name === 'node-labels').flatMap(({ value }) => labelPairs(value));
+  return Object.fromEntries(declared.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]));
+}
+
+function labelPairs(value: string): readonly string[] {
+  return value.split(',').filter((pair) => pair.includes('='));
 }
 
 /** The Node of the same name; null where the credentials may not look (kubeadm lets bootstrap tokens do it). */

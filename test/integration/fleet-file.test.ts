@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writ
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { requirement } from '../support/requirement.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 import { type SshServer, startSshServer } from '../support/ssh-server.ts';
@@ -120,6 +121,56 @@ describe('fleet init', () => {
     writeFileSync(join(root, 'hosts.ini'), '[kube_node]\nn1 ip=10.3.0.1\nn2\n[k8s_cluster:children]\nkube_node\n');
     const plain = await runCommand(['fleet', 'init', '-f', '-', '--from-ansible', join(root, 'hosts.ini')]);
     expect(plain.stdout).not.toMatch(/^ +(?:nodeIP|hosts):/m);
+  });
+
+  it('declares what the inventory of kubespray declares, nothing else, and lists what it does not take', async () => {
+    const root = write({
+      'hosts.ini': `${KUBESPRAY}kubelet_max_pods=90\n`,
+      'group_vars/all/all.yml': 'cluster_name: prod.example\ndns_domain: "{{ cluster_name }}"\nkubelet_fail_swap_on: false\n',
+      'group_vars/k8s_cluster.yml':
+        'kube_version: v1.30.0\nkubelet_logfiles_max_size: 5Mi\nkube_network_plugin: calico\nkubelet_custom_flags: ["--a=b"]\nnode_labels: {pool: edge}\n',
+      'host_vars/node1.yml': 'kubelet_pod_pids_limit: 100\n',
+      'host_vars/node2.yml': 'kubelet_pod_pids_limit: 200\nkubelet_event_record_qps: 5\n',
+    });
+    const file = join(root, 'fleet.yaml');
+    const { code, stderr } = await runCommand(['fleet', 'init', '-f', file, '--from-ansible', join(root, 'hosts.ini')]);
+    expect(code, stderr).toBe(0);
+    const names = 'kube_network_plugin, kubelet_custom_flags, kubelet_event_record_qps (declared for 1 of 2 nodes), node_labels';
+    expect(stderr).toBe(`not taken from the inventory: ${names}. Declare in ${file} what of them holds for the kubelets.\n`);
+    const text = readFileSync(file, 'utf8');
+    const comment = /# Not taken from the inventory:\n((?: +# {3}.*\n)+)/.exec(text)?.[1] ?? '';
+    expect(
+      comment
+        .trim()
+        .split(/\n? *# {3}|, /)
+        .filter(Boolean),
+    ).toEqual(names.split(', '));
+    expect(text).toMatch(/^kubernetesVersion: "1\.30"/m);
+    const read = parse(text) as { baseline?: { variables?: object; kubeletConfiguration?: object } };
+    expect(read.baseline?.variables).toBeUndefined();
+    expect(read.baseline?.kubeletConfiguration).toEqual({
+      maxPods: 90,
+      failSwapOn: false,
+      containerLogMaxSize: '5Mi',
+      clusterDomain: 'prod.example',
+    });
+    const { stdout } = await runCommand(['fleet', 'inventory', '-f', file, '-o', 'json']);
+    const { hosts } = JSON.parse(stdout) as { hosts: readonly { name: string; kubeletConfiguration: Record<string, unknown> }[] };
+    expect(hosts.map(({ name, kubeletConfiguration: { maxPods, podPidsLimit } }) => [name, maxPods, podPidsLimit])).toEqual([
+      ['node1', 90, 100],
+      ['node2', 90, 200],
+    ]);
+  });
+
+  it.each([
+    ['an inventory without such variables', '--from-ansible', 'hosts.ini'],
+    ['ssh_config', '--from-ssh-config', 'config'],
+  ])('declares no version and no field for %s', async (_, option, name) => {
+    const root = write({ 'hosts.ini': '[edge]\nn1\n', config: 'Host n1\n' });
+    const { code, stdout, stderr } = await runCommand(['fleet', 'init', '-f', '-', option, join(root, name)]);
+    expect([code, stderr]).toEqual([0, '']);
+    const read = parse(stdout) as { kubernetesVersion?: string; baseline?: object | null };
+    expect([read.kubernetesVersion, read.baseline ?? null]).toEqual([undefined, null]);
   });
 
   it('prints it with -f -', async () => {

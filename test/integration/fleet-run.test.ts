@@ -198,7 +198,17 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       expect(stderr).toMatch(
         /node4: something changed since the plan was made: kubelet-start write-file \/var\/lib\/kubelet\/config\.yaml\..*\[PLAN_STALE\]/,
       );
+      expect(stderr).toContain('node4 difference between the saved plan and what would be applied now:\n');
+      expect(stderr).toMatch(/^ *\+ +# by hand$|^ *\+ +-# by hand$/m);
       expect(config(4)).toBe(edited);
+      // With the flag the new plan is shown, and applied.
+      const accepted = await applySaved('--replan');
+      expect(accepted.code, accepted.stderr).toBe(0);
+      expect(accepted.stderr).toMatch(/^node4 warning: the host or the cluster changed since the plan was saved: .*\[PLAN_CHANGED\]$/m);
+      expect(accepted.stderr).toMatch(/^ *\+ +-# by hand$/m);
+      expect(config(4)).toContain('podPidsLimit: 600\n');
+      expect(config(4)).not.toContain('# by hand');
+      expect(await applyAsItIs('--replan')).toMatchObject({ code: 2, stderr: expect.stringContaining('--replan is for a saved plan') });
       expect((await apply()).code).toBe(0);
     });
 
@@ -252,7 +262,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       expect(stderr).toMatch(/^dead: .*\[HOST_UNREACHABLE\]$/m);
       expect(code).toBe(4);
       const document = JSON.parse((await look('status', '--limit', 'dead', '-o', 'json')).stdout) as { hosts: readonly object[] };
-      const unknown = { kubelet: null, config: null, health: null, node: null, drift: null };
+      const unknown = { kubelet: null, config: null, health: null, node: null, drift: null, unconfirmed: null };
       expect(document.hosts).toEqual([{ host: 'dead', reachable: false, ...unknown }]);
       fleet();
     });
@@ -289,7 +299,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     fleet('baseline: {kubeletConfiguration: {podPidsLimit: 1001}}\n');
     expect(await apply('--retry', 'failed')).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^Nothing to do: the last run, of \S+Z over .+, left nothing undone\.\n$/),
+      stdout: expect.stringMatching(/^Nothing to do on the selected hosts: the last run, of \S+Z, left dead unfinished\.\n$/),
     });
     expect((await apply()).stdout).toBe('3 hosts: 1 changed, 2 as they should be.\n');
     const runs = join(directory, 'state', 'kubeletadm', 'runs');

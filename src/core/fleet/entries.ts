@@ -13,6 +13,8 @@ export interface ImportedHost {
   readonly groups: readonly string[];
   /** What the inventory says of it: address, ssh, variables. */
   readonly written: FleetLayer;
+  /** Names of variables that hold a list or a mapping: a fleet file cannot use them. */
+  readonly unread?: readonly string[];
 }
 
 /** What an import gives; in the order of `imports` in the fleet file. */

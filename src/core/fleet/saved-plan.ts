@@ -247,7 +247,12 @@ function invalid(file: string, why: string): AppError {
 }
 
 /** The hosts of a plan on which something is to be done, as the fleet file had them, with what is to be done. */
-export function hostsToApply({ hosts, overlays }: SavedPlan): readonly { readonly host: PlannedHost; readonly operations: Operations }[] {
+export function hostsToApply({ hosts, overlays, changes }: SavedPlan): readonly {
+  readonly host: PlannedHost;
+  readonly operations: Operations;
+  /** What is to be done as the plan shows it: what is a host's own reads `<node>` and the like. */
+  readonly planned: HostChanges;
+}[] {
   const documents = new Map<string, SourceDocument>();
   const documentOf = (key: string): { readonly document: SourceDocument } => {
     const overlay = overlays[key] ?? { source: 'plan', content: {} };
@@ -256,9 +261,15 @@ export function hostsToApply({ hosts, overlays }: SavedPlan): readonly { readonl
     documents.set(key, document);
     return { document };
   };
-  return hosts.flatMap(({ status, operations, overlays: keys, ...host }) =>
+  return hosts.flatMap(({ status, operations, overlays: keys, changes: key = '', ...host }) =>
     status !== 'pending' || operations === null
       ? []
-      : [{ host: { preparation: NO_PREPARATION, ...host, overlays: keys.map(documentOf) }, operations }],
+      : [
+          {
+            host: { preparation: NO_PREPARATION, ...host, overlays: keys.map(documentOf) },
+            operations,
+            planned: changes[key] ?? { changes: [], deferred: [] },
+          },
+        ],
   );
 }

@@ -1,5 +1,6 @@
 import { parseIp } from '../text/ip.ts';
-import type { ImportedInventory } from './entries.ts';
+import { type DeclaredField, type DeclaredSettings, declaredSettings } from './ansible/kubespray.ts';
+import type { ImportedHost, ImportedInventory } from './entries.ts';
 import { FLEET_API_VERSION, FLEET_KIND } from './schema.ts';
 import type { VagrantMachine } from './vagrant.ts';
 
@@ -23,8 +24,9 @@ export interface StarterSource {
 }
 
 /**
- * A fleet file to start from: all that is needed, and as comments what else there is. It is valid as it stands.
- * @param kubernetesVersion `1.36`
+ * A fleet file to start from: all that is needed, and as comments what else there is. It is valid as it stands. What is imported from inventories declares for the hosts
+ * nothing but what the inventory declares: the hosts may be nodes of a cluster already.
+ * @param kubernetesVersion `1.36`; of an import as it declares
  */
 export function starterFile(kubernetesVersion: string, source: StarterSource = {}): string {
   const { imports = [], machines = [] } = source;
@@ -33,7 +35,78 @@ export function starterFile(kubernetesVersion: string, source: StarterSource = {
   return parts.filter((part) => part !== '').join('\n');
 }
 
-function header(kubernetesVersion: string, { machines = [], nodeIP }: StarterSource): string {
+/**
+ * What an inventory of Ansible declares for its nodes, by the variables of kubespray.
+ * @returns null: it is no import of Ansible
+ */
+export function importedSettings({ source, inventory }: StarterImport): DeclaredSettings | null {
+  if (source !== 'ansibleInventory') return null;
+  const group = nodeGroupOf(inventory);
+  const allowsTemplates = group !== undefined && listedGroups([{ inventory }]).slice(0, MAX_GROUPS).includes(group);
+  return declaredSettings(nodesOf(inventory), { allowsTemplates });
+}
+
+/** Those of the group of all nodes where there is one, else all but bastions. */
+function nodesOf(inventory: ImportedInventory): readonly ImportedHost[] {
+  const group = nodeGroupOf(inventory);
+  return inventory.hosts.filter(({ groups: own }) => (group === undefined ? !own.includes('bastion') : own.includes(group)));
+}
+
+/** `kubelet_custom_flags, kubelet_max_pods (declared for 1 of 2 nodes)`. */
+export function notTakenText(settings: DeclaredSettings | null): string {
+  const { notTaken = [] } = settings ?? {};
+  return notTaken.map(({ variable, reason }) => (reason === null ? variable : `${variable} (${reason})`)).join(', ');
+}
+
+const STARTER_FIELDS = `  # Any field of KubeletConfiguration:
+  kubeletConfiguration:
+    clusterDomain: "{{ domain }}"
+    maxPods: 110
+`;
+
+function fieldLines(fields: readonly DeclaredField[], indent: string): string {
+  return fields
+    .map(
+      ({ field, value, variable }) => `${indent}${field}: ${typeof value === 'string' ? JSON.stringify(value) : value}    # ${variable}\n`,
+    )
+    .join('');
+}
+
+/** Fields of KubeletConfiguration in the baseline: of an import those that it declares. */
+function baselineFields({ imports = [] }: StarterSource): string {
+  if (imports.length === 0) return STARTER_FIELDS;
+  const settings = imports.flatMap((one) => importedSettings(one) ?? []);
+  const notTaken = settings.map(notTakenText).filter(Boolean);
+  const fields = settings.flatMap((one) => one.fields.filter(({ isTemplate }) => !isTemplate));
+  return [
+    fields.length === 0
+      ? '  # Any field of KubeletConfiguration; none is declared, so that the nodes keep what the cluster says:\n  # kubeletConfiguration:\n  #   maxPods: 110\n'
+      : `  # As the inventory declares. Any field of KubeletConfiguration may be added:\n  kubeletConfiguration:\n${fieldLines(fields, '    ')}`,
+    ...notTaken.map((names) => `  # Not taken from the inventory:\n${commentLines(names.split(', '))}`),
+  ].join('');
+}
+
+/** Names as comments, in lines of at most about 100 characters. */
+function commentLines(names: readonly string[]): string {
+  const lines: string[] = [];
+  for (const name of names) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + name.length < 90) lines[lines.length - 1] = `${last}, ${name}`;
+    else lines.push(name);
+  }
+  return lines.map((line) => `  #   ${line}\n`).join('');
+}
+
+function versionLines(kubernetesVersion: string, { imports = [] }: StarterSource): string {
+  if (imports.length === 0) return `kubernetesVersion: "${kubernetesVersion}"`;
+  const versions = [...new Set(imports.flatMap((one) => importedSettings(one)?.kubernetesVersion ?? []))];
+  const [version = kubernetesVersion] = versions;
+  return versions.length === 1 ? `kubernetesVersion: "${version}"    # kube_version` : `# kubernetesVersion: "${kubernetesVersion}"`;
+}
+
+function header(kubernetesVersion: string, source: StarterSource): string {
+  const { imports = [], machines = [], nodeIP } = source;
+  const isImport = imports.length > 0;
   const user = userOf(machines);
   const inSsh = user === null ? '  #   ' : '    # ';
   return `# yaml-language-server: $schema=fleet.schema.json
@@ -42,7 +115,7 @@ apiVersion: ${FLEET_API_VERSION}
 kind: ${FLEET_KIND}
 
 # Of the kubelets: configurations are judged by it before a host is asked.
-kubernetesVersion: "${kubernetesVersion}"
+${versionLines(kubernetesVersion, source)}
 
 # How the cluster is reached. Paths count from this file. No secret belongs in here.
 cluster:
@@ -56,8 +129,7 @@ cluster:
 # What holds for all hosts. Groups and hosts have the same members and win over it.
 baseline:
   # Variables fill templates, {{ name }}, in any text of the file. Every host has name; one of a range also index (001) and number (1).
-  variables:
-    domain: cluster.local
+${isImport ? '  # variables:\n  #   domain: cluster.local' : '  variables:\n    domain: cluster.local'}
   # What is left out is as ssh_config says.
 ${user === null ? '  # ssh:\n  #   user: root' : `  ssh:\n    user: ${quoted(user)}`}
 ${inSsh}port: 22
@@ -67,11 +139,7 @@ ${inSsh}become: auto                      # sudo where the user is not root
 ${inSsh}hostKeys: ["ssh-ed25519 AAAA..."] # else known_hosts; kubeletadm fleet trust records keys there
 ${nodeIP === undefined ? '  # nodeIP: 10.0.0.{{ number }}             # or a subnet, for the address the host has in it' : `  nodeIP: ${nodeIP}`}
   # criSocket, resolvConf and cgroupDriver are detected where they are left out.
-  # Any field of KubeletConfiguration:
-  kubeletConfiguration:
-    clusterDomain: "{{ domain }}"
-    maxPods: 110
-`;
+${baselineFields(source)}`;
 }
 
 /** Whom all machines are logged in to as; null: not the same everywhere. */
@@ -80,10 +148,14 @@ function userOf(machines: readonly VagrantMachine[]): string | null {
   return first !== undefined && machines.every(({ user }) => user === first.user) ? first.user : null;
 }
 
-function groups({ imports = [], machines = [] }: StarterSource): string {
-  const found = [...new Set(imports.flatMap(({ inventory }) => inventory.groups))].filter(
+function listedGroups(imports: readonly Pick<StarterImport, 'inventory'>[]): readonly string[] {
+  return [...new Set(imports.flatMap(({ inventory }) => inventory.groups))].filter(
     (name) => /^[A-Za-z0-9_][\w.-]*$/.test(name) && name !== 'all',
   );
+}
+
+function groups({ imports = [], machines = [] }: StarterSource): string {
+  const found = listedGroups(imports);
   const lines = ['# A host may be in several groups: of those it lists the later ones win.'];
   if (found.length === 0)
     return imports.length === 0 && machines.length === 0
@@ -96,6 +168,10 @@ function groups({ imports = [], machines = [] }: StarterSource): string {
     if (role !== undefined) lines.push(`    role: ${role}`);
     if (imports.some(({ inventory }) => nodeGroupOf(inventory) === name && haveIp(inventory, name)))
       lines.push('    nodeIP: "{{ ip }}"    # as the inventory says of each host');
+    const templates = imports
+      .filter(({ inventory }) => nodeGroupOf(inventory) === name)
+      .flatMap((one) => importedSettings(one)?.fields.filter(({ isTemplate }) => isTemplate) ?? []);
+    if (templates.length > 0) lines.push('    kubeletConfiguration:', fieldLines(templates, '      ').trimEnd());
   }
   if (found.length > MAX_GROUPS) lines.push(`  # and ${found.length - MAX_GROUPS} more, which need not be listed`);
   return `${lines.join('\n')}\n`;

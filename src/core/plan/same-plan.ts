@@ -8,12 +8,14 @@ import { type Change, isClusterChange, type PhasePlan } from './change.ts';
  * @param made what the phases before it did
  */
 export function isSamePlan(planned: PhasePlan, now: PhasePlan, made: readonly Change[]): boolean {
-  const ours = new Set(made.flatMap(thingsOf));
-  const shown = ({ changes }: PhasePlan): string =>
-    JSON.stringify(
-      changes.filter((change) => change.kind !== 'make-directory' && !thingsOf(change).every((thing) => ours.has(thing))).map(bare),
-    );
+  const shown = (plan: PhasePlan): string => JSON.stringify(comparedChanges(plan, made).map(bare));
   return shown(planned) === shown(now);
+}
+
+/** The changes that `isSamePlan` compares. */
+export function comparedChanges({ changes }: PhasePlan, made: readonly Change[]): readonly Change[] {
+  const ours = new Set(made.flatMap(thingsOf));
+  return changes.filter((change) => change.kind !== 'make-directory' && !thingsOf(change).every((thing) => ours.has(thing)));
 }
 
 /** What a change is about. */

@@ -210,6 +210,21 @@ describe('a run over a fleet', () => {
     expect(stopped).toBe('2 hosts failed, more than --max-fail allows');
   });
 
+  it('stops by default after few of many hosts, when the canary survives a mistake that breaks all others', async () => {
+    const { run, log } = world({ canary: {}, ...many(40, { apply: FAILED, applyTakes: 3 }) }, { canary: 1, cautious: true });
+    const { outcomes, stopped } = await run();
+    expect(log.filter((line) => line.startsWith('change'))).toHaveLength(3);
+    expect(outcomes.filter(({ status }) => status === 'stopped')).toHaveLength(38);
+    expect(stopped).toContain('2 of 3 changed hosts failed');
+  });
+
+  it('reaches all hosts by default when none fails, more and more at a time', async () => {
+    const { run, now } = world({ ...many(60, { applyTakes: 3 }) }, { canary: 1, cautious: true, serial: 50 });
+    const { outcomes } = await run();
+    expect(outcomes.every(({ status }) => status === 'changed')).toBe(true);
+    expect(now.mostChanging).toBeGreaterThan(16);
+  });
+
   it('does not take a host that is off for a failure', async () => {
     const { statuses } = world({ a: { plan: GONE }, b: { planTakes: 9 } }, { maxFail: 0 });
     expect(await statuses()).toEqual({ a: 'unreachable', b: 'changed' });

@@ -176,8 +176,22 @@ describe('applyPhases', () => {
     const planned = await planPhases(phases, context, null);
     host.files.set('/a', { type: 'file', mode: 0o644, owner: 'root:root', content: 'somebody was here' });
     await applyPhases(phases, context, null, planned);
-    expect(reporter.codes()).toEqual(['PHASE_STARTED', 'PLAN_CHANGED', 'CHANGE_DONE']);
+    expect(reporter.codes()).toEqual(['PHASE_STARTED', 'PLAN_CHANGED', 'PLAN_DIFFERENCE', 'CHANGE_DONE']);
+    const [difference] = reporter.messages('PLAN_DIFFERENCE');
+    expect(difference).toMatch(/^difference between the plan and what is applied now:\n--- planned\n\+\+\+ now\n/);
+    expect(difference).toMatch(/^-\s+-old$/m);
+    expect(difference).toMatch(/^\+\s+-somebody was here$/m);
     expect(host.text('/a')).toBe('new');
+  });
+
+  it('shows the difference when nothing but the plan may be applied, and applies nothing', async () => {
+    const { host, reporter, context } = world({ '/a': 'old' });
+    const phases = [filePhase('/a', 'new')];
+    const planned = await planPhases(phases, context, null);
+    host.files.set('/a', { type: 'file', mode: 0o644, owner: 'root:root', content: 'somebody was here' });
+    await expect(applyPhases(phases, context, null, planned, { exact: true })).rejects.toMatchObject({ code: 'PLAN_STALE' });
+    expect(reporter.messages('PLAN_DIFFERENCE').join()).toMatch(/^\+\s+-somebody was here$/m);
+    expect(host.text('/a')).toBe('somebody was here');
   });
 
   describe('where phases before it changed what it is about', () => {

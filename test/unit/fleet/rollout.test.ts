@@ -39,6 +39,13 @@ describe('how many hosts may be begun', () => {
     ['nobody with more failures than allowed', { maxFail: 1 }, { failed: 2 }, 0],
     ['as many failures as allowed stop nobody', { maxFail: 2 }, { failed: 2 }, 10],
     ['one failure when none is allowed', { maxFail: 0 }, { failed: 1 }, 0],
+    ['by default twice as many as passed', { canary: 1, cautious: true }, { passed: 3, changing: 1 }, 5],
+    ['by default one host after a failure behind the canary', { canary: 1, cautious: true }, { passed: 1, failed: 1, broken: 1 }, 1],
+    ['by default nobody after two failures of three', { canary: 1, cautious: true }, { passed: 1, failed: 2, broken: 2 }, 0],
+    ['by default two failures of twenty', { canary: 1, cautious: true }, { passed: 18, failed: 2, broken: 2 }, 10],
+    ['by default nobody after more than ten failures', { canary: 1, cautious: true }, { passed: 989, failed: 11, broken: 11 }, 0],
+    ['by default hosts refused before a change do not count', { canary: 1, cautious: true }, { passed: 5, failed: 50 }, 10],
+    ['without a canary as many as are allowed at a time', { cautious: true }, {}, 10],
   ])('%s', (_, rules, state, expected) => {
     expect(mayBegin({ ...RULES, ...rules }, { ...STATE, ...state })).toBe(expected);
   });
@@ -47,5 +54,8 @@ describe('how many hosts may be begun', () => {
     expect(whyStop({ ...RULES, canary: 1 }, { ...STATE, failed: 1, broken: 1 })).toBe('the first host to be changed failed');
     expect(whyStop({ ...RULES, maxFail: 0 }, { ...STATE, failed: 1 })).toBe('1 host failed, more than --max-fail allows');
     expect(whyStop(RULES, { ...STATE, failed: 99 })).toBeNull();
+    expect(whyStop({ ...RULES, cautious: true }, { ...STATE, passed: 1, failed: 2, broken: 2 })).toBe(
+      '2 of 3 changed hosts failed, more than the default limit (1, or 10% of the changed hosts, at most 10); --max-fail sets another limit',
+    );
   });
 });

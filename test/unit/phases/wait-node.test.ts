@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/core/errors.ts';
+import { LAST_APPLIED_MARKS } from '../../../src/core/kubernetes/node-marks.ts';
 import type { KubeObject, ObjectRef } from '../../../src/core/kubernetes/object.ts';
 import { applyPhases, planPhases } from '../../../src/engine/run-workflow.ts';
 import { type MarkNodeInput, markNode } from '../../../src/phases/mark-node.ts';
@@ -127,6 +128,7 @@ describe('mark-node', () => {
     nodeName: 'w1',
     labels: { 'node-role.kubernetes.io/worker': '', pool: 'edge' },
     taints: [{ key: 'gpu', value: 'a', effect: 'NoSchedule' }],
+    remembered: null,
     admin: null,
     check: null,
   };
@@ -167,5 +169,59 @@ describe('mark-node', () => {
   it('is put off until the Node is there', async () => {
     const { context, admin } = world();
     expect((await plan(context, { admin }))?.deferred).toBe('gives Node w1 its labels and taints once it is there');
+  });
+
+  describe('with marks that were applied before', () => {
+    const NONE = { labels: {}, taints: [] };
+    const TAINT = { key: 'gpu', value: 'a', effect: 'NoSchedule' } as const;
+    const others = { key: 'other', effect: 'NoExecute' };
+    const marked = (annotations: Readonly<Record<string, string>> = {}) =>
+      node({ metadata: { name: 'w1', labels: { pool: 'edge', mine: 'x' }, annotations }, spec: { taints: [TAINT, others] } });
+    const record = JSON.stringify({ labels: { pool: 'edge' }, taints: [TAINT] });
+    const marksAfter = async (found: ReturnType<typeof node>, input: Partial<MarkNodeInput>) => {
+      const { admin, context } = world([found], NOBODY);
+      await applyPhases([markNode], context, { ...MARK, ...NONE, remembered: NONE, admin, ...input }, []);
+      const again = await plan(context, { ...NONE, remembered: NONE, admin, ...input });
+      expect(again?.changes).toEqual([]);
+      const result = await admin.get(REF);
+      const { taints = [] } = (result?.spec ?? {}) as { taints?: readonly { key: string }[] };
+      return { metadata: result?.metadata, taints: taints.filter(({ key }) => !key.startsWith('node.kubernetes.io/')) };
+    };
+
+    it('removes those recorded on the Node that are no longer declared, and the record', async () => {
+      const found = await marksAfter(marked({ [LAST_APPLIED_MARKS]: record, theirs: 'y' }), {});
+      expect(found.metadata).toMatchObject({ labels: { mine: 'x' }, annotations: { theirs: 'y' } });
+      expect([found.metadata?.labels?.pool, found.metadata?.annotations?.[LAST_APPLIED_MARKS]]).toEqual([undefined, undefined]);
+      expect(found.taints).toEqual([others]);
+    });
+
+    it('removes those that the host remembers where the Node has no record', async () => {
+      const found = await marksAfter(marked(), { remembered: { labels: { pool: 'edge' }, taints: [TAINT] } });
+      expect([found.metadata?.labels, found.taints]).toEqual([{ mine: 'x' }, [others]]);
+    });
+
+    it('records what it applies, in place of what the host remembers', async () => {
+      const found = await marksAfter(marked(), { labels: { pool: 'core' } });
+      expect(found.metadata?.labels).toEqual({ pool: 'core', mine: 'x' });
+      expect(JSON.parse(found.metadata?.annotations?.[LAST_APPLIED_MARKS] ?? '')).toEqual({ labels: { pool: 'core' }, taints: [] });
+      // It was not applied by a fleet: neither recorded nor remembered.
+      expect(found.taints).toEqual([TAINT, others]);
+    });
+
+    it.each([
+      ['whose value somebody changed', JSON.stringify({ labels: { pool: 'core' }, taints: [{ ...TAINT, value: 'b' }] })],
+      ['of a record that is not JSON', '{'],
+      ['of a record of another form', JSON.stringify({ labels: ['pool'], taints: {} })],
+    ])('leaves those %s', async (_, annotation) => {
+      const found = await marksAfter(marked({ [LAST_APPLIED_MARKS]: annotation }), {});
+      expect([found.metadata?.labels, found.taints]).toEqual([{ pool: 'edge', mine: 'x' }, [TAINT, others]]);
+    });
+
+    it('without an administrator warns of what stays', async () => {
+      const { context } = world([marked({ [LAST_APPLIED_MARKS]: record })]);
+      const found = await plan(context, { ...NONE, remembered: NONE });
+      expect(found).toMatchObject({ changes: [], warnings: [{ code: 'NODE_MARKS_NOT_REMOVED' }] });
+      expect(found?.warnings?.[0]?.message).toContain('no longer declared: label pool=edge, taint gpu=a:NoSchedule');
+    });
   });
 });

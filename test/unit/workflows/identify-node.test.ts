@@ -112,7 +112,7 @@ describe('identifyNode', () => {
 });
 
 describe('a phase that changes a Node after its kubelet has joined', () => {
-  const marks = { nodeName: 'w1', labels: { pool: 'edge' }, taints: [] };
+  const marks = { nodeName: 'w1', labels: { pool: 'edge' }, taints: [], remembered: null };
   const check = () => ownNodeCheck({ trust: testTrust(), named: null, expected: 'w1' });
   const labels = async ({ cluster }: ReturnType<typeof world>) =>
     (await cluster.get({ apiVersion: 'v1', kind: 'Node', name: 'w1' }))?.metadata.labels;

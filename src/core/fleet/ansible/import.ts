@@ -6,6 +6,7 @@ import { importConnection } from './connection.ts';
 import { GroupCycle, Inventory, type InventoryHost } from './inventory.ts';
 import { readIniInventory } from './read-ini.ts';
 import { parseYamlInventory, readVariables, readYamlInventory } from './read-yaml.ts';
+import { STRUCTURE } from './value.ts';
 
 /** A file of an inventory. */
 export interface InventoryFile {
@@ -45,7 +46,8 @@ export function importAnsible(files: readonly InventoryFile[], variables: readon
       continue;
     }
     for (const warning of warnings) found.add(warning.message, name, (names) => ({ ...warning, host: namesText(names) }));
-    imported.push({ name, place: { position, path: '' }, groups: host.groups, written });
+    const unread = [...host.variables].flatMap(([variable, value]) => (value === STRUCTURE ? [variable] : []));
+    imported.push({ name, place: { position, path: '' }, groups: host.groups, written, ...(unread.length === 0 ? {} : { unread }) });
   }
   return { inventory: { hosts: imported, groups }, problems: [...problems, ...found.problems] };
 }

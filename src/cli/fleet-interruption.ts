@@ -1,0 +1,83 @@
+import { namesText } from '../core/fleet/name-ranges.ts';
+import type { HostOutcome } from '../engine/fleet.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { ReportEvent, Reporter } from '../ports/reporter.ts';
+import { reasonOf } from './fleet-report.ts';
+
+/** Follows a run that changes hosts, to report the state of each host when the run ends at once. */
+export interface InterruptionLog {
+  /** The reporter of a host, which is followed. */
+  of(host: string, reporter: Reporter): Reporter;
+  began(host: string): void;
+  ended(outcome: HostOutcome): void;
+  /** What is known of the hosts now: one line for each state, without those that need nothing. */
+  lines(): readonly string[];
+}
+
+/** How far the change of a host is, by its events. */
+type Progress = { readonly state: 'begun' | 'confirmed' | 'rolling back' } | { readonly state: 'unconfirmed'; readonly revertsAt: Date };
+
+/**
+ * Follows a run that changes hosts.
+ * @param hosts all hosts of the run, in its order
+ */
+export function interruptionLog({ now }: Pick<Clock, 'now'>, hosts: readonly string[]): InterruptionLog {
+  const progress = new Map<string, Progress>();
+  const outcomes = new Map<string, HostOutcome>();
+  const hear = (host: string, { code, data }: ReportEvent): void => {
+    if (code === 'REVERT_ARMED' && typeof data?.timeoutSeconds === 'number')
+      progress.set(host, { state: 'unconfirmed', revertsAt: new Date(now().getTime() + data.timeoutSeconds * 1000) });
+    if (code === 'COMMIT_CONFIRMED') progress.set(host, { state: 'confirmed' });
+    if (code === 'ROLLBACK_STARTED') progress.set(host, { state: 'rolling back' });
+  };
+  const inProgress = (state: Progress['state']): readonly string[] =>
+    hosts.filter((host) => !outcomes.has(host) && progress.get(host)?.state === state);
+  const endedAs = (...statuses: readonly HostOutcome['status'][]): readonly HostOutcome[] =>
+    hosts.flatMap((host) => {
+      const outcome = outcomes.get(host);
+      return outcome !== undefined && statuses.includes(outcome.status) ? [outcome] : [];
+    });
+  const describeUnconfirmed = (host: string): string => {
+    const one = progress.get(host);
+    const time = one?.state === 'unconfirmed' ? `${one.revertsAt.toISOString().slice(0, 19)}Z` : 'an unknown time';
+    return `${host} (rolls back automatically at about ${time} unless confirmed)`;
+  };
+  const describeFailed = (outcome: HostOutcome): string => `${outcome.host} (${reasonOf(outcome)})`;
+  return {
+    of: (host, own) => ({
+      ...own,
+      report: (event) => {
+        hear(host, event);
+        own.report(event);
+      },
+    }),
+    began: (host) => {
+      if (!progress.has(host)) progress.set(host, { state: 'begun' });
+    },
+    ended: (outcome) => {
+      outcomes.set(outcome.host, outcome);
+    },
+    lines: () => {
+      const states: readonly (readonly [string, readonly string[]])[] = [
+        ['changed', listed(endedAs('changed').map(({ host }) => host))],
+        ['not confirmed', inProgress('unconfirmed').map(describeUnconfirmed)],
+        ['in progress, the kubelet change is confirmed', listed(inProgress('confirmed'))],
+        ['in progress, may be partly changed', listed(inProgress('begun'))],
+        ['rolling back', listed(inProgress('rolling back'))],
+        ['rolled back', endedAs('reverted').map(describeFailed)],
+        ['failed', endedAs('failed', 'refused').map(describeFailed)],
+        ['unreachable', endedAs('unreachable').map(describeFailed)],
+        ['not started', listed(hosts.filter((host) => isNotStarted(outcomes.get(host), progress.has(host))))],
+      ];
+      return states.flatMap(([state, entries]) => (entries.length === 0 ? [] : [`${state}: ${entries.join(', ')}`]));
+    },
+  };
+}
+
+function listed(hosts: readonly string[]): readonly string[] {
+  return hosts.length === 0 ? [] : [namesText(hosts)];
+}
+
+function isNotStarted(outcome: HostOutcome | undefined, begun: boolean): boolean {
+  return outcome === undefined ? !begun : outcome.status === 'stopped' || outcome.status === 'interrupted';
+}

@@ -1,0 +1,133 @@
+import type { ImportedHost } from '../entries.ts';
+
+/** A field that an inventory declares, and the variable that declares it. */
+export interface DeclaredField {
+  /** Of KubeletConfiguration. */
+  readonly field: string;
+  /** A template where the value is another one on each host. */
+  readonly value: string | number | boolean;
+  readonly isTemplate: boolean;
+  readonly variable: string;
+}
+
+/** What an inventory of kubespray declares for the kubelets of its nodes. */
+export interface DeclaredSettings {
+  /** The minor version, e.g. `1.30`; null: not declared. */
+  readonly kubernetesVersion: string | null;
+  readonly fields: readonly DeclaredField[];
+  /** Variables about Kubernetes that are not taken, each with the reason where there is one. */
+  readonly notTaken: readonly { readonly variable: string; readonly reason: string | null }[];
+}
+
+type FieldType = 'integer' | 'boolean' | 'text';
+
+/** @see kubespray roles/kubernetes/node/templates/kubelet-config.v1beta1.yaml.j2, roles/kubespray-defaults */
+const FIELDS: Readonly<Record<string, readonly [field: string, type: FieldType]>> = {
+  kubelet_max_pods: ['maxPods', 'integer'],
+  kubelet_pod_pids_limit: ['podPidsLimit', 'integer'],
+  kubelet_status_update_frequency: ['nodeStatusUpdateFrequency', 'text'],
+  kubelet_fail_swap_on: ['failSwapOn', 'boolean'],
+  kubelet_event_record_qps: ['eventRecordQPS', 'integer'],
+  kubelet_rotate_certificates: ['rotateCertificates', 'boolean'],
+  kubelet_rotate_server_certificates: ['serverTLSBootstrap', 'boolean'],
+  kubelet_image_gc_high_threshold: ['imageGCHighThresholdPercent', 'integer'],
+  kubelet_image_gc_low_threshold: ['imageGCLowThresholdPercent', 'integer'],
+  kubelet_logfiles_max_nr: ['containerLogMaxFiles', 'integer'],
+  kubelet_logfiles_max_size: ['containerLogMaxSize', 'text'],
+  kubelet_streaming_connection_idle_timeout: ['streamingConnectionIdleTimeout', 'text'],
+  kubelet_protect_kernel_defaults: ['protectKernelDefaults', 'boolean'],
+  kubelet_make_iptables_util_chains: ['makeIPTablesUtilChains', 'boolean'],
+  kubelet_seccomp_default: ['seccompDefault', 'boolean'],
+};
+
+/** Variables of kubespray that decide about kubelets and the cluster. */
+const ABOUT_KUBERNETES =
+  /^(?:kube_|kubelet_|kubeadm_|system_|eviction_|node_labels$|node_taints$|cluster_name$|dns_domain$|container_manager$)/;
+/** Groups of the inventory are read: these name hosts, not settings. */
+const NO_SETTING = /^kube_(?:control_plane|node|master)s?$/;
+
+/**
+ * What the variables of an inventory declare for its nodes. Only values that hold for all nodes are taken, and of the fields that differ those every node has.
+ * @param nodes the hosts of the inventory that are nodes
+ * @param allowsTemplates whether values that differ between nodes can be taken, as templates
+ */
+export function declaredSettings(
+  nodes: readonly ImportedHost[],
+  { allowsTemplates }: { readonly allowsTemplates: boolean },
+): DeclaredSettings {
+  const taken = new Set<string>();
+  const reasons = new Map<string, string>();
+  const fields = Object.entries(FIELDS).flatMap(([variable, [field, type]]): readonly DeclaredField[] => {
+    const found = fieldOf(nodes, variable, { type, allowsTemplates });
+    if (found === null) return [];
+    if ('reason' in found) {
+      reasons.set(variable, found.reason);
+      return [];
+    }
+    taken.add(variable);
+    return [{ field, variable, ...found }];
+  });
+  const domain = clusterDomainOf(nodes);
+  if (domain !== null) {
+    fields.push({ field: 'clusterDomain', value: domain.value, isTemplate: false, variable: domain.variable });
+    for (const variable of ['dns_domain', 'cluster_name']) taken.add(variable);
+  }
+  const version = /^v?([0-9]+\.[0-9]+)(?:\.|$)/.exec(String(sharedValue(nodes, 'kube_version') ?? ''))?.[1] ?? null;
+  if (version !== null) taken.add('kube_version');
+  const names = new Set(nodes.flatMap(({ written, unread = [] }) => [...Object.keys(written.variables ?? {}), ...unread]));
+  const notTaken = [...names]
+    .filter((name) => ABOUT_KUBERNETES.test(name) && !NO_SETTING.test(name) && !taken.has(name))
+    .toSorted()
+    .map((variable) => ({ variable, reason: reasons.get(variable) ?? null }));
+  return { kubernetesVersion: version, fields, notTaken };
+}
+
+type Value = string | number | boolean | undefined;
+
+function valuesOf(nodes: readonly ImportedHost[], variable: string): readonly Value[] {
+  return nodes.map(({ written }) => written.variables?.[variable]);
+}
+
+/** Undefined: no node has it; null: it is not the same on all nodes. */
+function sharedValue(nodes: readonly ImportedHost[], variable: string): Value | null {
+  const values = new Set(valuesOf(nodes, variable));
+  const [first] = values;
+  return values.size > 1 ? null : first;
+}
+
+function fieldOf(
+  nodes: readonly ImportedHost[],
+  variable: string,
+  { type, allowsTemplates }: { readonly type: FieldType; readonly allowsTemplates: boolean },
+): Pick<DeclaredField, 'value' | 'isTemplate'> | { readonly reason: string } | null {
+  const values = valuesOf(nodes, variable);
+  const declared = values.filter((value) => value !== undefined);
+  const [first] = declared;
+  if (first === undefined) return null;
+  if (declared.length < nodes.length) return { reason: `declared for ${declared.length} of ${nodes.length} nodes` };
+  const read = values.map((value) => readValue(value, type));
+  if (read.includes(null)) return { reason: `not a plain ${type === 'text' ? 'string' : type}` };
+  if (new Set(read).size === 1) return { value: read[0] as string | number | boolean, isTemplate: false };
+  if (!allowsTemplates) return { reason: 'differs between nodes' };
+  // A template keeps the type that the inventory has.
+  return read.every((value, i) => value === values[i])
+    ? { value: `{{ ${variable} }}`, isTemplate: true }
+    : { reason: 'differs between nodes, in part as a string' };
+}
+
+function readValue(value: Value, type: FieldType): string | number | boolean | null {
+  const text = String(value).trim();
+  if (type === 'integer') return /^-?[0-9]{1,9}$/.test(text) ? Number(text) : null;
+  if (type === 'boolean') return /^(?:true|yes|on)$/i.test(text) ? true : /^(?:false|no|off)$/i.test(text) ? false : null;
+  return text === '' || text.includes('{{') || text.includes('{%') ? null : text;
+}
+
+/** kubespray's `dns_domain` is `{{ cluster_name }}` unless declared. */
+function clusterDomainOf(nodes: readonly ImportedHost[]): { readonly value: string; readonly variable: string } | null {
+  const domain = sharedValue(nodes, 'dns_domain');
+  if (domain === null) return null;
+  const isDefault = domain === undefined || /^\{\{ *cluster_name *\}\}$/.test(String(domain));
+  const variable = isDefault ? 'cluster_name' : 'dns_domain';
+  const value = readValue(sharedValue(nodes, variable) ?? '', 'text');
+  return typeof value === 'string' ? { value, variable } : null;
+}

@@ -1,0 +1,206 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
+import type { JsonObject } from '../../src/core/json.ts';
+import type { KubeObject } from '../../src/core/kubernetes/object.ts';
+import { startLab } from '../../src/lab/lab.ts';
+import type { Cluster } from '../../src/ports/cluster.ts';
+import type { Lab } from '../../src/ports/services.ts';
+import { type CliResult, runCommand } from '../support/run-cli.ts';
+import { untilTrue } from '../support/until-true.ts';
+
+const DEAD = [1, 2].map((number) => `  - {name: dead${number}, address: 127.0.0.${number}, ssh: {port: 1}}\n`);
+
+describe('fleet drift, status and plan of hosts that do not answer', { timeout: 120_000 }, () => {
+  let directory: string;
+  let lab: Lab;
+  let cluster: Cluster;
+  const write = (hosts: string, ofNodes = ''): string => {
+    const file = join(directory, 'fleet.yaml');
+    writeFileSync(
+      file,
+      `apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\ncluster: {kubeconfig: ${lab.kubeconfig}}\nhosts:\n  - {name: "node[2:3]"${ofNodes}}\n${hosts}`,
+    );
+    return file;
+  };
+  const run = (...args: readonly string[]): Promise<CliResult> =>
+    runCommand(args.includes('--ssh-config') ? args : [...args, '--ssh-config', lab.sshConfig], {
+      env: { XDG_STATE_HOME: join(directory, 'state') },
+    });
+  const drift = async (file: string): Promise<string> => (await run('fleet', 'drift', '-f', file)).stdout;
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'ka-drift-'));
+    lab = await startLab({ directory: join(directory, 'lab'), hosts: 3 });
+    cluster = kubeCluster({ kubeconfig: { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig } });
+    const init = ['init', '--kubeconfig', lab.kubeconfig, '--token', lab.token.reveal(), '--host', 'node1'];
+    expect((await run(...init)).code).toBe(0);
+    const applied = await run('apply', '-f', write(''), '--canary', '0');
+    expect(applied.code, applied.stderr).toBe(0);
+  });
+  afterAll(async () => {
+    await cluster?.close();
+    await lab?.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  it('names the hosts that answered and the ones that were not checked', async () => {
+    const { code, stdout } = await run('fleet', 'drift', '-f', write(DEAD[0] ?? ''), '--exit-code');
+    expect(stdout).toBe('No drift on the 2 hosts that answered; dead1 was not checked: connection refused\n');
+    expect(code).toBe(4);
+  });
+
+  it('claims nothing when no host answered', async () => {
+    const file = write(DEAD.join(''));
+    const { code, stdout, stderr } = await run('fleet', 'drift', '-f', file, '--limit', 'dead*', '--exit-code');
+    expect(stdout).toBe('dead1, dead2 were not checked: connection refused\n');
+    expect(stderr.match(/\[HOST_UNREACHABLE\]/g)).toHaveLength(2);
+    expect(code).toBe(4);
+    const status = await run('fleet', 'status', '-f', file, '--limit', 'dead*');
+    expect(status.code).toBe(4);
+    expect(status.stdout).not.toMatch(/none|ok/);
+    const json = JSON.parse((await run('fleet', 'drift', '-f', file, '--limit', 'dead1', '-o', 'json')).stdout) as { hosts: object[] };
+    expect(json.hosts).toEqual([
+      { name: 'dead1', status: 'unreachable', drift: null, reason: expect.stringContaining('connection refused') },
+    ]);
+  });
+
+  it('claims nothing when the ssh_config cannot be read', async () => {
+    const { code, stdout } = await run('fleet', 'drift', '-f', write(''), '--ssh-config', '/nope');
+    expect(stdout).not.toContain('No drift');
+    expect(stdout).toMatch(/^node2, node3 were not checked: /);
+    expect(code).toBe(4);
+  });
+
+  it('lists drift and the hosts that were not checked', async () => {
+    const file = write(`${DEAD[0]}baseline: {kubeletConfiguration: {maxPods: 77}}\n`);
+    const { code, stdout } = await run('fleet', 'drift', '-f', file, '--exit-code');
+    expect(stdout).toMatch(/^node2, node3 +\/var\/lib\/kubelet\/config\.yaml /m);
+    expect(stdout).toMatch(/\ndead1 was not checked: connection refused\n$/);
+    expect(code).toBe(4);
+  });
+
+  it('says of a saved plan which hosts it does not cover', async () => {
+    const plan = join(directory, 'plan.json');
+    expect((await run('plan', '-f', write(DEAD[0] ?? ''), '--out', plan)).code).toBe(4);
+    const { code, stdout, stderr } = await run('apply', plan);
+    expect(stdout).toBe('Nothing to do on the 2 hosts that were planned.\n');
+    expect(stderr).toMatch(/dead1: nothing is applied, because the host could not be planned: .*connection refused.*\[HOST_NOT_PLANNED\]/);
+    expect(code).toBe(4);
+  });
+
+  it('does not claim of a retry that nothing is left when the hosts left are not selected', async () => {
+    const file = write(DEAD[0] ?? '');
+    expect((await run('apply', '-f', file, '--canary', '0')).code).toBe(4);
+    const { code, stdout } = await run('apply', '-f', file, '--retry', 'failed', '--limit', 'node2');
+    expect(stdout).toMatch(/^Nothing to do on the selected hosts: the last run, of \S+Z, left dead1 unfinished\.\n$/);
+    expect(code).toBe(0);
+  });
+
+  describe('of labels and taints', () => {
+    const ROLE = 'node-role.kubernetes.io/worker';
+    const marked = (labels: string, taints: string): string => write('', `, labels: {${labels}}, taints: [${taints}]`);
+    const apply = async (file: string): Promise<void> => {
+      const { code, stderr } = await run('apply', '-f', file, '--canary', '0');
+      expect(code, stderr).toBe(0);
+    };
+    const marksOf = async (name: string): Promise<{ labels: Readonly<Record<string, string>>; taints: readonly string[] }> => {
+      const node = (await cluster.get({ apiVersion: 'v1', kind: 'Node', name })) as KubeObject;
+      const { taints = [] } = node.spec as { taints?: { key: string; value?: string; effect: string }[] };
+      return {
+        labels: node.metadata.labels ?? {},
+        taints: taints
+          .filter(({ key }) => !key.startsWith('node.kubernetes.io/'))
+          .map(({ key, value, effect }) => `${key}=${value ?? ''}:${effect}`),
+      };
+    };
+
+    it('shows and removes those that are no longer declared, and touches none that others set', async () => {
+      await apply(marked(`pool: edge, zone: a, ${ROLE}: ""`, '{key: pool, value: edge, effect: NoSchedule}'));
+      expect(await drift(marked(`pool: edge, zone: a, ${ROLE}: ""`, '{key: pool, value: edge, effect: NoSchedule}'))).toBe('No drift.\n');
+      // An administrator adds a label and a taint, and takes one label over.
+      const node = (await cluster.get({ apiVersion: 'v1', kind: 'Node', name: 'node2' })) as KubeObject;
+      const { taints } = node.spec as { taints: JsonObject[] };
+      await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'node2' }, 'merge', {
+        metadata: { labels: { team: 'x', zone: 'b' } },
+        spec: { taints: [...taints, { key: 'broken', effect: 'NoExecute' }] },
+      });
+      const file = marked('', '');
+      const shown = await drift(file);
+      expect(shown).toMatch(
+        /^node3 +Node node3 .*label node-role.kubernetes.io\/worker=, label pool=edge, label zone=a, taint pool=edge:NoSchedule/m,
+      );
+      expect(shown).toMatch(/^node2 +Node node2 .*no longer declared/m);
+      expect((await run('plan', '-f', file)).stdout).toMatch(/patch Node node[23]: .*no longer declared: label node-role/);
+      await apply(file);
+      const node2 = await marksOf('node2');
+      expect(node2.labels).toMatchObject({ team: 'x', zone: 'b' });
+      expect(Object.keys(node2.labels)).not.toEqual(expect.arrayContaining(['pool']));
+      expect(node2.labels[ROLE]).toBeUndefined();
+      expect(node2.taints).toEqual(['broken=:NoExecute']);
+      const node3 = await marksOf('node3');
+      expect([node3.labels.pool, node3.labels.zone, node3.labels[ROLE], node3.taints]).toEqual([undefined, undefined, undefined, []]);
+      expect(await drift(file)).toBe('No drift.\n');
+    });
+
+    it('replaces a taint whose effect changed', async () => {
+      await apply(marked('', '{key: pool, value: edge, effect: NoSchedule}'));
+      await apply(marked('', '{key: pool, value: edge, effect: PreferNoSchedule}'));
+      expect((await marksOf('node3')).taints).toEqual(['pool=edge:PreferNoSchedule']);
+      expect((await marksOf('node2')).taints).toEqual(['broken=:NoExecute', 'pool=edge:PreferNoSchedule']);
+      expect(await drift(marked('', '{key: pool, value: edge, effect: PreferNoSchedule}'))).toBe('No drift.\n');
+    });
+  });
+
+  describe('after a second Ctrl-C of apply', () => {
+    const BIN = fileURLToPath(new URL('../../src/bin.ts', import.meta.url));
+    const fileOf = (host: number, name: string): string => join(lab.hosts[host - 1]?.rootDir ?? '', name);
+    const env = (): NodeJS.ProcessEnv => ({ ...process.env, XDG_STATE_HOME: join(directory, 'state') });
+
+    it('reports each host and how to go on; status shows the change that is not confirmed', async () => {
+      const file = write(`${DEAD[0]}baseline: {kubeletConfiguration: {maxPods: 88}}\n`);
+      const argv = ['apply', '-f', file, '--ssh-config', lab.sshConfig, '--serial', '1', '--canary', '0', '--confirm-timeout', '7m'];
+      const child = spawn(process.execPath, ['--import', 'tsx', BIN, ...argv], { stdio: ['ignore', 'pipe', 'pipe'], env: env() });
+      let stderr = '';
+      child.stderr.on('data', (chunk: Buffer) => {
+        stderr += chunk.toString();
+      });
+      const exit = once(child, 'close');
+      const records = [2, 3].map((host) => fileOf(host, 'var/lib/kubeletadm/commit/record'));
+      await untilTrue(() => records.some(existsSync));
+      child.kill('SIGINT');
+      await untilTrue(() => stderr.includes('[INTERRUPTED]'));
+      child.kill('SIGINT');
+      expect((await exit)[0]).toBe(130);
+      const [first, second] = existsSync(records[0] ?? '') ? ['node2', 'node3'] : ['node3', 'node2'];
+      const lines = stderr.slice(stderr.indexOf('Interrupted again')).trimEnd().split('\n');
+      expect(lines).toEqual([
+        'Interrupted again: the run ended at once.',
+        expect.stringMatching(
+          `^  not confirmed: ${first} \\(rolls back automatically at about \\d{4}-\\d\\d-\\d\\dT[0-9:]{8}Z unless confirmed\\)$`,
+        ),
+        expect.stringMatching(/^ {2}unreachable: dead1 \(connection refused\)$/),
+        `  not started: ${second}`,
+        `Go on, with the other options of this run: kubeletadm apply -f ${file} --retry failed`,
+      ]);
+      const status = await run('fleet', 'status', '-f', file);
+      expect(status.stdout).toMatch(new RegExp(`^${first} .* unconfirmed, reverts at \\d{4}-\\d\\d-\\d\\dT[0-9:]{8}Z`, 'm'));
+      const json = JSON.parse((await run('fleet', 'status', '-f', file, '--limit', 'node*', '-o', 'json')).stdout) as {
+        hosts: { host: string; unconfirmed: object | null }[];
+      };
+      expect(json.hosts.find(({ host }) => host === first)?.unconfirmed).toEqual({
+        owner: expect.stringContaining('@'),
+        revertsAt: expect.stringMatching(/Z$/),
+      });
+      expect(json.hosts.find(({ host }) => host === second)?.unconfirmed).toBeNull();
+      const again = await run('apply', '-f', file, '--retry', 'failed', '--canary', '0');
+      expect(again.stdout, again.stderr).toBe('3 hosts: 2 changed, 1 not reached.\n');
+      expect(await drift(file)).toMatch(/^No drift on the 2 hosts/);
+    });
+  });
+});
