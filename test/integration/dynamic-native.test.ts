@@ -284,6 +284,64 @@ describe('dynamic assign', () => {
     expect((await dynamic('status', 'n1')).stdout).toMatch(/n1 +native +looping/);
   });
 
+  it('does not believe a status that is older than the last restart of the kubelet', async () => {
+    await begin();
+    await world.put('a', { kubelet: GOOD });
+    await world.assign('a');
+    await world.pass(60);
+    await world.put('b', { kubelet: CRASHING });
+    await world.assign('b');
+    // The kubelet took it and said so; its status still shows the configuration that it ran with before.
+    await world.pass(15);
+    expect(await world.status()).toMatchObject({ active: { configMap: { name: 'a' } } });
+    const shown = await dynamic('status', 'n1');
+    expect(shown.stdout).toMatch(/^n1 +native +waiting /m);
+    expect(shown.stdout).toMatch(/n1: no report from the kubelet since it restarted at \S+ to use kube-system\/b\/kubelet@\d+/);
+    const { code, stdout, stderr } = await dynamic('assign', 'n1', '--configmap', 'kube-system/a');
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).not.toContain('n1 trial');
+    expect(stderr).toMatch(/n1: looping: the kubelet took kube-system\/b\/kubelet@\d+ at \S+ and has not come up since/);
+  });
+
+  it('does not believe a status from before the assignment while the kubelet may still take the previous one', async () => {
+    await begin();
+    await world.put('a', { kubelet: GOOD });
+    await world.assign('a');
+    await world.pass(60);
+    await world.put('b', { kubelet: CRASHING });
+    await world.assign('b');
+    // Its notice of the next assignment comes late: it works on what it read before.
+    const { kubelet } = world;
+    const { runUntil } = kubelet;
+    let seconds = 0;
+    kubelet.runUntil = async (ms) => {
+      if (++seconds === 5) {
+        await world.assign('b');
+        await runUntil.call(kubelet, ms + 12_000);
+        await world.assign('a');
+      }
+      return runUntil.call(kubelet, ms);
+    };
+    const { code, stderr } = await dynamic('assign', 'n1', '--configmap', 'kube-system/a');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('n1: looping')]);
+    expect(stderr).toContain('n1 waiting: the reported status is from before this assignment');
+    expect(stderr).not.toContain('n1 trial');
+  });
+
+  it('believes an unchanged status once the kubelet had the time to take what was assigned before', async () => {
+    await begin();
+    await world.put('a', { kubelet: GOOD });
+    await world.assign('a');
+    await world.pass(60);
+    const { restarts } = world.kubelet;
+    await world.put('b', { kubelet: GOOD });
+    await world.assign('b');
+    const { code, stderr } = await dynamic('assign', 'n1', '--configmap', 'kube-system/a');
+    expect([code, stderr]).toEqual([0, expect.stringContaining('n1 trial')]);
+    await world.pass(30);
+    expect(world.kubelet.restarts).toBe(restarts);
+  });
+
   it('reads back what the API server kept', async () => {
     await begin({ keepsSource: false });
     await push(GOOD);

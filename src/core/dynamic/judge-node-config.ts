@@ -39,7 +39,10 @@ export function judgeNodeConfig(config: NodeConfig, event: ConfigEvent | null, n
   if (source.trouble !== null)
     return verdict('not-synced', `what is assigned is wrong: ${source.trouble}`, 'Assign another, or reset the node');
   if (status === null) return source.source === null ? verdict('off') : verdict('off', ...whyOff(config));
-  if (event !== null && isLooping(config, event, now)) return verdict('looping', whyLooping(config, event), LOOPING_MEND);
+  if (event !== null && isStatusOlder(config, event)) {
+    if (now.getTime() - event.at.getTime() >= LOOP_MS) return verdict('looping', whyLooping(config, event), LOOPING_MEND);
+    return verdict('waiting', whyNoReport(config, event));
+  }
   if (config.isReporting) return verdict('reporting', 'the agent is writing a new report');
   const { assigned, active, lastKnownGood, error } = status;
   const known = error === null ? null : findConfigError(error);
@@ -48,6 +51,7 @@ export function judgeNodeConfig(config: NodeConfig, event: ConfigEvent | null, n
     if (assigned !== null) return verdict('waiting', notReady ?? 'the kubelet has not gone back to its local configuration yet');
     const left =
       error === null ? null : 'the error reported is of an assignment that is gone: it stays until the kubelet restarts, and means nothing';
+    if (config.backend === 'native') return verdict('local', left ?? notReady);
     return verdict('local', left ?? (config.word?.reason === ASSIGNMENT_LOST_REASON ? config.word.message : null));
   }
   // An error that is not one of the kubelet's is the agent's word of what it ran.
@@ -87,21 +91,35 @@ function isOnItsWay({ word }: NodeConfig): boolean {
 const AGENT_MEND = 'Assign another, or reset the node; a new word in the annotation kubeletadm.dev/config-retry tries it once more';
 const SEE_LOG = 'Look into the log of the kubelet: journalctl -u kubelet';
 
-/** It said that it restarts for something it has not reported since, and was not heard of as Ready since either. */
-function isLooping({ backend, status, isReady, heartbeat }: NodeConfig, event: ConfigEvent, now: Date): boolean {
+/**
+ * Whether the reported status is older than the last restart of the kubelet: its Event names a configuration that the status does not show as assigned. An Event
+ * from before a later heartbeat of the kubelet proves nothing: the Event of the change that followed was lost, or a repair changed the store.
+ */
+function isStatusOlder({ backend, status, heartbeat }: NodeConfig, event: ConfigEvent): boolean {
   if (backend !== 'native' || sameIdentity(event.identity, status?.assigned ?? null)) return false;
-  if (now.getTime() - event.at.getTime() < LOOP_MS) return false;
-  return !(isReady && heartbeat !== null && heartbeat.getTime() > event.at.getTime() + LOOP_MS);
+  return !(heartbeat !== null && heartbeat.getTime() > event.at.getTime() + LOOP_MS);
+}
+
+function whyNoReport({ troubles }: NodeConfig, { identity, at }: ConfigEvent): string {
+  const seen = troubles.length === 0 ? '' : ` (${troubles.join('; ')})`;
+  return `no report from the kubelet since it restarted at ${timeText(at)} to use ${configText(identity)}${seen}`;
+}
+
+function configText(identity: ConfigEvent['identity']): string {
+  return identity === null ? 'its local configuration' : describeIdentity(identity);
+}
+
+function timeText(at: Date): string {
+  return at.toISOString().replace('.000', '');
 }
 
 function whyLooping({ troubles, source }: NodeConfig, { identity, at }: ConfigEvent): string {
-  const took = identity === null ? 'its local configuration' : describeIdentity(identity);
   const unread =
     identity !== null && !sameSource(identity, source.source)
       ? '; what was assigned since is not read, for that happens 10 s after a start'
       : '';
   const seen = troubles.length === 0 ? '' : ` (${troubles.join('; ')})`;
-  return `the kubelet took ${took} at ${at.toISOString().replace('.000', '')} and has not come up since${seen}${unread}; there is no way back by itself, and after ten minutes it becomes the last known good`;
+  return `the kubelet took ${configText(identity)} at ${timeText(at)} and has not come up since${seen}${unread}; there is no way back by itself, and after ten minutes it becomes the last known good`;
 }
 
 const LOOPING_MEND = 'Assign what is right or reset the node, then get it back with dynamic inspect --repair HOST';

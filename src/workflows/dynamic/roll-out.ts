@@ -1,4 +1,4 @@
-import type { ConfigSource } from '../../core/dynamic/config-source.ts';
+import { type ConfigSource, sameSource } from '../../core/dynamic/config-source.ts';
 import { type Goal, judgeProgress, runsWanted } from '../../core/dynamic/judge-progress.ts';
 import type { Backend } from '../../core/dynamic/node-config.ts';
 import { type AssignRules, nextStep, type RolloutStage } from '../../core/dynamic/rollout.ts';
@@ -78,6 +78,8 @@ export interface RolloutResult {
 }
 
 const LOOK_MS = 1_000;
+/** A kubelet up to 1.23 notices a change of its assignment within 12 s, and sends an Event before it restarts. */
+const NOTICE_MS = 20_000;
 /** So many nodes are judged as often as that; more of them less often. */
 const NODES_A_LOOK = 250;
 
@@ -106,6 +108,8 @@ interface Member {
   beganAt: number;
   /** It was down when it was begun. */
   wasDown: boolean;
+  /** Its status showed what is wanted before the assignment was changed to that: until the kubelet had the time to take the previous one, it proves nothing. */
+  wasShown: boolean;
   /** Since when it is there without a break. */
   thereSince: number | null;
   said: string;
@@ -207,6 +211,7 @@ class Rollout {
     member.isTouched = change !== null;
     member.stage = 'under-way';
     member.wasDown = !config.isReady;
+    member.wasShown = change !== null && config.backend === 'native' && sameSource(config.status?.assigned ?? null, wanted);
     member.beganAt = this.#now();
     listener?.assigned?.(name, wanted, change !== null);
   }
@@ -264,6 +269,7 @@ class Rollout {
       isTouched: false,
       beganAt: now,
       wasDown: !config.isReady,
+      wasShown: false,
       thereSince: null,
       said: '',
       isGone: false,
@@ -280,8 +286,9 @@ class Rollout {
     return begun;
   }
 
-  #see(member: Member, judged: JudgedNode): void {
+  #see(member: Member, found: JudgedNode): void {
     const { minReadyMs, timeoutMs, listener } = this.#options;
+    const judged = member.wasShown && this.#now() - member.beganAt < NOTICE_MS ? unproven(found) : found;
     member.judged = judged;
     if (member.stage === 'waiting' || member.error !== null) return;
     const { state } = judged.verdict;
@@ -300,6 +307,13 @@ class Rollout {
     else if (member.stage === 'under-way' && isThere) this.#end(member, 'passed');
     else if (member.stage === 'under-way' && isLate) this.#end(member, member.wasDown ? 'unreached' : 'failed');
   }
+}
+
+/** A verdict from a status that was reported before the assignment. */
+function unproven(node: JudgedNode): JudgedNode {
+  if (!['trial', 'good', 'local'].includes(node.verdict.state)) return node;
+  const why = 'the reported status is from before this assignment: the kubelet may just be restarting to use the previous one';
+  return { ...node, verdict: { ...node.verdict, state: 'waiting', why, mend: null } };
 }
 
 function outcomeOf({ target, stage, judged, error, isTouched }: Member): RolloutOutcome {
