@@ -105,7 +105,10 @@ function defineInspect(dynamic: Command, on: On): void {
     ),
   )
     .option('--dynamic-config-dir <dir>', 'where it is (default: what the kubelet is started with)')
-    .option('--kubeconfig <file>', 'with --repair: make sure first that the Node is not assigned the same any more')
+    .option(
+      '--kubeconfig <file>',
+      'compare checkpoints with their ConfigMaps; with --repair, refuse while the Node is still assigned what the kubelet crashes with',
+    )
     .option('--context <name>', 'context of the kubeconfig')
     .option('--repair', 'get the kubelet back: start it with its last known good where that is whole, else with its local configuration');
   on(plan(inspect), async () => (await import('./dynamic-inspect.ts')).runDynamicInspect);

@@ -25,16 +25,22 @@ export async function runDynamicInspect(services: Services, args: readonly strin
   const target = await readHostTarget(services, address, options);
   if (options.repair === true) return repair(services, target, options);
   const catalogue = await loadCatalogue();
+  const cluster = flagText(options, 'kubeconfig') === undefined ? null : clusterOnUse(services, options);
   const host = await services.connectHost(target);
   try {
     const directory = flagText(options, 'dynamicConfigDir') ?? null;
     const { shown, findings } =
       directory === null && (await hasAgent(host, services.signal))
         ? inspectedAgent(host.name, await readAgent(host, catalogue, services.signal), formatOf(options))
-        : inspectedStore(host.name, await readStore(host, { catalogue, directory, signal: services.signal }), formatOf(options));
+        : inspectedStore(
+            host.name,
+            await readStore(host, { catalogue, directory, cluster: (await cluster?.open()) ?? null, signal: services.signal }),
+            formatOf(options),
+          );
     services.output.stdout(shown);
     return findings.some(({ severity }) => severity !== 'warning') ? 1 : 0;
   } finally {
+    await cluster?.close();
     await host.close();
   }
 }

@@ -200,6 +200,42 @@ describe.skipIf(requirement('dynamic configuration of kubelets 1.11 to 1.23', mi
     await stays(s, { status: {}, state: 'running' }, 0);
   });
 
+  story('a status from before the restart for another configuration is not believed', {}, async (s) => {
+    const node = s.nodeName;
+    await ready(s);
+    await s.put('a', { kubelet: GOOD });
+    await s.assign('a');
+    await comesTo(s, { pods: 77 });
+    await s.put('b', { kubelet: CRASHING });
+    await s.assign('b');
+    await comesTo(s, { assigned: expect.stringContaining('name: b\n') });
+    const assigned = await dynamic('assign', node, '--configmap', `${s.namespace}/a`);
+    expect(assigned, assigned.stderr).toMatchObject({ code: 1, stderr: expect.stringContaining('no report from the kubelet since') });
+    expect(assigned.stderr).not.toContain(`${node} trial`);
+    const repaired = await dynamic('inspect', node, '--repair');
+    expect(repaired, repaired.stderr).toMatchObject({ code: 0, stderr: expect.stringContaining('the kubelet is back') });
+    await comesTo(s, { pods: 77, state: 'running' });
+    // What failed before the repair is not blamed any more.
+    expect((await dynamic('inspect', node)).stdout).not.toContain('[DYNAMIC_CRASH_LOOP]');
+  });
+
+  story('a torn checkpoint is named, and downloaded again', {}, async (s) => {
+    const a = await s.put('a', { kubelet: GOOD });
+    await s.assign('a');
+    await comesTo(s, { pods: 77 });
+    await s.kubelet.stop();
+    const path = `${nativeCheckpointDirectory(s.directory, s.identity(a))}/kubelet`;
+    await s.store.write(path, GOOD.slice(0, 30));
+    await s.kubelet.start();
+    await comesTo(s, { pods: 110, status: expect.objectContaining({ error: expect.stringContaining('failed to load config') }) });
+    const inspected = await dynamic('inspect', s.nodeName);
+    expect(inspected.stdout).toContain(`${path} differs: it has 30 of ${GOOD.length} bytes`);
+    expect(inspected.stdout).toContain('[DYNAMIC_CHECKPOINT_TORN]');
+    const repaired = await dynamic('inspect', s.nodeName, '--repair');
+    expect(repaired, repaired.stderr).toMatchObject({ code: 0, stderr: expect.stringContaining('the kubelet is back') });
+    await comesTo(s, { status: { assigned: s.at(a), active: s.at(a) }, pods: 77, state: 'running' });
+  });
+
   story('an API server without the gate is found out', { isOff: true }, async (s) => {
     await ready(s);
     const at = ['--kubeconfig', file(`without-${s.nodeName}.conf`, await lab.withoutGate())];

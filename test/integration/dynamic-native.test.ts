@@ -482,6 +482,45 @@ describe('dynamic inspect', () => {
     expect(await world.status()).toEqual({});
   });
 
+  it('names a checkpoint file that differs from its ConfigMap, and has the kubelet download it again', async () => {
+    await begin();
+    const a = await world.put('a', { kubelet: GOOD });
+    await world.assign('a');
+    await world.pass(60);
+    world.kubelet.stop();
+    const checkpoint = `store/checkpoints/${a.metadata.uid}/${a.metadata.resourceVersion}`;
+    writeFileSync(join(world.directory, checkpoint, 'kubelet'), GOOD.slice(0, 20));
+    world.kubelet.start();
+    await world.pass(30);
+    expect(await world.status()).toMatchObject({ error: expect.stringContaining('failed to load config') });
+    const admin = join(directory, 'admin.conf');
+    const alone = await dynamic('inspect', 'n1');
+    expect([alone.code, alone.stdout]).toEqual([1, expect.stringContaining('not compared with the ConfigMap: no kubeconfig was given')]);
+    const { code, stdout } = await dynamic('inspect', 'n1', '--kubeconfig', admin);
+    expect(code).toBe(1);
+    expect(stdout).toContain(
+      `${STORE}/${checkpoint}/kubelet differs: it has 20 of ${GOOD.length} bytes (key kubelet of ConfigMap kube-system/a, which is intact)`,
+    );
+    expect(stdout).toContain('[DYNAMIC_CHECKPOINT_TORN]');
+    expect(stdout).not.toMatch(/assign another/i);
+    // What is in the way may be the ConfigMap itself: it is not touched without a comparison.
+    host = hostOfKubelet();
+    const blind = await dynamic('inspect', 'n1', '--repair');
+    expect([blind.code, blind.stderr + blind.stdout]).toEqual([0, expect.stringContaining('not repaired: ')]);
+    const plan = await dynamic('inspect', 'n1', '--repair', '--kubeconfig', admin, '--dry-run');
+    expect(plan.stdout).toMatch(new RegExp(`stop-unit kubelet[\\s\\S]*remove-directory \\S+${checkpoint}[\\s\\S]*restart-unit kubelet`));
+    const done = await dynamic('inspect', 'n1', '--repair', '--kubeconfig', admin);
+    expect([done.code, done.stderr]).toEqual([0, expect.stringContaining('the kubelet is back')]);
+    expect(host.text(`${STORE}/store/meta/assigned`)).toBe('');
+    // The kubelet of the world does with that what a kubelet does.
+    world.kubelet.stop();
+    rmSync(join(world.directory, checkpoint), { recursive: true });
+    writeFileSync(join(world.directory, 'store/meta/assigned'), '');
+    world.kubelet.start();
+    await world.pass(40);
+    expect(await world.status()).toEqual({ assigned: world.at(a), active: world.at(a) });
+  });
+
   it('gets a kubelet back whose meta file is garbage', async () => {
     await begin();
     world.kubelet.stop();

@@ -5,7 +5,7 @@ import type { UnitState } from '../facts/unit.ts';
 import type { HostChange } from '../plan/change.ts';
 import { formatAge } from '../text/age.ts';
 import { type ConfigIdentity, describeIdentity, sameIdentity } from './config-source.ts';
-import { type MetaFile, nativeStorePaths, parseMetaFile, renderMetaFile } from './native-store.ts';
+import { type MetaFile, nativeCheckpointDirectory, nativeStorePaths, parseMetaFile, renderMetaFile } from './native-store.ts';
 
 /** What stands in a store, as it was read. */
 export interface StoreReading {
@@ -16,6 +16,7 @@ export interface StoreReading {
   readonly unit: UnitState | null;
   readonly files: Readonly<Record<MetaName, FileFact | null>>;
   readonly payloads: Readonly<Record<MetaName, PayloadReading>>;
+  readonly comparisons: Readonly<Record<MetaName, CheckpointComparison>>;
   readonly checkpoints: readonly CheckpointReading[];
   /** Half-written things a kubelet left when it was killed. */
   readonly leftovers: readonly string[];
@@ -29,6 +30,13 @@ export type MetaName = 'assigned' | 'lastKnownGood';
 
 /** Null: the payload is not there. Else what the kubelet refuses of it; warnings do not count. */
 export type PayloadReading = readonly Problem[] | null;
+
+/** A checkpoint compared with the data of its ConfigMap. */
+export type CheckpointComparison =
+  | { readonly kind: 'equal' }
+  /** A file of the checkpoint is missing or differs, although it is the same version of the ConfigMap. */
+  | { readonly kind: 'torn'; readonly path: string; readonly why: string }
+  | { readonly kind: 'unknown'; readonly why: string };
 
 export interface CheckpointReading {
   readonly uid: string;
@@ -63,17 +71,20 @@ export function reportStore(reading: StoreReading): StoreReport {
 }
 
 /**
- * What gets a kubelet back that does not stay up, or could not be started; nothing for others. It is stopped, told the last known good where that is whole and is not what it dies of, else the local configuration, and
- * started. Payloads are left where they are.
+ * Plans the repair of a store; nothing for one that is whole and whose kubelet stays up. The kubelet is stopped, told the last known good where that is whole and is
+ * not the cause of the crashes, else the local configuration, and started. A checkpoint that differs from its ConfigMap is removed: the kubelet downloads it again with
+ * its first sync, and restarts to use it. Other payloads are left where they are.
  */
 export function planStoreRepair(reading: StoreReading, report: StoreReport): readonly HostChange[] {
-  if (!report.isLooping && report.starts !== 'nothing') return [];
+  const damaged = damagedCheckpoints(reading, report);
+  if (!isStartImpossible(report) && damaged.length === 0) return [];
   const paths = nativeStorePaths(reading.directory);
-  const good = storeWayBack(reading, report);
+  const wanted = repairedMeta(reading, report);
+  const good = wanted.assigned;
   const because =
     good === null ? 'the kubelet is to start with its local configuration' : `the kubelet is to start with ${describeIdentity(good)}`;
   const writes = (['assigned', 'lastKnownGood'] as const).flatMap((name): readonly HostChange[] => {
-    const [path, file, content] = [paths[name], reading.files[name], renderMetaFile(good)];
+    const [path, file, content] = [paths[name], reading.files[name], renderMetaFile(wanted[name])];
     if (file?.type === 'file' && file.content === content) return [];
     const aside: readonly HostChange[] =
       file === null || file.type === 'file'
@@ -86,6 +97,9 @@ export function planStoreRepair(reading: StoreReading, report: StoreReport): rea
   return [
     { kind: 'stop-unit', unit: 'kubelet', because: 'it writes there too' },
     ...writes,
+    ...tornDirectories(reading, report).map(
+      (path): HostChange => ({ kind: 'remove-directory', path, because: 'it differs from its ConfigMap: the kubelet downloads it again' }),
+    ),
     { kind: 'restart-unit', unit: 'kubelet', because },
   ];
 }
@@ -103,11 +117,47 @@ export function unusedCheckpoints({ checkpoints }: StoreReading, { assigned, las
   return checkpoints.filter(({ uid, resourceVersion }) => !isNamed(uid, resourceVersion) && Number(resourceVersion) < newest);
 }
 
-/** What a kubelet is told by a repair; null: the local configuration. */
-export function storeWayBack(reading: StoreReading, { assigned, lastKnownGood }: StoreReport): ConfigIdentity | null {
-  if (lastKnownGood.kind !== 'source' || reading.payloads.lastKnownGood === null || reading.payloads.lastKnownGood.length > 0) return null;
-  const same = assigned.kind === 'source' && sameIdentity(assigned.identity, lastKnownGood.identity);
-  return same ? null : lastKnownGood.identity;
+/** What a kubelet is to start with after a repair; null: the local configuration. */
+export function storeWayBack(reading: StoreReading, report: StoreReport): ConfigIdentity | null {
+  return repairedMeta(reading, report).assigned;
+}
+
+/** The checkpoints that a kubelet could only use after it has downloaded them again: torn, or not in the store. */
+export function damagedCheckpoints({ payloads, comparisons }: StoreReading, report: Pick<StoreReport, MetaName>): readonly MetaName[] {
+  return META_NAMES.filter((name) => report[name].kind === 'source' && (payloads[name] === null || comparisons[name].kind === 'torn'));
+}
+
+const META_NAMES = ['assigned', 'lastKnownGood'] as const;
+
+function isStartImpossible({ isLooping: looping, starts }: StoreReport): boolean {
+  return looping || starts === 'nothing';
+}
+
+/** What the meta files are to name. A last known good whose checkpoint is damaged is forgotten: a kubelet that falls back to it exits, and never uses the local configuration. */
+function repairedMeta(reading: StoreReading, report: StoreReport): Readonly<Record<MetaName, ConfigIdentity | null>> {
+  const damaged = damagedCheckpoints(reading, report);
+  const { assigned, lastKnownGood } = report;
+  const payload = reading.payloads.lastKnownGood;
+  const isGood = lastKnownGood.kind === 'source' && !damaged.includes('lastKnownGood') && payload !== null && payload.length === 0;
+  const same = assigned.kind === 'source' && lastKnownGood.kind === 'source' && sameIdentity(assigned.identity, lastKnownGood.identity);
+  const good = isGood && !same ? lastKnownGood.identity : null;
+  if (isStartImpossible(report)) return { assigned: good, lastKnownGood: good };
+  return {
+    assigned: damaged.includes('assigned') ? good : identityOf(assigned),
+    lastKnownGood: damaged.includes('lastKnownGood') ? null : identityOf(lastKnownGood),
+  };
+}
+
+function identityOf(meta: MetaFile): ConfigIdentity | null {
+  return meta.kind === 'source' ? meta.identity : null;
+}
+
+function tornDirectories({ directory, comparisons }: StoreReading, report: StoreReport): readonly string[] {
+  const paths = META_NAMES.flatMap((name) => {
+    const identity = identityOf(report[name]);
+    return identity !== null && comparisons[name].kind === 'torn' ? [nativeCheckpointDirectory(directory, identity)] : [];
+  });
+  return [...new Set(paths)];
 }
 
 function metaOf(file: FileFact | null): MetaFile {
@@ -128,11 +178,20 @@ function isWhole(payload: PayloadReading): boolean {
   return payload !== null && payload.length === 0;
 }
 
-/** The count of restarts that systemd keeps says nothing about now. */
-function isLooping({ unit, recentFailures }: StoreReading): boolean {
+/**
+ * The count of restarts that systemd keeps says nothing about now; but systemd counts from the last start by hand, and what failed before that, such as before a
+ * repair, is no failure of what runs now.
+ */
+function isLooping(reading: StoreReading): boolean {
+  const { unit } = reading;
   if (unit === null) return false;
-  if (unit.activeState === 'failed' || recentFailures >= MANY_FAILURES) return true;
-  return unit.subState === 'auto-restart' && recentFailures > 0;
+  const failures = failuresOf(reading);
+  if (unit.activeState === 'failed' || failures >= MANY_FAILURES) return true;
+  return unit.subState === 'auto-restart' && failures > 0;
+}
+
+function failuresOf({ unit, recentFailures }: Pick<StoreReading, 'unit' | 'recentFailures'>): number {
+  return unit === null ? recentFailures : Math.min(recentFailures, unit.restarts + 1);
 }
 
 type Judged = Omit<StoreReport, 'findings'>;
@@ -157,7 +216,16 @@ function metaFindings(reading: StoreReading, report: Judged): readonly Problem[]
         {
           code: 'DYNAMIC_CHECKPOINT_MISSING',
           message: `${what} is not in the store`,
-          mend: 'The kubelet fetches it again, and uses it after one more restart',
+          mend: 'The kubelet downloads it again, and uses it after one more restart: dynamic inspect --repair HOST restarts it',
+        },
+      ];
+    const compared = reading.comparisons[name];
+    if (compared.kind === 'torn')
+      return [
+        {
+          code: 'DYNAMIC_CHECKPOINT_TORN',
+          message: `${compared.path} ${compared.why}, and the kubelet never downloads a checkpoint again that exists`,
+          mend: 'dynamic inspect --repair HOST --kubeconfig FILE removes the checkpoint, and the kubelet downloads it again',
         },
       ];
     const [first, ...more] = payload;
@@ -166,8 +234,13 @@ function metaFindings(reading: StoreReading, report: Judged): readonly Problem[]
     return [
       {
         code: 'DYNAMIC_PAYLOAD_REFUSED',
-        message: `${what} is refused: ${first.path ?? ''} ${first.message}${others}`,
-        mend: 'Assign another',
+        message: `${what} is refused: ${first.path ?? ''} ${first.message}${others}; ${
+          compared.kind === 'equal' ? 'the checkpoint is equal to the ConfigMap' : `not compared with the ConfigMap: ${compared.why}`
+        }`,
+        mend:
+          compared.kind === 'equal'
+            ? 'Assign another'
+            : 'Compare the checkpoint with its ConfigMap: dynamic inspect HOST --kubeconfig FILE. If they are equal, assign another',
       },
     ];
   });
@@ -178,6 +251,7 @@ function runFindings(
   { starts, isLooping: looping, assigned, lastKnownGood, assignedAgeSeconds }: Judged,
 ): readonly Problem[] {
   const findings: Problem[] = [];
+  const failures = failuresOf({ unit, recentFailures });
   if (starts === 'nothing' && assigned.kind !== 'corrupt' && lastKnownGood.kind !== 'corrupt')
     findings.push({
       code: 'DYNAMIC_NOTHING_LEFT',
@@ -186,7 +260,7 @@ function runFindings(
       mend: REPAIR,
     });
   if (looping) {
-    const deaths = recentFailures === 0 ? '' : `, it died ${recentFailures} times in two minutes`;
+    const deaths = failures === 0 ? '' : `, it died ${failures} times in two minutes`;
     // What is said of the store is the cause then; the journal may tell of an earlier one.
     const cause = failure === null || starts === 'nothing' ? '' : `: ${failure.cause}`;
     findings.push({

@@ -1,14 +1,17 @@
+import { isConfigMapKey } from '../../core/dynamic/config-source.ts';
 import { judgePayload } from '../../core/dynamic/judge-payload.ts';
-import type { CheckpointReading, MetaName, PayloadReading, StoreReading } from '../../core/dynamic/native-report.ts';
+import type { CheckpointComparison, CheckpointReading, MetaName, PayloadReading, StoreReading } from '../../core/dynamic/native-report.ts';
 import { nativeCheckpointDirectory, nativeStorePaths, parseMetaFile, staysInStore } from '../../core/dynamic/native-store.ts';
-import { AppError } from '../../core/errors.ts';
+import { AppError, isAppError } from '../../core/errors.ts';
 import { combineFacts, defineFact } from '../../core/facts/fact.ts';
 import { fileFacts } from '../../core/facts/file-facts.ts';
 import { explainKubeletFailure } from '../../core/facts/kubelet-failure.ts';
 import type { FileFact, Question } from '../../core/facts/question.ts';
 import type { Catalogue, Minor } from '../../core/kubelet/catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../../core/kubelet/effective/dynamic-store.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { observe } from '../../engine/observe.ts';
+import type { Cluster } from '../../ports/cluster.ts';
 import type { Host } from '../../ports/host.ts';
 import { observeKubeletFlags } from '../observe-kubelet.ts';
 
@@ -18,6 +21,8 @@ export interface ReadStoreOptions {
   readonly directory: string | null;
   /** How far back deaths of the kubelet count; default two minutes. */
   readonly journalSeconds?: number;
+  /** Where checkpoints are compared with their ConfigMaps; null: they are not. */
+  readonly cluster?: Cluster | null;
   readonly signal?: AbortSignal;
 }
 
@@ -35,7 +40,7 @@ export interface ReadStore {
  */
 export async function readStore(
   host: Host,
-  { catalogue, directory: given, journalSeconds = 120, signal }: ReadStoreOptions,
+  { catalogue, directory: given, journalSeconds = 120, cluster = null, signal }: ReadStoreOptions,
 ): Promise<ReadStore> {
   const { flags, unit, minor, version, hostname } = await observeKubeletFlags(host, catalogue, signal);
   const flag = (name: string): string | undefined => flags.findLast((one) => one.name === name)?.value;
@@ -55,6 +60,10 @@ export async function readStore(
     assigned: await readPayload(host, files.assigned, { directory, minor, catalogue }, signal),
     lastKnownGood: await readPayload(host, files.lastKnownGood, { directory, minor, catalogue }, signal),
   } satisfies Record<MetaName, PayloadReading>;
+  const comparisons = {
+    assigned: await compareCheckpoint(host, files.assigned, { directory, cluster }, signal),
+    lastKnownGood: await compareCheckpoint(host, files.lastKnownGood, { directory, cluster }, signal),
+  } satisfies Record<MetaName, CheckpointComparison>;
   const journal = await readJournal(host, journalSeconds, signal);
   const recentFailures = journal?.match(/^kubelet\.service: Failed with result /gm)?.length ?? 0;
   const tmp = (metaNames.get(paths.meta) ?? []).filter((name) => name.startsWith('tmp_')).map((name) => `${paths.meta}/${name}`);
@@ -64,6 +73,7 @@ export async function readStore(
     unit,
     files,
     payloads,
+    comparisons,
     checkpoints,
     leftovers: [...tmp, ...leftovers],
     recentFailures,
@@ -123,6 +133,46 @@ async function readPayload(
   if (text === undefined) return null;
   const problems = await judgePayload(text, path, { minors: [minor], catalogue, native: false, lenient: true });
   return problems.filter(({ severity }) => severity !== 'warning');
+}
+
+/** Compares the checkpoint that a meta file names, file by file, with the version of the ConfigMap that it was made of. */
+async function compareCheckpoint(
+  host: Host,
+  file: FileFact | null,
+  { directory, cluster }: { readonly directory: string; readonly cluster: Cluster | null },
+  signal?: AbortSignal,
+): Promise<CheckpointComparison> {
+  const unknown = (why: string): CheckpointComparison => ({ kind: 'unknown', why });
+  const meta = file?.type === 'file' ? parseMetaFile(file.content ?? '') : null;
+  if (meta?.kind !== 'source' || !staysInStore(meta.identity)) return unknown('the meta file names no ConfigMap');
+  if (cluster === null) return unknown('no kubeconfig was given');
+  const { namespace, name, uid, resourceVersion } = meta.identity;
+  const where = `ConfigMap ${namespace}/${name}`;
+  let found: KubeObject | null;
+  try {
+    found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace, name });
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return unknown(error.problems[0]?.message ?? error.code);
+  }
+  if (found === null) return unknown(`${where} does not exist`);
+  const { metadata, immutable, data = {} } = found;
+  if (metadata.uid !== uid) return unknown(`${where} was deleted and created again`);
+  // Labels of an immutable ConfigMap may change, its data may not.
+  if (metadata.resourceVersion !== resourceVersion && immutable !== true)
+    return unknown(`${where} has changed since: its resourceVersion is ${metadata.resourceVersion ?? ''}`);
+  const checkpoint = nativeCheckpointDirectory(directory, meta.identity);
+  const wanted = Object.entries(data as Readonly<Record<string, string>>).filter(([key]) => isConfigMapKey(key));
+  const texts = await observe(host, fileFacts(wanted.map(([key]) => `${checkpoint}/${key}`)), signal);
+  for (const [key, content] of wanted) {
+    const path = `${checkpoint}/${key}`;
+    const text = texts.get(path)?.content;
+    if (text === content) continue;
+    const [is, should] = [Buffer.byteLength(text ?? ''), Buffer.byteLength(content)];
+    const why = text === undefined ? 'is missing' : is === should ? 'differs' : `differs: it has ${is} of ${should} bytes`;
+    return { kind: 'torn', path, why: `${why} (key ${key} of ${where}, which is intact)` };
+  }
+  return { kind: 'equal' };
 }
 
 async function readJournal(host: Host, seconds: number, signal?: AbortSignal): Promise<string | null> {

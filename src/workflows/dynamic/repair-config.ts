@@ -1,8 +1,8 @@
 import { planAgentRepair, reportAgent } from '../../core/dynamic/agent/agent-report.ts';
 import { type ConfigIdentity, describeIdentity, sameIdentity, sameSource } from '../../core/dynamic/config-source.ts';
-import { planStoreRepair, reportStore, type StoreReport, storeWayBack } from '../../core/dynamic/native-report.ts';
+import { damagedCheckpoints, planStoreRepair, reportStore, type StoreReport, storeWayBack } from '../../core/dynamic/native-report.ts';
 import { nativeCheckpointDirectory } from '../../core/dynamic/native-store.ts';
-import { AppError, type Problem } from '../../core/errors.ts';
+import { AppError, formatProblem, type Problem } from '../../core/errors.ts';
 import type { KubeletFailure } from '../../core/facts/kubelet-failure.ts';
 import type { Catalogue } from '../../core/kubelet/catalogue.ts';
 import type { PhasePlan, Warning } from '../../core/plan/change.ts';
@@ -41,15 +41,15 @@ type FoundStore = ReadStore & { readonly report: StoreReport; readonly healthzUr
 const repairStore = definePhase<RepairOptions | null, FoundStore | null>({
   name: STORE_NAME,
   short: 'Start the kubelet with its last known good, or with its own configuration',
-  observe: async ({ host, signal }, input) => {
+  observe: async ({ host, cluster, signal }, input) => {
     if (input === null) return null;
-    const found = await readStore(host, { ...input, ...(signal === undefined ? {} : { signal }) });
+    const found = await readStore(host, { ...input, cluster, ...(signal === undefined ? {} : { signal }) });
     const report = reportStore(found.reading);
     const good = storeWayBack(found.reading, report);
     const path = good === null ? found.configFile : `${nativeCheckpointDirectory(found.reading.directory, good)}/${good.kubeletConfigKey}`;
     return { ...found, report, healthzUrl: await healthzOf(host, path, signal) };
   },
-  plan: (found) => (found === null ? { changes: [] } : planned(planStoreRepair(found.reading, found.report))),
+  plan: (found) => (found === null ? { changes: [] } : planned(planStoreRepair(found.reading, found.report), found.report.findings)),
   verify: async (context, input, found, applied) => {
     if (input === null || found === null || applied.length === 0) return;
     await waitForHealthyKubelet(context, STORE_NAME, { url: found.healthzUrl, timeoutMs: HEALTHY_MS });
@@ -57,9 +57,21 @@ const repairStore = definePhase<RepairOptions | null, FoundStore | null>({
     const lookAfter = async (ms: number, journalMs: number): Promise<StoreReport> => {
       await context.clock.sleep(ms, context.signal);
       const directory = found.reading.directory;
-      const { reading } = await readStore(context.host, { ...input, directory, journalSeconds: journalMs / 1000 });
+      const { reading } = await readStore(context.host, {
+        ...input,
+        directory,
+        cluster: context.cluster,
+        journalSeconds: journalMs / 1000,
+      });
       const after = reportStore(reading);
-      if (before.starts === 'assigned' && before.assigned.kind === 'source' && isOf(after, before.assigned.identity))
+      const isDownloaded = damagedCheckpoints(found.reading, before).includes('assigned');
+      if (
+        !isDownloaded &&
+        before.isLooping &&
+        before.starts === 'assigned' &&
+        before.assigned.kind === 'source' &&
+        isOf(after, before.assigned.identity)
+      )
         throw new AppError(tookAgain(context.host.name, before.assigned.identity, found.nodeName));
       if (reading.recentFailures > 0) throw new AppError(diedAgain(context.host.name, reading.failure));
       return after;
@@ -109,10 +121,12 @@ async function prepareStore(context: PhaseContext, options: RepairOptions): Prom
     warnings,
     refusals,
   });
-  const { reading, nodeName } = await readStore(host, { ...options, ...(signal === undefined ? {} : { signal }) });
+  const { reading, nodeName } = await readStore(host, { ...options, cluster, ...(signal === undefined ? {} : { signal }) });
   const report = reportStore(reading);
   const { assigned } = report;
-  if (assigned.kind !== 'source' || report.starts !== 'assigned' || planStoreRepair(reading, report).length === 0) return prepared([], []);
+  // One that is damaged is to be taken again.
+  const isDownloaded = damagedCheckpoints(reading, report).includes('assigned');
+  if (assigned.kind !== 'source' || report.starts !== 'assigned' || isDownloaded || !report.isLooping) return prepared([], []);
   if (cluster === null || nodeName === null) {
     const message = `make sure that the Node is not assigned ${describeIdentity(assigned.identity)} any more, or the kubelet takes it again in ten seconds (--kubeconfig looks)`;
     return prepared([{ code: 'DYNAMIC_STILL_ASSIGNED', message }], []);
@@ -141,8 +155,10 @@ function isOf({ assigned }: StoreReport, identity: ConfigIdentity): boolean {
   return assigned.kind === 'source' && sameIdentity(assigned.identity, identity);
 }
 
-function planned(changes: PhasePlan['changes']): PhasePlan {
-  return changes.length === 0 ? { changes, noop: 'nothing is broken there' } : { changes };
+function planned(changes: PhasePlan['changes'], findings: readonly Problem[] = []): PhasePlan {
+  if (changes.length > 0) return { changes };
+  const broken = findings.filter(({ severity }) => severity !== 'warning').map(formatProblem);
+  return { changes, noop: broken.length === 0 ? 'nothing is broken there' : `not repaired: ${broken.join('; ')}` };
 }
 
 function refuseBroken({ host }: PhaseContext, findings: readonly Problem[]): void {

@@ -32,6 +32,7 @@ function reading(change: Partial<StoreReading>): StoreReading {
     unit: UNIT,
     files: { assigned: meta(''), lastKnownGood: meta('') },
     payloads: { assigned: [], lastKnownGood: [] },
+    comparisons: { assigned: { kind: 'equal' }, lastKnownGood: { kind: 'equal' } },
     checkpoints: [],
     leftovers: [],
     recentFailures: change.unit === LOOPING ? 11 : 0,
@@ -103,7 +104,9 @@ describe('reportStore', () => {
   it('takes no kubelet for one that loops which was started anew for its configuration, or once loops no more', () => {
     expect(codesOf({ unit: { ...LOOPING, restarts: 1 }, recentFailures: 0 })).toEqual([]);
     expect(codesOf({ unit: { ...UNIT, restarts: 117 }, recentFailures: 1 })).toEqual([]);
-    expect(codesOf({ unit: UNIT, recentFailures: 3 })).toEqual(['DYNAMIC_CRASH_LOOP']);
+    expect(codesOf({ unit: { ...UNIT, restarts: 3 }, recentFailures: 3 })).toEqual(['DYNAMIC_CRASH_LOOP']);
+    // Started by hand since: what failed before that was repaired.
+    expect(codesOf({ unit: { ...UNIT, restarts: 0 }, recentFailures: 11 })).toEqual([]);
     expect(codesOf({ unit: { ...UNIT, activeState: 'failed', subState: 'failed' } })).toEqual(['DYNAMIC_CRASH_LOOP']);
   });
 
@@ -154,5 +157,43 @@ describe('planStoreRepair', () => {
       ['write-file', ''],
       START,
     ]);
+  });
+});
+
+describe('the repair of a checkpoint', () => {
+  const torn = { kind: 'torn', path: '/x/kubelet', why: 'differs' } as const;
+  const equal = { kind: 'equal' } as const;
+  const summary = (change: Partial<StoreReading>): readonly string[] => {
+    const read = reading(change);
+    return planStoreRepair(read, reportStore(read)).map((step) => {
+      if (step.kind === 'write-file') return `${step.path.split('/').at(-1)}: ${/name: (\w+)/.exec(String(step.content))?.[1] ?? 'local'}`;
+      return step.kind === 'remove-directory' ? `remove ${step.path.split('/').slice(-2).join('/')}` : step.kind;
+    });
+  };
+
+  it('starts the kubelet without it, so that its first sync downloads it again and restarts', () => {
+    const change = { files: { assigned: of('a'), lastKnownGood: of('b') }, comparisons: { assigned: torn, lastKnownGood: equal } };
+    expect(codesOf(change)).toEqual(['DYNAMIC_CHECKPOINT_TORN']);
+    expect(summary(change)).toEqual(['stop-unit', 'assigned: b', 'remove uid-a/7', 'restart-unit']);
+    const alone = { files: { assigned: of('a'), lastKnownGood: meta('') }, comparisons: { assigned: torn, lastKnownGood: equal } };
+    expect(summary(alone)).toEqual(['stop-unit', 'assigned: local', 'remove uid-a/7', 'restart-unit']);
+    const missing = { files: { assigned: of('a'), lastKnownGood: meta('') }, payloads: { assigned: null, lastKnownGood: [] } };
+    expect(summary(missing)).toEqual(['stop-unit', 'assigned: local', 'restart-unit']);
+  });
+
+  it('forgets a last known good that is torn, and leaves what is assigned alone', () => {
+    const change = { files: { assigned: of('a'), lastKnownGood: of('b') }, comparisons: { assigned: equal, lastKnownGood: torn } };
+    expect(summary(change)).toEqual(['stop-unit', 'last-known-good: local', 'remove uid-b/7', 'restart-unit']);
+    const same = { files: { assigned: of('a'), lastKnownGood: of('a') }, comparisons: { assigned: torn, lastKnownGood: torn } };
+    expect(summary(same)).toEqual(['stop-unit', 'assigned: local', 'last-known-good: local', 'remove uid-a/7', 'restart-unit']);
+  });
+
+  it('uses no torn last known good for a kubelet that loops', () => {
+    const change = {
+      unit: LOOPING,
+      files: { assigned: of('a'), lastKnownGood: of('b') },
+      comparisons: { assigned: equal, lastKnownGood: torn },
+    };
+    expect(summary(change)).toEqual(['stop-unit', 'assigned: local', 'last-known-good: local', 'remove uid-b/7', 'restart-unit']);
   });
 });
