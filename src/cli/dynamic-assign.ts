@@ -7,7 +7,7 @@ import { notEnabled, otherNamespace, rolloutBlocked } from '../core/problems/dyn
 import type { Cluster } from '../ports/cluster.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
-import { applyAssignment, findPayload, planAssignment } from '../workflows/dynamic/assign-config.ts';
+import { type AssignedBy, applyAssignment, findPayload, planAssignment } from '../workflows/dynamic/assign-config.ts';
 import { readNodes } from '../workflows/dynamic/read-nodes.ts';
 import { requireGoodPayload } from './dynamic-payload.ts';
 import { showClusterPlan } from './dynamic-plan.ts';
@@ -61,7 +61,7 @@ export async function runDynamicReset(services: Services, args: readonly string[
     if (options.dryRun === true) return showPlan(services, options, { cluster, nodes, wanted: null, wishes: run.wishes });
     // Who never reported will not report that either.
     const silent = nodes.filter(({ status }) => status === null);
-    await assignAll(cluster, silent, null, run.reporter);
+    await assignAll(services, cluster, { nodes: silent, wanted: null, reporter: run.reporter });
     const others = nodes.filter(({ status }) => status !== null);
     return others.length === 0
       ? 0
@@ -107,7 +107,7 @@ function showPlan(
   },
 ): ExitCode {
   const phase = wanted === null ? 'dynamic-reset' : 'dynamic-assign';
-  const changes = new Map(nodes.map((node) => [node.name, planAssignment(node, wanted)]));
+  const changes = new Map(nodes.map((node) => [node.name, planAssignment(node, wanted, assignedBy(services))]));
   const stages = nodes.map(({ name, isReady }) => ({
     name,
     isReady,
@@ -135,19 +135,27 @@ interface Performed extends Run {
 
 async function perform(services: Services, cluster: Cluster, run: Performed): Promise<ExitCode> {
   if (run.wishes.wait !== 'none') return performRollout(services, cluster, run);
-  await assignAll(cluster, run.nodes, run.wanted, run.reporter);
+  await assignAll(services, cluster, run);
   return 0;
 }
 
 /** All at once, whatever becomes of it. */
-async function assignAll(cluster: Cluster, nodes: readonly NodeConfig[], wanted: ConfigSource | null, reporter: Reporter): Promise<void> {
+async function assignAll(
+  services: Services,
+  cluster: Cluster,
+  { nodes, wanted, reporter }: Pick<Performed, 'nodes' | 'wanted' | 'reporter'>,
+): Promise<void> {
   for (const node of nodes) {
-    const change = planAssignment(node, wanted);
+    const change = planAssignment(node, wanted, assignedBy(services));
     if (change !== null) await applyAssignment(cluster, node, change, wanted);
     const what = wanted === null ? 'reset' : `assigned ${describeSource(wanted)}`;
     const message = change === null ? `nothing to do: it is ${what} already` : what;
     reporter.report({ level: 'info', code: 'DYNAMIC_ASSIGNED', host: node.name, message });
   }
+}
+
+function assignedBy({ self, clock }: Services): AssignedBy {
+  return { by: self.name, at: clock.now() };
 }
 
 function readSource(argument: string): ConfigSource {

@@ -1,16 +1,16 @@
 import { onAbort } from '../core/abort.ts';
-import { type ConfigSource, describeSource, parseSourceArgument } from '../core/dynamic/config-source.ts';
+import { type ConfigSource, sameSource } from '../core/dynamic/config-source.ts';
 import type { Backend } from '../core/dynamic/node-config.ts';
 import type { RolloutStage } from '../core/dynamic/rollout.ts';
-import { AppError, type ExitCode, type Problem } from '../core/errors.ts';
+import { AppError, type ExitCode, isAppError, type Problem } from '../core/errors.ts';
 import { namesText } from '../core/fleet/name-ranges.ts';
-import { rolloutBlocked, rolloutStopped } from '../core/problems/dynamic.ts';
+import { assignmentReplaced, rolloutBlocked, rolloutNotRecorded, rolloutStopped } from '../core/problems/dynamic.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Reporter } from '../ports/reporter.ts';
-import type { RunJournal } from '../ports/run-journals.ts';
 import type { Services } from '../ports/services.ts';
 import { notThereProblem } from '../workflows/dynamic/assign-config.ts';
 import { type RolloutOutcome, type RolloutResult, type RolloutTarget, rollOut } from '../workflows/dynamic/roll-out.ts';
+import { openRolloutRecord, type PreviousAssignments, type RolloutRecord } from '../workflows/dynamic/rollout-record.ts';
 import { minReadyOf, type RolloutWishes } from './dynamic-rules.ts';
 import { nodeDocument } from './dynamic-status.ts';
 import { rolloutListener } from './dynamic-watch.ts';
@@ -31,17 +31,15 @@ export interface DynamicRollout {
 /** What the nodes had was proven there: they need not show it for as long again. */
 const MIN_READY_BACK_MS = 10_000;
 
-/** What a node had; null: nothing was assigned. */
-type Before = ReadonlyMap<string, ConfigSource | null>;
-
 /**
- * Rolls an assignment out, tells of it, and gives nodes back what they had when that is wanted and a node failed.
- * @throws AppError: exit code 4 when only some nodes are there, 5 when all have back what they had or the only node fell back, 3 when none could be begun
+ * Rolls an assignment out, reports it, and restores the previous assignments of the nodes when that is wanted and a node failed. An assignment that another operator
+ * made meanwhile is reported and left as it is.
+ * @throws AppError: exit code 4 when only some nodes are updated or restored, 5 when all are restored or the only node fell back, 3 when none could be begun
  */
 export async function performRollout(services: Services, cluster: Cluster, run: DynamicRollout): Promise<ExitCode> {
   const { names, wanted, wishes } = run;
-  const memory = names.length > 1 ? await rememberRun(services, cluster, run) : null;
-  const before = new Map(memory?.inherited ?? []);
+  const record = await recordOf(services, cluster, run);
+  const before = new Map(record?.inherited ?? []);
   const ports = portsOf(services, run, { total: names.length, prefix: '' });
   let now: readonly RolloutOutcome[] = [];
   const forget = onAbort(services.signal, () => tellUnderWay(run.reporter, now));
@@ -62,26 +60,25 @@ export async function performRollout(services: Services, cluster: Cluster, run: 
         until: wishes.wait === 'good' ? 'good' : 'trial',
         minReadyMs: minReadyOf(wishes, names.length),
         begins: async (name, source) => {
+          await record?.began(name, source);
           before.set(name, source);
-          await memory?.began(name, source);
         },
       },
     );
     services.output.status?.(null);
     const problems = problemsOf(result, wishes.timeoutMs);
-    const failed = result.outcomes.some(({ stage }) => stage === 'failed') || result.blocked.length > 0;
-    const touched = [...before.keys()].filter((name) => names.includes(name));
-    const reverted =
-      failed && wishes.onFailure === 'revert' && touched.length > 0 ? await revert(services, cluster, run, { result, before }) : null;
-    showResult(services, run, reverted ?? result);
-    const exitCode = exitCodeOf(result, reverted);
-    await memory?.ended(exitCode);
+    const isStopped = result.outcomes.some(({ stage }) => stage === 'failed' || stage === 'replaced') || result.blocked.length > 0;
+    const targets = isStopped && wishes.onFailure === 'revert' ? revertTargets(result, before, wanted) : [];
+    const reverted = targets.length === 0 ? null : await revert(services, cluster, run, targets);
+    const final = finalOutcomes(result, reverted);
+    showResult(services, run, final);
+    const exitCode = exitCodeOf(result, reverted, final);
+    if (exitCode === 0 || exitCode === 5) await record?.finished(names);
     if (exitCode === 0) return 0;
     throw new AppError([...problems, ...(reverted === null ? [] : problemsOf(reverted, wishes.timeoutMs))], { exitCode });
   } finally {
     forget();
     services.output.status?.(null);
-    await memory?.close();
   }
 }
 
@@ -93,19 +90,22 @@ function tellUnderWay(reporter: Reporter, nodes: readonly RolloutOutcome[]): voi
   reporter.report({ level: 'warning', code: 'ROLLOUT_INTERRUPTED', message, data: { nodes: names } });
 }
 
-/** Points the nodes that were touched back to what they had: those that failed first. */
-async function revert(
-  services: Services,
-  cluster: Cluster,
-  run: DynamicRollout,
-  { result, before }: { readonly result: RolloutResult; readonly before: Before },
-): Promise<RolloutResult> {
+/** The nodes that have what the rollout assigned and whose previous assignment is known, those that failed first. What another operator assigned is left alone. */
+function revertTargets({ outcomes }: RolloutResult, before: PreviousAssignments, wanted: ConfigSource | null): readonly RolloutTarget[] {
+  const rank: Readonly<Record<RolloutStage, number>> = { failed: 0, unreached: 1, 'under-way': 2, passed: 3, waiting: 4, replaced: 5 };
+  const isOurs = ({ stage, isTouched, judged }: RolloutOutcome): boolean =>
+    stage !== 'replaced' && (isTouched || sameSource(judged.config.source.source, wanted));
+  return outcomes
+    .filter((outcome) => before.has(outcome.name) && isOurs(outcome))
+    .toSorted((a, b) => rank[a.stage] - rank[b.stage])
+    .map(({ name }) => ({ name, wanted: before.get(name) ?? null, expected: wanted }));
+}
+
+/** Gives nodes back what they were assigned before. */
+function revert(services: Services, cluster: Cluster, run: DynamicRollout, targets: readonly RolloutTarget[]): Promise<RolloutResult> {
   const { reporter, wishes } = run;
-  const rank: Readonly<Record<RolloutStage, number>> = { failed: 0, unreached: 1, 'under-way': 2, passed: 3, waiting: 4 };
-  const touched = result.outcomes.filter(({ name }) => before.has(name)).toSorted((a, b) => rank[a.stage] - rank[b.stage]);
-  const targets: readonly RolloutTarget[] = touched.map(({ name }) => ({ name, wanted: before.get(name) ?? null }));
   const data = { nodes: targets.map(({ name }) => name) };
-  reporter.report({ level: 'warning', code: 'ROLLOUT_REVERTING', message: 'giving back to the nodes what they had', data });
+  reporter.report({ level: 'warning', code: 'ROLLOUT_REVERTING', message: 'restoring the previous assignments of the nodes', data });
   return rollOut(cluster, targets, {
     ...portsOf(services, run, { total: run.names.length, prefix: 'way back, ' }),
     rules: { ...wishes.rulesFor(run.names.length), canary: 0, direction: 'back' },
@@ -123,6 +123,7 @@ function portsOf(
     clock: services.clock,
     random: () => services.random(),
     signal: services.signal,
+    by: services.self.name,
     backend,
     labelSelector: flagText(options, 'selector'),
     timeoutMs: wishes.timeoutMs,
@@ -130,9 +131,36 @@ function portsOf(
   };
 }
 
-function exitCodeOf({ outcomes, blocked }: RolloutResult, reverted: RolloutResult | null): ExitCode {
-  const isFine = (result: RolloutResult): boolean => result.outcomes.every(({ stage }) => stage === 'passed');
-  if (reverted !== null) return isFine(reverted) ? 5 : 4;
+/** Where a node is when all is over: as after a rollout, or what became of its previous assignment. */
+type FinalStage = RolloutStage | 'rolled-back' | 'not-rolled-back' | 'unchanged';
+
+interface FinalOutcome {
+  readonly stage: FinalStage;
+  readonly outcome: RolloutOutcome;
+}
+
+/** Every node of a rollout, by what was observed last. */
+function finalOutcomes({ outcomes }: RolloutResult, reverted: RolloutResult | null): readonly FinalOutcome[] {
+  const back = new Map(reverted?.outcomes.map((outcome) => [outcome.name, outcome]));
+  return outcomes.map((outcome): FinalOutcome => {
+    const restored = back.get(outcome.name);
+    if (restored !== undefined) {
+      const stage = restored.stage === 'passed' ? 'rolled-back' : restored.stage === 'replaced' ? 'replaced' : 'not-rolled-back';
+      return { stage, outcome: restored };
+    }
+    // What a node had before the rollout is nothing that a rollout which was reverted has updated.
+    return { stage: reverted !== null && outcome.stage === 'passed' && !outcome.isTouched ? 'unchanged' : outcome.stage, outcome };
+  });
+}
+
+/** Rolled back is a rollout of which no node has anything else than before it. */
+function exitCodeOf({ outcomes, blocked }: RolloutResult, reverted: RolloutResult | null, final: readonly FinalOutcome[]): ExitCode {
+  if (reverted !== null)
+    return final.every(
+      ({ stage, outcome }) => ['rolled-back', 'unchanged', 'waiting'].includes(stage) || isUntouchedFailure(stage, outcome),
+    )
+      ? 5
+      : 4;
   if (outcomes.every(({ stage }) => stage === 'passed')) return 0;
   if (blocked.length > 0 && outcomes.every(({ isTouched }) => !isTouched)) return 3;
   const [only, ...others] = outcomes;
@@ -141,12 +169,19 @@ function exitCodeOf({ outcomes, blocked }: RolloutResult, reverted: RolloutResul
   return only.judged.verdict.state === 'fell-back' ? 5 : 1;
 }
 
+/** The API server refused the assignment. */
+function isUntouchedFailure(stage: FinalStage, { isTouched, error }: RolloutOutcome): boolean {
+  return stage === 'failed' && !isTouched && error !== null;
+}
+
 /** A line for each node that is not there, and one for those that were not begun. */
 function problemsOf({ outcomes, blocked }: RolloutResult, timeoutMs: number): readonly Problem[] {
+  const replaced = outcomes.filter(({ stage }) => stage === 'replaced');
   const lost = outcomes.filter(({ stage }) => stage === 'failed' || stage === 'unreached');
   const left = outcomes.filter(({ stage }) => stage === 'waiting');
-  const failed = outcomes.filter(({ stage }) => stage === 'failed').map(({ name }) => name);
+  const failed = outcomes.filter(({ stage }) => stage === 'failed' || stage === 'replaced').map(({ name }) => name);
   return [
+    ...replaced.flatMap(({ error, judged, wanted }) => error?.problems ?? [assignmentReplaced(judged.config, wanted)]),
     ...lost.flatMap(
       ({ name, error, judged }) => error?.problems.map((one) => ({ host: name, ...one })) ?? [notThereProblem(judged, timeoutMs)],
     ),
@@ -154,59 +189,67 @@ function problemsOf({ outcomes, blocked }: RolloutResult, timeoutMs: number): re
   ];
 }
 
-/** `12 nodes: 9 there, 1 failed, 2 not begun.`, or the nodes as a document; of events the last. */
-function showResult(services: Services, { options, reporter, names }: DynamicRollout, { outcomes }: RolloutResult): void {
+const FINAL_STAGES: readonly (readonly [FinalStage, string])[] = [
+  ['passed', 'updated'],
+  ['unchanged', 'unchanged'],
+  ['rolled-back', 'rolled back'],
+  ['not-rolled-back', 'not rolled back'],
+  ['failed', 'failed'],
+  ['unreached', 'not reached'],
+  ['replaced', 'assigned by another operator'],
+  ['under-way', 'in progress'],
+  ['waiting', 'not started'],
+];
+
+/** `12 nodes: 9 updated, 1 failed, 2 not started.`, or the nodes as a document; of events the last. */
+function showResult(services: Services, { options, reporter, names }: DynamicRollout, final: readonly FinalOutcome[]): void {
   const format = formatOf(options);
-  const words: readonly (readonly [RolloutStage, string])[] = [
-    ['passed', 'there'],
-    ['failed', 'failed'],
-    ['unreached', 'not reached'],
-    ['waiting', 'not begun'],
-  ];
-  const count = (stage: RolloutStage): number => outcomes.filter((one) => one.stage === stage).length;
-  const parts = words.flatMap(([stage, word]) => (count(stage) === 0 ? [] : [`${count(stage)} ${word}`]));
-  const message = `${outcomes.length} ${outcomes.length === 1 ? 'node' : 'nodes'}: ${parts.join(', ')}.`;
-  const items = outcomes.map(({ stage, judged }: RolloutOutcome) => ({ stage, ...nodeDocument(judged) }));
+  const count = (stage: FinalStage): number => final.filter((one) => one.stage === stage).length;
+  const parts = FINAL_STAGES.flatMap(([stage, word]) => (count(stage) === 0 ? [] : [`${count(stage)} ${word}`]));
+  const message = `${final.length} ${final.length === 1 ? 'node' : 'nodes'}: ${parts.join(', ')}.`;
+  const items = final.map(({ stage, outcome }) => ({ stage, ...nodeDocument(outcome.judged) }));
   if (format === 'json') reporter.report({ level: 'info', code: 'ROLLOUT_ENDED', message, data: { items } });
   else if (format === 'yaml')
     services.output.stdout(renderDocument({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'NodeConfigList', items }, format));
   else if (names.length > 1) services.output.stdout(`${message}\n`);
 }
 
-interface RunMemory {
-  /** What nodes had before an earlier run of the same that did not come to its end touched them. */
-  readonly inherited: Before;
-  began(name: string, before: ConfigSource | null): Promise<void>;
-  ended(exitCode: ExitCode): Promise<void>;
-  close(): Promise<void>;
-}
-
-const LOCAL = 'local';
-
-/** Writes a run down, and takes over what the last one of the same left: it may have to be given back. */
-async function rememberRun(services: Services, cluster: Cluster, { names, wanted }: DynamicRollout): Promise<RunMemory> {
-  const journals = await services.runJournals();
-  const what = wanted === null ? 'nothing' : describeSource(wanted);
-  const subject = `dynamic assign ${what} ${cluster.server}`;
-  const last = await journals.latest(subject);
-  const inherited = new Map(last === null || last.exitCode === 0 || last.exitCode === 5 ? [] : [...last.before].flatMap(readBefore));
-  const started = services.clock.now();
-  const journal: RunJournal = await journals.begin(started);
-  const time = (): string => services.clock.now().toISOString();
-  const began = (host: string, before: ConfigSource | null): Promise<void> =>
-    journal.write({ event: 'host-began', time: time(), host, before: before === null ? LOCAL : describeSource(before) });
-  await journal.write({ event: 'run-started', time: started.toISOString(), command: 'dynamic assign', subject, hosts: [...names] });
-  for (const [host, before] of inherited) await began(host, before);
-  return {
-    inherited,
-    began,
-    ended: (exitCode) => journal.write({ event: 'run-ended', time: time(), exitCode }),
-    close: () => journal.close(),
+/**
+ * The record of a rollout in the cluster; none for a single node that would not be reverted. Without the right to write it a rollout that stops at a failure goes
+ * on all the same, with a warning; one that reverts does not begin.
+ */
+async function recordOf(
+  services: Services,
+  cluster: Cluster,
+  { names, wanted, wishes, reporter }: DynamicRollout,
+): Promise<RolloutRecord | null> {
+  const isNeeded = wishes.onFailure === 'revert';
+  if (names.length === 1 && !isNeeded) return null;
+  let isWarned = false;
+  const unlessRefused = async (work: Promise<void>): Promise<void> => {
+    try {
+      await work;
+    } catch (error) {
+      if (isNeeded || !isAppError(error)) throw error;
+      if (!isWarned) reporter.report(warningOf(error));
+      isWarned = true;
+    }
   };
+  try {
+    const record = await openRolloutRecord(cluster, wanted, { by: services.self.name, now: () => services.clock.now() });
+    return {
+      inherited: record.inherited,
+      began: (name, previous) => unlessRefused(record.began(name, previous)),
+      finished: (finished) => unlessRefused(record.finished(finished)),
+    };
+  } catch (error) {
+    if (isNeeded || !isAppError(error)) throw error;
+    reporter.report(warningOf(error));
+    return null;
+  }
 }
 
-function readBefore([host, text]: readonly [string, string]): readonly (readonly [string, ConfigSource | null])[] {
-  if (text === LOCAL) return [[host, null]];
-  const { source } = parseSourceArgument(text);
-  return source === null ? [] : [[host, source]];
+function warningOf(error: AppError): Parameters<Reporter['report']>[0] {
+  const { code, message, mend } = rolloutNotRecorded(error.problems[0]?.message ?? error.code);
+  return { level: 'warning', code, message: `${message}. ${mend ?? ''}` };
 }

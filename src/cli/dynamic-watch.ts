@@ -58,6 +58,7 @@ const ENDED = {
   passed: 'is there',
   failed: 'failed',
   unreached: 'was down or deleted, and did not come',
+  replaced: 'was assigned something else by another operator',
 } as const;
 
 /** `7/50 nodes · batch 3: edge-003 trial, edge-004 waiting · 2 down · 1 failed`. */

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { nativeCheckpointDirectory } from '../../src/core/dynamic/native-store.ts';
+import { interrupted } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/core/json.ts';
 import { whyNoLabHosts } from '../support/lab-hosts.ts';
 import { E4, scenarioTitle, withLastKnownGood } from '../support/native-scenarios/scenario.ts';
@@ -234,6 +235,42 @@ describe.skipIf(requirement('dynamic configuration of kubelets 1.11 to 1.23', mi
     const repaired = await dynamic('inspect', s.nodeName, '--repair');
     expect(repaired, repaired.stderr).toMatchObject({ code: 0, stderr: expect.stringContaining('the kubelet is back') });
     await comesTo(s, { status: { assigned: s.at(a), active: s.at(a) }, pods: 77, state: 'running' });
+  });
+
+  story('an assignment that another client replaced is reported at once, and left alone', {}, async (s) => {
+    const node = s.nodeName;
+    await ready(s);
+    await s.put('a', { kubelet: GOOD });
+    await s.put('b', { kubelet: payload('maxPods: 78') });
+    const waiting = dynamic('assign', node, '--configmap', `${s.namespace}/a`, '--wait', 'good', '--on-failure', 'revert');
+    await comesTo(s, { pods: 77 });
+    await s.assign('b');
+    const replaced = await waiting;
+    expect(replaced, replaced.stderr).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        new RegExp(`${node}: replaced: assigned ${s.namespace}/b/kubelet by manager \\S+ at \\S+Z, in place of ${s.namespace}/a/kubelet`),
+      ),
+    });
+    await comesTo(s, { pods: 78 });
+  });
+
+  story('a rollout that was killed is reverted from another host', {}, async (s) => {
+    const node = s.nodeName;
+    await ready(s);
+    const a = await s.put('a', { kubelet: GOOD });
+    await s.assign('a');
+    await comesTo(s, { pods: 77 });
+    await s.put('b', { kubelet: INVALID });
+    const argv = ['dynamic', 'assign', node, '--configmap', `${s.namespace}/b`, '--skip-validation', '--on-failure', 'revert'];
+    const killed = new AbortController();
+    const first = runCommand([...argv, '--kubeconfig', conf()], { signal: killed.signal, env: { HOME: join(directory, `home-${node}`) } });
+    await becomes(s, async () => JSON.stringify((await s.spec()).configSource ?? null).includes('"b"'), true);
+    killed.abort(interrupted('SIGTERM'));
+    expect((await first).code).toBe(143);
+    const second = await runCommand([...argv, '--kubeconfig', conf()], { env: { HOME: join(directory, `other-${node}`) } });
+    expect(second, second.stderr).toMatchObject({ code: 5, stderr: expect.stringContaining('restoring the previous assignments') });
+    await comesTo(s, { status: { assigned: s.at(a), active: s.at(a) }, pods: 77 });
   });
 
   story('an API server without the gate is found out', { isOff: true }, async (s) => {

@@ -207,7 +207,7 @@ describe('dynamic assign', () => {
       ['DYNAMIC_ASSIGNED', 'n1', `assigned ${source}`],
       ['DYNAMIC_STATE', 'n1', 'waiting'],
       ['DYNAMIC_STATE', 'n1', 'trial'],
-      ['ROLLOUT_ENDED', '', '1 node: 1 there.'],
+      ['ROLLOUT_ENDED', '', '1 node: 1 updated.'],
     ]);
     expect(events.at(-1)).toMatchObject({ data: { items: [{ node: 'n1', backend: 'native', state: 'trial', stage: 'passed' }] } });
     expect(world.kubelet.configz?.maxPods).toBe(77);

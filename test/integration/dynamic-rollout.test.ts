@@ -37,16 +37,24 @@ class Sink extends Writable {
   }
 }
 
-async function dynamic(...argv: readonly string[]) {
+const dynamic = (...argv: readonly string[]) => dynamicFrom('alice@ws1', ...argv);
+
+/** Runs `dynamic ...` as an operator on a host of their own: nothing is kept there from one run to the next. */
+async function dynamicFrom(name: string, ...argv: readonly string[]) {
+  const home = mkdtempSync(join(directory, 'home-'));
   const [stdout, stderr] = [new Sink(), new Sink()];
   const services = createServices({
-    env: { PATH: process.env.PATH ?? '', HOME: directory, KUBECONFIG: join(directory, 'admin.conf') },
+    env: { PATH: process.env.PATH ?? '', HOME: home, KUBECONFIG: join(directory, 'admin.conf') },
     stdin: Readable.from(['']),
     stdout,
     stderr,
     signal: abort.signal,
   });
-  const touching = { clock: fleet.clock, connectCluster: async () => ({ ...fleet.cluster, close: async () => {} }) };
+  const touching = {
+    self: { ...services.self, name },
+    clock: fleet.clock,
+    connectCluster: async () => ({ ...fleet.cluster, close: async () => {} }),
+  };
   const code = await runCli(['dynamic', ...argv], { ...services, ...touching }, '0.0.0-test');
   return { code, stdout: stdout.text, stderr: stderr.text };
 }
@@ -59,6 +67,11 @@ async function push(maxPods: number): Promise<string> {
 }
 
 const nameOf = (source: string): string => source.split('/')[1] ?? '';
+/** The names of the ConfigMaps that hold what rollouts have changed. */
+const records = async (): Promise<readonly string[]> => {
+  const { items } = await fleet.cluster.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kubeletadm-system' });
+  return items.map(({ metadata }) => metadata.name).filter((name) => name.startsWith('rollout-'));
+};
 const batchesIn = (stderr: string): readonly string[] => [...stderr.matchAll(/^(?:way back, )?batch .*$/gm)].map(([line]) => line);
 const NODES = ['n1', 'n2', 'n3', 'n4', 'n5', 'n6'];
 
@@ -68,7 +81,7 @@ describe('dynamic assign of many nodes', () => {
     const source = await push(50);
     const { code, stdout, stderr } = await dynamic('assign', ...NODES, '--configmap', source, '--max-unavailable', '2', '--wait', 'good');
     expect(stderr).not.toContain('ROLLOUT_');
-    expect([code, stdout]).toEqual([0, '6 nodes: 6 there.\n']);
+    expect([code, stdout]).toEqual([0, '6 nodes: 6 updated.\n']);
     expect(batchesIn(stderr)).toEqual([
       'batch 1 (canary), 1 node: n1',
       'batch 2, 2 nodes: n2, n3',
@@ -105,7 +118,11 @@ describe('dynamic assign of many nodes', () => {
         ['n6', 'passed', 'trial'],
       ],
     );
-    expect(events.at(-1)).toMatchObject({ code: 'ROLLOUT_ENDED', message: '3 nodes: 3 there.', data: { items: [{ node: 'n2' }, {}, {}] } });
+    expect(events.at(-1)).toMatchObject({
+      code: 'ROLLOUT_ENDED',
+      message: '3 nodes: 3 updated.',
+      data: { items: [{ node: 'n2' }, {}, {}] },
+    });
     expect(fleet.runs()).toMatchObject({ n1: 'local', n2: nameOf(source), n3: 'local' });
   });
 
@@ -158,7 +175,7 @@ describe('dynamic assign of many nodes', () => {
     );
     const source = await push(60);
     const { code, stdout, stderr } = await dynamic('assign', ...NODES, '--configmap', source);
-    expect([code, stdout]).toEqual([4, '6 nodes: 1 failed, 5 not begun.\n']);
+    expect([code, stdout]).toEqual([4, '6 nodes: 1 failed, 5 not started.\n']);
     expect(stderr).toMatch(/n1: fell-back: .*the kubelet ended.*\[DYNAMIC_FELL_BACK\]/);
     expect(stderr).toContain('5 nodes were not begun, for n1 failed');
     expect([...fleet.restarts.values()]).toEqual([2, 0, 0, 0, 0, 0]);
@@ -172,7 +189,7 @@ describe('dynamic assign of many nodes', () => {
     );
     const source = await push(60);
     const { code, stdout, stderr } = await dynamic('assign', ...NODES, '--configmap', source, '--max-unavailable', '2');
-    expect([code, stdout]).toEqual([4, '6 nodes: 2 there, 1 failed, 3 not begun.\n']);
+    expect([code, stdout]).toEqual([4, '6 nodes: 2 updated, 1 failed, 3 not started.\n']);
     expect(stderr).toMatch(/n1: fell-back: .*answers 500/);
   });
 
@@ -185,7 +202,7 @@ describe('dynamic assign of many nodes', () => {
     const { code, stdout, stderr } = await dynamic(
       ...['assign', ...NODES, '--configmap', bad, '--max-unavailable', '2', '--on-failure', 'revert', '--min-ready', '5s'],
     );
-    expect([code, stdout]).toEqual([5, '5 nodes: 5 there.\n']);
+    expect([code, stdout]).toEqual([5, '6 nodes: 5 rolled back, 1 not started.\n']);
     expect(batchesIn(stderr)).toEqual([
       'batch 1 (canary), 1 node: n1',
       'batch 2, 2 nodes: n2, n3',
@@ -215,9 +232,100 @@ describe('dynamic assign of many nodes', () => {
     const second = await dynamic('assign', ...NODES, '--configmap', source, '--on-failure', 'revert');
     // n1 is canary enough, n2 is waited for; n5 fails, and n1 and n2 have back what they had before the first run.
     expect(batchesIn(second.stderr).slice(0, 3)).toEqual(['batch 1, 1 node: n3', 'batch 2, 1 node: n4', 'batch 3, 1 node: n5']);
-    expect([second.code, second.stdout]).toEqual([5, '5 nodes: 5 there.\n']);
+    expect([second.code, second.stdout]).toEqual([5, '6 nodes: 5 rolled back, 1 not started.\n']);
     expect(new Set(Object.values(fleet.runs()))).toEqual(new Set(['local']));
     expect(fleet.restarts.get('n1')).toBe(2);
+  });
+
+  it('is resumed from another host after it was killed, and restores what the first run changed', async () => {
+    fleet = await agentFleet(NODES.slice(0, 4));
+    const good = await push(50);
+    await dynamic('assign', 'n1', 'n2', '--configmap', good);
+    const bad = await push(60);
+    fleet.behaviours.set('maxPods: 60', (_, node) => (node === 'n4' ? { healthz: { ok: false, why: 'answers 500' } } : {}));
+    fleet.plan.set(fleet.elapsedSeconds + 85, () => abort.abort(interrupted('SIGTERM')));
+    await dynamicFrom('alice@ws1', 'assign', ...NODES.slice(0, 4), '--configmap', bad);
+    expect(fleet.runs()).toEqual({ n1: nameOf(bad), n2: nameOf(bad), n3: nameOf(bad), n4: 'local' });
+    abort = new AbortController();
+    const resumed = ['assign', ...NODES.slice(0, 4), '--configmap', bad, '--on-failure', 'revert'];
+    const { code, stdout, stderr } = await dynamicFrom('bob@ws2', ...resumed);
+    expect(stderr).toContain('n4: fell-back');
+    expect(fleet.runs()).toEqual({ n1: nameOf(good), n2: nameOf(good), n3: 'local', n4: 'local' });
+    expect([code, stdout]).toEqual([5, '4 nodes: 4 rolled back.\n']);
+    // What is finished is not recorded any more.
+    expect(await records()).toEqual([]);
+  });
+
+  it('does not claim that all is restored where the previous assignment of a failed node is not known', async () => {
+    fleet = await agentFleet(['n1', 'n2']);
+    const bad = await push(60);
+    await dynamic('assign', 'n1', '--configmap', bad, '--wait', 'none');
+    await fleet.pass(30);
+    // It fails while the rollout is under way, and was assigned this by nothing that is recorded.
+    fleet.behaviours.set('maxPods: 60', (_, node) =>
+      node === 'n1' && fleet.elapsedSeconds > 60 ? { healthz: { ok: false, why: 'answers 500' } } : {},
+    );
+    const { code, stdout } = await dynamic('assign', 'n1', 'n2', '--configmap', bad, '--on-failure', 'revert', '--min-ready', '60s');
+    expect([code, stdout]).toEqual([4, '2 nodes: 1 rolled back, 1 failed.\n']);
+  });
+
+  it('reports at once that another operator replaced an assignment, and leaves that alone', async () => {
+    fleet = await agentFleet(NODES.slice(0, 4));
+    const [mine, other] = [await push(60), await push(70)];
+    const begun = fleet.elapsedSeconds;
+    let second: Awaited<ReturnType<typeof dynamic>> | null = null;
+    fleet.plan.set(begun + 45, async () => {
+      second = await dynamicFrom('bob@ws2', 'assign', 'n1', 'n2', '--configmap', other, '--wait', 'none');
+    });
+    const { code, stdout, stderr } = await dynamic('assign', ...NODES.slice(0, 4), '--configmap', mine, '--on-failure', 'revert');
+    expect(second).toMatchObject({ code: 0 });
+    expect(fleet.elapsedSeconds).toBeLessThan(begun + 120);
+    for (const node of ['n1', 'n2'])
+      expect(stderr).toMatch(
+        new RegExp(
+          `${node}: replaced: assigned ${other} by bob@ws2 at 2030-\\S+Z, in place of ${mine}: left as it is.*\\[ASSIGNMENT_REPLACED\\]`,
+        ),
+      );
+    expect(fleet.runs()).toEqual({ n1: nameOf(other), n2: nameOf(other), n3: 'local', n4: 'local' });
+    expect([code, stdout]).toEqual([4, '4 nodes: 2 assigned by another operator, 2 not started.\n']);
+  });
+
+  it('never reverts what another operator assigned at the last moment', async () => {
+    fleet = await agentFleet(['n1', 'n2']);
+    const [mine, other] = [await push(60), await push(70)];
+    fleet.behaviours.set('maxPods: 60', (_, node) => (node === 'n2' ? { healthz: { ok: false, why: 'answers 500' } } : {}));
+    // Between the last look at n1 and the patch that would revert it; by kubectl, which leaves no annotation.
+    const { patch } = fleet.cluster;
+    fleet.cluster.patch = async (ref, type, body, options) => {
+      const text = JSON.stringify(body);
+      if (ref.name === 'n1' && text.includes('"kubeletadm.dev/config-source":null')) {
+        fleet.cluster.patch = patch;
+        const [namespace, name, kubeletConfigKey] = other.split('/');
+        const source = JSON.stringify({ configMap: { namespace, name, kubeletConfigKey } });
+        await patch(ref, 'merge', { metadata: { annotations: { 'kubeletadm.dev/config-source': source } } });
+      }
+      return patch(ref, type, body, options);
+    };
+    const { code, stdout, stderr } = await dynamic('assign', 'n1', 'n2', '--configmap', mine, '--on-failure', 'revert');
+    await fleet.pass(5);
+    expect(fleet.runs()).toEqual({ n1: nameOf(other), n2: 'local' });
+    expect(stderr).toContain(`n1: replaced: assigned ${other} by an unknown client, in place of ${mine}`);
+    expect([code, stdout]).toEqual([4, '2 nodes: 1 rolled back, 1 assigned by another operator.\n']);
+  });
+
+  it('begins no rollout that it could not revert', async () => {
+    fleet = await agentFleet(['n1', 'n2']);
+    const source = await push(60);
+    const refused = () => Object.assign(clusterUnreachable('https://cluster.test:6443', 'read-only', 'Wait'));
+    const { create } = fleet.cluster;
+    fleet.cluster.create = async (object) => {
+      if (object.metadata.name.startsWith('rollout-')) throw refused();
+      return create(object);
+    };
+    const strict = await dynamic('assign', 'n1', 'n2', '--configmap', source, '--on-failure', 'revert');
+    expect([strict.code, fleet.runs()]).toEqual([4, { n1: 'local', n2: 'local' }]);
+    const lenient = await dynamic('assign', 'n1', 'n2', '--configmap', source);
+    expect([lenient.code, lenient.stderr]).toEqual([0, expect.stringContaining('[ROLLOUT_NOT_RECORDED]')]);
   });
 
   it('counts nodes that are down already, leaves them to the end, and tells who did not come', async () => {
@@ -234,7 +342,7 @@ describe('dynamic assign of many nodes', () => {
       'batch 4, 1 node: n5; down: n2',
       'batch 5, 1 node: n2; down: n2',
     ]);
-    expect([code, stdout]).toEqual([4, '6 nodes: 5 there, 1 not reached.\n']);
+    expect([code, stdout]).toEqual([4, '6 nodes: 5 updated, 1 not reached.\n']);
     expect(stderr).toMatch(/n2: waiting: .*Ready is Unknown/);
     expect(fleet.mostUnavailable()).toBe(3);
     // It has it when it comes back.
@@ -270,7 +378,7 @@ describe('dynamic assign of many nodes', () => {
     });
     fleet.plan.set(fleet.elapsedSeconds + 40, away);
     const { code, stdout, stderr } = await dynamic('assign', ...NODES, '--configmap', source);
-    expect([code, stdout]).toEqual([4, '6 nodes: 5 there, 1 not reached.\n']);
+    expect([code, stdout]).toEqual([4, '6 nodes: 5 updated, 1 not reached.\n']);
     expect(stderr).toContain('the API server answers again');
   });
 

@@ -5,6 +5,7 @@ import type { KubeObject } from '../kubernetes/object.ts';
 import { NAMESPACE_ANNOTATION } from './agent/agent-namespace.ts';
 import { type ConfigReport, describes, parseReport } from './agent/config-report.ts';
 import { CONFIG_CONDITION, GOOD_REASON, TRIAL_REASON } from './agent/status.ts';
+import { type Assigner, readAssigner } from './assigned-by.ts';
 import {
   CONFIG_REPORT_ANNOTATION,
   CONFIG_SOURCE_ANNOTATION,
@@ -31,6 +32,9 @@ export interface NodeConfig {
   readonly agentNamespace: string | null;
   /** Assigned by an administrator. */
   readonly source: ParsedSource;
+  /** Who assigned that, and when; null where the Node does not tell. */
+  readonly assigner: Assigner | null;
+  readonly resourceVersion: string;
   /** What was reported; null: nothing ever was, so nobody on the node reads the source. */
   readonly status: ConfigStatus | null;
   /** The agent has seen the kubelet healthy with what is in trial. True of native ones: they report when they are up. */
@@ -60,6 +64,7 @@ export function readNodeConfig(node: KubeObject, chosen?: Backend): NodeConfig {
   const reported = annotations[CONFIG_STATUS_ANNOTATION];
   const report = parseReport(annotations[CONFIG_REPORT_ANNOTATION]);
   const backend = chosen ?? (reported !== undefined || (minor ?? LAST_DYNAMIC_MINOR + 1) > LAST_DYNAMIC_MINOR ? 'agent' : 'native');
+  const source = backend === 'native' ? parseConfigSource(spec.configSource) : parseSourceAnnotation(annotations[CONFIG_SOURCE_ANNOTATION]);
   const heartbeat = new Date(readyHeartbeat(node) ?? Number.NaN);
   return {
     name: node.metadata.name,
@@ -67,7 +72,9 @@ export function readNodeConfig(node: KubeObject, chosen?: Backend): NodeConfig {
     minor,
     backend,
     agentNamespace: backend === 'agent' ? (annotations[NAMESPACE_ANNOTATION] ?? null) : null,
-    source: backend === 'native' ? parseConfigSource(spec.configSource) : parseSourceAnnotation(annotations[CONFIG_SOURCE_ANNOTATION]),
+    source,
+    assigner: readAssigner(node, source.source),
+    resourceVersion: node.metadata.resourceVersion ?? '',
     status: backend === 'native' ? parseConfigStatus(status.config) : parseStatusAnnotation(reported),
     // The condition is written before the annotation: it may be ahead.
     isTrialHealthy: backend === 'native' || [TRIAL_REASON, GOOD_REASON].includes(conditionOf(node, CONFIG_CONDITION)?.reason ?? ''),

@@ -13,9 +13,10 @@ export interface AssignRules {
 
 /**
  * Where a node is: `waiting` is not begun · `under-way` was assigned and is not there yet · `passed` is where it was to come · `failed` went back, or will
- * not come there · `unreached` was down before it was begun, and did not come: nobody knows what it makes of it.
+ * not come there · `unreached` was down before it was begun, and did not come: nobody knows what it makes of it ·
+ * `replaced` was assigned something else by another operator.
  */
-export type RolloutStage = 'waiting' | 'under-way' | 'passed' | 'failed' | 'unreached';
+export type RolloutStage = 'waiting' | 'under-way' | 'passed' | 'failed' | 'unreached' | 'replaced';
 
 /** A node of a rollout as it is now. */
 export interface RolloutNode {
@@ -46,7 +47,7 @@ export type RolloutStep =
 export function nextStep(nodes: readonly RolloutNode[], { canary, maxUnavailable, direction }: AssignRules): RolloutStep {
   const named = (wanted: (node: RolloutNode) => boolean): readonly string[] => nodes.filter(wanted).map(({ name }) => name);
   if (nodes.some(({ stage }) => stage === 'under-way')) return { kind: 'wait' };
-  const failed = named(({ stage }) => stage === 'failed');
+  const failed = named(({ stage }) => stage === 'failed' || stage === 'replaced');
   if (failed.length > 0 && direction === 'out') return { kind: 'stop', failed };
   const waiting = nodes.filter(({ stage }) => stage === 'waiting');
   if (waiting.length === 0) return { kind: 'done' };

@@ -10,8 +10,8 @@ export type JournalEntry =
       readonly subject: string;
       readonly hosts: readonly string[];
     }
-  /** From here on the host may be changed; `before` is what it had, for who wants to give that back. */
-  | { readonly event: 'host-began'; readonly time: string; readonly host: string; readonly before?: string }
+  /** From here on the host may be changed. */
+  | { readonly event: 'host-began'; readonly time: string; readonly host: string }
   | {
       readonly event: 'host-ended';
       readonly time: string;
@@ -24,7 +24,7 @@ export type JournalEntry =
 const text = z.string();
 const ENTRY = z.discriminatedUnion('event', [
   z.object({ event: z.literal('run-started'), time: text, command: text, subject: text, hosts: z.array(text) }),
-  z.object({ event: z.literal('host-began'), time: text, host: text, before: text.optional() }),
+  z.object({ event: z.literal('host-began'), time: text, host: text }),
   z.object({ event: z.literal('host-ended'), time: text, host: text, status: text, problems: z.array(text).optional() }),
   z.object({ event: z.literal('run-ended'), time: text, exitCode: z.number() }),
 ]);
@@ -42,8 +42,6 @@ export interface JournaledRun {
   readonly hosts: readonly string[];
   /** What became of each host, as far as it was written: `began` for one whose end is not known. */
   readonly statuses: ReadonlyMap<string, string>;
-  /** What hosts had before they were begun, where that was written down. */
-  readonly before: ReadonlyMap<string, string>;
   /** False: it was interrupted, or its process died. */
   readonly isFinished: boolean;
   /** Null: not finished. */
@@ -62,16 +60,14 @@ export function readJournal(content: string): JournaledRun | null {
   const [first] = entries;
   if (first?.event !== 'run-started') return null;
   const statuses = new Map<string, string>();
-  const before = new Map<string, string>();
   let exitCode: number | null = null;
   for (const entry of entries) {
     if (entry.event === 'host-began') statuses.set(entry.host, 'began');
-    if (entry.event === 'host-began' && entry.before !== undefined) before.set(entry.host, entry.before);
     if (entry.event === 'run-ended') exitCode = entry.exitCode;
     if (entry.event === 'host-ended') statuses.set(entry.host, entry.status);
   }
   const { time, subject, hosts } = first;
-  return { startedAt: time, subject, hosts, statuses, before, isFinished: exitCode !== null, exitCode };
+  return { startedAt: time, subject, hosts, statuses, isFinished: exitCode !== null, exitCode };
 }
 
 function parse(line: string): unknown {

@@ -1,5 +1,5 @@
 import { type ConfigSource, describeSource } from '../dynamic/config-source.ts';
-import type { Backend } from '../dynamic/node-config.ts';
+import type { Backend, NodeConfig } from '../dynamic/node-config.ts';
 import { AppError, type Problem } from '../errors.ts';
 
 /** The API server answered 200 and did not keep the assignment. */
@@ -64,6 +64,28 @@ export function payloadDiffers(where: string, users: readonly string[], immutabl
     ? 'Push under another --name'
     : 'Push with --append-hash, which makes a new name for new content, or change it with --in-place';
   return new AppError({ code: 'DYNAMIC_PAYLOAD_DIFFERS', message, mend }, { exitCode: 2 });
+}
+
+/** Somebody else assigned the node something during a rollout. @param config the Node as it is now */
+export function assignmentReplaced({ name, source, assigner }: NodeConfig, wanted: ConfigSource | null): Problem {
+  const [now, expected] = [source.source, wanted].map((one) => (one === null ? 'the local configuration' : describeSource(one)));
+  const by = assigner === null ? 'by an unknown client' : `by ${assigner.by}`;
+  const at = assigner?.at == null ? '' : ` at ${assigner.at.toISOString().replace('.000', '')}`;
+  return {
+    host: name,
+    code: 'ASSIGNMENT_REPLACED',
+    message: `replaced: assigned ${now} ${by}${at}, in place of ${expected}: left as it is`,
+    mend: 'Agree on one assignment with that operator, then run the command again',
+  };
+}
+
+/** The previous assignments of nodes can't be recorded in the cluster. */
+export function rolloutNotRecorded(why: string): Problem {
+  return {
+    code: 'ROLLOUT_NOT_RECORDED',
+    message: `the previous assignments cannot be recorded in the cluster: ${why}`,
+    mend: 'A later run with --on-failure revert restores only nodes that it assigns itself; allow ConfigMaps to be written in kubeletadm-system',
+  };
 }
 
 /** A node failed, and others were left as they are. */

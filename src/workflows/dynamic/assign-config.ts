@@ -1,3 +1,4 @@
+import { ASSIGNED_BY_ANNOTATION, formatAssignedBy } from '../../core/dynamic/assigned-by.ts';
 import {
   CONFIG_SOURCE_ANNOTATION,
   type ConfigIdentity,
@@ -8,11 +9,11 @@ import {
   sameSource,
 } from '../../core/dynamic/config-source.ts';
 import { type NodeConfig, readNodeConfig } from '../../core/dynamic/node-config.ts';
-import { AppError, type Problem } from '../../core/errors.ts';
+import { AppError, isAppError, type Problem } from '../../core/errors.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { ClusterChange } from '../../core/plan/change.ts';
-import { noSuchPayload, sourceDropped } from '../../core/problems/dynamic.ts';
+import { assignmentReplaced, noSuchPayload, sourceDropped } from '../../core/problems/dynamic.ts';
 import type { Cluster } from '../../ports/cluster.ts';
 import type { JudgedNode } from './read-nodes.ts';
 
@@ -38,14 +39,25 @@ export async function findPayload(cluster: Cluster, source: ConfigSource): Promi
   return { identity: { ...source, uid, resourceVersion }, text, isImmutable: object.immutable === true };
 }
 
+/** Who assigns, and when: the Node says so afterwards. */
+export interface AssignedBy {
+  readonly by: string;
+  readonly at: Date;
+}
+
 /** The patch that assigns a source to a node, or with null takes its assignment away; null: it is so already. */
-export function planAssignment({ name, backend, source }: NodeConfig, wanted: ConfigSource | null): Assignment | null {
+export function planAssignment(
+  { name, backend, source }: NodeConfig,
+  wanted: ConfigSource | null,
+  assigned: AssignedBy,
+): Assignment | null {
   if (source.trouble === null && sameSource(source.source, wanted)) return null;
   const ref = { apiVersion: 'v1', kind: 'Node', name };
+  const mark = { [ASSIGNED_BY_ANNOTATION]: formatAssignedBy(wanted, assigned) };
   const patch: JsonObject =
     backend === 'native'
-      ? { spec: { configSource: wanted === null ? null : formatConfigSource(wanted) } }
-      : { metadata: { annotations: { [CONFIG_SOURCE_ANNOTATION]: wanted === null ? null : formatSourceAnnotation(wanted) } } };
+      ? { metadata: { annotations: mark }, spec: { configSource: wanted === null ? null : formatConfigSource(wanted) } }
+      : { metadata: { annotations: { [CONFIG_SOURCE_ANNOTATION]: wanted === null ? null : formatSourceAnnotation(wanted), ...mark } } };
   const before = source.source === null ? 'the local configuration' : describeSource(source.source);
   const because = wanted === null ? `${before} was assigned` : `it was ${before}`;
   return { kind: 'patch-object', ref, patch, because };
@@ -53,14 +65,43 @@ export function planAssignment({ name, backend, source }: NodeConfig, wanted: Co
 
 export type Assignment = Extract<ClusterChange, { kind: 'patch-object' }>;
 
+/** Heartbeats of a kubelet change its Node too. */
+const ATTEMPTS = 10;
+
 /**
- * Patches a Node and reads back what was kept: an API server that does not know the field answers 200.
- * @throws AppError DYNAMIC_SOURCE_DROPPED, what the API server says
+ * Patches a Node, unless somebody else has changed its assignment since it was read, and reads back what was kept: an API server that does not know the field
+ * answers 200.
+ * @param node as it was read
+ * @returns the Node as it is afterwards
+ * @throws AppError ASSIGNMENT_REPLACED, DYNAMIC_SOURCE_DROPPED, what the API server says
  */
-export async function applyAssignment(cluster: Cluster, node: NodeConfig, change: Assignment, wanted: ConfigSource | null): Promise<void> {
-  const kept: KubeObject = await cluster.patch(change.ref, 'merge', change.patch);
-  if (sameSource(readNodeConfig(kept, node.backend).source.source, wanted)) return;
+export async function applyAssignment(
+  cluster: Cluster,
+  node: NodeConfig,
+  change: Assignment,
+  wanted: ConfigSource | null,
+): Promise<NodeConfig> {
+  const kept = readNodeConfig(await patchUnchanged(cluster, node, change), node.backend);
+  if (sameSource(kept.source.source, wanted)) return kept;
   throw new AppError(sourceDropped(node.name, cluster.server, await cluster.version()));
+}
+
+async function patchUnchanged(cluster: Cluster, node: NodeConfig, change: Assignment): Promise<KubeObject> {
+  let { resourceVersion } = node;
+  for (let attempt = 1; ; attempt++) {
+    const { metadata = {}, ...rest } = change.patch as { readonly metadata?: JsonObject };
+    try {
+      return await cluster.patch(change.ref, 'merge', { ...rest, metadata: { ...metadata, resourceVersion } });
+    } catch (error) {
+      if (!isAppError(error, 'CLUSTER_CONFLICT') || attempt >= ATTEMPTS) throw error;
+      const found = await cluster.get(change.ref);
+      if (found === null) throw error;
+      const now = readNodeConfig(found, node.backend);
+      if (now.source.trouble !== node.source.trouble || !sameSource(now.source.source, node.source.source))
+        throw new AppError(assignmentReplaced(now, node.source.source));
+      resourceVersion = now.resourceVersion;
+    }
+  }
 }
 
 /** Why a node is not where it was to come. */

@@ -14,6 +14,8 @@ import type { JudgedNode } from './read-nodes.ts';
 export interface RolloutTarget {
   readonly name: string;
   readonly wanted: ConfigSource | null;
+  /** What it is assigned now, unless it is assigned `wanted` already: with anything else it is left alone. Absent: whatever it has. */
+  readonly expected?: ConfigSource | null | undefined;
 }
 
 export interface RolloutBatch {
@@ -30,6 +32,8 @@ export interface RolloutOptions {
   /** From 0 up to 1. */
   readonly random: () => number;
   readonly signal: AbortSignal;
+  /** The operator, as the Nodes are to name the assignment. */
+  readonly by: string;
   readonly backend?: Backend | undefined;
   /** What the nodes have in common, so that others need not be told of. */
   readonly labelSelector?: string | undefined;
@@ -62,6 +66,8 @@ export interface RolloutListener {
 /** A node as it is now, or was left. */
 export interface RolloutOutcome {
   readonly name: string;
+  /** What it was to be assigned; null: nothing. */
+  readonly wanted: ConfigSource | null;
   readonly stage: RolloutStage;
   readonly judged: JudgedNode;
   /** What kept it from being assigned anything. */
@@ -112,6 +118,10 @@ interface Member {
   wasShown: boolean;
   /** Since when it is there without a break. */
   thereSince: number | null;
+  /** What it was assigned when the rollout first read it. */
+  readonly initial: ConfigSource | null;
+  /** A Node read with a smaller version is older than the assignment; null: nothing was changed. */
+  keptVersion: number | null;
   said: string;
   /** Its Node was deleted meanwhile. */
   isGone: boolean;
@@ -194,14 +204,20 @@ class Rollout {
     const { begins, listener } = this.#options;
     const { config } = member.judged;
     const { name, wanted } = member.target;
-    const change = planAssignment(config, wanted);
+    const change = this.#plan(config, wanted);
     try {
       if (change !== null) {
         await begins?.(name, config.source.source);
-        await applyAssignment(this.#cluster, config, change, wanted);
+        const kept = await applyAssignment(this.#cluster, config, change, wanted);
+        member.keptVersion = Number(kept.resourceVersion);
       }
     } catch (error) {
       if (!isAppError(error)) throw error;
+      if (isAppError(error, 'ASSIGNMENT_REPLACED')) {
+        member.error = error;
+        this.#end(member, 'replaced');
+        return;
+      }
       // Nobody knows what became of a request without an answer.
       member.isTouched = !isAppError(error, 'CLUSTER_FORBIDDEN') && !isAppError(error, 'CLUSTER_INVALID');
       member.error = error;
@@ -216,7 +232,12 @@ class Rollout {
     listener?.assigned?.(name, wanted, change !== null);
   }
 
-  #end(member: Member, stage: 'passed' | 'failed' | 'unreached'): void {
+  #plan(config: JudgedNode['config'], wanted: ConfigSource | null) {
+    const { by, clock } = this.#options;
+    return planAssignment(config, wanted, { by, at: clock.now() });
+  }
+
+  #end(member: Member, stage: 'passed' | 'failed' | 'unreached' | 'replaced'): void {
     member.stage = stage;
     this.#options.listener?.ended?.(outcomeOf(member));
   }
@@ -271,18 +292,21 @@ class Rollout {
       wasDown: !config.isReady,
       wasShown: false,
       thereSince: null,
+      initial: config.source.source,
+      keptVersion: null,
       said: '',
       isGone: false,
     };
     const stage = (): RolloutStage => {
-      if (planAssignment(config, target.wanted) !== null) return 'waiting';
+      if (this.#plan(config, target.wanted) !== null)
+        return target.expected !== undefined && !sameSource(config.source.source, target.expected) ? 'replaced' : 'waiting';
       if (runsWanted(config, verdict, this.#goal(target))) return 'passed';
       if (judgeProgress(config, verdict, this.#goal(target), 0) === 'lost') return 'failed';
       return config.isReady ? 'under-way' : 'waiting';
     };
     const begun: Member = { ...member, stage: stage() };
-    if (begun.stage !== 'waiting') this.#options.listener?.assigned?.(target.name, target.wanted, false);
-    if (begun.stage === 'failed') this.#options.listener?.ended?.(outcomeOf(begun));
+    if (begun.stage !== 'waiting' && begun.stage !== 'replaced') this.#options.listener?.assigned?.(target.name, target.wanted, false);
+    if (begun.stage === 'failed' || begun.stage === 'replaced') this.#options.listener?.ended?.(outcomeOf(begun));
     return begun;
   }
 
@@ -290,7 +314,12 @@ class Rollout {
     const { minReadyMs, timeoutMs, listener } = this.#options;
     const judged = member.wasShown && this.#now() - member.beganAt < NOTICE_MS ? unproven(found) : found;
     member.judged = judged;
-    if (member.stage === 'waiting' || member.error !== null) return;
+    if (member.error !== null || member.stage === 'replaced') return;
+    if (isReplaced(member)) {
+      this.#end(member, 'replaced');
+      return;
+    }
+    if (member.stage === 'waiting') return;
     const { state } = judged.verdict;
     if (member.stage === 'under-way' && member.said !== state) {
       member.said = state;
@@ -309,6 +338,16 @@ class Rollout {
   }
 }
 
+/** Whether somebody else has changed the assignment of a node since the rollout read it, or made it. */
+function isReplaced({ stage, target, judged, initial, keptVersion }: Member): boolean {
+  const { source, resourceVersion } = judged.config;
+  if (source.trouble === null && sameSource(source.source, target.wanted)) return false;
+  if (stage === 'waiting') return !sameSource(source.source, initial);
+  // The watch may lag behind the rollout's own assignment.
+  if (keptVersion !== null && Number(resourceVersion) < keptVersion) return false;
+  return stage === 'under-way' || stage === 'passed';
+}
+
 /** A verdict from a status that was reported before the assignment. */
 function unproven(node: JudgedNode): JudgedNode {
   if (!['trial', 'good', 'local'].includes(node.verdict.state)) return node;
@@ -317,5 +356,5 @@ function unproven(node: JudgedNode): JudgedNode {
 }
 
 function outcomeOf({ target, stage, judged, error, isTouched }: Member): RolloutOutcome {
-  return { name: target.name, stage, judged, error, isTouched };
+  return { name: target.name, wanted: target.wanted, stage, judged, error, isTouched };
 }
