@@ -149,7 +149,7 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
       applied = true;
     },
     confirm: async () => {
-      await prove(deadline, checkOpen);
+      const unproven = await prove(deadline, checkOpen);
       signal?.throwIfAborted();
       // Until the host has decided: a confirmation whose answer was lost may have been heard.
       const gone = await persist(confirmOnce, end + GRACE_MS, signal);
@@ -157,13 +157,11 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
       if (gone !== null && gone.record !== null) throw gone;
       writer.wasReleased();
       closed();
-      reporter.report({
-        level: 'info',
-        code: 'COMMIT_CONFIRMED',
-        host: host.name,
-        phase: phase.name,
-        message: 'confirmed over a new connection',
-      });
+      const about = { host: host.name, phase: phase.name };
+      if (unproven === undefined)
+        reporter.report({ level: 'info', code: 'COMMIT_CONFIRMED', ...about, message: 'confirmed over a new connection' });
+      else
+        reporter.report({ level: 'warning', code: 'COMMIT_NOT_IN_FORCE', ...about, message: `the files stay, not confirmed: ${unproven}` });
     },
     takeBack: async (error) => {
       writer.arm(null);

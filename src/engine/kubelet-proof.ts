@@ -1,5 +1,8 @@
 import { fieldsNotInForce, fieldsToShow, type KubeletReader } from '../core/commit/fields-in-force.ts';
+import { type ConfigSource, describeSource } from '../core/dynamic/config-source.ts';
+import { sourceInForce } from '../core/dynamic/node-config.ts';
 import { AppError, isAppError } from '../core/errors.ts';
+import type { JsonObject } from '../core/json.ts';
 import { readConfigz } from '../core/kubelet/effective/configz.ts';
 import { isNodeReady, nodeTroubles, readyHeartbeat } from '../core/kubernetes/node-conditions.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
@@ -40,8 +43,8 @@ export async function prepareProof(context: PhaseContext, proof: KubeletProof, c
   return async (deadline, checkOpen) => {
     const started = clock.now().getTime();
     for (let [nextProgressMs, nextCheckMs] = [5_000, 0]; ; ) {
-      const why = await whyNotProven(cluster, { proof, change, before, fields });
-      if (why === null) return;
+      const { why, unproven } = await whyNotProven(cluster, { proof, change, before, fields });
+      if (why === null) return unproven;
       // What the host has reverted is never proven.
       if (clock.now().getTime() - started >= nextCheckMs) {
         nextCheckMs += CHECK_MS;
@@ -79,27 +82,54 @@ interface Expected {
   readonly fields: readonly string[];
 }
 
-async function whyNotProven(cluster: Cluster, { proof, change, before, fields }: Expected): Promise<string | null> {
+interface Proof {
+  /** Why the change must not stay; null: it may. */
+  readonly why: string | null;
+  readonly unproven?: string | undefined;
+}
+
+async function whyNotProven(cluster: Cluster, { proof, change, before, fields }: Expected): Promise<Proof> {
   const { nodeName } = proof;
+  let override: ConfigSource | null;
   try {
     const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
-    if (node === null) return `there is no Node ${nodeName} any more`;
-    if (!isNodeReady(node)) return `Node ${nodeName}: ${nodeTroubles(node).join('; ')}`;
+    if (node === null) return { why: `there is no Node ${nodeName} any more` };
+    if (!isNodeReady(node)) return { why: `Node ${nodeName}: ${nodeTroubles(node).join('; ')}` };
     const heartbeat = readyHeartbeat(before);
     if (change.restarts && heartbeat !== null && readyHeartbeat(node) === heartbeat)
-      return `Node ${nodeName}: the kubelet has not said that it is Ready since it was restarted`;
+      return { why: `Node ${nodeName}: the kubelet has not said that it is Ready since it was restarted` };
+    override = sourceInForce(node);
   } catch (error) {
     if (!isAppError(error)) throw error;
-    return error.problems[0]?.message ?? error.code;
+    return { why: error.problems[0]?.message ?? error.code };
   }
-  if (fields.length === 0) return null;
+  if (fields.length === 0) return { why: null };
   const shown = await readShown(cluster, proof);
   const missing = shown === null ? [] : fieldsNotInForce(shown, change.after, fields, proof);
-  return missing.length === 0 ? null : `the kubelet does not run with the new ${missing.join(', ')}`;
+  if (override !== null && (shown === null || missing.length > 0))
+    return { why: null, unproven: overridden(nodeName, override, { shown, missing, fields }) };
+  return { why: missing.length === 0 ? null : `the kubelet does not run with the new ${missing.join(', ')}` };
+}
+
+/** A ConfigMap that a kubelet or its agent runs with takes the place of the file: no change of the file shows. */
+function overridden(
+  nodeName: string,
+  override: ConfigSource,
+  {
+    shown,
+    missing,
+    fields,
+  }: { readonly shown: JsonObject | null; readonly missing: readonly string[]; readonly fields: readonly string[] },
+): string {
+  const what =
+    shown === null
+      ? `configz cannot be read, and whether the kubelet runs with the new ${fields.join(', ')} was not observed`
+      : `the kubelet does not run with the new ${missing.join(', ')}`;
+  return `ConfigMap ${describeSource(override)} overrides config.yaml on Node ${nodeName}: ${what}; change the ConfigMap, or run dynamic reset ${nodeName}`;
 }
 
 /** Null where the kubelet can't be asked through the API server: the credentials may not, or it is not to be had that way. */
-async function readShown(cluster: Cluster, { nodeName, ...reader }: KubeletProof) {
+async function readShown(cluster: Cluster, { nodeName, ...reader }: KubeletProof): Promise<JsonObject | null> {
   try {
     return readConfigz(await cluster.getRaw(`/api/v1/nodes/${encodeURIComponent(nodeName)}/proxy/configz`), nodeName, reader);
   } catch (error) {

@@ -33,9 +33,10 @@ export interface PhaseCommit<Input, Facts> {
 /**
  * @param deadline Unix milliseconds
  * @param checkOpen asks the host whether the change still waits for its confirmation
+ * @returns what was not proven although the change may stay, as a sentence without a full stop; undefined: all was
  * @throws AppError when there is no proof until then, or what `checkOpen` throws
  */
-export type ProveCommit = (deadline: number, checkOpen: () => Promise<void>) => Promise<void>;
+export type ProveCommit = (deadline: number, checkOpen: () => Promise<void>) => Promise<string | undefined>;
 
 /** A step of a workflow: observe only reads, plan is pure, applying is the engine's, verify proves that it worked. */
 export interface PhaseDefinition<Input, Facts> {

@@ -1,6 +1,8 @@
 import { parseSource, type SourceDocument, sourceToJson } from '../core/config/source.ts';
 import { versionTag } from '../core/control-plane/images.ts';
 import { manifestVersion } from '../core/control-plane/manifest-version.ts';
+import { describeSource } from '../core/dynamic/config-source.ts';
+import { sourceInForce } from '../core/dynamic/node-config.ts';
 import { AppError, type Problem } from '../core/errors.ts';
 import { combineFacts } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
@@ -91,6 +93,7 @@ async function prepareUpgrade(context: PhaseContext, options: UpgradeNodeOptions
     featureGates: baseline.featureGates,
     ...(instancePatch === null ? {} : { instancePatch }),
   });
+  const override = await findOverride(context, node.registration.name);
   const annotated = await identifyAnnotated(context, options, node.registration.name);
   const start = kubeletStartInput(design, nodeOptions);
   const instanceConfig = design.files.instanceConfig === null ? [] : [{ ...design.files.instanceConfig, onlyIfAbsent: true }];
@@ -106,10 +109,26 @@ async function prepareUpgrade(context: PhaseContext, options: UpgradeNodeOptions
       remember: { memory: remembered(memory, nodeMemoryOf(node, nodeOptions)), mayChown: start.mayChown },
       annotation: { nodeName: node.registration.name, check: annotated.check },
     },
-    warnings: [...memoryWarnings, ...flagWarnings(flags), ...controlPlaneWarnings(found, baseline), ...baseline.warnings, ...warnings],
+    warnings: [
+      ...memoryWarnings,
+      ...flagWarnings(flags),
+      ...controlPlaneWarnings(found, baseline),
+      ...baseline.warnings,
+      ...override,
+      ...warnings,
+    ],
     refusals: [...refusals, ...annotated.refusals],
     origins: design.origins,
   };
+}
+
+/** Says that the file which is written is not what the kubelet runs with. */
+async function findOverride({ cluster }: PhaseContext, nodeName: string): Promise<readonly Warning[]> {
+  const node = cluster === null ? null : await unlessForbidden(cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName }));
+  const source = node == null ? null : sourceInForce(node);
+  if (source === null) return [];
+  const message = `ConfigMap ${describeSource(source)} overrides ${CONFIG_YAML} on Node ${nodeName}: the kubelet takes no value from the file that the ConfigMap decides (see dynamic status ${nodeName})`;
+  return [{ code: 'CONFIG_OVERRIDDEN', message }];
 }
 
 /** Whether the Node is the host's own, before the operator's credentials take an annotation off it. */

@@ -111,6 +111,31 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     expect(config()).toContain('imageGCHighThresholdPercent: 91\n');
   });
 
+  it('names the ConfigMap that overrides the file, and confirms no value that it overrides', async () => {
+    const configMap = {
+      namespace: 'kubeletadm-system',
+      name: 'node-config-x',
+      kubeletConfigKey: 'kubelet',
+      uid: 'u',
+      resourceVersion: '7',
+    };
+    const ref = { apiVersion: 'v1', kind: 'Node', name: 'node2' };
+    const report = (text: string | null) =>
+      admin.patch(ref, 'merge', { metadata: { annotations: { 'kubeletadm.dev/config-status': text } } });
+    await report(JSON.stringify({ assigned: { configMap }, active: { configMap } }));
+    const { code, stderr } = await upgrade('--set', 'maxPods=71');
+    await report(null);
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain('ConfigMap kubeletadm-system/node-config-x/kubelet overrides /var/lib/kubelet/config.yaml on Node node2');
+    expect(stderr).toContain('[CONFIG_OVERRIDDEN]');
+    expect(stderr).toMatch(
+      /the files stay, not confirmed: ConfigMap kubeletadm-system\/node-config-x\/kubelet overrides config\.yaml .* maxPods/,
+    );
+    expect(stderr).not.toContain('confirmed over a new connection');
+    const without = await upgrade('--set', 'maxPods=70');
+    expect([without.code, without.stderr]).toEqual([0, expect.not.stringContaining('overrides')]);
+  });
+
   it('goes back to what worked when the kubelet does not start with what the cluster says', async () => {
     const before = config();
     const healthy = (await admin.get(KUBELET_CONFIG))?.data as Record<string, string>;

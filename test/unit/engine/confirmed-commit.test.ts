@@ -250,7 +250,7 @@ describe('a change is proven by the API server', () => {
       { subresource: 'status' },
     );
   const withNode = async (ready: boolean): Promise<FakeCluster> => {
-    const cluster = fakeCluster({ objects: [node(ready, BEFORE)] });
+    const cluster = fakeCluster({ objects: [node(ready, BEFORE)], dynamicKubeletConfig: true, gitVersion: 'v1.21.14' });
     await setReady(cluster, ready, BEFORE);
     return cluster;
   };
@@ -282,6 +282,36 @@ describe('a change is proven by the API server', () => {
       const it = world();
       await apply(it, it.context({ cluster }));
       expect([it.clock.elapsedMs < 2_000, it.host.text(CONFIG)]).toEqual([true, NEW]);
+    }
+  });
+
+  it.each<[string, () => Promise<never>, string]>([
+    ['shows other values', async () => ({ kubeletconfig: { maxPods: 77 } }) as never, 'the kubelet does not run with the new maxPods'],
+    [
+      'cannot be read',
+      async () => {
+        throw new AppError({ code: 'CLUSTER_FORBIDDEN', message: 'forbidden' });
+      },
+      'configz cannot be read, and whether the kubelet runs with the new maxPods was not observed',
+    ],
+  ])('confirms no value that a ConfigMap overrides, where configz %s', async (_, getRaw, said) => {
+    const identity = { namespace: 'kube-system', name: 'a', kubeletConfigKey: 'kubelet', uid: 'u', resourceVersion: '7' };
+    const native = { status: { config: { active: { configMap: identity } }, nodeInfo: { kubeletVersion: 'v1.21.14' } } };
+    const text = JSON.stringify({ active: { configMap: identity } });
+    const agent = { metadata: { annotations: { 'kubeletadm.dev/config-status': text } } };
+    for (const by of [native, agent]) {
+      const it = world();
+      const cluster = await withNode(true);
+      const ref = { apiVersion: 'v1', kind: 'Node', name: 'node1' };
+      await cluster.patch(ref, 'merge', by, 'status' in by ? { subresource: 'status' } : {});
+      it.clock.at(100, () => void setReady(cluster, true, AFTER));
+      await apply(it, it.context({ cluster: { ...cluster, getRaw } }));
+      expect(it.host.text(CONFIG)).toBe(NEW);
+      expect(it.reporter.codes()).not.toContain('COMMIT_CONFIRMED');
+      expect(it.reporter.messages('COMMIT_NOT_IN_FORCE')).toEqual([
+        expect.stringMatching(/^the files stay, not confirmed: ConfigMap kube-system\/a\/kubelet overrides config\.yaml on Node node1: /),
+      ]);
+      expect(it.reporter.messages('COMMIT_NOT_IN_FORCE')[0]).toContain(said);
     }
   });
 
