@@ -283,6 +283,7 @@ class Rollout {
   #newMember(target: RolloutTarget, judged: JudgedNode): Member {
     const { config, verdict } = judged;
     const now = this.#now();
+    const wasShown = this.#plan(config, target.wanted) === null && isJustAssigned(judged, target.wanted, now);
     const member = {
       target,
       judged,
@@ -290,7 +291,7 @@ class Rollout {
       isTouched: false,
       beganAt: now,
       wasDown: !config.isReady,
-      wasShown: false,
+      wasShown,
       thereSince: null,
       initial: config.source.source,
       keptVersion: null,
@@ -300,6 +301,7 @@ class Rollout {
     const stage = (): RolloutStage => {
       if (this.#plan(config, target.wanted) !== null)
         return target.expected !== undefined && !sameSource(config.source.source, target.expected) ? 'replaced' : 'waiting';
+      if (wasShown) return 'under-way';
       if (runsWanted(config, verdict, this.#goal(target))) return 'passed';
       if (judgeProgress(config, verdict, this.#goal(target), 0) === 'lost') return 'failed';
       return config.isReady ? 'under-way' : 'waiting';
@@ -346,6 +348,13 @@ function isReplaced({ stage, target, judged, initial, keptVersion }: Member): bo
   // The watch may lag behind the rollout's own assignment.
   if (keptVersion !== null && Number(resourceVersion) < keptVersion) return false;
   return stage === 'under-way' || stage === 'passed';
+}
+
+/** Whether somebody assigned this a moment ago, and the kubelet has not restarted since: what its status shows may be from before. */
+function isJustAssigned({ config, verdict }: JudgedNode, wanted: ConfigSource | null, now: number): boolean {
+  const at = config.assigner?.at?.getTime() ?? Number.NEGATIVE_INFINITY;
+  if (config.backend !== 'native' || config.status === null || !sameSource(config.status.assigned, wanted)) return false;
+  return Math.abs(now - at) < NOTICE_MS && (verdict.since === null || verdict.since.getTime() < at);
 }
 
 /** A verdict from a status that was reported before the assignment. */
