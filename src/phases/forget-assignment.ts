@@ -1,5 +1,6 @@
 import { NAMESPACE_ANNOTATION } from '../core/dynamic/agent/agent-namespace.ts';
 import { CONFIG_CONDITION } from '../core/dynamic/agent/status.ts';
+import { ASSIGNED_BY_ANNOTATION } from '../core/dynamic/assigned-by.ts';
 import {
   CONFIG_REPORT_ANNOTATION,
   CONFIG_SOURCE_ANNOTATION,
@@ -11,7 +12,14 @@ import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { ClusterChange } from '../core/plan/change.ts';
 import { definePhase } from '../engine/phase.ts';
 
-const ANNOTATIONS = [CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION, CONFIG_REPORT_ANNOTATION, RETRY_ANNOTATION, NAMESPACE_ANNOTATION];
+const ANNOTATIONS = [
+  CONFIG_SOURCE_ANNOTATION,
+  ASSIGNED_BY_ANNOTATION,
+  CONFIG_STATUS_ANNOTATION,
+  CONFIG_REPORT_ANNOTATION,
+  RETRY_ANNOTATION,
+  NAMESPACE_ANNOTATION,
+];
 
 export interface ForgetInput {
   readonly nodeName: string;
