@@ -67,6 +67,8 @@ const LATE: readonly Operation[] = [
   write('/var/lib/kubelet/kubeadm-node.yaml', 'the new settings\n', 0o600),
 ];
 
+const everyPoint = process.env.TEST_EVERY_POINT === '1';
+
 const OWN = /^(?:run$|var\/lib\/kubeletadm(?:\/|$)|etc\/systemd\/system\/(?:kubeletadm-revert|kubelet\.service\.wants$))/;
 
 describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (shell) => {
@@ -78,10 +80,10 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
     let [kubeletOld, kubeletNew]: [string | null, string | null] = [null, null];
     let count = 0;
     let points = 0;
-    /** Every point in the shell most hosts have; in the others, which differ in nothing but the shell, one of several. */
-    const stride = shell.name === 'dash' ? 1 : 6;
-    /** A shell that is killed leaves what it had done: that is looked at in copies, and now and then a shell is killed indeed. */
-    const killStride = stride === 1 ? 24 : 48;
+    /** One of so many points is tried; TEST_EVERY_POINT=1 (npm run test:faults) tries all of them in the shell that most hosts have. */
+    const stride = everyPoint ? (shell.name === 'dash' ? 1 : 6) : shell.name === 'dash' ? 3 : 12;
+    /** A shell that is killed leaves what it had done: copies of that are examined, and a shell is really killed at one of so many points. */
+    const killStride = shell.name === 'dash' ? 24 : 48;
 
     const newHost = (from?: { readonly root: string }): FaultyHost => {
       const place = join(top, `host-${++count}`);
@@ -408,7 +410,9 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
           expect(expected, `${what}, ${copy}: ${cut.told}`).toContain(cut.state);
         },
       );
-      expect([seen.kept, stateOf(host)]).toEqual([true, 'new']);
+      expect(stateOf(host)).toBe('new');
+      // Only a few points lie after the change is kept: with long strides none of them may be tried.
+      if (stride <= 3) expect(seen.kept).toBe(true);
       drop(host);
     });
 
@@ -446,8 +450,8 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
       drop(applied);
     });
 
-    it.runIf(stride === 1)('was tried at more than four hundred points', () => {
-      expect(points).toBeGreaterThanOrEqual(400);
+    it.runIf(shell.name === 'dash')('was tried at one of so many of more than four hundred points', () => {
+      expect(points * stride).toBeGreaterThanOrEqual(400);
     });
   });
 });
