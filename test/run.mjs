@@ -3,10 +3,12 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { leftProcesses } from './left-processes.mjs';
 import { makeRunDirectory } from './run-directory.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const { directory, env, end } = makeRunDirectory();
+const since = Date.now();
 
 const VITEST = 'node_modules/vitest/vitest.mjs';
 const given = process.argv.slice(2);
@@ -23,6 +25,11 @@ for (const [name, step] of steps) {
     failed = name;
     break;
   }
+}
+const left = await leftProcesses(directory, since);
+if (left.length > 0) {
+  console.log(`\nprocesses that the tests left behind:\n${left.map((line) => `  ${line}`).join('\n')}`);
+  failed ??= 'left processes';
 }
 end();
 console.log(failed === null ? 'all green' : `${failed}: failed`);
