@@ -213,7 +213,7 @@ function rightsContract(name: string, start: () => Promise<World>): void {
           await own.patch(NODE, subresource === undefined ? 'merge' : 'strategic', patch, subresource === undefined ? {} : { subresource });
         const told = await admin.get(NODE);
         expect(told?.metadata.annotations?.[CONFIG_STATUS_ANNOTATION]).toBe('{}');
-        expect(told?.status).toMatchObject({ conditions: [expect.objectContaining({ type: 'KubeletConfigOk', reason: 'Local' })] });
+        expect(told?.status).toMatchObject({ conditions: [expect.objectContaining({ type: 'KubeletConfigOk', reason: 'Starting' })] });
         const involvedObject = { kind: 'Node', name: 'n1', uid: 'n1' };
         await own.create({
           apiVersion: 'v1',

@@ -45,6 +45,12 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
         if (metadata.name.startsWith('bootstrap-token-')) await world.cluster.delete({ ...SECRETS, name: metadata.name });
     });
     const token = (...args: readonly string[]) => runCommand(['token', ...args, '--kubeconfig', admin]);
+    /** Messages after the first line, which names the cluster that is changed. */
+    const messagesIn = (stderr: string): string => {
+      const [first = '', ...messages] = stderr.split('\n');
+      expect(first).toBe(`cluster: context "kubernetes-admin@kubernetes", ${world.url} (${admin})`);
+      return messages.join('\n');
+    };
     const dataOf = async (id: string): Promise<Record<string, string>> => {
       const found = await world.cluster.get({ ...SECRETS, name: `bootstrap-token-${id}` });
       const data = (found?.data ?? {}) as Record<string, string>;
@@ -52,11 +58,8 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
     };
 
     it('create makes the Secret and prints the token alone', async () => {
-      expect(await token('create', `abcdef.${SECRET}`, '--ttl', '2h', '--description', 'for rack 7')).toEqual({
-        code: 0,
-        stdout: `abcdef.${SECRET}\n`,
-        stderr: '',
-      });
+      const { code, stdout, stderr } = await token('create', `abcdef.${SECRET}`, '--ttl', '2h', '--description', 'for rack 7');
+      expect([code, stdout, messagesIn(stderr)]).toEqual([0, `abcdef.${SECRET}\n`, '']);
       const { expiration = '', ...data } = await dataOf('abcdef');
       expect(data).toEqual({
         'token-id': 'abcdef',
@@ -91,7 +94,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
     it('create changes nothing when one of the ids is taken', async () => {
       await token('create', `bbbbbb.${SECRET}`);
       const { code, stderr } = await token('create', '--config', file('tokens.yaml', TOKENS));
-      expect([code, stderr]).toEqual([
+      expect([code, messagesIn(stderr)]).toEqual([
         1,
         'a token with id "bbbbbb" already exists. Delete it first with token delete bbbbbb, or give no token to get a new one. [TOKEN_EXISTS]\n',
       ]);
@@ -126,7 +129,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       for (const id of ['aaaaaa', 'bbbbbb', 'cccccc']) await token('create', `${id}.${SECRET}`);
       const { code, stdout, stderr } = await token('delete', 'aaaaaa', 'nobody', `bbbbbb.${SECRET}`);
       expect([code, stdout]).toEqual([1, 'bootstrap token "aaaaaa" deleted\nbootstrap token "bbbbbb" deleted\n']);
-      expect(stderr).toBe(
+      expect(messagesIn(stderr)).toBe(
         'failed to delete bootstrap token "nobody": there is no Secret kube-system/bootstrap-token-nobody. token list shows those that are there; expired ones are removed by the cluster itself. [TOKEN_NOT_FOUND]\n',
       );
       expect((await token('list')).stdout.split('\n').map((line) => line.slice(0, 6))).toEqual(['TOKEN ', 'cccccc', '']);
