@@ -11,6 +11,7 @@ import { ownerGone } from '../core/problems/cluster.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
+import { applyNodeMarks } from './mark-node.ts';
 
 /** The one table that writes: what each kind of change does to a host. */
 const OPERATIONS: { readonly [K in HostChange['kind']]: (change: Extract<HostChange, { kind: K }>) => Operation } = {
@@ -245,6 +246,9 @@ export async function applyClusterChange(cluster: Cluster, change: ClusterChange
         change.patch,
         change.subresource === undefined ? {} : { subresource: change.subresource },
       );
+      return;
+    case 'mark-node':
+      await applyNodeMarks(cluster, change);
       return;
     case 'delete-object':
       await cluster.delete(change.ref);

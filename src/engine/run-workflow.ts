@@ -4,7 +4,7 @@ import { changesOf, type HostChanges } from '../core/fleet/fold.ts';
 import { planDifference } from '../core/fleet/plan-difference.ts';
 import { isControlPlanePhase } from '../core/kubeadm-phases.ts';
 import type { NodeClaim } from '../core/kubernetes/node-identity.ts';
-import { type Change, type HostChange, isClusterChange, type PhasePlan, type Warning } from '../core/plan/change.ts';
+import { type Change, type ClusterChange, type HostChange, isClusterChange, type PhasePlan, type Warning } from '../core/plan/change.ts';
 import type { HostPlan, NamedPhasePlan } from '../core/plan/document.ts';
 import { comparedChanges, isSamePlan } from '../core/plan/same-plan.ts';
 import type { Cluster } from '../ports/cluster.ts';
@@ -250,6 +250,14 @@ function reportWarnings({ warnings = [] }: PhasePlan, phase: string, { host, rep
   for (const { code, message } of warnings) reporter.report({ level: 'warning', code, host: host.name, phase, message });
 }
 
+const CLUSTER_VERBS = {
+  'create-object': 'created',
+  'update-object': 'updated',
+  'patch-object': 'patched',
+  'mark-node': 'patched',
+  'delete-object': 'deleted',
+} as const satisfies Record<ClusterChange['kind'], string>;
+
 async function applyChanges(changes: readonly Change[], phase: string, context: PhaseContext, guarded = false): Promise<void> {
   const signal = context.signal === undefined ? {} : { signal: context.signal };
   for (let i = 0; i < changes.length; ) {
@@ -257,11 +265,8 @@ async function applyChanges(changes: readonly Change[], phase: string, context: 
     if (isClusterChange(change)) {
       context.signal?.throwIfAborted();
       await applyClusterChange(context.cluster as Cluster, change);
-      const object =
-        change.kind === 'patch-object' || change.kind === 'delete-object' ? change.ref : { ...change.object, ...change.object.metadata };
-      const verb = { 'create-object': 'created', 'update-object': 'updated', 'patch-object': 'patched', 'delete-object': 'deleted' }[
-        change.kind
-      ];
+      const object = 'ref' in change ? change.ref : { ...change.object, ...change.object.metadata };
+      const verb = CLUSTER_VERBS[change.kind];
       const where = object.namespace === undefined ? object.name : `${object.namespace}/${object.name}`;
       context.reporter.report({ level: 'info', code: 'CHANGE_DONE', phase, message: `${verb} ${object.kind} ${where}` });
       i++;

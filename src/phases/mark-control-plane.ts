@@ -39,11 +39,12 @@ function markControlPlanePhase(name: string): Phase<MarkControlPlaneInput> {
     plan: (found, { nodeName, taints, check }) => {
       if (found === null) return { changes: [], deferred: 'needs the API server, up after wait-control-plane' };
       if (found === 'absent') return { changes: [], deferred: `marks Node ${nodeName} once its kubelet has registered it` };
-      const diff = diffNodeMarks(found === 'assumed-absent' ? null : found, { labels: LABELS, taints });
+      const marks = { labels: LABELS, taints };
+      const diff = diffNodeMarks(found === 'assumed-absent' ? null : found, marks);
       if (diff === null) return { changes: [], noop: `Node ${nodeName} is marked as a control plane` };
       if (isUnchecked(check)) return { changes: [], deferred: waitsForCheck(nodeName) };
       const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
-      return { changes: [{ kind: 'patch-object', ref, patch: diff.patch, because: `${diff.missing} is missing` }] };
+      return { changes: [{ kind: 'mark-node', ref, patch: diff.patch, marks, isRecorded: false, because: `${diff.missing} is missing` }] };
     },
   });
 }

@@ -1,7 +1,18 @@
 import { isAppError } from '../core/errors.ts';
-import { diffNodeMarks, hasMarks, lastAppliedMarks, type NodeMarks, type NodeMarksDiff } from '../core/kubernetes/node-marks.ts';
+import {
+  type AppliedMarks,
+  diffNodeMarks,
+  hasMarks,
+  marksList,
+  marksWithout,
+  type NodeMarks,
+  type NodeMarksDiff,
+} from '../core/kubernetes/node-marks.ts';
+import { isRecorded, MARKS_NAMESPACE, type MarksRecord } from '../core/kubernetes/node-marks-record.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
+import { NODE_MEMORY_PATH } from '../core/node-memory/node-memory.ts';
 import type { PhasePlan, Warning } from '../core/plan/change.ts';
+import { findMarksRecord } from '../engine/mark-node.ts';
 import { definePhase, type PhaseContext } from '../engine/phase.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import { isUnchecked, type OwnNodeCheck, waitsForCheck } from './own-node.ts';
@@ -9,7 +20,8 @@ import { isUnchecked, type OwnNodeCheck, waitsForCheck } from './own-node.ts';
 export interface MarkNodeInput extends NodeMarks {
   readonly nodeName: string;
   /**
-   * What the host remembers as declared before, for a Node without a record of what was applied; marks that are no longer declared are removed. Null: marks are only added.
+   * The marks are recorded in the cluster, and recorded ones that are no longer declared are removed. The marks are those that the host
+   * remembers: root on the host can write them, so they cause nothing but a warning. Null: marks are only added, and not recorded.
    */
   readonly remembered: NodeMarks | null;
   /** An administrator's: a node may change neither. */
@@ -18,76 +30,98 @@ export interface MarkNodeInput extends NodeMarks {
   readonly check: OwnNodeCheck | null;
 }
 
+/** A Node, and the record of the marks that runs applied to it; null: neither is known. */
+export interface FoundNode {
+  readonly node: KubeObject;
+  readonly record: MarksRecord | null;
+}
+
 /**
  * Gives the Node the labels and taints that were declared for it and that its kubelet may not give it: those of kubernetes.io at any time, and any at all once
  * the Node is there. In a fleet those that were applied and are no longer declared are removed; marks of others stay. kubeadm leaves workers without.
  */
-export const markNode = definePhase<MarkNodeInput, KubeObject | null>({
+export const markNode = definePhase<MarkNodeInput, FoundNode | null>({
   name: 'mark-node',
   short: 'Give the Node its labels and taints (with --kubeconfig)',
   cluster: ({ admin }) => admin,
   ready: async (context, input) => {
     if (input.admin === null || input.check === null || input.check.isDone) return;
-    const node = await observeNode(context, input);
-    if (node !== null && diffMarks(node, input) !== null) await input.check.run(context);
+    const found = await observeNode(context, input);
+    if (found !== null && isPending(found, input)) await input.check.run(context);
   },
   observe: observeNode,
   plan: planMarks,
 });
 
-/** Null: the marks of the Node are not this run's concern. */
-function diffMarks(node: KubeObject, input: MarkNodeInput): NodeMarksDiff | null {
-  return diffNodeMarks(node, input, appliedMarks(node, input.remembered));
+/** Whether a Node or its record differs from what is declared. */
+export function isPending({ node, record }: FoundNode, marks: NodeMarks): boolean {
+  return diffNodeMarks(node, marks, record?.applied ?? null) !== null || (record !== null && !isRecorded(record, marks));
 }
 
-/**
- * The labels and taints that earlier runs applied to a Node: as recorded on it, else as its host remembers.
- * @param remembered null: marks are only added
- */
-export function appliedMarks(node: KubeObject | null, remembered: NodeMarks | null): NodeMarks | null {
-  return remembered === null ? null : (lastAppliedMarks(node) ?? remembered);
-}
-
-async function observeNode({ cluster }: PhaseContext, input: MarkNodeInput): Promise<KubeObject | null> {
-  const { nodeName, remembered } = input;
-  if (!hasMarks(input) && remembered === null) return null;
+async function observeNode({ cluster }: PhaseContext, input: MarkNodeInput): Promise<FoundNode | null> {
+  const { nodeName, remembered, admin } = input;
+  if (cluster === null || (!hasMarks(input) && remembered === null)) return null;
   try {
-    return (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) ?? null;
+    const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
+    if (node === null) return null;
+    return { node, record: admin === null || remembered === null ? null : await findMarksRecord(cluster, node) };
   } catch (error) {
     if (isAppError(error, 'CLUSTER_FORBIDDEN')) return null;
     throw error;
   }
 }
 
-function planMarks(node: KubeObject | null, input: MarkNodeInput): PhasePlan {
-  const { nodeName, admin } = input;
-  if (!hasMarks(input) && (node === null || diffMarks(node, input) === null))
-    return { changes: [], noop: 'no labels or taints were declared' };
-  if (node === null)
+function planMarks(found: FoundNode | null, input: MarkNodeInput): PhasePlan {
+  const { nodeName, admin, remembered, labels, taints } = input;
+  const warnings = found === null ? [] : keptWarnings(found, input);
+  const pending = found !== null && isPending(found, input);
+  if (!hasMarks(input) && !pending) return withWarnings({ changes: [], noop: 'no labels or taints were declared' }, warnings);
+  if (found === null)
     return admin === null
       ? { changes: [], noop: 'the kubelet registers with its labels and taints' }
       : { changes: [], deferred: `gives Node ${nodeName} its labels and taints once it is there` };
-  const diff = diffMarks(node, input);
-  if (diff === null) return { changes: [], noop: `Node ${nodeName} has its labels and taints` };
-  const { patch } = diff;
-  if (admin === null) return { changes: [], noop: `Node ${nodeName} is left as it is`, warnings: warningsOf(nodeName, diff) };
+  if (!pending) return withWarnings({ changes: [], noop: `Node ${nodeName} has its labels and taints` }, warnings);
+  const diff = diffNodeMarks(found.node, input, found.record?.applied ?? null);
+  if (admin === null) {
+    const missing = diff === null ? [] : [unmarked(nodeName, diff.missing)];
+    return { changes: [], noop: `Node ${nodeName} is left as it is`, warnings: [...missing, ...warnings] };
+  }
   if (isUnchecked(input.check)) return { changes: [], deferred: waitsForCheck(nodeName) };
-  return {
-    changes: [{ kind: 'patch-object', ref: { apiVersion: 'v1', kind: 'Node', name: nodeName }, patch, because: reasonOf(diff) }],
-  };
+  const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
+  const marks = { labels, taints };
+  const patch = diff?.patch ?? {};
+  return withWarnings(
+    { changes: [{ kind: 'mark-node', ref, patch, marks, isRecorded: remembered !== null, because: reasonOf(diff) }] },
+    warnings,
+  );
 }
 
-function reasonOf({ missing, obsolete }: NodeMarksDiff): string {
-  const reasons = [missing === '' ? '' : `${missing} is missing`, obsolete === '' ? '' : `no longer declared: ${obsolete}`];
-  return reasons.filter(Boolean).join('; ') || 'the labels and taints that are applied are not recorded';
+function withWarnings(plan: PhasePlan, warnings: readonly Warning[]): PhasePlan {
+  return warnings.length === 0 ? plan : { ...plan, warnings };
 }
 
-function warningsOf(nodeName: string, { missing, obsolete }: NodeMarksDiff): readonly Warning[] {
-  return [...(missing === '' ? [] : [unmarked(nodeName, missing)]), ...(obsolete === '' ? [] : [notRemoved(nodeName, obsolete)])];
+/**
+ * Warns of marks that the host remembers, that are no longer declared, that its Node still has and that no record says a run applied. Such
+ * marks stay: the file of the host proves nothing.
+ */
+function keptWarnings({ node, record }: FoundNode, { nodeName, remembered, labels, taints }: MarkNodeInput): readonly Warning[] {
+  if (remembered === null) return [];
+  const unrecorded: AppliedMarks = marksWithout(marksList(remembered), record?.applied ?? { labels: [], taints: [] });
+  const kept = diffNodeMarks(node, { labels, taints }, unrecorded)?.obsolete ?? '';
+  return kept === '' ? [] : [notRemoved(nodeName, kept)];
 }
 
-function notRemoved(nodeName: string, obsolete: string): Warning {
-  const message = `Node ${nodeName} keeps what is no longer declared: ${obsolete}. Only an administrator can remove it: pass --kubeconfig`;
+function reasonOf(diff: NodeMarksDiff | null): string {
+  if (diff === null) return `its labels and taints are not recorded in namespace ${MARKS_NAMESPACE}`;
+  const { missing, obsolete } = diff;
+  return [missing === '' ? '' : `${missing} is missing`, obsolete === '' ? '' : `no longer declared: ${obsolete}`]
+    .filter(Boolean)
+    .join('; ');
+}
+
+function notRemoved(nodeName: string, kept: string): Warning {
+  const why = `${NODE_MEMORY_PATH} of the host names them, but no record in namespace ${MARKS_NAMESPACE} says that this program set them`;
+  const message = `Node ${nodeName} keeps marks that are no longer declared: ${kept}. ${why}. Check each of them before removing it with kubectl`;
   return { code: 'NODE_MARKS_NOT_REMOVED', message };
 }
 

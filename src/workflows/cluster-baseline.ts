@@ -56,7 +56,7 @@ export async function readClusterBaseline(cluster: Cluster, catalogue: Catalogue
 }
 
 /** An object, or null where the credentials may not look. */
-export async function unlessForbidden(found: Promise<KubeObject | null>): Promise<KubeObject | null> {
+export async function unlessForbidden<T>(found: Promise<T | null>): Promise<T | null> {
   try {
     return await found;
   } catch (error) {

@@ -5,19 +5,21 @@ import { fileFacts } from '../core/facts/file-facts.ts';
 import { hostFacts } from '../core/facts/host-facts.ts';
 import type { Question } from '../core/facts/question.ts';
 import { isReservedLabel } from '../core/kubelet/node-labels.ts';
-import { diffNodeMarks, hasMarks, type NodeMarks } from '../core/kubernetes/node-marks.ts';
+import { hasMarks, type NodeMarks } from '../core/kubernetes/node-marks.ts';
+import { isRecorded, type MarksRecord } from '../core/kubernetes/node-marks-record.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { Memo } from '../core/memo.ts';
 import { decodeNodeMemory, NODE_MEMORY_PATH } from '../core/node-memory/node-memory.ts';
 import type { Finding } from '../core/preflight/check.ts';
 import { kubeletHealth } from '../engine/kubelet-health.ts';
+import { findMarksRecord } from '../engine/mark-node.ts';
 import { mayDoAsFarAsKnown, REQUEST_CERTIFICATE } from '../engine/may-do.ts';
 import { observe } from '../engine/observe.ts';
 import type { PhaseContext } from '../engine/phase.ts';
 import type { Prepared, Workflow } from '../engine/run-workflow.ts';
 import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
 import { kubeletWaitBootstrap, type WaitBootstrapInput } from '../phases/kubelet-wait-bootstrap.ts';
-import { appliedMarks, type MarkNodeInput, markNode } from '../phases/mark-node.ts';
+import { isPending, type MarkNodeInput, markNode } from '../phases/mark-node.ts';
 import type { OwnNodeCheck } from '../phases/own-node.ts';
 import { type RememberNodeInput, rememberStartedNode } from '../phases/remember-node.ts';
 import { type WaitNodeInput, waitNode } from '../phases/wait-node.ts';
@@ -42,7 +44,7 @@ export interface JoinOptions extends NodeOptions {
   readonly tlsBootstrapMs: number;
   /** The name of a Node that is not Ready may be taken. */
   readonly takeOver: boolean;
-  /** Labels and taints that were applied before and are no longer declared are removed from the Node, as a fleet file wants it. Default: they stay. */
+  /** Applied labels and taints are recorded in the cluster, and recorded ones that are no longer declared are removed, as a fleet file wants it. Default: they stay. */
   readonly removesMarks?: boolean;
   /** How long the Node may take to be Ready; null: that is not waited for. */
   readonly waitReadyMs: number | null;
@@ -131,8 +133,8 @@ export async function prepareJoin(
   });
   const { name: nodeName } = node.registration;
   const marks = { labels, taints: options.controlPlane ? [] : (node.registration.taints ?? []) };
-  const remembered = options.removesMarks === true && !options.controlPlane ? await rememberedMarks(context, { namesake, marks }) : null;
-  const marked = await identifyToMark(context, options, { node, namesake, marks, remembered });
+  const removal = options.removesMarks === true && !options.controlPlane ? await findRemoval(context, options, { namesake, marks }) : null;
+  const marked = await identifyToMark(context, options, { node, namesake, marks, removal });
   const start = kubeletStartInput(design, own);
   const target = {
     ...options.apiServer,
@@ -150,7 +152,7 @@ export async function prepareJoin(
       remember: { memory: nodeMemoryOf(node, own), mayChown: start.mayChown },
       waitBootstrap: { timeoutMs: options.tlsBootstrapMs, nodeName },
       waitNode: { nodeName, timeoutMs: options.tlsBootstrapMs, readyMs: options.waitReadyMs, admin: options.admin },
-      markNode: { nodeName, ...marks, remembered, admin: options.admin, check: marked.check },
+      markNode: { nodeName, ...marks, remembered: removal?.remembered ?? null, admin: options.admin, check: marked.check },
     },
     warnings: [...baseline.warnings, ...warnings],
     refusals: [...refusals, ...marked.refusals],
@@ -167,15 +169,15 @@ export async function prepareJoin(
 async function identifyToMark(
   context: PhaseContext,
   { admin, trust, nodeRegistration }: JoinOptions,
-  { node, namesake, marks, remembered }: IdentifyToMark,
+  { node, namesake, marks, removal }: IdentifyToMark,
 ): Promise<{ readonly check: OwnNodeCheck | null; readonly refusals: readonly Problem[] }> {
   if (admin === null || trust === null) return { check: null, refusals: [] };
   const { name } = node.registration;
   const wanted = { trust, named: nodeRegistration.name ?? null, expected: name };
   const later = { check: ownNodeCheck(wanted), refusals: [] };
-  if ((!hasMarks(marks) && remembered === null) || !hasIdentity(node.facts)) return later;
+  if ((!hasMarks(marks) && removal === null) || !hasIdentity(node.facts)) return later;
   const found = admin === context.cluster ? namesake : await unlessForbidden(admin.get({ apiVersion: 'v1', kind: 'Node', name }));
-  if (found === null || diffNodeMarks(found, marks, appliedMarks(found, remembered)) === null) return later;
+  if (found === null || !isPending({ node: found, record: removal?.record ?? null }, marks)) return later;
   const { refusals } = await identifyNode({ ...context, cluster: admin }, wanted);
   return { check: null, refusals };
 }
@@ -185,20 +187,31 @@ interface IdentifyToMark {
   readonly namesake: KubeObject | null;
   readonly marks: NodeMarks;
   /** Null: marks are only added. */
-  readonly remembered: NodeMarks | null;
+  readonly removal: Removal | null;
+}
+
+/** What is known of marks that were applied before. */
+interface Removal {
+  /** Null: the Node does not exist, or there are no administrator's credentials. */
+  readonly record: MarksRecord | null;
+  /** By the host: for warnings alone. */
+  readonly remembered: NodeMarks;
 }
 
 /**
- * The labels and taints that the host remembers as declared for its node: those of runs before the Node had a record of them.
- * @returns null: none are declared and none were applied, so that the Node need not be read again
+ * Finds the labels and taints that earlier runs applied to a Node.
+ * @returns null: none are declared and none are known from before, so that the Node need not be read again
  */
-async function rememberedMarks(
+async function findRemoval(
   { host, signal }: PhaseContext,
+  { admin }: JoinOptions,
   { namesake, marks }: Pick<IdentifyToMark, 'namesake' | 'marks'>,
-): Promise<NodeMarks | null> {
+): Promise<Removal | null> {
   const text = (await observe(host, fileFacts([NODE_MEMORY_PATH]), signal)).get(NODE_MEMORY_PATH)?.content ?? null;
   const remembered = text === null ? NO_MARKS : marksIn(text);
-  return hasMarks(marks) || hasMarks(appliedMarks(namesake, remembered) ?? NO_MARKS) ? remembered : null;
+  const record = admin === null || namesake === null ? null : await unlessForbidden(findMarksRecord(admin, namesake));
+  const isKnown = hasMarks(marks) || hasMarks(remembered) || (record !== null && !isRecorded(record, NO_MARKS));
+  return isKnown ? { record, remembered } : null;
 }
 
 const NO_MARKS: NodeMarks = { labels: {}, taints: [] };

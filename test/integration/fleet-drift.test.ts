@@ -148,6 +148,32 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
       expect(await drift(file)).toBe('No drift.\n');
     });
 
+    it('leaves a quarantine taint, whatever the annotations and the files of the node claim', async () => {
+      const declared = marked('pool: edge', '');
+      await apply(declared);
+      const ref = { apiVersion: 'v1', kind: 'Node', name: 'node3' };
+      const forged = { labels: { team: 'x' }, taints: [{ key: 'quarantine', value: 'yes', effect: 'NoExecute' }] };
+      const { spec } = (await cluster.get(ref)) as KubeObject;
+      const { taints = [] } = spec as { taints?: JsonObject[] };
+      await cluster.patch(ref, 'merge', {
+        metadata: { labels: { team: 'x' }, annotations: { 'kubeletadm.dev/last-applied-marks': JSON.stringify(forged) } },
+        spec: { taints: [...taints, ...forged.taints] },
+      });
+      const memory = join(lab.hosts[2]?.rootDir ?? '', 'var/lib/kubelet/kubeletadm-node.yaml');
+      const text = readFileSync(memory, 'utf8');
+      expect(text).toContain('name: node-labels');
+      const lie = `  taints:\n    - key: quarantine\n      value: "yes"\n      effect: NoExecute\n`;
+      writeFileSync(memory, text.replace('pool=edge', 'pool=edge,team=x').replace('nodeRegistration:\n', `nodeRegistration:\n${lie}`));
+      const file = marked('', '');
+      const { stdout, stderr } = await run('plan', '-f', file);
+      expect(stdout).not.toMatch(/no longer declared: .*(?:quarantine|team)/);
+      expect(`${stdout}${stderr}`).toMatch(/NODE_MARKS_NOT_REMOVED|keeps marks that are no longer declared/);
+      await apply(file);
+      const found = await marksOf('node3');
+      expect([found.labels.team, found.labels.pool, found.taints]).toEqual(['x', undefined, ['quarantine=yes:NoExecute']]);
+      await cluster.patch(ref, 'merge', { metadata: { labels: { team: null } }, spec: { taints } });
+    });
+
     it('replaces a taint whose effect changed', async () => {
       await apply(marked('', '{key: pool, value: edge, effect: NoSchedule}'));
       await apply(marked('', '{key: pool, value: edge, effect: PreferNoSchedule}'));

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import type { Taint } from '../config/model.ts';
 import type { JsonObject } from '../json.ts';
 import { formatTaint } from '../kubelet/flags-env.ts';
@@ -7,106 +6,90 @@ import type { KubeObject } from './object.ts';
 /** By which a control plane is known. */
 export const CONTROL_PLANE_LABEL = 'node-role.kubernetes.io/control-plane';
 
-/** Annotation of a Node: the labels and taints that a fleet run applied last, as kubectl apply records what it applied. */
-export const LAST_APPLIED_MARKS = 'kubeletadm.dev/last-applied-marks';
-
 /** Labels and taints a Node is to have. */
 export interface NodeMarks {
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
 }
 
-/** What a Node lacks of its marks, or has too much. */
+/**
+ * Labels and taints that earlier runs applied to a Node, or were about to apply when they were interrupted: a label may
+ * occur with several values.
+ */
+export interface AppliedMarks {
+  readonly labels: readonly (readonly [key: string, value: string])[];
+  readonly taints: readonly Taint[];
+}
+
+/** The difference between a Node and the marks that it is to have. */
 export interface NodeMarksDiff {
-  /** A strategic merge patch. */
+  /** A strategic merge patch. The list of taints is complete: see `resourceVersion` in `applyNodeMarks`. */
   readonly patch: JsonObject;
   /** In words, comma-separated; empty: none. */
   readonly missing: string;
-  /** Of those that were applied and are no longer declared. */
+  /** Marks that were applied before and are no longer declared, in words. */
   readonly obsolete: string;
 }
 
 /**
- * What a Node lacks of its marks; others it has stay. A taint of the same key and effect gets the wanted value.
- * @param node null: one that is not there yet, and has none
- * @param applied what was applied before: of these, marks that are no longer declared and still have the value that was applied are removed, and the declared ones are
- * recorded. Null: nothing is removed or recorded
+ * Compares a Node with its marks. Other labels and taints of the Node stay. A taint of the same key and effect gets the wanted value.
+ * @param node null: it does not exist yet, and has no marks
+ * @param applied marks that earlier runs applied: those that are no longer declared and still have an applied value are removed. Null: none are removed
  * @returns null when the Node is as declared
  */
-export function diffNodeMarks(node: KubeObject | null, marks: NodeMarks, applied: NodeMarks | null = null): NodeMarksDiff | null {
+export function diffNodeMarks(node: KubeObject | null, marks: NodeMarks, applied: AppliedMarks | null = null): NodeMarksDiff | null {
   const labels = Object.entries(marks.labels).filter(([key, value]) => node?.metadata.labels?.[key] !== value);
   const present = taintsOf(node);
   const taints = marks.taints.filter((taint) => !present.some((each) => sameTaint(each, taint)));
-  const oldLabels = Object.entries(applied?.labels ?? {}).filter(
+  const oldLabels = (applied?.labels ?? []).filter(
     ([key, value]) => !Object.hasOwn(marks.labels, key) && node?.metadata.labels?.[key] === value,
   );
   const oldTaints = (applied?.taints ?? []).filter(
     (taint) => !marks.taints.some((each) => sameKind(each, taint)) && present.some((each) => sameTaint(each, taint)),
   );
-  const isRecorded = hasMarks(marks) ? isSameRecord(applied, marks) : node?.metadata.annotations?.[LAST_APPLIED_MARKS] === undefined;
-  const recorded = applied === null || isRecorded ? {} : { annotations: { [LAST_APPLIED_MARKS]: recordOf(marks) } };
   const hasLabels = labels.length + oldLabels.length > 0;
   const hasTaints = taints.length + oldTaints.length > 0;
-  if (!hasLabels && !hasTaints && !('annotations' in recorded)) return null;
+  if (!hasLabels && !hasTaints) return null;
   const kept = present.filter(
     (each) => !taints.some((taint) => sameKind(each, taint)) && !oldTaints.some((taint) => sameTaint(each, taint)),
   );
-  const metadata = {
-    ...recorded,
-    ...(hasLabels ? { labels: { ...Object.fromEntries(labels), ...Object.fromEntries(oldLabels.map(([key]) => [key, null])) } } : {}),
-  };
   const patch = {
-    ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
+    ...(hasLabels
+      ? { metadata: { labels: { ...Object.fromEntries(labels), ...Object.fromEntries(oldLabels.map(([key]) => [key, null])) } } }
+      : {}),
     ...(hasTaints ? { spec: { taints: [...kept, ...taints].map((taint) => ({ ...taint })) } } : {}),
   };
   return { patch, missing: describeMarks(labels, taints), obsolete: describeMarks(oldLabels, oldTaints) };
 }
 
-/** Whether there is anything in it. */
+/** Whether any mark is declared. */
 export function hasMarks({ labels, taints }: NodeMarks): boolean {
   return Object.keys(labels).length + taints.length > 0;
 }
 
-const RECORD = z.object({
-  labels: z.record(z.string(), z.string()),
-  taints: z.array(
-    z.object({ key: z.string(), value: z.string().optional(), effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']) }),
-  ),
-});
-
-/**
- * The labels and taints that a fleet run recorded on a Node.
- * @returns null: nothing is recorded, or somebody changed the annotation to something else
- */
-export function lastAppliedMarks(node: KubeObject | null): NodeMarks | null {
-  const text = node?.metadata.annotations?.[LAST_APPLIED_MARKS];
-  if (text === undefined) return null;
-  const read = RECORD.safeParse(parseJson(text));
-  if (!read.success) return null;
-  const { labels, taints } = read.data;
-  return { labels, taints: taints.map(({ key, value, effect }) => ({ key, effect, ...(value === undefined ? {} : { value }) })) };
+/** Declared marks as a list. */
+export function marksList({ labels, taints }: NodeMarks): AppliedMarks {
+  return { labels: Object.entries(labels), taints };
 }
 
-/** Null removes the annotation. */
-function recordOf(marks: NodeMarks): string | null {
-  if (!hasMarks(marks)) return null;
-  const labels = Object.fromEntries(Object.entries(marks.labels).toSorted(([a], [b]) => (a < b ? -1 : 1)));
-  return JSON.stringify({
-    labels,
-    taints: marks.taints.map(({ key, value, effect }) => ({ key, ...(value ? { value } : {}), effect })),
-  });
+/** All marks of both lists, each once. */
+export function unionOfMarks(a: AppliedMarks, b: AppliedMarks): AppliedMarks {
+  const added = marksWithout(b, a);
+  return { labels: [...a.labels, ...added.labels], taints: [...a.taints, ...added.taints] };
 }
 
-function isSameRecord(a: NodeMarks | null, b: NodeMarks): boolean {
-  return a !== null && recordOf(a) === recordOf(b);
+/** The marks of a list that another one lacks. */
+export function marksWithout(marks: AppliedMarks, others: AppliedMarks): AppliedMarks {
+  return {
+    labels: marks.labels.filter(([key, value]) => !others.labels.some((other) => other[0] === key && other[1] === value)),
+    taints: marks.taints.filter((taint) => !others.taints.some((other) => sameTaint(other, taint))),
+  };
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
+/** Whether a list holds all marks of another one. */
+export function coversMarks(marks: AppliedMarks, others: AppliedMarks): boolean {
+  const { labels, taints } = marksWithout(others, marks);
+  return labels.length + taints.length === 0;
 }
 
 function taintsOf(node: KubeObject | null): readonly Taint[] {

@@ -1,5 +1,6 @@
 import type { PackageManager } from '../install/package-facts.ts';
 import type { JsonObject } from '../json.ts';
+import type { NodeMarks } from '../kubernetes/node-marks.ts';
 import type { KubeObject, ObjectRef } from '../kubernetes/object.ts';
 import type { CertificateDescription, KubeconfigDescription } from '../pki/describe-certificate.ts';
 import type { SensitiveText } from '../text/secret.ts';
@@ -106,6 +107,16 @@ export type ClusterChange =
       readonly subresource?: string;
       readonly because: string;
     }
+  /** Labels and taints of a Node. `patch` is what that means for the Node as it was read; it is computed again when it is applied. */
+  | {
+      readonly kind: 'mark-node';
+      readonly ref: ObjectRef;
+      readonly patch: JsonObject;
+      readonly marks: NodeMarks;
+      /** The marks are recorded in the cluster, and recorded ones that are no longer declared are removed. */
+      readonly isRecorded: boolean;
+      readonly because: string;
+    }
   | { readonly kind: 'delete-object'; readonly ref: ObjectRef; readonly because: string };
 
 export type Change = HostChange | ClusterChange;
@@ -128,7 +139,13 @@ export interface PhasePlan {
   readonly warnings?: readonly Warning[];
 }
 
-const CLUSTER_KINDS = { 'create-object': true, 'update-object': true, 'patch-object': true, 'delete-object': true } as const;
+const CLUSTER_KINDS = {
+  'create-object': true,
+  'update-object': true,
+  'patch-object': true,
+  'mark-node': true,
+  'delete-object': true,
+} as const;
 
 /** Tells cluster changes from host changes. */
 export function isClusterChange(change: Change): change is ClusterChange {

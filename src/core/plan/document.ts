@@ -148,7 +148,8 @@ function clusterChangeDocument(phase: string, change: ClusterChange): JsonObject
       return { phase, action: 'create', object: maskObject(ownedObject(change)), because: change.because };
     case 'update-object':
       return { phase, action: 'update', object: maskObject(ownedObject(change)), because: change.because };
-    case 'patch-object': {
+    case 'patch-object':
+    case 'mark-node': {
       const { apiVersion, kind, name, namespace } = change.ref;
       const { metadata, ...patch } = change.patch;
       const named = { name, ...(namespace === undefined ? {} : { namespace }), ...(isJsonObject(metadata) ? metadata : {}) };

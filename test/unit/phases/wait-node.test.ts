@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import { agentRights } from '../../../src/core/dynamic/agent/agent-rights.ts';
 import { AppError } from '../../../src/core/errors.ts';
-import { LAST_APPLIED_MARKS } from '../../../src/core/kubernetes/node-marks.ts';
 import type { KubeObject, ObjectRef } from '../../../src/core/kubernetes/object.ts';
 import { applyPhases, planPhases } from '../../../src/engine/run-workflow.ts';
+import { markControlPlane } from '../../../src/phases/mark-control-plane.ts';
 import { type MarkNodeInput, markNode } from '../../../src/phases/mark-node.ts';
 import { type WaitNodeInput, waitNode } from '../../../src/phases/wait-node.ts';
+import type { Cluster } from '../../../src/ports/cluster.ts';
+import { planGarbage } from '../../../src/workflows/dynamic/collect-garbage.ts';
+import { PUSHED_LABEL } from '../../../src/workflows/dynamic/push-config.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { fakeCluster } from '../../support/fake-cluster.ts';
 import { fakeHost } from '../../support/fake-host.ts';
@@ -174,54 +178,242 @@ describe('mark-node', () => {
   describe('with marks that were applied before', () => {
     const NONE = { labels: {}, taints: [] };
     const TAINT = { key: 'gpu', value: 'a', effect: 'NoSchedule' } as const;
+    const POOL = { labels: { pool: 'edge' }, taints: [TAINT] };
     const others = { key: 'other', effect: 'NoExecute' };
+    const RECORD_REF = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kubeletadm-system', name: 'node-marks-w1' };
     const marked = (annotations: Readonly<Record<string, string>> = {}) =>
       node({ metadata: { name: 'w1', labels: { pool: 'edge', mine: 'x' }, annotations }, spec: { taints: [TAINT, others] } });
-    const record = JSON.stringify({ labels: { pool: 'edge' }, taints: [TAINT] });
-    const marksAfter = async (found: ReturnType<typeof node>, input: Partial<MarkNodeInput>) => {
-      const { admin, context } = world([found], NOBODY);
-      await applyPhases([markNode], context, { ...MARK, ...NONE, remembered: NONE, admin, ...input }, []);
-      const again = await plan(context, { ...NONE, remembered: NONE, admin, ...input });
-      expect(again?.changes).toEqual([]);
-      const result = await admin.get(REF);
-      const { taints = [] } = (result?.spec ?? {}) as { taints?: readonly { key: string }[] };
-      return { metadata: result?.metadata, taints: taints.filter(({ key }) => !key.startsWith('node.kubernetes.io/')) };
+    const inFleet = (admin: Cluster, more: Partial<MarkNodeInput> = {}): MarkNodeInput => ({
+      ...MARK,
+      ...NONE,
+      remembered: NONE,
+      admin,
+      ...more,
+    });
+    const apply = ({ admin, context }: ReturnType<typeof world>, more: Partial<MarkNodeInput> = {}) =>
+      applyPhases([markNode], context, inFleet(admin, more), []);
+    const found = async ({ admin }: Pick<ReturnType<typeof world>, 'admin'>) => {
+      const { metadata, spec } = (await admin.get(REF)) as KubeObject;
+      const { taints = [] } = (spec ?? {}) as { taints?: readonly { key: string }[] };
+      return { labels: metadata.labels, taints: taints.filter(({ key }) => !key.startsWith('node.kubernetes.io/')) };
     };
+    const recordOf = async ({ admin }: Pick<ReturnType<typeof world>, 'admin'>): Promise<unknown> => {
+      const data = (await admin.get(RECORD_REF))?.data as Readonly<Record<string, string>> | undefined;
+      return data === undefined ? null : JSON.parse(data['marks.json'] ?? '');
+    };
+    const EDGE = { labels: [{ key: 'pool', value: 'edge' }], taints: [TAINT] };
 
-    it('removes those recorded on the Node that are no longer declared, and the record', async () => {
-      const found = await marksAfter(marked({ [LAST_APPLIED_MARKS]: record, theirs: 'y' }), {});
-      expect(found.metadata).toMatchObject({ labels: { mine: 'x' }, annotations: { theirs: 'y' } });
-      expect([found.metadata?.labels?.pool, found.metadata?.annotations?.[LAST_APPLIED_MARKS]]).toEqual([undefined, undefined]);
-      expect(found.taints).toEqual([others]);
+    it('removes those recorded in the cluster that are no longer declared, and has nothing to do then', async () => {
+      const w = world([node({ metadata: { name: 'w1', labels: { mine: 'x' } }, spec: { taints: [others] } })], NOBODY);
+      await apply(w, POOL);
+      expect([await found(w), await recordOf(w)]).toEqual([{ labels: { pool: 'edge', mine: 'x' }, taints: [others, TAINT] }, EDGE]);
+      expect((await plan(w.context, inFleet(w.admin, POOL)))?.noop).toBe('Node w1 has its labels and taints');
+      await apply(w);
+      expect([await found(w), await recordOf(w)]).toEqual([
+        { labels: { mine: 'x' }, taints: [others] },
+        { labels: [], taints: [] },
+      ]);
+      expect((await plan(w.context, inFleet(w.admin)))?.noop).toBe('no labels or taints were declared');
     });
 
-    it('removes those that the host remembers where the Node has no record', async () => {
-      const found = await marksAfter(marked(), { remembered: { labels: { pool: 'edge' }, taints: [TAINT] } });
-      expect([found.metadata?.labels, found.taints]).toEqual([{ mine: 'x' }, [others]]);
+    it('makes the Node the owner of its record', async () => {
+      const w = world([node()], NOBODY);
+      await apply(w, POOL);
+      const { uid } = ((await w.admin.get(REF)) as KubeObject).metadata;
+      expect((await w.admin.get(RECORD_REF))?.metadata.ownerReferences).toEqual([{ apiVersion: 'v1', kind: 'Node', name: 'w1', uid }]);
     });
 
-    it('records what it applies, in place of what the host remembers', async () => {
-      const found = await marksAfter(marked(), { labels: { pool: 'core' } });
-      expect(found.metadata?.labels).toEqual({ pool: 'core', mine: 'x' });
-      expect(JSON.parse(found.metadata?.annotations?.[LAST_APPLIED_MARKS] ?? '')).toEqual({ labels: { pool: 'core' }, taints: [] });
-      // It was not applied by a fleet: neither recorded nor remembered.
-      expect(found.taints).toEqual([TAINT, others]);
+    it('is not misled by an annotation or a file of the host: a quarantine taint stays', async () => {
+      const forged = { labels: { pool: 'edge' }, taints: [{ key: 'quarantine', effect: 'NoExecute' }] } as const;
+      const quarantined = node({
+        metadata: { name: 'w1', labels: { pool: 'edge' }, annotations: { 'kubeletadm.dev/last-applied-marks': JSON.stringify(forged) } },
+        spec: { taints: [{ key: 'quarantine', effect: 'NoExecute' }] },
+      });
+      const w = world([quarantined], NOBODY);
+      expect((await plan(w.context, inFleet(w.admin, { remembered: forged })))?.changes).toEqual([]);
+      await apply(w, { remembered: forged });
+      expect(await found(w)).toEqual({ labels: { pool: 'edge' }, taints: [{ key: 'quarantine', effect: 'NoExecute' }] });
+      await apply(w, { remembered: forged, labels: { zone: 'a' } });
+      await apply(w, { remembered: forged });
+      expect(await found(w)).toEqual({ labels: { pool: 'edge' }, taints: [{ key: 'quarantine', effect: 'NoExecute' }] });
+    });
+
+    it('keeps its record where no node may write, also one with an agent', async () => {
+      const w = world([node()], NOBODY);
+      await apply(w, POOL);
+      const rights = agentRights({ nodeName: 'w1', nodeUid: null, namespace: 'kubeletadm-system' });
+      for (const object of rights) await w.admin.create(object);
+      const kubelet = fakeCluster({ sharedWith: w.admin, user: { name: 'system:node:w1', groups: ['system:nodes'] } });
+      const record = (await kubelet.get(RECORD_REF)) as KubeObject;
+      await expect(kubelet.update({ ...record, data: {} })).rejects.toMatchObject({ code: 'CLUSTER_FORBIDDEN' });
+      await expect(kubelet.patch(RECORD_REF, 'merge', { data: {} })).rejects.toMatchObject({ code: 'CLUSTER_FORBIDDEN' });
+      await expect(kubelet.delete(RECORD_REF)).rejects.toMatchObject({ code: 'CLUSTER_FORBIDDEN' });
+      await expect(
+        kubelet.create({ ...record, metadata: { name: 'node-marks-w2', namespace: 'kubeletadm-system' } }),
+      ).rejects.toMatchObject({
+        code: 'CLUSTER_FORBIDDEN',
+      });
+    });
+
+    it('keeps its record when dynamic gc deletes payloads', async () => {
+      const w = world([node()], NOBODY);
+      await apply(w, POOL);
+      const options = { namespace: 'kubeletadm-system', now: new Date('2100-01-01'), olderThanMs: 0 };
+      const labels = { [PUSHED_LABEL]: 'true' };
+      await w.admin.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'payload', namespace: options.namespace, labels } });
+      expect(await planGarbage(w.admin, options)).toMatchObject([{ ref: { name: 'payload' } }]);
+    });
+
+    it('warns of marks that only the host remembers', async () => {
+      const w = world([marked()], NOBODY);
+      const [warning] = (await plan(w.context, inFleet(w.admin, { remembered: POOL })))?.warnings ?? [];
+      expect(warning).toMatchObject({
+        code: 'NODE_MARKS_NOT_REMOVED',
+        message: expect.stringContaining('label pool=edge, taint gpu=a:NoSchedule'),
+      });
+      expect((await plan(w.context, inFleet(w.admin, { ...POOL, remembered: POOL })))?.warnings).toBeUndefined();
+    });
+
+    it('records marks that a Node already has, and removes none of before', async () => {
+      const w = world([marked()], NOBODY);
+      expect((await plan(w.context, inFleet(w.admin, { labels: { pool: 'edge' } })))?.changes).toMatchObject([
+        { kind: 'mark-node', patch: {} },
+      ]);
+      await apply(w, { labels: { pool: 'edge' } });
+      expect([await found(w), await recordOf(w)]).toEqual([
+        { labels: { pool: 'edge', mine: 'x' }, taints: [TAINT, others] },
+        { labels: [{ key: 'pool', value: 'edge' }], taints: [] },
+      ]);
+    });
+
+    it('leaves marks whose value somebody changed', async () => {
+      const w = world([node()], NOBODY);
+      await apply(w, POOL);
+      const changed = { metadata: { labels: { pool: 'core' } }, spec: { taints: [{ ...TAINT, value: 'b' }] } };
+      await w.admin.patch(REF, 'merge', changed);
+      await apply(w);
+      expect(await found(w)).toEqual({ labels: { pool: 'core' }, taints: [{ ...TAINT, value: 'b' }] });
     });
 
     it.each([
-      ['whose value somebody changed', JSON.stringify({ labels: { pool: 'core' }, taints: [{ ...TAINT, value: 'b' }] })],
-      ['of a record that is not JSON', '{'],
-      ['of a record of another form', JSON.stringify({ labels: ['pool'], taints: {} })],
-    ])('leaves those %s', async (_, annotation) => {
-      const found = await marksAfter(marked({ [LAST_APPLIED_MARKS]: annotation }), {});
-      expect([found.metadata?.labels, found.taints]).toEqual([{ pool: 'edge', mine: 'x' }, [TAINT, others]]);
+      [
+        'of an earlier Node of the same name',
+        { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'w1', uid: 'earlier' }] },
+        JSON.stringify(EDGE),
+      ],
+      ['without an owner', {}, JSON.stringify(EDGE)],
+      ['that is not JSON', null, '{'],
+      ['of another format', null, JSON.stringify({ labels: ['pool'], taints: {} })],
+    ])('removes nothing by a record %s, and replaces it', async (_, metadata, text) => {
+      const w = world([marked()], NOBODY);
+      const { uid } = ((await w.admin.get(REF)) as KubeObject).metadata;
+      const own = { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'w1', uid: uid as string }] };
+      await w.admin.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kubeletadm-system' } });
+      const { namespace, name } = RECORD_REF;
+      await w.admin.create({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { namespace, name, ...(metadata ?? own) },
+        data: { 'marks.json': text },
+      });
+      await apply(w);
+      await apply(w, { labels: { zone: 'a' } });
+      expect(await found(w)).toEqual({ labels: { pool: 'edge', mine: 'x', zone: 'a' }, taints: [TAINT, others] });
+      expect(await recordOf(w)).toEqual({ labels: [{ key: 'zone', value: 'a' }], taints: [] });
+      expect((await w.admin.get(RECORD_REF))?.metadata.ownerReferences).toEqual(own.ownerReferences);
     });
 
-    it('without an administrator warns of what stays', async () => {
-      const { context } = world([marked({ [LAST_APPLIED_MARKS]: record })]);
-      const found = await plan(context, { ...NONE, remembered: NONE });
-      expect(found).toMatchObject({ changes: [], warnings: [{ code: 'NODE_MARKS_NOT_REMOVED' }] });
-      expect(found?.warnings?.[0]?.message).toContain('no longer declared: label pool=edge, taint gpu=a:NoSchedule');
+    /** The same API server for a run that is killed before its nth write. */
+    const killedAt = (admin: Cluster, nth: number): Cluster => {
+      let writes = 0;
+      const write = async <T>(work: () => Promise<T>): Promise<T> => {
+        writes++;
+        if (writes >= nth) throw new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'killed' });
+        return work();
+      };
+      return {
+        ...admin,
+        create: (object) => write(() => admin.create(object)),
+        update: (object) => write(() => admin.update(object)),
+        patch: (...args) => write(() => admin.patch(...args)),
+      };
+    };
+    const CORE = { labels: { pool: 'core' }, taints: [] };
+
+    it.each([
+      [1, 1],
+      [2, 1],
+      [3, 1],
+      [3, 2],
+      [3, 3],
+      [9, 1],
+      [9, 2],
+      [9, 3],
+    ])('of runs that are killed at write %i and at write %i forgets no mark and removes none of others', async (first, second) => {
+      const w = world([node({ metadata: { name: 'w1', labels: { mine: 'x' } }, spec: { taints: [others] } })], NOBODY);
+      const run = (admin: Cluster, more: Partial<MarkNodeInput>) => applyPhases([markNode], w.context, inFleet(admin, more), []);
+      await run(killedAt(w.admin, first), POOL).catch(() => undefined);
+      await expect(run(killedAt(w.admin, second), CORE)).rejects.toThrow('killed');
+      await run(w.admin, CORE);
+      expect([await found(w), await recordOf(w)]).toEqual([
+        { labels: { pool: 'core', mine: 'x' }, taints: [others] },
+        { labels: [{ key: 'pool', value: 'core' }], taints: [] },
+      ]);
+      await apply(w);
+      expect(await found(w)).toEqual({ labels: { mine: 'x' }, taints: [others] });
+    });
+
+    it('keeps a taint that is added while its own are being written', async () => {
+      const quarantine = { key: 'quarantine', effect: 'NoExecute' };
+      const w = world([node()], NOBODY);
+      let isAdded = false;
+      const racing: Cluster = {
+        ...w.admin,
+        patch: async (ref, ...rest) => {
+          if (!isAdded) {
+            isAdded = true;
+            await w.admin.patch(REF, 'merge', { spec: { taints: [quarantine] } });
+          }
+          return w.admin.patch(ref, ...rest);
+        },
+      };
+      await applyPhases([markNode], w.context, inFleet(racing, POOL), []);
+      expect((await found(w)).taints).toEqual([quarantine, TAINT]);
+    });
+
+    it('gives up after five conflicts', async () => {
+      const w = world([node()], NOBODY);
+      const conflict = new AppError({ code: 'CLUSTER_CONFLICT', message: 'changed' });
+      let tries = 0;
+      const racing: Cluster = {
+        ...w.admin,
+        patch: async () => {
+          tries++;
+          throw conflict;
+        },
+      };
+      await expect(applyPhases([markNode], w.context, inFleet(racing, POOL), [])).rejects.toBe(conflict);
+      expect(tries).toBe(5);
+    });
+
+    it('creates the namespace once for hosts that are changed concurrently', async () => {
+      const w = world([node(), node({ metadata: { name: 'w2' } })], NOBODY);
+      await Promise.all([apply(w, POOL), apply(w, { ...POOL, nodeName: 'w2' })]);
+      expect(await recordOf(w)).toEqual(EDGE);
+    });
+
+    it('keeps a taint that is added to a control plane meanwhile', async () => {
+      const w = world([node()]);
+      const racing: Cluster = {
+        ...w.admin,
+        patch: async (...args) => {
+          if (!w.admin.calls.includes('patch Node w1')) await w.admin.patch(REF, 'merge', { spec: { taints: [others] } });
+          return w.admin.patch(...args);
+        },
+      };
+      const input = { nodeName: 'w1', taints: [TAINT], timeoutMs: 1, assumeEmptyCluster: false, check: null };
+      await applyPhases([markControlPlane], { ...w.context, cluster: racing }, input, []);
+      expect((await found(w)).taints).toEqual([others, TAINT]);
     });
   });
 });

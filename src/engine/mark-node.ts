@@ -1,0 +1,86 @@
+import { isAppError } from '../core/errors.ts';
+import { type AppliedMarks, coversMarks, diffNodeMarks, marksList, unionOfMarks } from '../core/kubernetes/node-marks.ts';
+import {
+  isRecorded,
+  MARKS_NAMESPACE,
+  type MarksRecord,
+  marksRecordObject,
+  marksRecordRef,
+  readMarksRecord,
+} from '../core/kubernetes/node-marks-record.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import type { ClusterChange } from '../core/plan/change.ts';
+import type { Cluster } from '../ports/cluster.ts';
+
+/** Heartbeats of the kubelet and controllers write to a Node too: more conflicts in a row are no coincidence. */
+const MAX_ATTEMPTS = 5;
+
+/**
+ * Gives a Node its marks. Taints are one list in the API, so the patch names the resourceVersion that the list was read from; after a
+ * conflict the Node is read again.
+ *
+ * With `isRecorded` the record is written twice: before the patch with the marks of the past and those to come, and after it with those
+ * that are declared. A run that is killed in between neither forgets a mark nor claims one that it does not know.
+ * @throws AppError CLUSTER_CONFLICT after five attempts, and what else `Cluster` throws
+ */
+export async function applyNodeMarks(cluster: Cluster, change: Extract<ClusterChange, { kind: 'mark-node' }>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await tryMarks(cluster, change);
+    } catch (error) {
+      const isConflict = isAppError(error, 'CLUSTER_CONFLICT') || isAppError(error, 'CLUSTER_ALREADY_EXISTS');
+      if (!isConflict || attempt === MAX_ATTEMPTS) throw error;
+    }
+  }
+}
+
+async function tryMarks(cluster: Cluster, { ref, marks, patch, ...change }: Extract<ClusterChange, { kind: 'mark-node' }>): Promise<void> {
+  const node = await cluster.get(ref);
+  if (node === null) {
+    // The server reports that the Node does not exist.
+    await cluster.patch(ref, 'strategic', patch);
+    return;
+  }
+  let record = change.isRecorded ? await findMarksRecord(cluster, node) : null;
+  const diff = diffNodeMarks(node, marks, record?.applied ?? null);
+  if (diff !== null) {
+    const declared = marksList(marks);
+    const before = record?.applied ?? NO_MARKS;
+    if (record !== null && !coversMarks(before, declared))
+      record = await writeRecord(cluster, node, record, unionOfMarks(before, declared));
+    const { resourceVersion } = node.metadata;
+    const metadata = { ...(diff.patch.metadata as object | undefined), ...(resourceVersion === undefined ? {} : { resourceVersion }) };
+    await cluster.patch(ref, 'strategic', { ...diff.patch, metadata });
+  }
+  if (record !== null && !isRecorded(record, marks)) await writeRecord(cluster, node, record, marksList(marks));
+}
+
+const NO_MARKS: AppliedMarks = { labels: [], taints: [] };
+
+/** Reads the record of a Node's marks. @throws what `Cluster` throws */
+export async function findMarksRecord(cluster: Cluster, node: KubeObject): Promise<MarksRecord> {
+  return readMarksRecord(await cluster.get(marksRecordRef(node.metadata.name)), node);
+}
+
+/** Writes a record over the one that was read. @throws AppError CLUSTER_CONFLICT or CLUSTER_ALREADY_EXISTS: another run wrote it meanwhile */
+async function writeRecord(cluster: Cluster, node: KubeObject, { object }: MarksRecord, applied: AppliedMarks): Promise<MarksRecord> {
+  const wanted = marksRecordObject(node, applied);
+  if (object === null) {
+    await requireNamespace(cluster);
+    return readMarksRecord(await cluster.create(wanted), node);
+  }
+  const { resourceVersion } = object.metadata;
+  const metadata = { ...wanted.metadata, ...(resourceVersion === undefined ? {} : { resourceVersion }) };
+  return readMarksRecord(await cluster.update({ ...wanted, metadata }), node);
+}
+
+async function requireNamespace(cluster: Cluster): Promise<void> {
+  const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: MARKS_NAMESPACE } };
+  if ((await cluster.get({ apiVersion: 'v1', kind: 'Namespace', name: MARKS_NAMESPACE })) !== null) return;
+  try {
+    await cluster.create(object);
+  } catch (error) {
+    // Hosts are changed concurrently.
+    if (!isAppError(error, 'CLUSTER_ALREADY_EXISTS')) throw error;
+  }
+}
