@@ -1,6 +1,7 @@
 import { AppError, type ExitCode, isAppError, usageError } from '../core/errors.ts';
 import { hostsToRetry, type JournaledRun } from '../core/fleet/journal.ts';
 import { namesText } from '../core/fleet/name-ranges.ts';
+import type { PlannedHost } from '../core/fleet/saved-plan.ts';
 import { quoteShell } from '../core/text/shell-quote.ts';
 import { type FleetResult, type FleetRules, runFleet } from '../engine/fleet.ts';
 import type { RunJournal, RunJournals } from '../ports/run-journals.ts';
@@ -32,7 +33,9 @@ export async function runFleetApply(services: Services, args: readonly string[],
   const journal = await journals.begin(started);
   try {
     const hosts = tasks.map(({ host }) => host.name);
-    await journal.write({ event: 'run-started', time: started.toISOString(), command: 'apply', subject, hosts });
+    const remaining = last === null ? [] : remainingHosts(last, { selected: hosts, all: work.hosts });
+    const entry = { event: 'run-started', time: started.toISOString(), command: 'apply', subject, hosts } as const;
+    await journal.write({ ...entry, ...(remaining.length === 0 ? {} : { remaining }) });
     const result = await applyTasks(services, { ...work, tasks, planFile: args[0] }, { journal, rules });
     const exit = (): ExitCode => withUnplanned(work, () => exitOf(services, result, 0));
     await journal.write({ event: 'run-ended', time: services.clock.now().toISOString(), exitCode: exitCodeOf(exit) });
@@ -88,6 +91,15 @@ async function lastRun(journals: RunJournals, subject: string): Promise<Journale
 function leftBy(last: JournaledRun, tasks: readonly FleetTask[]): readonly FleetTask[] {
   const names = new Set(hostsToRetry(last));
   return tasks.filter(({ host }) => names.has(host.name));
+}
+
+/** Unfinished hosts of the last run that the selection leaves out, without hosts that are no longer in the fleet file. */
+function remainingHosts(
+  last: JournaledRun,
+  { selected, all }: { readonly selected: readonly string[]; readonly all: readonly PlannedHost[] },
+): readonly string[] {
+  const known = new Set(all.map(({ name }) => name));
+  return hostsToRetry(last).filter((host) => known.has(host) && !selected.includes(host));
 }
 
 /** Claims nothing of hosts that a saved plan does not cover, or that the selection leaves out. */

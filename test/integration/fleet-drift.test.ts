@@ -102,6 +102,16 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
     expect(code).toBe(0);
   });
 
+  it('retries hosts later that --retry failed --limit left out', async () => {
+    const file = write(DEAD.join(''));
+    await run('apply', '-f', file, '--canary', '0');
+    const limited = await run('apply', '-f', file, '--retry', 'failed', '--limit', 'dead1');
+    expect(limited.stdout).toBe('1 host: 1 not reached.\n');
+    const rest = await run('apply', '-f', file, '--retry', 'failed');
+    expect(rest.stdout).toBe('2 hosts: 2 not reached.\n');
+    expect((await run('apply', '-f', write(DEAD[0] ?? ''), '--retry', 'failed')).stdout).toBe('1 host: 1 not reached.\n');
+  });
+
   describe('of labels and taints', () => {
     const ROLE = 'node-role.kubernetes.io/worker';
     const marked = (labels: string, taints: string): string => write('', `, labels: {${labels}}, taints: [${taints}]`);

@@ -9,6 +9,8 @@ export type JournalEntry =
       /** What the run is about: the same in runs over the same file or plan. */
       readonly subject: string;
       readonly hosts: readonly string[];
+      /** Hosts that an earlier run left unfinished and that this one does not include. */
+      readonly remaining?: readonly string[];
     }
   /** From here on the host may be changed. */
   | { readonly event: 'host-began'; readonly time: string; readonly host: string }
@@ -23,7 +25,14 @@ export type JournalEntry =
 
 const text = z.string();
 const ENTRY = z.discriminatedUnion('event', [
-  z.object({ event: z.literal('run-started'), time: text, command: text, subject: text, hosts: z.array(text) }),
+  z.object({
+    event: z.literal('run-started'),
+    time: text,
+    command: text,
+    subject: text,
+    hosts: z.array(text),
+    remaining: z.array(text).optional(),
+  }),
   z.object({ event: z.literal('host-began'), time: text, host: text }),
   z.object({ event: z.literal('host-ended'), time: text, host: text, status: text, problems: z.array(text).optional() }),
   z.object({ event: z.literal('run-ended'), time: text, exitCode: z.number() }),
@@ -40,6 +49,8 @@ export interface JournaledRun {
   readonly subject: string;
   /** In the order of the run. */
   readonly hosts: readonly string[];
+  /** Hosts that an earlier run left unfinished and that this one did not include. */
+  readonly remaining: readonly string[];
   /** What became of each host, as far as it was written: `began` for one whose end is not known. */
   readonly statuses: ReadonlyMap<string, string>;
   /** False: it was interrupted, or its process died. */
@@ -66,8 +77,8 @@ export function readJournal(content: string): JournaledRun | null {
     if (entry.event === 'run-ended') exitCode = entry.exitCode;
     if (entry.event === 'host-ended') statuses.set(entry.host, entry.status);
   }
-  const { time, subject, hosts } = first;
-  return { startedAt: time, subject, hosts, statuses, isFinished: exitCode !== null, exitCode };
+  const { time, subject, hosts, remaining = [] } = first;
+  return { startedAt: time, subject, hosts, remaining, statuses, isFinished: exitCode !== null, exitCode };
 }
 
 function parse(line: string): unknown {
@@ -80,7 +91,7 @@ function parse(line: string): unknown {
 
 const FINE: ReadonlySet<string> = new Set(['changed', 'unchanged']);
 
-/** The hosts of a run that are not as they should be: failed, refused, not reached, not begun, or of an unknown end. */
-export function hostsToRetry({ hosts, statuses }: JournaledRun): readonly string[] {
-  return hosts.filter((host) => !FINE.has(statuses.get(host) ?? ''));
+/** The hosts of a run that are not as they should be: failed, refused, not reached, not begun, or of an unknown end; and those that earlier runs left. */
+export function hostsToRetry({ hosts, remaining, statuses }: JournaledRun): readonly string[] {
+  return [...hosts.filter((host) => !FINE.has(statuses.get(host) ?? '')), ...remaining];
 }

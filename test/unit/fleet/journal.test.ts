@@ -27,6 +27,13 @@ describe('the journal of a run', () => {
     expect(run && hostsToRetry(run)).toContain('a');
   });
 
+  it('takes up hosts that an earlier run left unfinished and that the run does not include', () => {
+    const run = readJournal(
+      textOf({ ...STARTED, hosts: ['a', 'b'], remaining: ['x', 'y'] }, began('a'), ended('a', 'changed'), began('b')),
+    );
+    expect(run && hostsToRetry(run)).toEqual(['b', 'x', 'y']);
+  });
+
   it('is read up to where the power was cut', () => {
     const whole = textOf(STARTED, began('a'), ended('a', 'changed'));
     for (let length = encodeEntry(STARTED).length; length < whole.length - 1; length++) {
