@@ -1,7 +1,9 @@
 import { namesText } from '../core/fleet/name-ranges.ts';
+import { joinLines } from '../core/text/styled.ts';
 import type { HostOutcome } from '../engine/fleet.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ReportEvent, Reporter } from '../ports/reporter.ts';
+import type { Services } from '../ports/services.ts';
 import { reasonOf } from './fleet-report.ts';
 
 /** Follows a run that changes hosts, to report the state of each host when the run ends at once. */
@@ -12,6 +14,32 @@ export interface InterruptionLog {
   ended(outcome: HostOutcome): void;
   /** What is known of the hosts now: one line for each state, without those that need nothing. */
   lines(): readonly string[];
+}
+
+/**
+ * Prints the state of each host when a second interruption ends the run at once.
+ * @param options.next how to go on, in one line
+ * @param options.events receives the same as an event, in place of standard error
+ * @returns ends the watch
+ */
+export function watchForcedExit(
+  { onForcedExit, output }: Pick<Services, 'onForcedExit' | 'output'>,
+  hosts: InterruptionLog,
+  { next, events }: { readonly next: string; readonly events?: ((message: string, lines: readonly string[]) => void) | undefined },
+): () => void {
+  const forget = onForcedExit?.(() => {
+    output.status?.(null);
+    const message = 'Interrupted again: the run ended at once.';
+    if (events !== undefined) events(message, hosts.lines());
+    else output.stderr(joinLines([message, ...hosts.lines().map((line) => `  ${line}`), next]));
+  });
+  return () => forget?.();
+}
+
+/** Which hosts a run that was interrupted still brings to an end. */
+export function interruptedMessage(changing: readonly string[]): string {
+  const hosts = changing.length === 0 ? 'no host is under way' : `bringing to an end what is under way on ${namesText(changing)}`;
+  return `${hosts}; another interruption ends at once`;
 }
 
 /** How far the change of a host is, by its events. */

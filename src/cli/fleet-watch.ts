@@ -1,14 +1,13 @@
 import { onAbort } from '../core/abort.ts';
 import { formatProblem } from '../core/errors.ts';
 import { namesText } from '../core/fleet/name-ranges.ts';
-import { joinLines } from '../core/text/styled.ts';
 import type { FleetPorts, FleetProgress } from '../engine/fleet.ts';
 import { hostBlocks } from '../engine/host-blocks.ts';
 import type { ReportEvent, Reporter } from '../ports/reporter.ts';
 import type { RunJournal } from '../ports/run-journals.ts';
 import type { Services } from '../ports/services.ts';
 import { eventReporter } from './event-reporter.ts';
-import { interruptionLog } from './fleet-interruption.ts';
+import { interruptedMessage, interruptionLog, watchForcedExit } from './fleet-interruption.ts';
 import { problemsOf } from './fleet-report.ts';
 import type { CommandOptions } from './program.ts';
 import { progressLog } from './progress-log.ts';
@@ -66,22 +65,19 @@ export function watchFleet(
   const time = (): string => clock.now().toISOString();
   let changing: readonly string[] = [];
   const forget = onAbort(signal, () => {
-    const hosts = changing.length === 0 ? 'no host is under way' : `bringing to an end what is under way on ${namesText(changing)}`;
-    reporter.report({ level: 'warning', code: 'INTERRUPTED', message: `${hosts}; another interruption ends at once` });
+    reporter.report({ level: 'warning', code: 'INTERRUPTED', message: interruptedMessage(changing) });
   });
   const hosts = interruption === undefined ? null : interruptionLog(clock, interruption.hosts);
-  const forgetExit = services.onForcedExit?.(() => {
-    if (hosts === null || interruption === undefined) return;
-    output.status?.(null);
-    const message = 'Interrupted again: the run ended at once.';
-    if (asEvents) {
-      const data = { hosts: hosts.lines(), retry: interruption.retryCommand };
-      reporter.report({ level: 'error', code: 'RUN_ABORTED', message, data });
-    } else {
-      const lines = hosts.lines().map((line) => `  ${line}`);
-      output.stderr(joinLines([message, ...lines, `Go on, with the other options of this run: ${interruption.retryCommand}`]));
-    }
-  });
+  const forgetExit =
+    hosts === null || interruption === undefined
+      ? null
+      : watchForcedExit(services, hosts, {
+          next: `Go on, with the other options of this run: ${interruption.retryCommand}`,
+          events: asEvents
+            ? (message, lines) =>
+                reporter.report({ level: 'error', code: 'RUN_ABORTED', message, data: { hosts: lines, retry: interruption.retryCommand } })
+            : undefined,
+        });
   return {
     reporter,
     asEvents,

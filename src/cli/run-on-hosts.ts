@@ -1,7 +1,8 @@
+import { onAbort } from '../core/abort.ts';
 import { AppError, type ExitCode, interrupted, isAppError, type Problem } from '../core/errors.ts';
 import type { Warning } from '../core/plan/change.ts';
 import { planDocument, planIsEmpty } from '../core/plan/document.ts';
-import { type FleetMember, type HostOutcome, runFleet } from '../engine/fleet.ts';
+import { type FleetMember, type FleetProgress, type HostOutcome, runFleet } from '../engine/fleet.ts';
 import { hostBlocks } from '../engine/host-blocks.ts';
 import { type NodeClaims, nodeClaims } from '../engine/node-claims.ts';
 import type { Workflow, WorkflowResult } from '../engine/run-workflow.ts';
@@ -10,6 +11,7 @@ import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
+import { type InterruptionLog, interruptedMessage, interruptionLog, watchForcedExit } from './fleet-interruption.ts';
 import { summaryLine } from './fleet-report.ts';
 import type { CommandOptions } from './program.ts';
 import { progressLog } from './progress-log.ts';
@@ -59,19 +61,32 @@ export async function runOnHosts<Options, Input>(services: Services, run: HostsR
     ),
   );
   const log = progressLog(services, run.reporter);
+  const interruption = watchInterruption(services, run, members);
   const { outcomes } = await runFleet(
     members,
     { ...rules, dryRun: run.dryRun, proveUnchanged: true, looksFirst },
     {
       signal: services.signal,
       claims,
-      reporterOf: (host) => log.of(host, several ? blocks.of(host) : run.reporter),
-      ended: async (outcome) => (several ? blocks.ended(outcome) : undefined),
-      progress: log.progress,
+      reporterOf: (host) => interruption.of(host, log.of(host, several ? blocks.of(host) : run.reporter)),
+      begins: async (host) => interruption.began(host),
+      ended: async (outcome) => {
+        interruption.ended(outcome);
+        if (several) blocks.ended(outcome);
+      },
+      progress: (progress) => {
+        interruption.progress(progress);
+        log.progress(progress);
+      },
     },
-  ).finally(log.close);
+  ).finally(() => {
+    interruption.close();
+    log.close();
+  });
   const shown = outcomes.filter(({ plan, error }) => plan !== null && (error === null || run.dryRun));
-  const failures = [...new Set(outcomes.filter((outcome) => !shown.includes(outcome)).map(({ error }) => error ?? interruption(services)))];
+  const failures = [
+    ...new Set(outcomes.filter((outcome) => !shown.includes(outcome)).map(({ error }) => error ?? reasonOfInterruption(services))),
+  ];
   if (!several && failures[0] !== undefined) throw failures[0];
   const results = shown.flatMap(({ plan }) => plan ?? []);
   const code = finish(services, run, { results, outcomes });
@@ -82,6 +97,39 @@ export async function runOnHosts<Options, Input>(services: Services, run: HostsR
   );
 }
 
+interface InterruptionWatch extends Omit<InterruptionLog, 'lines'> {
+  progress(progress: FleetProgress): void;
+  close(): void;
+}
+
+/** A first interruption is reported for several hosts: with one, the host itself does it. A second one reports the state of each host. */
+function watchInterruption(
+  services: Services,
+  { dryRun, reporter }: Pick<HostsRun<never, never>, 'dryRun' | 'reporter'>,
+  members: readonly FleetMember[],
+): InterruptionWatch {
+  const hosts = interruptionLog(
+    services.clock,
+    members.map(({ name }) => name),
+  );
+  if (dryRun) return { ...hosts, progress: () => undefined, close: () => undefined };
+  let changing: readonly string[] = [];
+  const forget = onAbort(members.length > 1 ? services.signal : undefined, () =>
+    reporter.report({ level: 'warning', code: 'INTERRUPTED', message: interruptedMessage(changing) }),
+  );
+  const forgetExit = watchForcedExit(services, hosts, { next: 'Go on: run the same command again.' });
+  return {
+    ...hosts,
+    progress: (progress) => {
+      changing = progress.changing;
+    },
+    close: () => {
+      forget();
+      forgetExit();
+    },
+  };
+}
+
 function exitCodeOf(failures: readonly AppError[], { interrupted, allFailed }: { interrupted: boolean; allFailed: boolean }): ExitCode {
   const last = failures.at(-1)?.exitCode ?? 1;
   if (interrupted) return last;
@@ -89,7 +137,7 @@ function exitCodeOf(failures: readonly AppError[], { interrupted, allFailed }: {
 }
 
 /** Why a host was not begun: nothing else stops this run. */
-function interruption({ signal }: Services): AppError {
+function reasonOfInterruption({ signal }: Services): AppError {
   return isAppError(signal.reason) ? signal.reason : interrupted('SIGINT');
 }
 

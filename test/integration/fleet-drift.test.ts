@@ -198,6 +198,61 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
     const fileOf = (host: number, name: string): string => join(lab.hosts[host - 1]?.rootDir ?? '', name);
     const env = (): NodeJS.ProcessEnv => ({ ...process.env, XDG_STATE_HOME: join(directory, 'state') });
 
+    /** Ends a command by two interruptions, the first when a change of node2 or node3 waits for its confirmation. */
+    const interruptTwice = async (
+      argv: readonly string[],
+    ): Promise<{ code: number; lines: readonly string[]; open: readonly string[] }> => {
+      const child = spawn(process.execPath, ['--import', 'tsx', BIN, ...argv], { stdio: ['ignore', 'pipe', 'pipe'], env: env() });
+      let stderr = '';
+      child.stderr.on('data', (chunk: Buffer) => {
+        stderr += chunk.toString();
+      });
+      const exit = once(child, 'close');
+      const hosts = [2, 3];
+      const record = (host: number): string => fileOf(host, 'var/lib/kubeletadm/commit/record');
+      const until = async (condition: () => boolean): Promise<void> => {
+        await untilTrue(() => condition() || child.exitCode !== null);
+        expect(child.exitCode, stderr).toBeNull();
+      };
+      await until(() => hosts.some((host) => existsSync(record(host))));
+      child.kill('SIGINT');
+      await until(() => stderr.includes('[INTERRUPTED]'));
+      child.kill('SIGINT');
+      const [code] = (await exit) as [number];
+      const lines = stderr
+        .slice(Math.max(0, stderr.indexOf('Interrupted again')))
+        .trimEnd()
+        .split('\n');
+      return { code, lines, open: hosts.filter((host) => existsSync(record(host))).map((host) => `node${host}`) };
+    };
+
+    it.each([
+      [
+        'join',
+        (): readonly string[] => [
+          'join',
+          lab.server.replace('https://', ''),
+          '--ca-cert',
+          lab.caFile,
+          '--token',
+          lab.token.reveal(),
+          '--set',
+          'maxPods=77',
+        ],
+      ],
+      ['upgrade node', (): readonly string[] => ['upgrade', 'node', '--kubeconfig', lab.kubeconfig, '--set', 'maxPods=78']],
+    ])('of %s with several hosts reports each host, too', async (_, argv) => {
+      const hosts = ['--host', 'node2', '--host', 'node3', '--ssh-config', lab.sshConfig, '--confirm-timeout', '7m'];
+      const { code, lines, open } = await interruptTwice([...argv(), ...hosts]);
+      expect(code).toBe(130);
+      expect(lines[0]).toBe('Interrupted again: the run ended at once.');
+      expect(lines.at(-1)).toBe('Go on: run the same command again.');
+      const text = lines.join('\n');
+      for (const host of ['node2', 'node3']) expect(text).toContain(host);
+      expect(text).toMatch(/^ {2}(?:not confirmed|in progress, .*): .*node[23]/m);
+      for (const host of open) await run('fleet', 'revert', '-f', write(''), '--limit', host);
+    });
+
     it('reports each host and how to go on; status shows the change that is not confirmed', async () => {
       const file = write(`${DEAD[0]}baseline: {kubeletConfiguration: {maxPods: 88}}\n`);
       const argv = ['apply', '-f', file, '--ssh-config', lab.sshConfig, '--serial', '1', '--canary', '0', '--confirm-timeout', '7m'];
