@@ -128,14 +128,15 @@ describe('fleet init', () => {
       'hosts.ini': `${KUBESPRAY}kubelet_max_pods=90\n`,
       'group_vars/all/all.yml': 'cluster_name: prod.example\ndns_domain: "{{ cluster_name }}"\nkubelet_fail_swap_on: false\n',
       'group_vars/k8s_cluster.yml':
-        'kube_version: v1.30.0\nkubelet_logfiles_max_size: 5Mi\nkube_network_plugin: calico\nkubelet_custom_flags: ["--a=b"]\nnode_labels: {pool: edge}\n',
-      'host_vars/node1.yml': 'kubelet_pod_pids_limit: 100\n',
-      'host_vars/node2.yml': 'kubelet_pod_pids_limit: 200\nkubelet_event_record_qps: 5\n',
+        'kube_version: v1.30.0\nkubelet_logfiles_max_size: 5Mi\nkubelet_cgroup_driver: cgroupfs\nkube_cpu_reserved: 100m\nkube_ephemeral_storage_reserved: 1Gi\nsystem_pid_reserved: 1000\nsystem_reserved: true\nkube_network_plugin: calico\nkubelet_custom_flags: ["--a=b"]\nnode_labels: {pool: edge}\n',
+      'host_vars/node1.yml': 'kubelet_pod_pids_limit: 100\nkube_memory_reserved: 256Mi\n',
+      'host_vars/node2.yml': 'kubelet_pod_pids_limit: 200\nkube_memory_reserved: 512Mi\nkubelet_event_record_qps: 5\n',
     });
     const file = join(root, 'fleet.yaml');
     const { code, stderr } = await runCommand(['fleet', 'init', '-f', file, '--from-ansible', join(root, 'hosts.ini')]);
     expect(code, stderr).toBe(0);
-    const names = 'kube_network_plugin, kubelet_custom_flags, kubelet_event_record_qps (declared for 1 of 2 nodes), node_labels';
+    const names =
+      'kube_network_plugin, kubelet_custom_flags, kubelet_event_record_qps (declared for 1 of 2 nodes), node_labels, system_reserved';
     expect(stderr).toBe(`not taken from the inventory: ${names}. Declare in ${file} what of them holds for the kubelets.\n`);
     const text = readFileSync(file, 'utf8');
     const comment = /# Not taken from the inventory:\n((?: +# {3}.*\n)+)/.exec(text)?.[1] ?? '';
@@ -153,13 +154,23 @@ describe('fleet init', () => {
       failSwapOn: false,
       containerLogMaxSize: '5Mi',
       clusterDomain: 'prod.example',
+      cgroupDriver: 'cgroupfs',
+      kubeReserved: { cpu: '100m', 'ephemeral-storage': '1Gi' },
+      systemReserved: { pid: '1000' },
     });
     const { stdout } = await runCommand(['fleet', 'inventory', '-f', file, '-o', 'json']);
     const { hosts } = JSON.parse(stdout) as { hosts: readonly { name: string; kubeletConfiguration: Record<string, unknown> }[] };
-    expect(hosts.map(({ name, kubeletConfiguration: { maxPods, podPidsLimit } }) => [name, maxPods, podPidsLimit])).toEqual([
-      ['node1', 90, 100],
-      ['node2', 90, 200],
+    const fields = hosts.map(({ name, kubeletConfiguration: { maxPods, podPidsLimit, kubeReserved } }) => [
+      name,
+      maxPods,
+      podPidsLimit,
+      kubeReserved,
     ]);
+    expect(fields).toEqual([
+      ['node1', 90, 100, { cpu: '100m', 'ephemeral-storage': '1Gi', memory: '256Mi' }],
+      ['node2', 90, 200, { cpu: '100m', 'ephemeral-storage': '1Gi', memory: '512Mi' }],
+    ]);
+    expect((await runCommand(['fleet', 'validate', '-f', file])).code).toBe(0);
   });
 
   it.each([

@@ -64,11 +64,18 @@ const STARTER_FIELDS = `  # Any field of KubeletConfiguration:
     maxPods: 110
 `;
 
+/** Entries of the same object come under its name. */
 function fieldLines(fields: readonly DeclaredField[], indent: string): string {
-  return fields
-    .map(
-      ({ field, value, variable }) => `${indent}${field}: ${typeof value === 'string' ? JSON.stringify(value) : value}    # ${variable}\n`,
-    )
+  const names = [...new Set(fields.map(({ path: [name] }) => name))];
+  const line = (name: string, { value, variable }: DeclaredField): string =>
+    `${name}: ${typeof value === 'string' ? JSON.stringify(value) : value}    # ${variable}\n`;
+  return names
+    .map((name) => {
+      const own = fields.filter(({ path }) => path[0] === name);
+      const entries = own.flatMap((field) => (field.path[1] === undefined ? [] : [`${indent}  ${line(field.path[1], field)}`]));
+      if (entries.length > 0) return `${indent}${name}:\n${entries.join('')}`;
+      return own.map((field) => `${indent}${line(name, field)}`).join('');
+    })
     .join('');
 }
 

@@ -2,8 +2,8 @@ import type { ImportedHost } from '../entries.ts';
 
 /** A field that an inventory declares, and the variable that declares it. */
 export interface DeclaredField {
-  /** Of KubeletConfiguration. */
-  readonly field: string;
+  /** Of KubeletConfiguration; two names for an entry of an object: `['kubeReserved', 'cpu']`. */
+  readonly path: readonly [field: string, key?: string];
   /** A template where the value is another one on each host. */
   readonly value: string | number | boolean;
   readonly isTemplate: boolean;
@@ -21,8 +21,12 @@ export interface DeclaredSettings {
 
 type FieldType = 'integer' | 'boolean' | 'text';
 
-/** @see kubespray roles/kubernetes/node/templates/kubelet-config.v1beta1.yaml.j2, roles/kubespray-defaults */
-const FIELDS: Readonly<Record<string, readonly [field: string, type: FieldType]>> = {
+/**
+ * Variables that kubespray writes into a field as they are. Left out are those with a default of kubespray that depends on others
+ * (`kubelet_bind_address`, `kube_resolv_conf`) and `kube_reserved`, `system_reserved`: these name cgroups.
+ * @see kubespray roles/kubernetes/node/templates/kubelet-config.v1beta1.yaml.j2 and defaults/main.yml (46dbdd3, August 2026)
+ */
+const FIELDS: Readonly<Record<string, readonly [field: string, type: FieldType, key?: string]>> = {
   kubelet_max_pods: ['maxPods', 'integer'],
   kubelet_pod_pids_limit: ['podPidsLimit', 'integer'],
   kubelet_status_update_frequency: ['nodeStatusUpdateFrequency', 'text'],
@@ -38,6 +42,15 @@ const FIELDS: Readonly<Record<string, readonly [field: string, type: FieldType]>
   kubelet_protect_kernel_defaults: ['protectKernelDefaults', 'boolean'],
   kubelet_make_iptables_util_chains: ['makeIPTablesUtilChains', 'boolean'],
   kubelet_seccomp_default: ['seccompDefault', 'boolean'],
+  kubelet_cgroup_driver: ['cgroupDriver', 'text'],
+  kube_cpu_reserved: ['kubeReserved', 'text', 'cpu'],
+  kube_memory_reserved: ['kubeReserved', 'text', 'memory'],
+  kube_ephemeral_storage_reserved: ['kubeReserved', 'text', 'ephemeral-storage'],
+  kube_pid_reserved: ['kubeReserved', 'text', 'pid'],
+  system_cpu_reserved: ['systemReserved', 'text', 'cpu'],
+  system_memory_reserved: ['systemReserved', 'text', 'memory'],
+  system_ephemeral_storage_reserved: ['systemReserved', 'text', 'ephemeral-storage'],
+  system_pid_reserved: ['systemReserved', 'text', 'pid'],
 };
 
 /** Variables of kubespray that decide about kubelets and the cluster. */
@@ -57,7 +70,7 @@ export function declaredSettings(
 ): DeclaredSettings {
   const taken = new Set<string>();
   const reasons = new Map<string, string>();
-  const fields = Object.entries(FIELDS).flatMap(([variable, [field, type]]): readonly DeclaredField[] => {
+  const fields = Object.entries(FIELDS).flatMap(([variable, [field, type, key]]): readonly DeclaredField[] => {
     const found = fieldOf(nodes, variable, { type, allowsTemplates });
     if (found === null) return [];
     if ('reason' in found) {
@@ -65,11 +78,11 @@ export function declaredSettings(
       return [];
     }
     taken.add(variable);
-    return [{ field, variable, ...found }];
+    return [{ path: key === undefined ? [field] : [field, key], variable, ...found }];
   });
   const domain = clusterDomainOf(nodes);
   if (domain !== null) {
-    fields.push({ field: 'clusterDomain', value: domain.value, isTemplate: false, variable: domain.variable });
+    fields.push({ path: ['clusterDomain'], value: domain.value, isTemplate: false, variable: domain.variable });
     for (const variable of ['dns_domain', 'cluster_name']) taken.add(variable);
   }
   const version = /^v?([0-9]+\.[0-9]+)(?:\.|$)/.exec(String(sharedValue(nodes, 'kube_version') ?? ''))?.[1] ?? null;
