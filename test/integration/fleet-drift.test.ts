@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
@@ -190,6 +190,45 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
       expect((await marksOf('node3')).taints).toEqual(['pool=edge:PreferNoSchedule']);
       expect((await marksOf('node2')).taints).toEqual(['broken=:NoExecute', 'pool=edge:PreferNoSchedule']);
       expect(await drift(marked('', '{key: pool, value: edge, effect: PreferNoSchedule}'))).toBe('No drift.\n');
+    });
+  });
+
+  describe('a saved plan with control planes', () => {
+    const PLANES = ['node1', 'node2'];
+    const setControlPlane = async (isPlane: boolean): Promise<void> => {
+      const labels = { 'node-role.kubernetes.io/control-plane': isPlane ? '' : null };
+      for (const name of PLANES) {
+        const manifest = join(lab.hosts.find((host) => host.name === name)?.rootDir ?? '', 'etc/kubernetes/manifests/kube-apiserver.yaml');
+        if (!isPlane) rmSync(manifest);
+        else {
+          mkdirSync(dirname(manifest), { recursive: true });
+          writeFileSync(manifest, 'apiVersion: v1\nkind: Pod\nmetadata: {name: kube-apiserver}\nspec: {containers: []}\n');
+        }
+        await cluster.patch({ apiVersion: 'v1', kind: 'Node', name }, 'merge', { metadata: { labels } });
+      }
+    };
+
+    it('changes them one after the other, and workers afterwards', async () => {
+      await setControlPlane(true);
+      const file = join(directory, 'planes.yaml');
+      const saved = join(directory, 'planes.json');
+      const hosts = ['  - {name: node3}', ...PLANES.map((name) => `  - {name: ${name}, role: control-plane}`)];
+      const head = `apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\ncluster: {kubeconfig: ${lab.kubeconfig}}\n`;
+      writeFileSync(file, `${head}baseline: {kubeletConfiguration: {maxPods: 66}}\nhosts:\n${hosts.join('\n')}\n`);
+      const planned = await run('plan', '-f', file, '--out', saved, '--ignore-preflight-errors', 'all');
+      expect(planned.stdout, planned.stderr).toContain('3 hosts: 3 to change.');
+      const { code, stdout, stderr } = await run('apply', saved, '--canary', '0', '--serial', '3', '-o', 'json');
+      expect(code, stderr).toBe(0);
+      const events = stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { code: string; host?: string })
+        .filter((event) => event.host !== undefined && (event.code === 'CHANGE_DONE' || event.code === 'HOST_ENDED'))
+        .map((event) => event.host ?? '');
+      // Each host once: the changes of a host and its end come together, and those of the worker come last.
+      const turns = events.filter((host, i) => host !== events[i - 1]);
+      expect([turns.slice(0, 2).toSorted(), turns.slice(2)]).toEqual([PLANES, ['node3']]);
+      await setControlPlane(false);
     });
   });
 

@@ -12,9 +12,17 @@ export function operationsOf({ phases }: HostPlan): Operations {
   return phases.flatMap(({ phase, plan }) => [
     ...plan.changes
       .filter(({ kind }) => kind !== 'confirm-commit')
+      .map(withoutTime)
       .map((change) => [`${phase} ${subjectOf(change)}`, shortDigest(neutral(change))] as const),
     ...(plan.deferred === undefined ? [] : [[`${phase} later`, shortDigest(plan.deferred)] as const]),
   ]);
+}
+
+const BACKUP = /^(\/etc\/kubernetes\/tmp\/kubeadm-kubelet-config)-\d[\d-]*\d(?=\/|$)/;
+
+/** The directory for the previous files of a control plane is named by the time of the run. */
+function withoutTime(change: Change): Change {
+  return 'path' in change ? { ...change, path: change.path.replace(BACKUP, '$1') } : change;
 }
 
 /** What is different between what was planned and what would be done now; none: nothing is. */
