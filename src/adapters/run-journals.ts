@@ -13,6 +13,7 @@ export function localRunJournals(env: Readonly<Record<string, string | undefined
   const { XDG_STATE_HOME: state = '' } = env;
   const directory = join(isAbsolute(state) ? state : join(env.HOME ?? homedir(), '.local', 'state'), 'kubeletadm', 'runs');
   return {
+    directory,
     begin: (started) => begin(directory, started),
     latest: async (subject) => {
       const names = await readdir(directory).catch(() => []);

@@ -62,7 +62,7 @@ export function durationOf(options: CommandOptions, name: string): number {
   const text = flagText(options, name) ?? '';
   const nanoseconds = parseGoDuration(text);
   if (nanoseconds === null || nanoseconds < 0n)
-    throw usageError(`--${name}: ${JSON.stringify(text)} is no duration`, 'Write it like 10m or 90s');
+    throw usageError(`--${name}: invalid duration ${JSON.stringify(text)}`, 'Write it like 10m or 90s');
   return Number(nanoseconds / 1_000_000n);
 }
 

@@ -60,7 +60,7 @@ async function checkHost(services: Services, target: HostTarget, withinMs: numbe
 function durationOf(text: string | undefined): number {
   if (text === undefined) return 0;
   const nanoseconds = parseGoDuration(text);
-  if (nanoseconds === null || nanoseconds < 0n) throw usageError(`--expires-within ${text}: no duration`, 'Write it like 720h');
+  if (nanoseconds === null || nanoseconds < 0n) throw usageError(`--expires-within: invalid duration "${text}"`, 'Write it like 720h');
   return Number(nanoseconds / 1_000_000n);
 }
 

@@ -45,6 +45,6 @@ function namesOf(args: readonly string[]): readonly string[] {
 function durationMs(text: string | undefined): number | null {
   if (text === undefined) return null;
   const nanoseconds = parseGoDuration(text);
-  if (nanoseconds === null || nanoseconds < 0n) throw usageError(`--expires-within ${text}: no duration`, 'Write it like 720h');
+  if (nanoseconds === null || nanoseconds < 0n) throw usageError(`--expires-within: invalid duration "${text}"`, 'Write it like 720h');
   return Number(nanoseconds / 1_000_000n);
 }

@@ -54,7 +54,7 @@ const TIMEOUT_MS = 300_000;
 function timeoutMs(text: string | undefined): number {
   if (text === undefined) return TIMEOUT_MS;
   const nanoseconds = parseGoDuration(text);
-  if (nanoseconds === null || nanoseconds <= 0n) throw usageError(`--timeout ${text}: no duration`, 'Write it like 90s or 5m');
+  if (nanoseconds === null || nanoseconds <= 0n) throw usageError(`--timeout: invalid duration "${text}"`, 'Write it like 90s or 5m');
   return Number(nanoseconds / 1_000_000n);
 }
 

@@ -39,7 +39,7 @@ export async function runCsrList(services: Services, _args: readonly string[], o
 /** `csr approve NAME...`, `--all` or `--host`. */
 export async function runCsrApprove(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
   if (args.length === 0 && options.all !== true && flagList(options, 'host').length === 0)
-    throw usageError('no CSR is named', 'Give names of CSRs, --host for the nodes on these hosts, or --all');
+    throw usageError('csr approve: no CSR selected', 'Pass names of CSRs, --host for the nodes on these hosts, or --all');
   const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
   return withSources<ExitCode>(services, options, reporter, async (cluster, sources) => {
     const found = await listKubeletCsrs(cluster, sources);

@@ -27,8 +27,9 @@ import { flagText, verbosityOf } from './read-options.ts';
 export async function runDynamicAssign(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
   const run = beginRun(services, args, options);
   const [argument, file] = [flagText(options, 'configmap'), flagText(options, 'file')];
-  if ((argument === undefined) === (file === undefined))
-    throw usageError('what to assign is not clear', 'Give either --configmap or --file');
+  if (argument === undefined && file === undefined) throw usageError('dynamic assign: nothing to assign', 'Pass --configmap or --file');
+  if (argument !== undefined && file !== undefined)
+    throw usageError('dynamic assign: --configmap and --file exclude each other', 'Pass one of them');
   const given = argument === undefined ? null : readSource(argument);
   const text = file === undefined ? null : await services.input.readText(file);
   return withCluster(services, { options, reporter: run.reporter }, async (cluster) => {

@@ -18,7 +18,7 @@ import { formatOf, renderDocument } from './show-document.ts';
 export async function runDynamicGc(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {
   const age = flagText(options, 'olderThan') ?? '1h';
   const nanoseconds = parseGoDuration(age);
-  if (nanoseconds === null || nanoseconds < 0n) throw usageError(`--older-than ${age}: no duration`, 'Write it like 24h');
+  if (nanoseconds === null || nanoseconds < 0n) throw usageError(`--older-than: invalid duration "${age}"`, 'Write it like 24h');
   if (flagList(options, 'host').length > 0) return collectOnHosts(services, options, Number(nanoseconds / 1_000_000_000n));
   const reporter = services.reporter({ verbosity: verbosityOf(options), format: 'text' });
   const cluster = clusterOnUse(services, options, { writes: reporter });

@@ -64,7 +64,7 @@ function durationOf(options: CommandOptions, name: 'timeout' | 'minReady'): numb
   if (text === undefined) return null;
   const nanoseconds = parseGoDuration(text);
   if (nanoseconds === null || nanoseconds < 0n || (name === 'timeout' && nanoseconds === 0n))
-    throw usageError(`${optionName(name)} ${text}: no duration`, 'Write it like 90s or 5m');
+    throw usageError(`${optionName(name)}: invalid duration "${text}"`, 'Write it like 90s or 5m');
   return Number(nanoseconds / 1_000_000n);
 }
 

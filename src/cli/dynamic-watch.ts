@@ -3,6 +3,7 @@ import { formatProblem, isAppError } from '../core/errors.ts';
 import { namesText } from '../core/fleet/name-ranges.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
+import { stateText } from '../workflows/dynamic/assign-config.ts';
 import type { RolloutListener, RolloutOutcome } from '../workflows/dynamic/roll-out.ts';
 import { nodeDocument } from './dynamic-status.ts';
 
@@ -35,8 +36,11 @@ export function rolloutListener({ output }: Pick<Services, 'output'>, { reporter
       say('DYNAMIC_ASSIGNED', isNew ? what : `nothing to do: it is ${what} already`, { host });
     },
     state: (node) => {
-      const { state, why } = node.verdict;
-      say('DYNAMIC_STATE', `${state}${why === null ? '' : `: ${why}`}`, { host: node.config.name, data: { ...nodeDocument(node) } });
+      const { why } = node.verdict;
+      say('DYNAMIC_STATE', `${stateText(node)}${why === null ? '' : `: ${why}`}`, {
+        host: node.config.name,
+        data: { ...nodeDocument(node) },
+      });
     },
     ended: ({ name, stage, judged, error }) => {
       if (total === 1) return;

@@ -21,7 +21,7 @@ export async function runFleetApply(services: Services, args: readonly string[],
   const work = await readTasks(services, args[0], given);
   const { subject, options } = work;
   const journals = await services.runJournals();
-  const last = flagText(options, 'retry') === undefined ? null : await lastRun(journals, subject);
+  const last = flagText(options, 'retry') === undefined ? null : await lastRun(journals, work, args[0]);
   const tasks = last === null ? work.tasks : leftBy(last, work.tasks);
   const rules = readRules(options, { total: tasks.length, dryRun: false });
   if (tasks.length === 0) {
@@ -77,12 +77,12 @@ function retryCommandOf(planFile: string | undefined, options: CommandOptions): 
   return ['kubeletadm apply', ...subject, '--retry failed'].join(' ');
 }
 
-async function lastRun(journals: RunJournals, subject: string): Promise<JournaledRun> {
+async function lastRun(journals: RunJournals, { subject, file }: FleetTasks, plan: string | undefined): Promise<JournaledRun> {
   const last = await journals.latest(subject);
   if (last === null)
     throw usageError(
-      '--retry failed: this file or plan was not applied before by you on this machine',
-      'Leave it out, or name the file or plan of the run that is to be taken up',
+      `--retry failed: no earlier apply of ${plan ?? file} is recorded in ${journals.directory}`,
+      'Run apply without --retry',
     );
   return last;
 }

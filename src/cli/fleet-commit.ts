@@ -70,7 +70,11 @@ async function settle(services: Services, { args, options, done }: Settling, wor
         const record = await observe(host, commitRecord, services.signal);
         // Of many hosts those that wait are meant.
         if (record === null && isSelection) return null;
-        if (record === null) throw new CommitGoneError(name, null, 'nothing to do');
+        if (record === null) {
+          settled++;
+          services.output.stdout(`${name}: no pending change\n`);
+          return null;
+        }
         if (record.state === 'reverted') throw commitReverted(name, record);
         await work({ host, record, reporter });
         settled++;

@@ -93,6 +93,6 @@ function outcomeOf(outcome: HostOutcome): PlanOutcome {
 /** Says where the secrets come from that are not in the plan. */
 function savedLine(file: string, { id, hosts }: SavedPlan, { token }: FleetCluster): string {
   const pending = hosts.filter(({ status }) => status === 'pending').length;
-  const source = token === null ? 'made then' : 'env' in token ? `read from ${token.env}` : `read from ${token.file}`;
-  return `saved ${file}, ${pending} ${pending === 1 ? 'host' : 'hosts'} to change, ${id}. No secret is in it: a bootstrap token is ${source}, when it is applied`;
+  const source = token === null ? 'created' : 'env' in token ? `read from ${token.env}` : `read from ${token.file}`;
+  return `saved ${file}, ${pending} ${pending === 1 ? 'host' : 'hosts'} to change, ${id}. It contains no secrets; a bootstrap token is ${source} during apply`;
 }

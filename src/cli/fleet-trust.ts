@@ -88,7 +88,10 @@ async function mayRecord(services: Services, unknown: readonly Finding[], yes: b
   const what = unknown.length === 1 ? 'this key' : `these ${unknown.length} keys`;
   const answer = await services.confirm(`Are ${what} the hosts' own? Compare the fingerprints before you record them.`);
   if (answer === null)
-    throw usageError('nobody can be asked: there is no terminal', 'Compare the fingerprints with --dry-run, then record them with --yes');
+    throw usageError(
+      'fleet trust: standard input is not a terminal',
+      'Compare the fingerprints with --dry-run, then record the keys with --yes',
+    );
   return answer;
 }
 

@@ -146,7 +146,7 @@ function waitReadyMs({ waitReady }: CommandOptions): number | null {
   if (typeof waitReady !== 'string') return null;
   const nanoseconds = parseGoDuration(waitReady);
   if (nanoseconds === null || nanoseconds <= 0n)
-    throw usageError(`--wait-ready ${waitReady}: no duration`, 'Write it like --wait-ready=90s or 5m');
+    throw usageError(`--wait-ready: invalid duration "${waitReady}"`, 'Write it like --wait-ready=90s or 5m');
   return Number(nanoseconds / 1_000_000n);
 }
 

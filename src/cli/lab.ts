@@ -52,7 +52,7 @@ function namesOfAgents({ hosts }: Lab): readonly string[] {
 function trialOf(options: CommandOptions): number {
   const text = flagText(options, 'trial') ?? '';
   const nanoseconds = parseGoDuration(text);
-  if (nanoseconds === null || nanoseconds < 0n) throw usageError(`--trial ${text}: no duration`, 'Write it like 10s');
+  if (nanoseconds === null || nanoseconds < 0n) throw usageError(`--trial: invalid duration "${text}"`, 'Write it like 10s');
   return Number(nanoseconds / 1_000_000n);
 }
 

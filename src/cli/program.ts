@@ -1,8 +1,9 @@
-import { Command } from 'commander';
-import { type ExitCode, formatProblem, type Problem } from '../core/errors.ts';
+import type { Command } from 'commander';
+import { AppError, type ExitCode, isAppError } from '../core/errors.ts';
 import type { Output, Services } from '../ports/services.ts';
 import { COMMANDS } from './commands.ts';
 import { addVerbosity } from './options.ts';
+import { pathOf, StrictCommand } from './refused-line.ts';
 
 /** Runs a command and gives the exit code. Loaded on use, so that help is quick. */
 export type Run = (services: CommandServices, args: readonly string[], options: CommandOptions) => Promise<ExitCode>;
@@ -29,17 +30,21 @@ export async function buildProgram(
     command.action(async (...args: unknown[]) => {
       const own = args.at(-1) as Command;
       const options = own.optsWithGlobals() as CommandOptions;
-      exit(await (await load())(services, own.args, options));
+      try {
+        exit(await (await load())(services, own.args, options));
+      } catch (error) {
+        throw isReading(own, options) ? withoutInterruption(error) : error;
+      }
     });
-  const program = new Command('kubeletadm')
+  const program = new StrictCommand('kubeletadm')
     .description('Bootstrap, provision and reconfigure kubelets like kubeadm does, on this machine or over SSH')
     .version(version, '--version', 'print the version')
     .helpCommand(false)
     .exitOverride()
+    .showSuggestionAfterError(false)
     .configureOutput({
       writeOut: (text) => services.output.stdout(text),
       writeErr: (text) => services.output.stderr(text),
-      outputError: (text, write) => write(`${formatProblem(usageProblem(text))}\n`),
     });
   addVerbosity(program);
   // Completion is made of the whole tree.
@@ -51,10 +56,20 @@ export async function buildProgram(
   return program;
 }
 
-/** What commander says of a line it does not understand: `error: unknown command 'tokn'`, perhaps `(Did you mean token?)` in the next line. */
-function usageProblem(text: string): Problem {
-  const said = text.trimEnd().replace(/^error: /, '');
-  const at = said.endsWith(')') ? said.lastIndexOf('(Did you mean ') : -1;
-  const message = (at < 0 ? said : said.slice(0, at).trimEnd()).replace(/\.$/, '');
-  return { code: 'USAGE', message, mend: at < 0 ? '--help shows what there is' : said.slice(at + 1, -1) };
+/** Commands that change nothing: an interrupted one leaves nothing to resume. */
+const READING =
+  /^(?:plan|agent|lab|version|completion|config .*|node .*|certs (?:check|check-expiration)|csr list|token (?:list|generate)|dynamic (?:status|inspect|history)|fleet (?:plan|status|drift|inventory|validate|schema|exec))$/;
+
+function isReading(command: Command, options: CommandOptions): boolean {
+  return READING.test(pathOf(command)) && options.repair === undefined;
+}
+
+/** The same exit code, without the advice to run the command again. */
+function withoutInterruption(error: unknown): unknown {
+  if (!isAppError(error) || error.problems.every(({ code }) => code !== 'INTERRUPTED')) return error;
+  const { problems, exitCode, detail } = error;
+  return new AppError(
+    problems.filter(({ code }) => code !== 'INTERRUPTED'),
+    { exitCode, cause: error, ...(detail === undefined ? {} : { detail }) },
+  );
 }

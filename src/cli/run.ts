@@ -1,7 +1,8 @@
-import { CommanderError } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import type { ExitCode } from '../core/errors.ts';
 import type { Services } from '../ports/services.ts';
 import { buildProgram, type CommandServices } from './program.ts';
+import { describeRefusedLine, RefusedLine } from './refused-line.ts';
 import { showProblem } from './show-problem.ts';
 
 /**
@@ -24,8 +25,14 @@ export async function runCli(argv: readonly string[], services: Services, versio
     return code;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    return showProblem(error, services.output, verbosityOf(argv));
+    const shown = error instanceof RefusedLine ? describeRefusedLine(error, await wholeTree(commands)) : error;
+    return showProblem(shown, services.output, verbosityOf(argv));
   }
+}
+
+/** All commands with their options: that of another line has only those the line names. */
+function wholeTree(services: CommandServices): Promise<Command> {
+  return buildProgram(services, { argv: ['completion'], exit: () => undefined, version: '' });
 }
 
 /** `-v 5`, `-v5`, `--v=5`: needed before and after commander reads it. */

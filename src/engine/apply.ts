@@ -196,7 +196,7 @@ export function describeChange(change: HostChange): string {
     case 'pull-image':
       return `pulled ${change.image}`;
     case 'daemon-reload':
-      return 'systemd read its units again';
+      return 'ran systemctl daemon-reload';
     case 'enable-unit':
       return `enabled ${change.unit}`;
     case 'restart-unit':

@@ -7,6 +7,7 @@ import type { NodeClaim } from '../core/kubernetes/node-identity.ts';
 import { type Change, type ClusterChange, type HostChange, isClusterChange, type PhasePlan, type Warning } from '../core/plan/change.ts';
 import type { HostPlan, NamedPhasePlan } from '../core/plan/document.ts';
 import { comparedChanges, isSamePlan } from '../core/plan/same-plan.ts';
+import { closestName } from '../core/text/closest-name.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import { applyClusterChange, applyHostChanges, applyRevert } from './apply.ts';
@@ -429,7 +430,10 @@ function selectPhases<Options, Input>(workflow: Workflow<Options, Input>, run: W
   // Of a control plane's phases those are left out that the workflow has; to name the others is no mistake.
   const skipped = run.skipPhases.filter((name) => isKnown(name) || !isControlPlanePhase(workflow.name, name));
   for (const name of [...skipped, ...(run.onlyPhase === undefined ? [] : [run.onlyPhase])]) {
-    if (!isKnown(name)) throw usageError(`${workflow.name} has no phase ${name}`, `Its phases are ${names.join(', ')}`);
+    if (isKnown(name)) continue;
+    const likely = closestName(name, new Set(names.flatMap((phase) => [phase, phase.split('/')[0] ?? phase])), 2);
+    const hint = likely === null ? `See kubeletadm ${workflow.name} --help for its phases` : `Did you mean ${likely}?`;
+    throw usageError(`${workflow.name} has no phase ${name}`, hint);
   }
   const only = run.onlyPhase;
   return workflow.phases.filter(({ name }) => !skipped.some((skip) => matches(name, skip)) && (only === undefined || matches(name, only)));

@@ -11,6 +11,8 @@ export interface RunJournal {
 
 /** What is kept of runs over fleets, one file a run, in the state directory of the user. */
 export interface RunJournals {
+  /** The directory of the journals, for messages. */
+  readonly directory: string;
   /**
    * Begins a journal.
    * @throws AppError JOURNAL_UNWRITABLE

@@ -222,7 +222,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
       code: 0,
       stdout: expect.stringMatching(/^node1: confirmed: the change of \S+@\S+ of \S+Z\n$/),
     });
-    expect((await settle('confirm')).stderr).toMatch(/nothing to do: no change waits for a confirmation there \[COMMIT_GONE\]\n$/);
+    expect((await settle('confirm')).stdout).toMatch(/: no pending change\n$/);
     const dropped = await startChange(55);
     dropped.kill();
     await dropped.ended;
@@ -239,7 +239,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
     const refused = await change(44);
     expect(refused.code).toBe(1);
     expect(refused.stderr).toMatch(
-      /^node1: \S+@\S+ \(process \d+\) works on this host since .*Z\. Wait until that run ends.*--break-lock.*\[HOST_LOCKED\]$/m,
+      /^node1: locked by another kubeletadm run \(\S+@\S+, pid \d+, since .*Z\)\. Wait for it .*--break-lock\. \[HOST_LOCKED\]$/m,
     );
     other.kill();
     await other.ended;

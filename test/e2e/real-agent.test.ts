@@ -25,15 +25,15 @@ const BAD: readonly [string, string, RegExp][] = [
   [
     'dies at once of a file that is not there',
     'tlsCertFile: /no/cert\ntlsPrivateKeyFile: /no/key',
-    /the kubelet ended: .*\/no\/(cert|key)/,
+    /the kubelet exited: .*\/no\/(cert|key)/,
   ],
-  ['has its port taken', 'port: 22', /the kubelet ended: port 22 is taken by another process/],
+  ['has its port taken', 'port: 22', /the kubelet exited: port 22 is taken by another process/],
   [
     'is given another cgroup driver than its runtime has',
     'cgroupDriver: systemd',
     /cgroupDriver is systemd, but the container runtime uses cgroupfs/,
   ],
-  ['has no runtime at its socket', 'containerRuntimeEndpoint: unix:///run/none.sock', /the kubelet ended: .*none\.sock/],
+  ['has no runtime at its socket', 'containerRuntimeEndpoint: unix:///run/none.sock', /the kubelet exited: .*none\.sock/],
   ['sees its disk under pressure', 'evictionHard: {nodefs.available: "99.9%"}', /the Node has DiskPressure/],
   ['sees its memory under pressure', 'evictionHard: {memory.available: "99.9%"}', /the Node has MemoryPressure/],
   [

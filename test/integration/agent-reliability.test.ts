@@ -52,10 +52,10 @@ const REFUSED: Readonly<Record<string, BadCase>> = {
 
 const RUN: Readonly<Record<string, BadCase>> = {
   'crashing at start': { behaviour: dies('failed to run Kubelet: open /no/cert: no such file or directory'), names: '/no/cert' },
-  'crashing after 5 s': { behaviour: { crashesAfter: 5 }, shows: 5, names: 'the kubelet ended: ' },
-  'crashing after 30 s': { behaviour: { crashesAfter: 30 }, shows: 30, names: 'the kubelet ended: ' },
-  'crashing after 90 s': { behaviour: { crashesAfter: 90 }, shows: 90, names: 'the kubelet ended: ' },
-  'a crash loop slower than the trial check': { behaviour: { crashesAfter: 500 }, shows: 500, names: 'the kubelet ended: ' },
+  'crashing after 5 s': { behaviour: { crashesAfter: 5 }, shows: 5, names: 'the kubelet exited: ' },
+  'crashing after 30 s': { behaviour: { crashesAfter: 30 }, shows: 30, names: 'the kubelet exited: ' },
+  'crashing after 90 s': { behaviour: { crashesAfter: 90 }, shows: 90, names: 'the kubelet exited: ' },
+  'a crash loop slower than the trial check': { behaviour: { crashesAfter: 500 }, shows: 500, names: 'the kubelet exited: ' },
   'not Ready': { behaviour: { notReady: true }, names: 'the Node is not Ready: Ready is False: KubeletNotReady' },
   'wrong cgroup driver': {
     behaviour: dies(

@@ -59,10 +59,7 @@ describe('options that cannot be meant so', () => {
 
   it('a phase there is not', async () => {
     const { code, stderr } = await runCommand(['reset', 'phase', 'nope', '--force', '--rootfs', directory]);
-    expect([code, stderr]).toEqual([
-      2,
-      'reset has no phase nope. Its phases are preflight, remove-agent, delete-node, agent-rights, remove-etcd-member, cleanup-node, leftovers. [USAGE]\n',
-    ]);
+    expect([code, stderr]).toEqual([2, 'reset has no phase nope. See kubeletadm reset --help for its phases. [USAGE]\n']);
   });
 
   it('two things on standard input', async () => {

@@ -245,7 +245,9 @@ describe('dynamic assign', () => {
     const { code, stderr } = await dynamic('assign', 'n1', '--configmap', 'kube-system/b', '--skip-validation');
     expect(code).toBe(5);
     expect(stderr).toContain('any write to it, a label too, restarts every node that uses it');
-    expect(stderr).toContain('n1: fell-back: the kubelet refuses the payload');
+    expect(stderr).toContain('n1: rejected: the kubelet refuses the payload');
+    expect(stderr).toMatch(/^n1 rejected: the kubelet refuses the payload/m);
+    expect(stderr).not.toContain('fell-back');
     expect(stderr).toContain('[DYNAMIC_FELL_BACK]');
     expect(await world.status()).toMatchObject({ assigned: world.at(b) });
   });

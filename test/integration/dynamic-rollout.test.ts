@@ -164,7 +164,7 @@ describe('dynamic assign of many nodes', () => {
       'n2: batch 4, down now',
     ]);
     const blocked = await dynamic('assign', ...NODES, '--configmap', source, '--dry-run');
-    expect([blocked.code, blocked.stderr]).toEqual([3, expect.stringContaining('6 nodes were not begun: n2 is down')]);
+    expect([blocked.code, blocked.stderr]).toEqual([3, expect.stringContaining('rollout stopped: n2 is down, 6 nodes not started')]);
     expect(new Set(Object.values(fleet.runs()))).toEqual(new Set(['local']));
   });
 
@@ -176,8 +176,12 @@ describe('dynamic assign of many nodes', () => {
     const source = await push(60);
     const { code, stdout, stderr } = await dynamic('assign', ...NODES, '--configmap', source);
     expect([code, stdout]).toEqual([4, '6 nodes: 1 failed, 5 not started.\n']);
-    expect(stderr).toMatch(/n1: fell-back: .*the kubelet ended.*\[DYNAMIC_FELL_BACK\]/);
-    expect(stderr).toContain('5 nodes were not begun, for n1 failed');
+    expect(stderr).toMatch(
+      /n1: rolled back: the kubelet exited.*kubectl annotate node n1 --overwrite kubeletadm\.dev\/config-retry=.*\[DYNAMIC_FELL_BACK\]/,
+    );
+    expect(stderr).toContain(
+      'rollout stopped: n1 failed, 5 nodes not started. Fix the cause and rerun the command, or assign another ConfigMap. [ROLLOUT_STOPPED]',
+    );
     expect([...fleet.restarts.values()]).toEqual([2, 0, 0, 0, 0, 0]);
   });
 
@@ -190,7 +194,7 @@ describe('dynamic assign of many nodes', () => {
     const source = await push(60);
     const { code, stdout, stderr } = await dynamic('assign', ...NODES, '--configmap', source, '--max-unavailable', '2');
     expect([code, stdout]).toEqual([4, '6 nodes: 2 updated, 1 failed, 3 not started.\n']);
-    expect(stderr).toMatch(/n1: fell-back: .*answers 500/);
+    expect(stderr).toMatch(/n1: rolled back: .*answers 500/);
   });
 
   it('gives back what the nodes had, those that failed first, no more at a time than it may', async () => {
@@ -211,8 +215,8 @@ describe('dynamic assign of many nodes', () => {
       'way back, batch 2, 2 nodes: n2, n3',
       'way back, batch 3, 1 node: n5',
     ]);
-    expect(stderr).toContain('n4: fell-back');
-    expect(stderr).toContain('1 node was not begun, for n4 failed');
+    expect(stderr).toContain('n4: rolled back: ');
+    expect(stderr).toContain('rollout stopped: n4 failed, 1 node not started.');
     const had = nameOf(good);
     expect(fleet.runs()).toEqual({ n1: had, n2: had, n3: had, n4: 'local', n5: 'local', n6: 'local' });
     expect(fleet.mostUnavailable()).toBe(2);
@@ -358,7 +362,7 @@ describe('dynamic assign of many nodes', () => {
     const { code, stderr } = await dynamic('assign', ...NODES, '--configmap', source);
     expect([code, stderr]).toEqual([
       3,
-      expect.stringContaining('6 nodes were not begun: n2 is down, and --max-unavailable allows no more'),
+      expect.stringContaining('rollout stopped: n2 is down, 6 nodes not started: --max-unavailable allows no more'),
     ]);
     // Alone it may be assigned what brings it up.
     fleet.plan.set(fleet.elapsedSeconds + 20, () => fleet.setReady('n2', true));
@@ -421,7 +425,7 @@ describe('dynamic assign of many nodes', () => {
     [['assign', 'n1', '--configmap', 'kube-system/a', '--max-unavailable', '0'], '--max-unavailable 0: no node would be changed'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--max-unavailable', '120%'], '--max-unavailable 120%: neither a number'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--canary', 'one'], '--canary one: neither a number'],
-    [['assign', 'n1', '--configmap', 'kube-system/a', '--min-ready', '5'], '--min-ready 5: no duration'],
+    [['assign', 'n1', '--configmap', 'kube-system/a', '--min-ready', '5'], '--min-ready: invalid duration "5"'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--wait', 'none', '--canary', '1'], '--canary with --wait none'],
   ])('refuses %j', async (argv, said) => {
     fleet = await agentFleet(['n1']);

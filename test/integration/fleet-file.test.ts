@@ -412,7 +412,10 @@ describe('fleet trust', () => {
       ),
     );
     // Nobody is there to be asked.
-    expect(await runCommand(argv)).toMatchObject({ code: 2, stderr: expect.stringContaining('nobody can be asked: there is no terminal') });
+    expect(await runCommand(argv)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('fleet trust: standard input is not a terminal'),
+    });
     expect(statSync(known, { throwIfNoEntry: false })).toBe(undefined);
     expect(await runCommand([...argv, '--yes'])).toMatchObject({ code: 0, stdout: expect.stringContaining(`recorded in ${known}\n`) });
     expect(readFileSync(known, 'utf8')).toBe(`[127.0.0.1]:${odd.port} ${odd.hostKey}\n`);

@@ -63,7 +63,7 @@ timeouts:
     const before = tree();
     const refused = await joining(...marks);
     expect(refused.code, refused.stderr).toBe(3);
-    expect(refused.stderr).toContain('a kubelet may not give itself the label node-role.kubernetes.io/worker');
+    expect(refused.stderr).toContain('a kubelet must not set the label node-role.kubernetes.io/worker on its own Node');
     expect(tree()).toEqual(before);
     const { code, stderr } = await joining(...marks, '--kubeconfig', lab.kubeconfig);
     expect(code, stderr).toBe(0);

@@ -695,13 +695,14 @@ describe('SSH to what is no SSH server', () => {
   });
 
   it.each([
-    ['HTTP', 'HTTP/1.1 400 Bad Request\r\n\r\n', 'it says "HTTP/1.1 400 Bad Request", which is not SSH'],
-    ['a reason for the refusal', 'Not allowed at this time\r\n', 'it says "Not allowed at this time", which is not SSH'],
-    ['a terminal escape', '\u001b[2Jhello\n', 'it says "[2Jhello", which is not SSH'],
-    ['a version of long ago', 'SSH-1.5-old\r\n', 'key exchange failed'],
-  ])('it speaks something else: %s', async (_, text, message) => {
+    ['HTTP', 'HTTP/1.1 400 Bad Request\r\n\r\n', 'it says "HTTP/1.1 400 Bad Request", which is not SSH', /^Check address and port$/],
+    ['a reason for the refusal', 'Not allowed at this time\r\n', 'it says "Not allowed at this time", which is not SSH', /MaxStartups/],
+    ['a terminal escape', '\u001b[2Jhello\n', 'it says "[2Jhello", which is not SSH', /^Check address and port$/],
+    ['a version of long ago', 'SSH-1.5-old\r\n', 'key exchange failed', /^(?!.*MaxStartups)/],
+  ])('it speaks something else: %s', async (_, text, message, hint) => {
     const problem = await problemOf(transportTo(targetAt(await portOf((socket) => socket.end(text)))));
     expect(problem).toMatchObject({ code: 'HOST_UNREACHABLE', message: expect.stringContaining(message) });
+    expect(problem.mend ?? '').toMatch(hint);
   });
 
   it.each([

@@ -93,7 +93,7 @@ export async function openConnection(
 }
 
 /** A server that has too many logins under way says so, or nothing, before it says who it is; it will be free again in a moment. */
-function isTurnedAway({ received }: Progress): boolean {
+function isTurnedAway({ received }: Pick<Progress, 'received'>): boolean {
   return received === '' || /^(?:Exceeded MaxStartups|Not allowed at this time)/.test(received);
 }
 
@@ -265,9 +265,10 @@ function handshakeFailure({ target, auth, received, isEncrypted }: Progress, err
   const said = printable(received.split(/^SSH-/m, 1)[0] ?? '', 80);
   if (isSsh) return unreachable(`the key exchange failed: ${describeFailure(error)}`);
   if (said === '') return unreachable('it accepts connections and closes them at once', REFUSES_AT_ONCE);
-  return unreachable(`it says "${said}", which is not SSH`, 'Check address and port. "Exceeded MaxStartups": too many logins at a time');
+  return unreachable(`it says "${said}", which is not SSH`, isTurnedAway({ received }) ? BUSY : 'Check address and port');
 }
 
+const BUSY = 'The host refuses logins while many are in progress: try again, or raise MaxStartups of its sshd';
 const REFUSES_AT_ONCE = 'Check that this is an SSH server, that it allows us (MaxStartups, hosts.deny), and its journal';
 
 /** ssh2 fails with a TypeError on messages of the login that it has not asked for. */

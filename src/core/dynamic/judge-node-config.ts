@@ -1,6 +1,6 @@
 import { ASSIGNMENT_LOST_REASON, GOOD_REASON, NOT_PROVEN, STARTING_REASON, TRIAL_REASON, UNAVAILABLE_REASON } from './agent/status.ts';
 import type { ConfigEvent } from './config-event.ts';
-import { describeIdentity, describeSource, sameIdentity, sameSource } from './config-source.ts';
+import { describeIdentity, describeSource, RETRY_ANNOTATION, sameIdentity, sameSource } from './config-source.ts';
 import { findConfigError } from './error-texts.ts';
 import type { NodeConfig } from './node-config.ts';
 
@@ -60,7 +60,7 @@ export function judgeNodeConfig(config: NodeConfig, event: ConfigEvent | null, n
   if (!sameSource(assigned, source.source)) return verdict('waiting', ...whyNotReported(config, notReady));
   if (error === null && !sameIdentity(assigned, active) && isOnItsWay(config)) return verdict('waiting', notReady ?? NOT_SEEN);
   if (error !== null || !sameIdentity(assigned, active))
-    return verdict('fell-back', told(known?.cause ?? error), config.word === null ? (known?.mend ?? SEE_LOG) : AGENT_MEND);
+    return verdict('fell-back', told(known?.cause ?? error), config.word === null ? (known?.mend ?? SEE_LOG) : agentHint(config.name));
   if (sameIdentity(assigned, lastKnownGood)) return verdict('good', notReady);
   return config.isTrialHealthy
     ? verdict('trial', notReady ?? (config.word?.message.includes(NOT_PROVEN) ? config.word.message : null))
@@ -88,7 +88,10 @@ function isOnItsWay({ word }: NodeConfig): boolean {
   return word !== null && [STARTING_REASON, TRIAL_REASON, GOOD_REASON].includes(word.reason);
 }
 
-const AGENT_MEND = 'Assign another, or reset the node; a new word in the annotation kubeletadm.dev/config-retry tries it once more';
+/** The agent tries a rejected payload again when the value of the annotation changes. */
+function agentHint(node: string): string {
+  return `Assign another ConfigMap, or run kubeletadm dynamic reset ${node}. To try the same configuration again: kubectl annotate node ${node} --overwrite ${RETRY_ANNOTATION}=$(date +%s)`;
+}
 const SEE_LOG = 'Look into the log of the kubelet: journalctl -u kubelet';
 
 /**

@@ -77,15 +77,15 @@ function ownFindings(text: string, file: string, options: { readonly minor: Mino
       code: 'DYNAMIC_TURNS_ITSELF_OFF',
       path: 'featureGates[DynamicKubeletConfig]',
       ...(position === undefined ? {} : { position }),
-      message: 'the kubelet would take this and then refuse its flag --dynamic-config-dir each time it is started, and restart for ever',
-      mend: 'Take it out',
+      message: 'the kubelet would accept this and then refuse its flag --dynamic-config-dir at each start: a crash loop',
+      mend: 'Remove the gate',
     },
   ];
 }
 
 function withoutWayBack(problem: Problem): Problem {
   if (!isStartupRule(problem.code)) return problem;
-  return { ...problem, message: `${problem.message}; a kubelet up to 1.23 does not fall back from that but restarts for ever` };
+  return { ...problem, message: `${problem.message}; a kubelet up to 1.23 does not roll back from that but stays in a crash loop` };
 }
 
 function notForNative(file: string): Problem {
@@ -95,5 +95,5 @@ function notForNative(file: string): Problem {
 
 function notForKubelets(file: string): Problem {
   const mend = 'Give one document of kind KubeletConfiguration';
-  return { code: 'CONFIG_WRONG_KIND', message: `${file}: the only thing a kubelet reads is a KubeletConfiguration`, mend };
+  return { code: 'CONFIG_WRONG_KIND', message: `${file}: expected a document of kind KubeletConfiguration`, mend };
 }

@@ -27,7 +27,8 @@ const MEND = 'Write a range like [1:20], [001:200], [1:20:2] or [a:f]; both ends
 export function expandRanges(pattern: string): Expansion {
   if (!/[[\]]/.test(pattern)) return { items: [{ text: pattern, indexes: [] }] };
   const parts = pattern.split(/\[([^[\]]*)\]/);
-  if (parts.some((part) => /[[\]]/.test(part))) return { fault: { message: 'a bracket stands alone', mend: MEND } };
+  const [unmatched] = /[[\]]/.exec(parts.find((part) => /[[\]]/.test(part)) ?? '') ?? [];
+  if (unmatched !== undefined) return { fault: { message: `unmatched "${unmatched}"`, mend: MEND } };
   let items: readonly Expanded[] = [{ text: parts[0] as string, indexes: [] }];
   for (let i = 1; i < parts.length; i += 2) {
     const members = membersOf(parts[i] as string, MAX_HOSTS / items.length);

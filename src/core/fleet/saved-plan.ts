@@ -11,6 +11,7 @@ import { encodeYaml, type YamlValue } from '../text/yaml-encode.ts';
 import { type HostChanges, sharedChangesOf } from './fold.ts';
 import type { FleetCluster, ResolvedHost, ResolvedSsh } from './model.ts';
 import { type Operations, operationsOf } from './operations.ts';
+import { FLEET_KIND } from './schema.ts';
 
 const API_VERSION = 'kubeletadm.dev/v1alpha1';
 const KIND = 'FleetPlan';
@@ -37,7 +38,7 @@ export interface PlanContext {
   readonly ignorePreflightErrors: readonly string[];
 }
 
-/** A plan as it is saved and printed: a stable interface. No secret is in it. */
+/** A plan as it is saved and printed: a stable interface. It contains no secrets. */
 export interface SavedPlan extends PlanContext {
   readonly apiVersion: typeof API_VERSION;
   readonly kind: typeof KIND;
@@ -221,14 +222,25 @@ const SCHEMA = z.strictObject({
  * @throws AppError PLAN_INVALID (exit code 2): no plan, of another version, or edited since it was saved
  */
 export function readPlan(content: string, file: string): SavedPlan {
+  if (FLEET_FILE.test(content)) throw notSaved(file);
   const read = SCHEMA.safeParse(parseJson(content, file));
   if (!read.success) {
     const [issue] = read.error.issues;
-    throw invalid(file, `${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is no plan'}`);
+    throw invalid(file, `${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is not a plan'}`);
   }
   const { id, ...body } = read.data;
   if (digestOf(body) !== id) throw invalid(file, 'it was changed after it was saved');
   return read.data as unknown as SavedPlan;
+}
+
+/** The kind of a fleet file, in YAML or JSON. */
+const FLEET_FILE = new RegExp(`(?:^|[{,])[ \\t]{0,8}"?kind"?:[ \\t]{0,8}["']?${FLEET_KIND}["']?[ \\t]{0,8}(?:[,}#]|$)`, 'm');
+
+function notSaved(file: string): AppError {
+  return new AppError(
+    { code: 'PLAN_INVALID', message: `${file} is a fleet file, not a saved plan`, mend: `Apply it with kubeletadm apply -f ${file}` },
+    { exitCode: 2 },
+  );
 }
 
 function parseJson(content: string, file: string): unknown {
@@ -241,7 +253,7 @@ function parseJson(content: string, file: string): unknown {
 
 function invalid(file: string, why: string): AppError {
   return new AppError(
-    { code: 'PLAN_INVALID', message: `${file} is no plan that can be applied: ${why}`, mend: 'Make one with kubeletadm plan --out' },
+    { code: 'PLAN_INVALID', message: `${file} is not a valid saved plan: ${why}`, mend: 'Make one with kubeletadm plan --out FILE' },
     { exitCode: 2 },
   );
 }

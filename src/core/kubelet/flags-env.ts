@@ -2,6 +2,7 @@ import type { Arg, Taint } from '../config/model.ts';
 import { AppError } from '../errors.ts';
 import { parseEnvironmentFile, splitCommandWords } from '../systemd/environment.ts';
 import { quoteGo } from '../text/go-quote.ts';
+import { nodeLabelTroubles } from './node-labels.ts';
 
 export interface KubeletFlagsInput {
   /** The host's own name, lower-case; null when it can't be known: the node name is then always written. */
@@ -76,13 +77,19 @@ function requireEncodable(flag: Arg): void {
   const written = formatFlag(flag);
   const read = parseEnvironmentFile(`FLAG=${quoteGo(written)}`).get('FLAG');
   if (read === written && isOneWord(written, `--${flag.name}=`) && !LOST_BACKSLASH.test(written)) return;
+  // No quoting makes a valid label of such a value.
+  const [label] = flag.name === 'node-labels' ? nodeLabelTroubles(flag.value, { byAdministrator: true }) : [];
   throw new AppError(
     {
       code: 'FLAG_NOT_ENCODABLE',
       path: `kubeletExtraArgs ${flag.name}`,
       message:
-        'systemd could not pass this value to the kubelet: it holds a blank outside quotes, an open quote, a lone backslash or a control character',
-      mend: 'Put double quotes around the part with the blank, inside the value; write a backslash twice',
+        label ??
+        'systemd cannot pass this value to the kubelet: it contains a space outside quotes, an unclosed quote, a single backslash or a control character',
+      mend:
+        label === undefined
+          ? 'Put double quotes around the part with the space, inside the value; write each backslash twice'
+          : 'Write labels like pool=edge,zone=a',
     },
     { exitCode: 2 },
   );

@@ -27,11 +27,11 @@ export function nodeLabelTroubles(value: string, { byAdministrator = false } = {
   const labels = value.split(',').filter((label) => label.trim() !== '');
   return labels.flatMap((label) => {
     const at = label.indexOf('=');
-    if (at < 0) return [`"${label}" is not key=value`];
+    if (at < 0) return [`${JSON.stringify(label)} is not key=value`];
     const key = label.slice(0, at).trim();
     const trouble = labelTrouble(key, label.slice(at + 1).trim());
     if (trouble !== null) return [trouble];
-    return isReservedLabel(key) && !byAdministrator ? [`a kubelet may not give itself the label ${key}`] : [];
+    return isReservedLabel(key) && !byAdministrator ? [`a kubelet must not set the label ${key} on its own Node (restricted prefix)`] : [];
   });
 }
 
@@ -44,7 +44,7 @@ export function isReservedLabel(key: string): boolean {
 function labelTrouble(key: string, value: string): string | null {
   const parts = key.split('/');
   const [namespace, name] = parts.length === 1 ? [null, key] : [parts[0] as string, parts.slice(1).join('/')];
-  if (!NAME.test(name) || (namespace !== null && !DOMAIN.test(namespace))) return `"${key}" is not a label key`;
-  if (value !== '' && !NAME.test(value)) return `"${value}" is not a value of a label (${key})`;
+  if (!NAME.test(name) || (namespace !== null && !DOMAIN.test(namespace))) return `${JSON.stringify(key)} is not a valid label key`;
+  if (value !== '' && !NAME.test(value)) return `${JSON.stringify(value)} is not a valid value of label ${key}`;
   return null;
 }

@@ -108,7 +108,7 @@ function readDuration(token: Token): ScalarResult {
   if (token.kind !== 'string') return durationFault(`must be a duration, not ${describe(token)}`, mendDuration(token));
   const nanoseconds = parseGoDuration(token.value);
   if (nanoseconds !== null) return { value: formatGoDuration(nanoseconds) };
-  return durationFault(`${describe(token)} is no duration`, mendDurationText(token.value));
+  return durationFault(`${describe(token)} is not a valid duration`, mendDurationText(token.value));
 }
 
 function durationFault(message: string, mend: string): ScalarResult {

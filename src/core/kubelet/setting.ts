@@ -22,7 +22,7 @@ export interface FieldSetting {
 export function parseSetting(text: string, minor: Minor, catalogue: Catalogue): FieldSetting {
   const source = `--set ${text}`;
   const equals = text.indexOf('=');
-  if (equals <= 0) throw usageError(`${source}: no field=value`, 'Write it like --set maxPods=50');
+  if (equals <= 0) throw usageError(`${source}: expected FIELD=VALUE`, 'Write it like --set maxPods=50');
   const { path, type } = resolvePath(text.slice(0, equals), kubeletConfigurationType(catalogue, minor), source);
   const given = text.slice(equals + 1);
   if (given === 'null') return { path, value: null, source };

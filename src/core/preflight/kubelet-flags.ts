@@ -49,10 +49,16 @@ export function kubeletFlagFindings(input: KubeletFlagsInput): readonly Finding[
     return given.flatMap(({ value }) =>
       nodeLabelTroubles(value).map((trouble) =>
         finding(
-          `${where}: ${trouble}: the kubelet would not start`,
-          "Take it out; labels of kubernetes.io are an administrator's: join gives them with --kubeconfig, kubectl with label node",
+          `${where}: ${trouble}; the kubelet would exit at startup`,
+          isMalformed(value)
+            ? 'Write labels like pool=edge,zone=a'
+            : 'Pass --kubeconfig admin.conf so that join sets it, or use kubectl label node',
         ),
       ),
     );
   }
+}
+
+function isMalformed(labels: string): boolean {
+  return nodeLabelTroubles(labels, { byAdministrator: true }).length > 0;
 }

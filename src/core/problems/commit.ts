@@ -7,9 +7,9 @@ export class HostLockedError extends AppError {
   readonly holder: LockHolder;
 
   constructor(host: string, holder: LockHolder) {
-    const since = holder.since === 0 ? '' : ` since ${utc(holder.since)}`;
-    const message = `${holder.name} (process ${holder.processId}) works on this host${since}`;
-    const mend = `Wait until that run ends, at most ${holder.secondsLeft} s; or take its lock away with --break-lock if it is no more`;
+    const since = holder.since === 0 ? '' : `, since ${utc(holder.since)}`;
+    const message = `locked by another kubeletadm run (${holder.name}, pid ${holder.processId}${since})`;
+    const mend = `Wait for it (the lock expires in at most ${holder.secondsLeft} s) or, if that process is gone, use --break-lock`;
     super({ host, code: 'HOST_LOCKED', message, mend });
     this.holder = holder;
   }

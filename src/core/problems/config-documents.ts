@@ -351,10 +351,11 @@ export function invalidPin(text: string): Problem {
   return error('CONFIG_INVALID_PIN', `${quoteValue(text)} is not the pin of a CA certificate`, mend);
 }
 
-/** Nothing says how to find the cluster. */
+/** A JoinConfiguration without discovery. */
 export function discoveryMissing(): Problem {
-  const mend = 'Set discovery.bootstrapToken or discovery.file, or give the endpoint of the API server and --token, or --discovery-file';
-  return error('CONFIG_MISSING_VALUE', 'how to find the cluster is not said', mend);
+  const mend =
+    'Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (token create --print-join-command prints them), or --discovery-file, or --config with discovery.bootstrapToken or discovery.file';
+  return error('CONFIG_MISSING_VALUE', 'no cluster to join was given', mend);
 }
 
 /** Nothing to recognise the cluster by. */

@@ -92,17 +92,21 @@ export function rolloutNotRecorded(why: string): Problem {
 export function rolloutStopped(left: number, failed: readonly string[]): Problem {
   return {
     code: 'ROLLOUT_STOPPED',
-    message: `${left} ${left === 1 ? 'node was' : 'nodes were'} not begun, for ${failed.slice(0, 5).join(', ')}${failed.length > 5 ? ', …' : ''} failed`,
-    mend: 'Mend the cause and run the same command again to go on, or assign what is right',
+    message: `rollout stopped: ${failed.slice(0, 5).join(', ')}${failed.length > 5 ? ', …' : ''} failed, ${notStarted(left)}`,
+    mend: 'Fix the cause and rerun the command, or assign another ConfigMap',
   };
 }
 
-/** Nodes that are down take up all that may be. */
+/** As many nodes are down already as may be. */
 export function rolloutBlocked(left: number, down: readonly string[]): Problem {
   const names = `${down.slice(0, 5).join(', ')}${down.length > 5 ? ', …' : ''}`;
   return {
     code: 'ROLLOUT_BLOCKED',
-    message: `${left} ${left === 1 ? 'node was' : 'nodes were'} not begun: ${names} ${down.length === 1 ? 'is' : 'are'} down, and --max-unavailable allows no more`,
-    mend: 'Bring them up, name them alone to assign them first, or allow more',
+    message: `rollout stopped: ${names} ${down.length === 1 ? 'is' : 'are'} down, ${notStarted(left)}: --max-unavailable allows no more`,
+    mend: 'Repair the nodes that are down, run the command for them alone first, or raise --max-unavailable',
   };
+}
+
+function notStarted(nodes: number): string {
+  return `${nodes} ${nodes === 1 ? 'node' : 'nodes'} not started`;
 }

@@ -4,11 +4,12 @@ const MAX_LENGTH = 64;
 /**
  * The candidate a slip of the pen away from a name: letter case does not count, insertions, deletions, replacements and swaps of neighbours
  * do. One slip is allowed up to four letters, two up to twelve, three beyond.
+ * @param maxDistance the highest number of slips, where the length of the name would allow more
  * @returns the nearest candidate, of equals the first; null when none is near enough
  */
-export function closestName(name: string, candidates: Iterable<string>): string | null {
+export function closestName(name: string, candidates: Iterable<string>, maxDistance = 3): string | null {
   if (name.length > MAX_LENGTH) return null;
-  const limit = name.length <= 4 ? 1 : name.length <= 12 ? 2 : 3;
+  const limit = Math.min(maxDistance, name.length <= 4 ? 1 : name.length <= 12 ? 2 : 3);
   let best: string | null = null;
   let bestDistance = limit + 1;
   for (const candidate of candidates) {

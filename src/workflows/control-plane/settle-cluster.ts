@@ -89,7 +89,7 @@ function kubeletRelease(kubelet: SettleClusterInput['kubelet']): string | null {
 }
 
 function tooOld(version: string): AppError {
-  const message = `a control plane of Kubernetes ${version} is not made: ${formatMinor(OLDEST_CONTROL_PLANE)} is the oldest`;
-  const mend = 'Set another kubernetesVersion (--kubernetes-version), or take the kubeadm of that version';
+  const message = `Kubernetes ${version}: control planes older than ${formatMinor(OLDEST_CONTROL_PLANE)} are not supported`;
+  const mend = `Set another version with --kubernetes-version (kubernetesVersion in the file), or use kubeadm ${version.replace(/^(v?[0-9]+\.[0-9]+)\..*$/, '$1')}`;
   return new AppError({ code: 'KUBERNETES_VERSION_UNSUPPORTED', message, mend }, { exitCode: 2 });
 }

@@ -1,3 +1,4 @@
+import { REJECTED_REASON } from '../../core/dynamic/agent/status.ts';
 import { ASSIGNED_BY_ANNOTATION, formatAssignedBy } from '../../core/dynamic/assigned-by.ts';
 import {
   CONFIG_SOURCE_ANNOTATION,
@@ -8,6 +9,7 @@ import {
   formatSourceAnnotation,
   sameSource,
 } from '../../core/dynamic/config-source.ts';
+import { findConfigError } from '../../core/dynamic/error-texts.ts';
 import { type NodeConfig, readNodeConfig } from '../../core/dynamic/node-config.ts';
 import { AppError, isAppError, type Problem } from '../../core/errors.ts';
 import type { JsonObject } from '../../core/json.ts';
@@ -104,15 +106,24 @@ async function patchUnchanged(cluster: Cluster, node: NodeConfig, change: Assign
   }
 }
 
+/** The state of a node in messages. `fell-back` is `rejected` where the payload was refused before it ran, otherwise `rolled back`. */
+export function stateText({ config: { status, word }, verdict: { state } }: JudgedNode): string {
+  if (state !== 'fell-back') return state;
+  const code = findConfigError(status?.error ?? '')?.code;
+  const isRejected = word === null ? code === 'LOAD_FAILED' || code === 'VALIDATION_FAILED' : word.reason === REJECTED_REASON;
+  return isRejected ? 'rejected' : 'rolled back';
+}
+
 /** Why a node is not where it was to come. */
-export function notThereProblem({ config, verdict }: JudgedNode, timeoutMs: number): Problem {
+export function notThereProblem(node: JudgedNode, timeoutMs: number): Problem {
+  const { config, verdict } = node;
   const waited = `not there after ${Math.round(timeoutMs / 1000)} s`;
   const why = verdict.why ?? (config.isReady ? waited : `${waited}: ${config.troubles.join('; ')}`);
   const code = { 'fell-back': 'DYNAMIC_FELL_BACK', looping: 'DYNAMIC_CRASH_LOOP', off: 'DYNAMIC_NOT_ENABLED' }[verdict.state as string];
   return {
     host: config.name,
     code: code ?? 'DYNAMIC_NOT_REACHED',
-    message: `${verdict.state}: ${why}`,
+    message: `${stateText(node)}: ${why}`,
     mend: verdict.mend ?? 'See kubeletadm dynamic status and the log of the kubelet',
   };
 }

@@ -83,11 +83,13 @@ export async function readStore(
 }
 
 function notEnabled(host: string, version: string, minor: Minor): AppError {
-  const mend =
-    minor > LAST_DYNAMIC_MINOR
-      ? 'Kubelets from 1.24 on have no such directory; name an old one with --dynamic-config-dir'
-      : 'Name another directory with --dynamic-config-dir';
-  const message = `its kubelet ${version} is started without --dynamic-config-dir`;
+  const isNative = minor <= LAST_DYNAMIC_MINOR;
+  const message = isNative
+    ? `kubelet ${version} runs without --dynamic-config-dir`
+    : `no kubeletadm agent is installed, and kubelet ${version} has no dynamic configuration of its own`;
+  const mend = isNative
+    ? `Enable it with kubeletadm dynamic enable ${host}, or pass the directory to inspect with --dynamic-config-dir`
+    : `Install the agent with kubeletadm dynamic enable ${host}`;
   return new AppError({ host, code: 'DYNAMIC_NOT_ENABLED', message, mend }, { exitCode: 3 });
 }
 

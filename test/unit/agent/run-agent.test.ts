@@ -54,7 +54,7 @@ describe('an agent', () => {
       await world.until('that is told', async () => (await reason()) === 'Trial');
       await world.until('it is good', phase('good'));
       for (const [name, pods, cause] of [
-        ['crash', 60, 'the kubelet ended: '],
+        ['crash', 60, 'the kubelet exited: '],
         ['locked', 61, 'the kubelet refuses the credential of its own node, which it accepted before: '],
       ] as const) {
         await world.push(name, payload(pods));
@@ -118,12 +118,12 @@ describe('an agent', () => {
     [
       'it dies at the start',
       { crashesAfter: 0, says: 'failed to run Kubelet: open /no/cert: no such file or directory' },
-      'the kubelet ended: ',
+      'the kubelet exited: ',
     ],
-    ['it dies after 5 s', { crashesAfter: 5 }, 'the kubelet ended: '],
-    ['it dies after 30 s', { crashesAfter: 30 }, 'the kubelet ended: '],
-    ['it dies after 90 s', { crashesAfter: 90 }, 'the kubelet ended: '],
-    ['it dies more slowly than anyone looks', { crashesAfter: 500 }, 'the kubelet ended: '],
+    ['it dies after 5 s', { crashesAfter: 5 }, 'the kubelet exited: '],
+    ['it dies after 30 s', { crashesAfter: 30 }, 'the kubelet exited: '],
+    ['it dies after 90 s', { crashesAfter: 90 }, 'the kubelet exited: '],
+    ['it dies more slowly than anyone looks', { crashesAfter: 500 }, 'the kubelet exited: '],
     ['healthz answers 500', { healthz: 500 }, 'healthz: answers 500'],
     ['it is not Ready', { notReady: true }, 'the Node is not Ready: Ready is False: KubeletNotReady'],
     ['the disk fills', { pressure: 'DiskPressure' }, 'the Node has DiskPressure'],

@@ -800,7 +800,7 @@ describe('messages', () => {
       'join',
       '',
       [
-        'f.yaml:1:1 discovery: how to find the cluster is not said. Set discovery.bootstrapToken or discovery.file, or give the endpoint of the API server and --token, or --discovery-file. [CONFIG_MISSING_VALUE]',
+        'f.yaml:1:1 discovery: no cluster to join was given. Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (token create --print-join-command prints them), or --discovery-file, or --config with discovery.bootstrapToken or discovery.file. [CONFIG_MISSING_VALUE]',
       ],
     ],
     [

@@ -94,7 +94,7 @@ describe('applyHostChanges', () => {
     expect(reporter.messages('CHANGE_DONE')).toEqual([
       `updated ${CONFIG.path}`,
       `created ${FLAGS.path}`,
-      'systemd read its units again',
+      'ran systemctl daemon-reload',
       'restarted kubelet',
     ]);
     expect(reporter.events.every(({ host: name, phase }) => name === 'node1' && phase === 'p')).toBe(true);

@@ -384,7 +384,7 @@ describe('the lock of a host', () => {
     await expect(apply(it, it.context())).rejects.toMatchObject({
       code: 'HOST_LOCKED',
       message:
-        'node1: bob@desk (process 9) works on this host since 2030-01-01T00:00:00Z. Wait until that run ends, at most 200 s; or take its lock away with --break-lock if it is no more. [HOST_LOCKED]',
+        'node1: locked by another kubeletadm run (bob@desk, pid 9, since 2030-01-01T00:00:00Z). Wait for it (the lock expires in at most 200 s) or, if that process is gone, use --break-lock. [HOST_LOCKED]',
     });
     expect([it.host.text(CONFIG), it.host.commits.lock]).toEqual([OLD, holder]);
   });

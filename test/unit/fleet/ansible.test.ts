@@ -172,7 +172,7 @@ describe('importAnsible', () => {
     [
       'hosts.ini',
       '[web\nn1\n',
-      'hosts.ini:1:1: a bracket stands alone. Write a range like [1:20], [001:200], [1:20:2] or [a:f]; both ends count. [FLEET_IMPORT_INVALID]',
+      'hosts.ini:1:1: unmatched "[". Write a range like [1:20], [001:200], [1:20:2] or [a:f]; both ends count. [FLEET_IMPORT_INVALID]',
     ],
     [
       'hosts.ini',

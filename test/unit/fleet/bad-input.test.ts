@@ -226,7 +226,7 @@ describe('a fleet file that is wrong', () => {
         'a'.repeat(64),
       ),
       [
-        'fleet.yaml:4:29 hosts[0].labels["node-role.kubernetes.io/worker"]: a kubelet may not give itself the label node-role.kubernetes.io/worker. With cluster.kubeconfig, that of an administrator, the Node gets it. [FLEET_INVALID_VALUE]',
+        'fleet.yaml:4:29 hosts[0].labels["node-role.kubernetes.io/worker"]: a kubelet must not set the label node-role.kubernetes.io/worker on its own Node (restricted prefix). With cluster.kubeconfig, that of an administrator, the Node gets it. [FLEET_INVALID_VALUE]',
       ],
     ],
     [

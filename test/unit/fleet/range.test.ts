@@ -35,9 +35,9 @@ describe('expandRanges', () => {
     ['n[1-5]', '[1-5] is not a range'],
     ['n[1:2:3:4]', '[1:2:3:4] is not a range'],
     ['n[]', '[] is not a range'],
-    ['n[1:3', 'a bracket stands alone'],
-    ['n1:3]', 'a bracket stands alone'],
-    ['n[[1:3]]', 'a bracket stands alone'],
+    ['n[1:3', 'unmatched "["'],
+    ['n1:3]', 'unmatched "]"'],
+    ['n[[1:3]]', 'unmatched "["'],
     ['n[1:999999999999]', `[1:999999999999] gives more than ${MAX_HOSTS} hosts`],
     ['n[1:1000][1:1000]', `[1:1000] gives more than ${MAX_HOSTS} hosts`],
   ])('refuses %s', (pattern, message) => {

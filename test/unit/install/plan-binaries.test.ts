@@ -54,7 +54,7 @@ describe('planBinaries', () => {
       'unpacked /var/lib/kubeletadm/archives/containerd.tar.gz in /usr/local',
       'removed /var/lib/kubeletadm/archives/containerd.tar.gz',
       'created /var/lib/kubeletadm/archives/containerd.tar.gz.sha256',
-      'systemd read its units again',
+      'ran systemctl daemon-reload',
       'enabled containerd',
       'started containerd',
     ]);

@@ -53,7 +53,7 @@ describe('checkNodeFields', () => {
 
   it('refuses what the kubelet takes and then does not start with', () => {
     expect(problemsOf({ evictionHard: { 'memory.available': 'much' } }, 'set')).toEqual([
-      'evictionHard[memory.available]: the kubelet takes this, and then does not start: "much" is no quantity and no percentage (set: k.yaml) [KUBELET_START_EVICTION_VALUE]',
+      'evictionHard[memory.available]: "much" is no quantity and no percentage; the kubelet accepts the file but exits at startup (set: k.yaml) [KUBELET_START_EVICTION_VALUE]',
     ]);
   });
 

@@ -219,12 +219,12 @@ describe('messages', () => {
     [
       'syncFrequency: 2d',
       36,
-      'k.yaml:3:16 syncFrequency: the text "2d" is no duration. There is no unit for days: write 48h. [CONFIG_INVALID_DURATION]',
+      'k.yaml:3:16 syncFrequency: the text "2d" is not a valid duration. There is no unit for days: write 48h. [CONFIG_INVALID_DURATION]',
     ],
     [
       'syncFrequency: " 1s"',
       36,
-      'k.yaml:3:16 syncFrequency: the text " 1s" is no duration. Write it as 1h30m or 10s. [CONFIG_INVALID_DURATION]',
+      'k.yaml:3:16 syncFrequency: the text " 1s" is not a valid duration. Write it as 1h30m or 10s. [CONFIG_INVALID_DURATION]',
     ],
     [
       'syncFrequency: null',

@@ -244,7 +244,7 @@ describe('kubelet-start', () => {
     expect(reporter.messages('CHANGE_DONE').slice(-4)).toEqual([
       `updated ${CONFIG}`,
       `updated ${DROP_IN}`,
-      'systemd read its units again',
+      'ran systemctl daemon-reload',
       'restarted kubelet',
     ]);
   });

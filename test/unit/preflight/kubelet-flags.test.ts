@@ -32,18 +32,27 @@ describe('kubeletFlagFindings', () => {
     [
       'a label of Kubernetes',
       labels('pool=edge,node-role.kubernetes.io/worker='),
-      ['node-labels: a kubelet may not give itself the label node-role.kubernetes.io/worker: the kubelet would not start'],
+      [
+        'node-labels: a kubelet must not set the label node-role.kubernetes.io/worker on its own Node (restricted prefix); the kubelet would exit at startup',
+      ],
     ],
     [
       'one in the file of the host',
       host('--node-labels=k8s.io/x=1'),
-      [`${FILE}: a kubelet may not give itself the label k8s.io/x: the kubelet would not start`],
+      [`${FILE}: a kubelet must not set the label k8s.io/x on its own Node (restricted prefix); the kubelet would exit at startup`],
     ],
-    ['a label without a value', labels('pool'), ['node-labels: "pool" is not key=value: the kubelet would not start']],
-    ['a key that is none', labels('-a=b'), ['node-labels: "-a" is not a label key: the kubelet would not start']],
-    ['a value that is none', labels('a=b c'), ['node-labels: "b c" is not a value of a label (a): the kubelet would not start']],
+    ['a label without a value', labels('pool'), ['node-labels: "pool" is not key=value; the kubelet would exit at startup']],
+    ['a key that is none', labels('-a=b'), ['node-labels: "-a" is not a valid label key; the kubelet would exit at startup']],
+    ['a value that is none', labels('a=b c'), ['node-labels: "b c" is not a valid value of label a; the kubelet would exit at startup']],
   ])('%s', (_, change, messages) => {
     expect(kubeletFlagFindings({ ...INPUT, ...change }).map(({ message }) => message)).toEqual(messages);
+  });
+
+  it.each([
+    ['node-role.kubernetes.io/worker=', /^Pass --kubeconfig admin\.conf so that join sets it, or use kubectl label node$/],
+    ['pool', /^Write labels like pool=edge,zone=a$/],
+  ])('says how to give the label %s', (value, mend) => {
+    expect(kubeletFlagFindings({ ...INPUT, ...labels(value) }).map((finding) => finding.mend)).toEqual([expect.stringMatching(mend)]);
   });
 
   it('only warns when the kubelet is not there yet', () => {

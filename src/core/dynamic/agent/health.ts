@@ -180,7 +180,7 @@ function isStopped({ unit }: Observation): boolean {
 function signsOf(watch: Watch, hash: string, seen: Observation, isStarting: boolean): readonly Failure[] {
   const { unit, healthz, runs, differing, ready, pressures } = seen;
   const signs: Failure[] = [];
-  if (hasCrashed(watch, unit)) signs.push({ sign: 'crash', cause: `the kubelet ended: ${seen.cause ?? describeUnit(unit)}` });
+  if (hasCrashed(watch, unit)) signs.push({ sign: 'crash', cause: `the kubelet exited: ${seen.cause ?? describeUnit(unit)}` });
   if (differing !== null && differing.length > 0 && runs === hash)
     signs.push({ sign: 'configz', cause: `configz differs from what was wanted in ${differing.slice(0, 5).join(', ')}` });
   if (runs !== null && runs !== hash) signs.push({ sign: 'wrong-payload', cause: 'the kubelet runs another configuration' });

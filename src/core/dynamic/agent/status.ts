@@ -10,6 +10,9 @@ export const STARTING_REASON = 'Starting';
 export const TRIAL_REASON = 'Trial';
 export const GOOD_REASON = 'Good';
 
+/** Its reason while a payload was refused before the kubelet ran it. */
+export const REJECTED_REASON = 'Rejected';
+
 /** Its reason while the assignment cannot be read, or the kubelet not be switched to it. */
 export const UNAVAILABLE_REASON = 'Unavailable';
 
@@ -69,7 +72,7 @@ export function conditionOf(state: AgentState): ConfigCondition {
     case 'fallen-back': {
       const what = state.lastKnownGood === null ? 'the local configuration' : 'the last known good configuration';
       const runs = isSeen(state) ? `runs ${what}` : notSeenText(state, what);
-      const reason = state.phase === 'rejected' ? 'Rejected' : 'FallenBack';
+      const reason = state.phase === 'rejected' ? REJECTED_REASON : 'FallenBack';
       return { status: 'False', reason, message: `${state.fault.cause}; ${runs}` };
     }
   }

@@ -4,7 +4,7 @@ import type { Json } from '../../json.ts';
 import type { Catalogue, Field, Minor } from '../catalogue.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from '../decode.ts';
 import { setAt } from '../kubeadm-defaults.ts';
-import { isStartupRule, judgeKubeletConfiguration } from '../validate/judge.ts';
+import { EXITS_AT_STARTUP, isStartupRule, judgeKubeletConfiguration } from '../validate/judge.ts';
 
 const WORD = 'no such word';
 
@@ -48,7 +48,7 @@ export function probeRules(
 function ruleOf({ code, message }: Problem, of: string): readonly string[] {
   if (code.startsWith('CONFIG_')) return [];
   const rule = message
-    .replace(/^the kubelet takes this, and then does not start: /, '')
+    .replace(`; ${EXITS_AT_STARTUP}`, '')
     .replace(/, (?:not|and is) (?:"[^"]{0,64}"|-?[0-9][^ ]{0,64})$/, '')
     .replace(/: -?[0-9][^ ]{0,64} is (?:not|more) .*$/s, '');
   if (rule.startsWith('"') || rule.includes(WORD)) return [];

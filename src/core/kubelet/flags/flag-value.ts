@@ -74,7 +74,7 @@ function fault({ message }: ScalarFault): FlagFault {
 
 function nanoseconds(text: string): Json {
   const value = parseGoDuration(text);
-  if (value === null) throw new FlagFault(`${quote(text)} is no duration`);
+  if (value === null) throw new FlagFault(`${quote(text)} is not a valid duration`);
   return Number(value);
 }
 

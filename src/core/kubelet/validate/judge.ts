@@ -87,13 +87,16 @@ function warningsOf(facts: RuleFacts, { flags, running }: JudgeOptions): readonl
     ...applyRules(STARTUP_RULES, facts).map(
       (finding): Named => ({
         ...finding,
-        message: `the kubelet takes this, and then does not start: ${finding.message}`,
+        message: `${finding.message}; ${EXITS_AT_STARTUP}`,
         kind: 'warning',
       }),
     ),
     ...advice.map((finding): Named => ({ ...finding, kind: 'warning' })),
   ];
 }
+
+/** What becomes of a kubelet whose configuration breaks a rule of startup. */
+export const EXITS_AT_STARTUP = 'the kubelet accepts the file but exits at startup';
 
 const STARTUP_IDS: ReadonlySet<string> = new Set(STARTUP_RULES.map(({ id }) => id));
 

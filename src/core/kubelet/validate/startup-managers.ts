@@ -66,12 +66,12 @@ function checkCpuPolicy({ config }: RuleFacts): readonly Finding[] {
     }),
   );
   if (isReserved) return [];
-  const mend = 'Reserve some with reservedSystemCPUs, kubeReserved or systemReserved';
+  const mend = 'Set reservedSystemCPUs, or cpu in kubeReserved or systemReserved';
   return [
     {
       path,
       near: ['reservedSystemCPUs', 'kubeReserved', 'systemReserved'],
-      message: 'static needs processors reserved for the node',
+      message: 'static requires a CPU reservation',
       mend,
     },
   ];

@@ -29,22 +29,22 @@ describe('a trial', () => {
 
   it.each([
     [
-      'the kubelet ended',
+      'the kubelet exited',
       { unit: { activeState: 'activating', subState: 'auto-restart', restarts: 0 }, cause: 'open /x: no such file' },
       0,
-      'the kubelet ended: open /x: no such file',
+      'the kubelet exited: open /x: no such file',
     ],
     [
       'it came back by itself',
       { unit: { activeState: 'active', subState: 'running', restarts: 1 } },
       0,
-      'the kubelet ended: its unit is active (running), started again 1 times',
+      'the kubelet exited: its unit is active (running), started again 1 times',
     ],
     [
       'the unit failed',
       { unit: { activeState: 'failed', subState: 'failed', restarts: 0 } },
       0,
-      'the kubelet ended: its unit is failed (failed), started again 0 times',
+      'the kubelet exited: its unit is failed (failed), started again 0 times',
     ],
     ['configz differs', { differing: ['maxPods', 'port'] }, 0, 'configz differs from what was wanted in maxPods, port'],
     ['healthz fails', { healthz: { ok: false, why: '500' } }, 5, 'healthz: 500'],

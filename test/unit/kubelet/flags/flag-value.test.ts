@@ -28,7 +28,7 @@ describe('readFlagValue', () => {
     ['anonymous-auth', ['yes'], 'fault: must be true or false, not "yes"'],
     ['address', ['10.0.0.1'], '10.0.0.1'],
     ['sync-frequency', ['90s'], '1m30s'],
-    ['sync-frequency', ['90'], 'fault: the text "90" is no duration'],
+    ['sync-frequency', ['90'], 'fault: the text "90" is not a valid duration'],
     ['v', ['4'], 4],
     ['cluster-dns', ['10.0.0.10,10.0.0.11', 'fd00::a'], ['10.0.0.10', '10.0.0.11', 'fd00::a']],
     ['tls-cipher-suites', ['A,"B,""C"'], ['A', 'B,"C']],

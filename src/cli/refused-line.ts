@@ -1,0 +1,154 @@
+import { Command, type ErrorOptions } from 'commander';
+import { type AppError, usageError } from '../core/errors.ts';
+import { closestName } from '../core/text/closest-name.ts';
+
+/** A command line that cannot be parsed, with the command that refused it. `describeRefusedLine` makes the message. */
+export class RefusedLine extends Error {
+  readonly command: Command;
+  /** commander's code, e.g. `commander.unknownOption`. */
+  readonly code: string;
+
+  constructor(command: Command, code: string, message: string) {
+    super(message);
+    this.name = 'RefusedLine';
+    this.command = command;
+    this.code = code;
+  }
+}
+
+/** A command whose errors, and those of its subcommands, are thrown as `RefusedLine`: commander prints none itself. */
+export class StrictCommand extends Command {
+  override createCommand(name?: string): Command {
+    return new StrictCommand(name);
+  }
+
+  override error(message: string, options?: ErrorOptions): never {
+    throw new RefusedLine(this, options?.code ?? '', message.replace(/^error: /, ''));
+  }
+}
+
+/** Guesses that differ in more letters mislead. */
+const MAX_DISTANCE = 2;
+/** So many commands an option belongs to are named. */
+const MAX_NAMED = 3;
+
+const NO_UPGRADE = 'kubeletadm does not upgrade control planes';
+const ONE_NODE = 'to see the changes of one node: kubeletadm upgrade node --dry-run';
+
+/** Commands of kubeadm that kubeletadm does not have: why, and what to use instead. */
+const UNSUPPORTED: ReadonlyMap<string, readonly [why: string, instead: string]> = new Map([
+  ['upgrade apply', [NO_UPGRADE, 'Use kubeadm upgrade apply, then kubeletadm upgrade node on each node']],
+  ['upgrade plan', [NO_UPGRADE, `Use kubeadm upgrade plan; ${ONE_NODE}`]],
+  ['upgrade diff', [NO_UPGRADE, `Use kubeadm upgrade diff; ${ONE_NODE}`]],
+  ['config images pull', ['images are pulled on the host that runs them', 'Use kubeletadm init phase preflight/pull-images --host HOST']],
+  ['kubeconfig user', ['kubeletadm writes only the kubeconfig files of nodes and control planes', 'Use kubeadm kubeconfig user']],
+  ['kubeconfig', ['kubeletadm writes only the kubeconfig files of nodes and control planes', 'Use kubeadm kubeconfig user']],
+]);
+
+/** @see kubectl 1.36 --help, without the names that kubeletadm has as well */
+const KUBECTL: ReadonlySet<string> = new Set(
+  (
+    'annotate attach autoscale cordon cp create debug delete describe drain edit events exec explain expose get label logs ' +
+    'patch port-forward proxy replace rollout run scale set taint top uncordon wait'
+  ).split(' '),
+);
+
+/**
+ * The message for a command line that was refused: what is wrong, in which command, and what to write instead.
+ * @param program the command tree with all its subcommands and options, for the commands an option belongs to
+ * @returns USAGE, exit code 2. Values of unknown options are left out: they may be secrets
+ */
+export function describeRefusedLine({ command, code, message }: RefusedLine, program: Command): AppError {
+  const path = pathOf(command);
+  const help = `See ${['kubeletadm', path, '--help'].filter(Boolean).join(' ')}`;
+  switch (code) {
+    case 'commander.unknownCommand':
+      return unknownCommand(command, path, help);
+    case 'commander.unknownOption':
+      return unknownOption(command, (/^unknown option '([^'=]*)/.exec(message)?.[1] ?? '').trim(), { path, help, program });
+    default:
+      return usageError(`${path === '' ? '' : `${path}: `}${reworded(message)}`, help);
+  }
+}
+
+function unknownCommand(command: Command, path: string, help: string): AppError {
+  const [name = ''] = command.args;
+  const line = [path, ...command.args].filter(Boolean).join(' ');
+  const known = [...UNSUPPORTED].find(([each]) => line === each || line.startsWith(`${each} `));
+  if (known !== undefined) return usageError(`unknown command ${known[0]}: ${known[1][0]}`, known[1][1]);
+  const full = [path, name].filter(Boolean).join(' ');
+  if (path === '' && KUBECTL.has(name))
+    return usageError(`unknown command ${name}: it is a command of kubectl`, `Use kubectl ${name} for cluster objects`);
+  const likely = closestName(
+    name,
+    command.commands.map((each) => each.name()),
+    MAX_DISTANCE,
+  );
+  return usageError(`unknown command ${full}`, likely === null ? help : `Did you mean ${[path, likely].filter(Boolean).join(' ')}?`);
+}
+
+interface Place {
+  readonly path: string;
+  readonly help: string;
+  readonly program: Command;
+}
+
+function unknownOption(command: Command, flag: string, { path, help, program }: Place): AppError {
+  const message = `unknown option ${flag}${path === '' ? '' : ` for ${path}`}`;
+  const owners = commandsBelow(program)
+    .filter(({ options }) => options.some(({ long, short }) => long === flag || short === flag))
+    .map(pathOf);
+  if (owners.length > 0) return usageError(`${message}: it belongs to ${namesOf(owners)}`, help);
+  const own = ancestorsOf(command).flatMap(({ options }) => options.flatMap(({ long }) => (long == null ? [] : [long.slice(2)])));
+  const likely = flag.startsWith('--') ? closestName(flag.slice(2), own, MAX_DISTANCE) : null;
+  return usageError(message, likely === null ? help : `Did you mean --${likely}?`);
+}
+
+function namesOf(owners: readonly string[]): string {
+  const named = owners.slice(0, MAX_NAMED);
+  const more = owners.length - named.length;
+  if (more > 0) return `${named.join(', ')} and ${more === 1 ? '1 other command' : `${more} other commands`}`;
+  return named.length === 1 ? (named[0] ?? '') : `${named.slice(0, -1).join(', ')} and ${named.at(-1)}`;
+}
+
+/** commander's sentence with the value named and the reason behind it. */
+function reworded(message: string): string {
+  const missing = /^option '(.*)' argument missing$/s.exec(message);
+  if (missing) return `option ${missing[1]} needs a value`;
+  const value = invalidValue(message);
+  if (value !== null) return value;
+  const surplus = /^too many arguments(?: for '.*')?\. Expected ([0-9]+) arguments? but got ([0-9]+)\.?$/.exec(message);
+  if (surplus) return `too many arguments: expected ${surplus[1]}, got ${surplus[2]}`;
+  return message.replace(/^missing required argument '(.*)'$/, 'missing required argument $1').replace(/\.$/, '');
+}
+
+/** `option '-o <format>' argument 'wide' is invalid. Allowed choices are text, json.` in the order: option, value, reason; null for other messages. */
+function invalidValue(message: string): string | null {
+  const [start, middle, end] = ["option '", "' argument '", "' is invalid. "] as const;
+  const [from, to] = [message.indexOf(middle), message.lastIndexOf(end)];
+  if (!message.startsWith(start) || from < 0 || to < from + middle.length) return null;
+  const option = message.slice(start.length, from);
+  const value = message.slice(from + middle.length, to);
+  const reason = message.slice(to + end.length).replace(/\.$/, '');
+  const choices = 'Allowed choices are ';
+  return reason.startsWith(choices)
+    ? `option ${option}: "${value}" is not one of ${reason.slice(choices.length)}`
+    : `option ${option}: invalid value "${value}": ${reason}`;
+}
+
+/** The names on the way to a command, without the program's: `fleet plan`. */
+export function pathOf(command: Command): string {
+  return ancestorsOf(command)
+    .slice(0, -1)
+    .map((each) => each.name())
+    .toReversed()
+    .join(' ');
+}
+
+function ancestorsOf(command: Command): readonly Command[] {
+  return command.parent === null ? [command] : [command, ...ancestorsOf(command.parent)];
+}
+
+function commandsBelow(command: Command): readonly Command[] {
+  return command.commands.flatMap((each) => [each, ...commandsBelow(each)]);
+}

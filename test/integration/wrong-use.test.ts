@@ -1,0 +1,113 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { interrupted } from '../../src/core/errors.ts';
+import { runCommand } from '../support/run-cli.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'ka-wrong-'));
+const fleet = join(directory, 'fleet.yaml');
+writeFileSync(fleet, 'apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\nhosts: [{name: n1, address: 127.0.0.1}]\n');
+const state = join(directory, 'state');
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+const run = (...argv: readonly string[]) => runCommand(argv, { env: { HOME: directory, XDG_STATE_HOME: state } });
+
+describe('commands of kubeadm and kubectl that do not exist', () => {
+  it.each<[readonly string[], string]>([
+    [
+      ['upgrade', 'apply', 'v1.37.0'],
+      'unknown command upgrade apply: kubeletadm does not upgrade control planes. Use kubeadm upgrade apply, then kubeletadm upgrade node on each node.',
+    ],
+    [
+      ['upgrade', 'plan'],
+      'unknown command upgrade plan: kubeletadm does not upgrade control planes. Use kubeadm upgrade plan; to see the changes of one node: kubeletadm upgrade node --dry-run.',
+    ],
+    [
+      ['upgrade', 'diff'],
+      'unknown command upgrade diff: kubeletadm does not upgrade control planes. Use kubeadm upgrade diff; to see the changes of one node: kubeletadm upgrade node --dry-run.',
+    ],
+    [
+      ['config', 'images', 'pull'],
+      'unknown command config images pull: images are pulled on the host that runs them. Use kubeletadm init phase preflight/pull-images --host HOST.',
+    ],
+    [
+      ['kubeconfig', 'user', '--client-name', 'jane'],
+      'unknown command kubeconfig user: kubeletadm writes only the kubeconfig files of nodes and control planes. Use kubeadm kubeconfig user.',
+    ],
+    [['get', 'nodes'], 'unknown command get: it is a command of kubectl. Use kubectl get for cluster objects.'],
+    [['drain', 'n1'], 'unknown command drain: it is a command of kubectl. Use kubectl drain for cluster objects.'],
+  ])('%j', async (argv, line) => {
+    expect(await run(...argv)).toEqual({ code: 2, stdout: '', stderr: `${line} [USAGE]\n` });
+  });
+});
+
+describe('a command line that cannot be understood', () => {
+  it.each<[string, readonly string[], string]>([
+    ['a misspelt command', ['tokn'], 'unknown command tokn. Did you mean token?'],
+    ['a misspelt subcommand', ['token', 'creat'], 'unknown command token creat. Did you mean token create?'],
+    ['a word near no command', ['frobnicate'], 'unknown command frobnicate. See kubeletadm --help.'],
+    ['a short word that is no slip of another', ['gent'], 'unknown command gent. Did you mean agent?'],
+    ['a short word with two differences', ['gen'], 'unknown command gen. See kubeletadm --help.'],
+    ['a subcommand near none', ['fleet', 'destroy'], 'unknown command fleet destroy. See kubeletadm fleet --help.'],
+    [
+      'an option of a neighbour',
+      ['fleet', 'plan', '--serial', '2'],
+      'unknown option --serial for fleet plan: it belongs to apply and fleet apply. See kubeletadm fleet plan --help.',
+    ],
+    ['a misspelt option', ['fleet', 'plan', '--limt', 'x'], 'unknown option --limt for fleet plan. Did you mean --limit?'],
+    [
+      'an option near none',
+      ['fleet', 'plan', '--frobnicate'],
+      'unknown option --frobnicate for fleet plan. See kubeletadm fleet plan --help.',
+    ],
+    [
+      'the value of an unknown option is not repeated',
+      ['init', '--tokne=abcdef.0123456789abcdef'],
+      'unknown option --tokne for init. Did you mean --token?',
+    ],
+    ['an option of the program', ['--frobnicate'], 'unknown option --frobnicate. See kubeletadm --help.'],
+    ['a missing argument', ['config', 'diff', 'a'], 'config diff: missing required argument b. See kubeletadm config diff --help.'],
+    ['too many arguments', ['version', 'x'], 'version: too many arguments: expected 0, got 1. See kubeletadm version --help.'],
+    [
+      'an option without its value',
+      ['token', 'create', '--ttl'],
+      'token create: option --ttl <duration> needs a value. See kubeletadm token create --help.',
+    ],
+    [
+      'a value that is no choice',
+      ['plan', '-o', 'wide'],
+      'plan: option -o, --output <format>: "wide" is not one of text, json, yaml. See kubeletadm plan --help.',
+    ],
+  ])('%s', async (_, argv, line) => {
+    expect(await run(...argv)).toEqual({ code: 2, stdout: '', stderr: `${line} [USAGE]\n` });
+  });
+
+  it('names three of the commands an option belongs to', async () => {
+    const { code, stderr } = await run('version', '--connect-timeout', '3');
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(
+        /^unknown option --connect-timeout for version: it belongs to init, init phase, join and \d+ other commands\. See kubeletadm version --help\. \[USAGE\]\n$/,
+      ),
+    ]);
+  });
+});
+
+describe('an interrupted command', () => {
+  it.each<[readonly string[], string]>([
+    [['fleet', 'inventory', '-f', fleet], ''],
+    [['dynamic', 'inspect', '127.0.0.1'], ''],
+    [['reset', '--force', '--host', '127.0.0.1:1'], 'interrupted by SIGINT. Run the same command again to go on. [INTERRUPTED]\n'],
+  ])('%j', async (argv, text) => {
+    const controller = new AbortController();
+    controller.abort(interrupted('SIGINT'));
+    const connectHost = async (): Promise<never> => controller.signal.throwIfAborted() as never;
+    const readText = async (): Promise<never> => controller.signal.throwIfAborted() as never;
+    const result = await runCommand(argv, {
+      signal: controller.signal,
+      services: ({ input }) => ({ connectHost, input: { ...input, readText } }),
+    });
+    expect(result).toEqual({ code: 130, stdout: '', stderr: text });
+  });
+});

@@ -1,0 +1,118 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { runCommand } from '../support/run-cli.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'ka-values-'));
+const fleet = join(directory, 'fleet.yaml');
+writeFileSync(fleet, 'apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\nhosts: [{name: n1, address: 127.0.0.1}]\n');
+const payload = join(directory, 'kubelet.yaml');
+writeFileSync(payload, 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n');
+const state = join(directory, 'state');
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+const run = (...argv: readonly string[]) => runCommand(argv, { env: { HOME: directory, XDG_STATE_HOME: state } });
+
+describe('values that cannot be meant so', () => {
+  it.each<[string, readonly string[], string]>([
+    [
+      'a phase that does not exist',
+      ['init', 'phase', 'kubelet-strat'],
+      'init has no phase kubelet-strat. Did you mean kubelet-start? [USAGE]',
+    ],
+    ['a phase near none', ['init', 'phase', 'foo'], 'init has no phase foo. See kubeletadm init --help for its phases. [USAGE]'],
+    [
+      'join without a cluster',
+      ['join', '--rootfs', directory, '--node-name', 'n1'],
+      'discovery: no cluster to join was given. Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (token create --print-join-command prints them), or --discovery-file, or --config with discovery.bootstrapToken or discovery.file. [CONFIG_MISSING_VALUE]',
+    ],
+    [
+      'a retry of a run that never was',
+      ['apply', '-f', fleet, '--retry', 'failed'],
+      `--retry failed: no earlier apply of ${fleet} is recorded in ${state}/kubeletadm/runs. Run apply without --retry. [USAGE]`,
+    ],
+    [
+      'a fleet file as a saved plan',
+      ['apply', fleet],
+      `${fleet} is a fleet file, not a saved plan. Apply it with kubeletadm apply -f ${fleet}. [PLAN_INVALID]`,
+    ],
+    [
+      'a file that is no plan',
+      ['apply', payload],
+      `${payload} is not a valid saved plan: it is not JSON. Make one with kubeletadm plan --out FILE. [PLAN_INVALID]`,
+    ],
+    [
+      'no host at a time',
+      ['apply', '-f', fleet, '--parallel', '0'],
+      '--parallel 0: must be at least 1. Leave the option out for the default. [USAGE]',
+    ],
+    [
+      'no host in a batch',
+      ['apply', '-f', fleet, '--serial', '0'],
+      '--serial 0: must be at least 1. Leave the option out to change all hosts at once. [USAGE]',
+    ],
+    ['nothing to assign', ['dynamic', 'assign', 'n1'], 'dynamic assign: nothing to assign. Pass --configmap or --file. [USAGE]'],
+    [
+      'two things to assign',
+      ['dynamic', 'assign', 'n1', '--configmap', 'a/b', '--file', payload],
+      'dynamic assign: --configmap and --file exclude each other. Pass one of them. [USAGE]',
+    ],
+    [
+      'no CSR',
+      ['csr', 'approve'],
+      'csr approve: no CSR selected. Pass names of CSRs, --host for the nodes on these hosts, or --all. [USAGE]',
+    ],
+    ['a duration', ['dynamic', 'gc', '--older-than', 'foo'], '--older-than: invalid duration "foo". Write it like 24h. [USAGE]'],
+    [
+      'a setting without a value',
+      ['config', 'render', '--set', 'maxPods'],
+      '--set maxPods: expected FIELD=VALUE. Write it like --set maxPods=50. [USAGE]',
+    ],
+    [
+      'a control plane that is too old',
+      ['init', '--rootfs', directory, '--dry-run', '--node-name', 'n1', '--kubernetes-version', 'v1.34.0'],
+      'Kubernetes v1.34.0: control planes older than 1.35 are not supported. Set another version with --kubernetes-version (kubernetesVersion in the file), or use kubeadm v1.34. [KUBERNETES_VERSION_UNSUPPORTED]',
+    ],
+    [
+      'node labels with a space',
+      ['init', '--rootfs', directory, '--node-name', 'n1', '--node-labels', 'a b'],
+      'kubeletExtraArgs node-labels: "a b" is not key=value. Write labels like pool=edge,zone=a. [FLAG_NOT_ENCODABLE]',
+    ],
+  ])('%s', async (_, argv, line) => {
+    const { code, stderr } = await run(...argv);
+    expect([code, stderr.trimEnd().split('\n').at(-1)]).toEqual([2, line]);
+  });
+});
+
+describe('a value the kubelet accepts but exits with', () => {
+  it('is reported with the fields that fix it', async () => {
+    const file = join(directory, 'static.yaml');
+    writeFileSync(file, 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncpuManagerPolicy: static\n');
+    const { stdout, stderr } = await run('config', 'validate', file, '--kubernetes-version', '1.36');
+    expect(`${stdout}${stderr}`).toContain(
+      'cpuManagerPolicy: static requires a CPU reservation; the kubelet accepts the file but exits at startup. Set reservedSystemCPUs, or cpu in kubeReserved or systemReserved. [KUBELET_START_CPU_MANAGER]',
+    );
+  });
+});
+
+describe('a saved plan', () => {
+  it.each(['{"apiVersion": "kubeletadm.dev/v1alpha1", "kind": "Fleet", "hosts": []}', 'kind: "Fleet"\n', 'kind: Fleet # all\nhosts: []\n'])(
+    'is not a fleet file: %s',
+    async (text) => {
+      const file = join(directory, 'other');
+      writeFileSync(file, text);
+      const { code, stderr } = await run('apply', file);
+      expect([code, stderr]).toEqual([
+        2,
+        `${file} is a fleet file, not a saved plan. Apply it with kubeletadm apply -f ${file}. [PLAN_INVALID]\n`,
+      ]);
+    },
+  );
+
+  it('is a file of its own kind', async () => {
+    const file = join(directory, 'other');
+    writeFileSync(file, '{"kind": "FleetPlan", "name": "kind: Fleet"}');
+    expect((await run('apply', file)).stderr).toContain('is not a valid saved plan: ');
+  });
+});
