@@ -14,7 +14,7 @@ export async function runMigrate(services: Services, args: readonly string[], op
 
 /** A KubeletConfiguration is printed as it is, and only when a kubelet accepts it: as config validate judges it. */
 async function kubeletErrors(text: string, file: string): Promise<readonly Problem[]> {
-  if (!/^\s*["']?kind["']?\s*:\s*["']?KubeletConfiguration/m.test(text)) return [];
+  if (!/^[ \t]*["']?kind["']?[ \t]*:[ \t]*["']?KubeletConfiguration/m.test(text)) return [];
   const [{ loadCatalogue }, { judgeDocuments }] = await Promise.all([
     import('../core/kubelet/catalogue.ts'),
     import('./validate-documents.ts'),

@@ -30,7 +30,7 @@ function corrupt(host: FakeHost, path: string, content: string): void {
 describe('the checkpoint store', () => {
   it('is empty before it is used', async () => {
     const loaded = await checkpointStore(newHost(), D).load();
-    expect(loaded).toEqual({ state: null, generation: 0, damaged: [], checkpoints: [], pointer: null });
+    expect(loaded).toEqual({ state: null, generation: 0, access: [], damaged: [], checkpoints: [], pointer: null });
   });
 
   it('gives back what was stored, for root alone', async () => {
