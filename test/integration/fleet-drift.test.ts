@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
 import type { JsonObject } from '../../src/core/json.ts';
 import type { KubeObject } from '../../src/core/kubernetes/object.ts';
@@ -237,11 +237,18 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
     const fileOf = (host: number, name: string): string => join(lab.hosts[host - 1]?.rootDir ?? '', name);
     const env = (): NodeJS.ProcessEnv => ({ ...process.env, XDG_STATE_HOME: join(directory, 'state') });
 
+    const children = new Set<ChildProcess>();
+    afterEach(() => {
+      for (const child of children) child.kill('SIGKILL');
+      children.clear();
+    });
+
     /** Ends a command by two interruptions, the first when a change of node2 or node3 waits for its confirmation. */
     const interruptTwice = async (
       argv: readonly string[],
     ): Promise<{ code: number; lines: readonly string[]; open: readonly string[] }> => {
       const child = spawn(process.execPath, ['--import', 'tsx', BIN, ...argv], { stdio: ['ignore', 'pipe', 'pipe'], env: env() });
+      children.add(child);
       let stderr = '';
       child.stderr.on('data', (chunk: Buffer) => {
         stderr += chunk.toString();
@@ -296,6 +303,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
       const file = write(`${DEAD[0]}baseline: {kubeletConfiguration: {maxPods: 88}}\n`);
       const argv = ['apply', '-f', file, '--ssh-config', lab.sshConfig, '--serial', '1', '--canary', '0', '--confirm-timeout', '7m'];
       const child = spawn(process.execPath, ['--import', 'tsx', BIN, ...argv], { stdio: ['ignore', 'pipe', 'pipe'], env: env() });
+      children.add(child);
       let stderr = '';
       child.stderr.on('data', (chunk: Buffer) => {
         stderr += chunk.toString();

@@ -18,12 +18,16 @@ export interface MarksRecord {
   readonly applied: AppliedMarks | null;
 }
 
-/** Names the ConfigMap that records the marks of a Node. Too long names end with a digest. */
+/** Names the ConfigMap that records the marks of a Node. A name that is too long is replaced by its digest. */
 export function marksRecordRef(nodeName: string): ObjectRef {
   const name = `node-marks-${nodeName}`;
-  const digest = createHash('sha256').update(nodeName).digest('hex').slice(0, 16);
-  const short = name.length <= MAX_NAME ? name : `${name.slice(0, MAX_NAME - 17).replace(/[.-]+$/, '')}-${digest}`;
-  return { apiVersion: 'v1', kind: 'ConfigMap', namespace: MARKS_NAMESPACE, name: short };
+  const digest = (): string => createHash('sha256').update(nodeName).digest('hex').slice(0, 32);
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    namespace: MARKS_NAMESPACE,
+    name: name.length <= MAX_NAME ? name : `node-marks-${digest()}`,
+  };
 }
 
 const RECORD = z.object({

@@ -42,7 +42,7 @@ describe('mark-control-plane', () => {
 
   it('takes no taint away where none is wanted', async () => {
     const { plan } = world([{ ...NODE, spec: { taints: [{ ...CONTROL_PLANE_TAINT }] } }]);
-    expect((await plan({ taints: [] }))?.changes).toMatchObject([{ kind: 'patch-object', patch: { metadata: { labels: LABELS } } }]);
+    expect((await plan({ taints: [] }))?.changes).toMatchObject([{ kind: 'mark-node', patch: { metadata: { labels: LABELS } } }]);
   });
 
   it('waits until the kubelet has registered its Node', async () => {
@@ -67,7 +67,9 @@ describe('mark-control-plane', () => {
     expect((await plan({}, without))?.deferred).toBe('needs the API server, up after wait-control-plane');
     expect((await plan({ assumeEmptyCluster: true }, without))?.changes).toEqual([
       {
-        kind: 'patch-object',
+        kind: 'mark-node',
+        marks: { labels: LABELS, taints: [CONTROL_PLANE_TAINT] },
+        isRecorded: false,
         ref: REF,
         patch: { metadata: { labels: LABELS }, spec: { taints: [CONTROL_PLANE_TAINT] } },
         because: expect.stringContaining('taint node-role.kubernetes.io/control-plane:NoSchedule is missing'),
