@@ -86,5 +86,8 @@ async function judgeText(text: string, file: string, options: TextOptions): Prom
   const parse = async () => (await import('../core/config/source.ts')).parseSource;
   const own = await judgeKubeletFile(text, file, { ...judgeOptions, minor: chosen ?? NEWEST_MINOR, parse });
   if (own !== null) return { problems: own, kubeletText: text };
+  const { judgeOverlayFile } = await import('../core/dynamic/judge-payload.ts');
+  const overlay = judgeOverlayFile(text, file, { ...judgeOptions, minor: chosen ?? NEWEST_MINOR });
+  if (overlay !== null) return { problems: overlay, kubeletText: null };
   return (await import('./validate-documents.ts')).judgeDocuments(text, file, options);
 }

@@ -386,3 +386,16 @@ describe('a version whose rules are not all known', () => {
       expect(await runCommand(['config', 'validate', other, '--kubernetes-version', version])).toMatchObject({ code: 0, stderr: '' });
   });
 });
+
+describe('an overlay', () => {
+  const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';
+
+  it('is validated field by field', async () => {
+    expect(await runCommand(['config', 'validate', file('overlay.yaml', `${OVERLAY}maxPods: 60\n`)])).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+    const { code, stderr } = await runCommand(['config', 'validate', file('overlay.yaml', `${OVERLAY}maxPod: 60\n`)]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('overlay.yaml:3:1 maxPod: unknown field. Did you mean maxPods?')]);
+  });
+});

@@ -52,6 +52,15 @@ export async function judgePayload(
   );
 }
 
+/**
+ * Validates a file that holds one KubeletConfigurationOverlay.
+ * @returns null when the file holds something else
+ */
+export function judgeOverlayFile(text: string, file: string, options: JudgeOptions): readonly Problem[] | null {
+  const overlay = overlayIn(text, file);
+  return overlay === null ? null : judgeOverlay(overlay, { ...options, syntax: syntaxOf(text) });
+}
+
 function overlayIn(text: string, file: string): SourceDocument | null {
   const { documents, problems } = parseSource(text, file);
   const [document] = documents;
