@@ -4,7 +4,7 @@ import { expectedConfigz, type PreparedPayload, preparePayload } from '../core/d
 import type { ConfigSource } from '../core/dynamic/config-source.ts';
 import { cgroupDriverTrouble, runtimeCgroupDriver } from '../core/facts/cgroup-driver.ts';
 import { isJsonObject, type JsonObject } from '../core/json.ts';
-import type { Catalogue, LiveChange } from '../core/kubelet/catalogue.ts';
+import { type Catalogue, type LiveChange, parseMinor } from '../core/kubelet/catalogue.ts';
 import type { HostText } from '../core/kubelet/effective/running-config.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { observe } from '../engine/observe.ts';
@@ -55,6 +55,7 @@ export async function prepareAssigned(
       group: terms.group,
       directory,
       minor,
+      kubeletMinor: parseMinor(version) ?? minor,
       catalogue,
       local: { path: localConfig, text: local?.content ?? '' },
       flags,

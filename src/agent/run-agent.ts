@@ -126,7 +126,8 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     prepare: async (assigned) => {
       const { active, lastKnownGood } = machine.state;
       const proven = [active, lastKnownGood].flatMap((payload) => (payload === null ? [] : [payload.hash]));
-      const { candidate, files, refusal } = await prepareAssigned(assigned, proven, options);
+      const { candidate, files, refusal, warning } = await prepareAssigned(assigned, proven, options);
+      if (warning !== null) report('warning', warning.code, warning.message);
       const { hash } = candidate;
       if (files !== null && hash !== null)
         await store.saveCheckpoint(hash, files, candidate.identity).catch(async (error: unknown) => {

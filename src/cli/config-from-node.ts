@@ -1,8 +1,9 @@
+import { type PayloadKind, payloadDocument } from '../core/dynamic/agent/overlay.ts';
 import { type ExitCode, usageError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
 import { loadCatalogue } from '../core/kubelet/catalogue.ts';
-import { KUBELET_API_VERSION, KUBELET_KIND } from '../core/kubelet/decode.ts';
 import { cleanConfigz } from '../core/kubelet/effective/clean-configz.ts';
+import { LAST_DYNAMIC_MINOR } from '../core/kubelet/effective/dynamic-store.ts';
 import { inlineValue } from '../core/text/inline-value.ts';
 import { printableJson } from '../core/text/printable.ts';
 import { encodeYaml } from '../core/text/yaml-encode.ts';
@@ -12,7 +13,10 @@ import { clusterOnUse } from './cluster-on-use.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
 
-/** `config from-node NODE`: what a running kubelet has in force, as a configuration file. */
+/**
+ * `config from-node NODE`: what a running kubelet has in force, as a file to push. By default an overlay, so that a node that is assigned the file keeps
+ * what belongs to it; a whole KubeletConfiguration for kubelets up to 1.23, which read nothing else.
+ */
 export async function runFromNode(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
   const [name, ...more] = args.map((arg) => arg.replace(/^node\//, ''));
   if (name === undefined || more.length > 0) throw usageError('one node is read at a time', 'Name it');
@@ -20,23 +24,29 @@ export async function runFromNode(services: Services, args: readonly string[], o
   const cluster = clusterOnUse(services, options);
   try {
     const { minor, config } = await readNodeConfig(await cluster.open(), name, catalogue);
+    const kind = (flagText(options, 'kind') ?? (minor <= LAST_DYNAMIC_MINOR ? 'configuration' : 'overlay')) as PayloadKind;
     const { shared, own, masked } = cleanConfigz(config, { minor, catalogue, withoutDefaults: options.withoutDefaults === true });
     const target = flagText(options, 'overlayOut');
     const say = (line: string): void => services.output.stderr(`${line}\n`);
     for (const path of masked) say(`warning: ${path} is left out: the kubelet does not tell its value [CONFIGZ_MASKED]`);
     for (const [path, value] of Object.entries(own)) {
-      const where = target === undefined ? 'left out: it belongs to this node' : `in ${target}: it belongs to this node`;
-      say(`${path}: ${inlineValue(value)} is ${where}`);
+      const where = target === undefined ? 'left out' : `in ${target}`;
+      say(`${path}: ${inlineValue(value)} is ${where}: it belongs to this node${kind === 'overlay' ? '' : consequence(path)}`);
     }
-    if (target !== undefined) await services.writeLocalFile(target, print(own, 'yaml'));
-    services.output.document(print(shared, flagText(options, 'output') ?? 'yaml'));
+    if (target !== undefined) await services.writeLocalFile(target, print(own, 'configuration', 'yaml'));
+    services.output.document(print(shared, kind, flagText(options, 'output') ?? 'yaml'));
     return 0;
   } finally {
     await cluster.close();
   }
 }
 
-function print(config: JsonObject, format: string): string {
-  const document = { apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND, ...config };
+function print(config: JsonObject, kind: PayloadKind, format: string): string {
+  const document = payloadDocument(kind, config);
   return format === 'json' ? `${printableJson(document, 2)}\n` : encodeYaml(document);
+}
+
+/** A whole KubeletConfiguration replaces the local one, so a kubelet that reads the file has the default of what is left out. */
+function consequence(path: string): string {
+  return `. A kubelet that is assigned this file uses its default for ${path}`;
 }

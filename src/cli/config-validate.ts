@@ -1,17 +1,10 @@
 import { AppError, type ExitCode, type Problem, usageError } from '../core/errors.ts';
-import {
-  type Catalogue,
-  formatMinor,
-  isSupportedMinor,
-  loadCatalogue,
-  type Minor,
-  NEWEST_MINOR,
-  OLDEST_MINOR,
-  parseMinor,
-} from '../core/kubelet/catalogue.ts';
+import { type Catalogue, loadCatalogue, type Minor, NEWEST_MINOR } from '../core/kubelet/catalogue.ts';
 import { judgeKubeletFile } from '../core/kubelet/kubelet-file.ts';
+import { OTHER_MINOR_CODE } from '../core/kubelet/validate/other-minor.ts';
 import type { Services } from '../ports/services.ts';
 import { VERSION } from '../version.ts';
+import { readValidatedMinor } from './minor-option.ts';
 import type { CommandOptions } from './program.ts';
 import { flagList, flagText } from './read-options.ts';
 import type { TextOptions, TextVerdict } from './validate-documents.ts';
@@ -26,7 +19,8 @@ export async function runValidate(services: Services, args: readonly string[], o
   const files = [...args, ...flagList(options, 'config')];
   if (files.length === 0) throw usageError('no file to check', "Name one; '-' is standard input");
   const catalogue = await loadCatalogue();
-  const chosen = chosenMinor(flagText(options, 'kubernetesVersion'));
+  const version = flagText(options, 'kubernetesVersion');
+  const chosen = version === undefined ? null : readValidatedMinor(version);
   const asks = flagText(options, 'kubelet') !== undefined || flagList(options, 'host').length > 0;
   const kubelets = asks ? await (await import('./validate-kubelets.ts')).openKubelets(services, options, { catalogue, chosen }) : null;
   const lenient = options.lenient === true;
@@ -49,7 +43,16 @@ async function judgeFiles(services: Services, files: readonly string[], options:
       verdicts.push({ file, problems });
     }
   }
-  return verdicts;
+  return withoutRepeatedMinor(verdicts);
+}
+
+/** The rules used for a minor are reported with the first file only: all files are validated by the same rules. */
+function withoutRepeatedMinor(verdicts: readonly FileVerdict[]): readonly FileVerdict[] {
+  const reported = new Set<string>();
+  return verdicts.map(({ file, problems }) => ({
+    file,
+    problems: problems.filter(({ code, message }) => code !== OTHER_MINOR_CODE || reported.size < reported.add(message).size),
+  }));
 }
 
 /** A file that cannot be read is not right; the others are judged all the same. */
@@ -83,14 +86,8 @@ async function judgeText(text: string, file: string, options: TextOptions): Prom
   const parse = async () => (await import('../core/config/source.ts')).parseSource;
   const own = await judgeKubeletFile(text, file, { ...judgeOptions, minor: chosen ?? NEWEST_MINOR, parse });
   if (own !== null) return { problems: own, kubeletText: text };
+  const { judgeOverlayFile } = await import('../core/dynamic/judge-payload.ts');
+  const overlay = judgeOverlayFile(text, file, { ...judgeOptions, minor: chosen ?? NEWEST_MINOR });
+  if (overlay !== null) return { problems: overlay, kubeletText: null };
   return (await import('./validate-documents.ts')).judgeDocuments(text, file, options);
-}
-
-/** Versions newer than those known are taken: what they may know and we do not is then a warning. */
-function chosenMinor(version: string | undefined): Minor | null {
-  if (version === undefined) return null;
-  const minor = parseMinor(version);
-  if (minor === null) throw usageError(`--kubernetes-version ${version} is no version`, `Write it like ${formatMinor(NEWEST_MINOR)}`);
-  if (minor > NEWEST_MINOR || isSupportedMinor(minor)) return minor;
-  throw usageError(`--kubernetes-version ${version} is too old`, `Kubelets are known from ${formatMinor(OLDEST_MINOR)} on`);
 }

@@ -1,10 +1,10 @@
 import { judgePayload } from '../core/dynamic/judge-payload.ts';
 import type { NodeConfig } from '../core/dynamic/node-config.ts';
 import { AppError, type Problem } from '../core/errors.ts';
-import { loadCatalogue, type Minor, NEWEST_MINOR, OLDEST_MINOR } from '../core/kubelet/catalogue.ts';
+import { loadCatalogue, type Minor, NEWEST_MINOR } from '../core/kubelet/catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../core/kubelet/effective/dynamic-store.ts';
 import type { Reporter } from '../ports/reporter.ts';
-import { readMinor } from './minor-option.ts';
+import { readValidatedMinor } from './minor-option.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
 
@@ -18,7 +18,7 @@ export async function requireGoodPayload(
   { nodes, options, reporter }: { readonly nodes: readonly NodeConfig[]; readonly options: CommandOptions; readonly reporter: Reporter },
 ): Promise<void> {
   const chosen = flagText(options, 'kubernetesVersion');
-  const minors = chosen === undefined ? minorsOf(nodes) : [readMinor(chosen, 'kubernetes-version', OLDEST_MINOR)];
+  const minors = chosen === undefined ? minorsOf(nodes) : [readValidatedMinor(chosen)];
   const native = nodes.length === 0 ? minors.some((minor) => minor <= LAST_DYNAMIC_MINOR) : nodes.some((node) => node.backend === 'native');
   const problems = await judgePayload(text, file, { minors, catalogue: await loadCatalogue(), native });
   const isError = ({ severity }: Problem): boolean => severity !== 'warning';
@@ -29,8 +29,7 @@ export async function requireGoodPayload(
 }
 
 function minorsOf(nodes: readonly NodeConfig[]): readonly Minor[] {
-  const known = nodes.flatMap(({ minor }) => (minor === null ? [] : [Math.min(Math.max(minor, OLDEST_MINOR), NEWEST_MINOR)]));
-  const minors = [...new Set(known)].sort((a, b) => a - b);
+  const minors = [...new Set(nodes.flatMap(({ minor }) => minor ?? []))].sort((a, b) => a - b);
   return minors.length === 0 ? [NEWEST_MINOR] : minors;
 }
 

@@ -13,7 +13,7 @@ import { openFleetRun } from './fleet-run.ts';
 import { watchFleet } from './fleet-watch.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
 import type { CommandOptions } from './program.ts';
-import { flagList, flagText, ignoredChecks } from './read-options.ts';
+import { flagList, flagText, ignoredChecks, verbosityOf } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
 /** `fleet plan`, `plan`. */
@@ -40,7 +40,7 @@ export async function runFleetPlan(services: Services, _args: readonly string[],
     const format = formatOf(options);
     if (format !== 'text') services.output.stdout(renderDocument(plan, format));
     else {
-      const lines = planLines(result.outcomes, { origins: options.showOrigin === true });
+      const lines = planLines(result.outcomes, { origins: options.showOrigin === true, verbosity: verbosityOf(options) });
       services.output.stdout(joinLines([...(lines.length === 0 ? [] : clusterLine(access)), ...lines, summaryLine(result.outcomes)]));
     }
     const out = flagText(options, 'out');

@@ -5,13 +5,17 @@ import type { HostPlan } from '../core/plan/document.ts';
 import { styled, type Text } from '../core/text/styled.ts';
 import type { FleetResult, HostOutcome, HostStatus } from '../engine/fleet.ts';
 import type { Services } from '../ports/services.ts';
-import { changeLines } from './show-plan.ts';
+import { changeLines, shownChanges } from './show-plan.ts';
 
 /**
  * What is planned, hosts with the same changes put together.
  * @param origins each written line says where it comes from
+ * @param verbosity from 1 on, files that the program keeps for itself are shown. Default: 0
  */
-export function planLines(outcomes: readonly HostOutcome[], { origins }: { readonly origins: boolean }): readonly Text[] {
+export function planLines(
+  outcomes: readonly HostOutcome[],
+  { origins, verbosity = 0 }: { readonly origins: boolean; readonly verbosity?: number },
+): readonly Text[] {
   const plans = outcomes.flatMap(({ plan, status }): readonly HostPlan[] => {
     if (plan === null || status === 'unchanged') return [];
     const { origins: _, ...host } = plan.host;
@@ -19,7 +23,7 @@ export function planLines(outcomes: readonly HostOutcome[], { origins }: { reado
   });
   return foldPlans(plans).flatMap(({ hosts, changes, deferred }) => [
     [styled('bold', `${namesText(hosts)}${hosts.length > 1 ? ` (${hosts.length} hosts)` : ''}`)],
-    ...changes.flatMap((change) => changeLines(change)),
+    ...shownChanges(changes, verbosity).flatMap((change) => changeLines(change)),
     ...deferred.map(({ phase, reason }) => `  ~ [${String(phase)}] later: ${String(reason)}`),
   ]);
 }

@@ -1,6 +1,7 @@
 import { type CommitRecord, commitRecord, revertsAt } from '../core/commit/record.ts';
 import { type ExitCode, isAppError } from '../core/errors.ts';
 import { combineFacts } from '../core/facts/fact.ts';
+import { changesOf } from '../core/fleet/fold.ts';
 import { type HostStatusFacts, statusFacts, statusOf } from '../core/fleet/host-status.ts';
 import { selectHosts } from '../core/fleet/select.ts';
 import { isNodeReady } from '../core/kubernetes/node-conditions.ts';
@@ -23,6 +24,7 @@ import { directoryOf, readFleet } from './load-fleet.ts';
 import type { CommandOptions } from './program.ts';
 import { flagList } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';
+import { shownChanges } from './show-plan.ts';
 
 const FACTS = combineFacts({ status: statusFacts, commit: commitRecord, health: kubeletHealth('http://127.0.0.1:10248/healthz') });
 
@@ -146,7 +148,8 @@ function describeDrift({ plan, error, status }: HostOutcome, { nodeName }: Looke
   if (nodeName === null) return 'not joined';
   if (status === 'pending' && plan !== null) {
     if (plan.host.phases.some(({ phase }) => phase === 'join')) return 'no control plane';
-    return driftText(plan.host.phases.flatMap((phase) => phase.plan.changes).filter(({ kind }) => kind !== 'confirm-commit').length);
+    const changes = changesOf(plan.host).changes.filter(({ kind }) => kind !== 'confirm-commit');
+    return driftText(shownChanges(changes, 0).length);
   }
   return error === null ? '' : `unknown: ${error.code}`;
 }

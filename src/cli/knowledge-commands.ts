@@ -108,10 +108,16 @@ function fromNodeCommand(config: Command, on: On): void {
   const fromNode = config
     .command('from-node')
     .description(
-      'Make a configuration file of what the kubelet of a node has in force (its configz); what belongs to that node alone is set apart',
+      'Write a configuration file of what the kubelet of a node has in force (its configz), without fields that belong to that node alone and without deprecated fields',
     )
     .argument('<node>', 'name of the Node')
     .option('--without-defaults', 'leave out what the kubelet would have anyway')
+    .addOption(
+      new Option(
+        '--kind <kind>',
+        'kind of the file: overlay (a node keeps all other fields) or configuration (replaces all fields). Default: overlay; up to 1.23 configuration',
+      ).choices(['overlay', 'configuration']),
+    )
     .option('--overlay-out <file>', 'where to write what belongs to that node: for --overlay of init and join');
   addClusterOptions(fromNode.addOption(outputOption(['yaml', 'json'])));
   on(fromNode, async (): Promise<Run> => (await import('./config-from-node.ts')).runFromNode);

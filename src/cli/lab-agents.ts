@@ -3,17 +3,18 @@ import { runAgent } from '../agent/run-agent.ts';
 import { readOperatorKubeconfig } from '../core/config/operator-kubeconfig.ts';
 import { AGENT_NAMESPACE, NAMESPACE_ANNOTATION } from '../core/dynamic/agent/agent-namespace.ts';
 import { agentRights } from '../core/dynamic/agent/agent-rights.ts';
-import { POINTER_DROP_IN, renderPointerDropIn } from '../core/dynamic/agent/agent-units.ts';
+import { AGENT_SERVICE, AGENT_UNIT, POINTER_DROP_IN, renderAgentUnit, renderPointerDropIn } from '../core/dynamic/agent/agent-units.ts';
 import { DEFAULT_TIMING } from '../core/dynamic/agent/health.ts';
 import { AGENT_DIRECTORY } from '../core/dynamic/agent/layout.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
 import { clientIdentity, KUBELET_CONF } from '../core/facts/kubelet-identity.ts';
-import { type Catalogue, loadCatalogue } from '../core/kubelet/catalogue.ts';
+import { type Catalogue, type LiveChange, loadCatalogue } from '../core/kubelet/catalogue.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
+import { parseGoDuration } from '../core/text/go-duration.ts';
 import { observe } from '../engine/observe.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
-import type { Lab, Services } from '../ports/services.ts';
+import type { Lab, LabHost, Services } from '../ports/services.ts';
 import { readNodes } from '../workflows/dynamic/read-nodes.ts';
 import { nodeCluster } from './node-cluster.ts';
 
@@ -26,8 +27,9 @@ export interface LabAgents {
 const POLL_MS = 100;
 
 /**
- * Runs the agent for hosts of a lab, each on its host over SSH and with the credential of its kubelet: a host of the lab has no processes of its own to be one. Each
- * begins when the host has joined.
+ * Runs the agents of a lab in this process, each on its host over SSH and with the credential of its kubelet: a host of the lab has no processes of its own. An agent
+ * runs while its unit is started on the host.
+ * @param names the hosts where an agent is installed as soon as they have joined
  * @param trialMs how long a configuration has to be healthy there
  */
 export async function startLabAgents(services: Services, lab: Lab, names: readonly string[], trialMs: number): Promise<LabAgents> {
@@ -36,15 +38,12 @@ export async function startLabAgents(services: Services, lab: Lab, names: readon
   const stop = new AbortController();
   const { signal } = stop;
   await admin.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: AGENT_NAMESPACE } });
-  const running = names.map(async (nodeName) => {
+  const running = lab.hosts.map(async (labHost) => {
+    const nodeName = labHost.name;
     const host = await services.connectHost({ address: nodeName, ssh: { configFile: lab.sshConfig } });
     try {
-      await host.perform([
-        { kind: 'make-directory', path: POINTER_DROP_IN.replace(/\/[^/]*$/, ''), mode: 0o755, owner: 'root:root' },
-        { kind: 'write-file', path: POINTER_DROP_IN, mode: 0o644, owner: 'root:root', content: renderPointerDropIn(AGENT_DIRECTORY) },
-      ]);
-      await enable(admin, await untilJoined(services, { admin, host, nodeName, signal }));
-      await runOne(services, { host, nodeName, trialMs, catalogue, signal });
+      if (names.includes(nodeName)) await install({ services, admin, host, nodeName, signal });
+      await superviseAgent(services, labHost, { host, nodeName, trialMs, catalogue, signal });
     } catch (error) {
       if (!signal.aborted) services.output.stderr(`the agent of ${nodeName} ended: ${String(error)}\n`);
     } finally {
@@ -64,13 +63,69 @@ export async function startLabAgents(services: Services, lab: Lab, names: readon
 }
 
 interface Joining {
+  readonly services: Services;
   readonly admin: Cluster;
   readonly host: Host;
   readonly nodeName: string;
   readonly signal: AbortSignal;
 }
 
-async function untilJoined({ clock }: Services, { admin, host, nodeName, signal }: Joining): Promise<KubeObject> {
+/** Leaves a host as `dynamic enable` does once it has joined, with the default policy. */
+async function install(joining: Joining): Promise<void> {
+  const { admin, host, nodeName } = joining;
+  const file = (path: string, content: string) => ({ kind: 'write-file', path, mode: 0o644, owner: 'root:root', content }) as const;
+  // In place before the kubelet is started, so that the file is older than its process.
+  await host.perform([
+    { kind: 'make-directory', path: POINTER_DROP_IN.replace(/\/[^/]*$/, ''), mode: 0o755, owner: 'root:root' },
+    file(POINTER_DROP_IN, renderPointerDropIn(AGENT_DIRECTORY)),
+  ]);
+  await enable(admin, await untilJoined(joining));
+  const words = [
+    '/usr/local/bin/kubeletadm',
+    'agent',
+    '--kubeconfig',
+    KUBELET_CONF,
+    '--node-name',
+    nodeName,
+    '--namespace',
+    AGENT_NAMESPACE,
+  ];
+  await host.perform([
+    file(AGENT_UNIT, renderAgentUnit(words, AGENT_DIRECTORY)),
+    { kind: 'run', argv: ['systemctl', 'enable', '--quiet', AGENT_SERVICE] },
+    { kind: 'run', argv: ['systemctl', 'restart', AGENT_SERVICE] },
+  ]);
+}
+
+/** Runs the agent while its unit is started, and another one after each restart of the unit. */
+async function superviseAgent(services: Services, { agent }: LabHost, options: LabAgent): Promise<void> {
+  const { signal } = options;
+  while (!signal.aborted) {
+    const started = agent();
+    if (started === null) {
+      await services.clock.sleep(POLL_MS, signal);
+      continue;
+    }
+    const stop = new AbortController();
+    const either = AbortSignal.any([signal, stop.signal]);
+    const run = runOne(services, started.command, { ...options, signal: either });
+    const watch = (async () => {
+      while (!either.aborted && agent() === started) await services.clock.sleep(POLL_MS, either);
+      stop.abort(new Error('the unit of the agent was stopped'));
+    })();
+    await Promise.allSettled([run, watch]);
+  }
+}
+
+/** The value of an option of the agent's command line, as `--name value` or `--name=value`. */
+function optionOf(command: readonly string[], name: string): string | null {
+  const at = command.findLastIndex((word) => word === name || word.startsWith(`${name}=`));
+  const word = command[at];
+  if (word === undefined) return null;
+  return word === name ? (command[at + 1] ?? null) : word.slice(name.length + 1);
+}
+
+async function untilJoined({ services: { clock }, admin, host, nodeName, signal }: Joining): Promise<KubeObject> {
   for (;;) {
     const node = await admin.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
     if (node !== null && (await observe(host, clientIdentity, signal)).state === 'usable') return node;
@@ -93,7 +148,12 @@ interface LabAgent {
   readonly signal: AbortSignal;
 }
 
-async function runOne(services: Services, { host, nodeName, trialMs, catalogue, signal }: LabAgent): Promise<void> {
+async function runOne(
+  services: Services,
+  command: readonly string[],
+  { host, nodeName, trialMs, catalogue, signal }: LabAgent,
+): Promise<void> {
+  const trial = parseGoDuration(optionOf(command, '--trial') ?? '');
   const cluster = kubeletCluster({
     read: async () => ({
       text: (await observe(host, fileFacts([KUBELET_CONF]), signal)).get(KUBELET_CONF)?.content ?? '',
@@ -115,9 +175,9 @@ async function runOne(services: Services, { host, nodeName, trialMs, catalogue, 
       catalogue,
       directory: AGENT_DIRECTORY,
       localConfig: '/var/lib/kubelet/config.yaml',
-      namespace: AGENT_NAMESPACE,
-      allow: 'unsafe',
-      timing: { ...DEFAULT_TIMING, trialMs },
+      namespace: optionOf(command, '--namespace') ?? AGENT_NAMESPACE,
+      allow: (optionOf(command, '--allow') ?? 'restart-pods') as LiveChange,
+      timing: { ...DEFAULT_TIMING, trialMs: trial === null ? trialMs : Number(trial / 1_000_000n) },
       spareCheckpoints: 5,
       spreadMs: 1_000,
       signal,

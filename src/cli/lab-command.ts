@@ -6,7 +6,7 @@ import type { On } from './program.ts';
 export function defineLab(lab: Command, on: On): void {
   lab
     .option('--demo', 'run init on one host and join on the others, configure them while they run, show the results and end')
-    .option('--agents', 'an agent beside each kubelet but the first: what `kubeletadm agent` does')
+    .option('--agents', 'install an agent on every host that joins, with the default policy, as `kubeletadm dynamic enable` does')
     .option('--trial <duration>', "the agents' trial", '10s')
     .option('--hosts <count>', 'how many hosts', parseCount, 3)
     .option('--dir <dir>', 'where to keep it (default: a new directory below the temporary one)');

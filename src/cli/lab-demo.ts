@@ -100,7 +100,7 @@ async function showDynamic(services: CommandServices, lab: Lab, { names, run, sa
     const good = await run([...assign, await file('more-pods.yaml', 'maxPods: 120\n'), '--wait', 'good']);
     await run(['dynamic', 'status', ...names, ...cluster]);
     say('\n# 7. One that passes every check and that the kubelet dies of: the canary goes back by itself, and no other node is touched.');
-    const bad = await run([...assign, await file('no-cert.yaml', 'tlsCertFile: /no/such.crt\ntlsPrivateKeyFile: /no/such.key\n')]);
+    const bad = await run([...assign, await file('reserved.yaml', 'systemReserved:\n  memory: 64Gi\n')]);
     await run(['dynamic', 'status', ...names, ...cluster]);
     say('\n# 8. Back to what the nodes were joined with.');
     const reset = await run(['dynamic', 'reset', ...names, ...cluster, '--min-ready', '0s', '--max-unavailable', '100%']);

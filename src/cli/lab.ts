@@ -14,7 +14,8 @@ export async function runLab(services: CommandServices, _args: readonly string[]
   let agents: LabAgents | null = null;
   try {
     if (options.demo === true) return await runLabDemo(services, lab);
-    agents = options.agents === true ? await startLabAgents(services, lab, namesOfAgents(lab), trialOf(options)) : null;
+    const names = options.agents === true ? lab.hosts.map(({ name }) => name) : [];
+    agents = await startLabAgents(services, lab, names, trialOf(options));
     services.output.stdout(describeLab(lab));
     await untilInterrupted(services.signal);
     return 0;
@@ -42,11 +43,6 @@ Try, in another terminal:
 
 Ctrl-C ends it.
 `;
-}
-
-/** The first is for `init` alone. */
-function namesOfAgents({ hosts }: Lab): readonly string[] {
-  return hosts.slice(1).map(({ name }) => name);
 }
 
 function trialOf(options: CommandOptions): number {

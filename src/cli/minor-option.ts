@@ -1,5 +1,5 @@
 import { usageError } from '../core/errors.ts';
-import { formatMinor, type Minor, NEWEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
+import { formatMinor, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
 
 /**
  * The minor of `--kubernetes-version` or another flag with a version.
@@ -13,4 +13,14 @@ export function readMinor(text: string, flag: string, oldest: Minor): Minor {
     throw usageError(`--${flag} ${text}: kubelets ${range} are known`, `Give one of ${range}`);
   }
   return minor;
+}
+
+/**
+ * The minor of `--kubernetes-version` where a configuration is only validated: minors newer than those known are taken too, with warnings.
+ * @throws AppError USAGE
+ */
+export function readValidatedMinor(text: string): Minor {
+  const minor = parseMinor(text);
+  if (minor !== null && minor > NEWEST_MINOR) return minor;
+  return readMinor(text, 'kubernetes-version', OLDEST_KNOWN_MINOR);
 }

@@ -1,7 +1,7 @@
 import { parseSource } from '../core/config/source.ts';
 import { AppError, type Problem, usageError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
-import { type Catalogue, type Minor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
+import { type Catalogue, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
 import {
   type DecodedKubeletConfiguration,
   decodeKubeletConfiguration,
@@ -55,7 +55,7 @@ export async function readSide(name: string, context: SideContext): Promise<Read
     return { name, minor, configOf: () => ({ config, warnings: [] }) };
   }
   if (kind === 'host') return readHost(name, rest, context);
-  const minor = readMinor(rest, name, OLDEST_MINOR);
+  const minor = readMinor(rest, name, OLDEST_KNOWN_MINOR);
   return { name, minor, configOf: () => ({ config: { apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND }, warnings: [] }) };
 }
 
@@ -74,7 +74,7 @@ async function readCluster({ cluster, catalogue }: SideContext): Promise<ReadSid
   const minor = parseMinor(await api.version());
   return {
     name: 'cluster',
-    minor: minor === null ? null : Math.min(Math.max(minor, OLDEST_MINOR), NEWEST_MINOR),
+    minor: minor === null ? null : Math.min(Math.max(minor, OLDEST_KNOWN_MINOR), NEWEST_MINOR),
     configOf: (kubelet) => requireDecoded(decodeKubeletConfiguration(document, { minor: kubelet, catalogue, lenient: true })),
   };
 }

@@ -177,7 +177,7 @@ function finish<Options, Input>(
   const format = (flagText(options, 'output') ?? 'text') as PlanFormat;
   if (dryRun || format !== 'text') {
     const noops = outcomes.length === 1 || verbosityOf(options) > 0;
-    services.output.stdout(renderPlan(plan, format, { noops }));
+    services.output.stdout(renderPlan(plan, format, { noops, verbosity: verbosityOf(options) }));
   } else if (outcomes.length > 1) services.output.stdout(`${summaryLine(outcomes)}\n`);
   else if (planIsEmpty(plan)) services.output.stdout('Nothing to do.\n');
   const refusals: readonly Problem[] = results.flatMap((result) => result.refusals);

@@ -1,6 +1,7 @@
 import { type Command, CommanderError } from 'commander';
 import type { ExitCode } from '../core/errors.ts';
 import type { Services } from '../ports/services.ts';
+import { helpAsOption, pflagArguments } from './pflag-arguments.ts';
 import { buildProgram, type CommandServices } from './program.ts';
 import { describeRefusedLine, RefusedLine } from './refused-line.ts';
 import { showProblem } from './show-problem.ts';
@@ -20,8 +21,11 @@ export async function runCli(argv: readonly string[], services: Services, versio
     code = result;
   };
   try {
-    const program = await buildProgram(commands, { argv, exit, version });
-    await program.parseAsync([...argv], { from: 'user' });
+    const line = helpAsOption(argv);
+    const program = await buildProgram(commands, { argv: line, exit, version });
+    // Commander prints the help of the program for an unknown command before --help: that command alone is refused by name.
+    const isUnknown = argv[0] === 'help' && line.length > 1 && !program.commands.some((command) => command.name() === line[0]);
+    await program.parseAsync(pflagArguments(isUnknown ? line.slice(0, 1) : line, program), { from: 'user' });
     return code;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;

@@ -1,6 +1,7 @@
 import { stringify } from 'yaml';
 import { subjectOfHostChange } from '../core/fleet/operations.ts';
 import type { JsonObject } from '../core/json.ts';
+import { NODE_MEMORY_PATH } from '../core/node-memory/node-memory.ts';
 import type { PlanDocument } from '../core/plan/document.ts';
 import { formatClusterName, planIsEmpty } from '../core/plan/document.ts';
 import { joinLines, type Style, styled, type Text } from '../core/text/styled.ts';
@@ -11,9 +12,16 @@ export type PlanFormat = 'text' | 'json' | 'yaml';
 /**
  * The plan as it is printed on stdout.
  * @param noops whether text names the phases that have nothing to do, each with why. Default: it does
+ * @param verbosity from 1 on, text shows the files that the program keeps for itself. Default: 0
  */
-export function renderPlan(plan: PlanDocument, format: PlanFormat, { noops = true }: { readonly noops?: boolean } = {}): Text {
-  return format === 'text' ? joinLines(linesOf(plan, noops)) : renderDocument(plan, format);
+export function renderPlan(
+  plan: PlanDocument,
+  format: PlanFormat,
+  { noops = true, verbosity = 0 }: { readonly noops?: boolean; readonly verbosity?: number } = {},
+): Text {
+  if (format !== 'text') return renderDocument(plan, format);
+  const hosts = plan.hosts.map((host) => ({ ...host, changes: shownChanges(host.changes, verbosity) }));
+  return joinLines(linesOf({ ...plan, hosts }, noops));
 }
 
 function linesOf(plan: PlanDocument, noops: boolean): readonly Text[] {
@@ -35,6 +43,12 @@ function hostLines(host: PlanDocument['hosts'][number], noops: boolean): readonl
     ...host.changes.flatMap(hostChangeLines),
     ...(noops ? host.noops.map(({ phase, reason }) => `  = [${phase}] nothing to do: ${reason}`) : []),
   ];
+}
+
+/** The changes that text shows and counts: without the file of what was declared for the node, which follows from the others, unless it is alone. */
+export function shownChanges(changes: readonly JsonObject[], verbosity: number): readonly JsonObject[] {
+  const others = verbosity > 0 ? changes : changes.filter(({ path }) => path !== NODE_MEMORY_PATH);
+  return others.length === 0 ? changes : others;
 }
 
 /** A change of a plan document in lines, with its diff. */
@@ -75,11 +89,10 @@ function clusterChangeLines(change: JsonObject): readonly Text[] {
   const object = change.object as JsonObject;
   const metadata = object.metadata as JsonObject;
   const name = metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
+  const head = `  ${action === 'create' ? '+' : action === 'delete' ? '-' : '~'} [${phase}] ${action} ${object.kind} ${name}: ${because}`;
+  if (typeof change.diff === 'string' && change.diff !== '') return [head, ...diffLines(change.diff, undefined)];
   const body = stringify(object, { lineWidth: 0, aliasDuplicateObjects: false }).trimEnd().split('\n');
-  return [
-    `  ${action === 'create' ? '+' : action === 'delete' ? '-' : '~'} [${phase}] ${action} ${object.kind} ${name}: ${because}`,
-    ...body.map((line) => indented(line, action === 'create' ? 'green' : null)),
-  ];
+  return [head, ...body.map((line) => indented(line, action === 'create' ? 'green' : null))];
 }
 
 /** The diff, indented; with `--show-origin` each written line says where it comes from. */

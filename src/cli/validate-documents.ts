@@ -2,7 +2,7 @@ import { CONFIG_KINDS } from '../core/config/document-header.ts';
 import { documentTexts } from '../core/config/document-text.ts';
 import { loadConfig } from '../core/config/load.ts';
 import type { Problem } from '../core/errors.ts';
-import { isSupportedMinor, type Minor, NEWEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
+import { type Minor, NEWEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
 import { type JudgeOptions, judgeKubeletConfiguration } from '../core/kubelet/validate/judge.ts';
 
 /** How a file is to be judged; `chosen` is the version asked for. */
@@ -26,7 +26,7 @@ export function judgeDocuments(text: string, file: string, { chosen, allowDeprec
   const config = loadConfig(text, file, { kinds: CONFIG_KINDS, allowDeprecated });
   if (config.kubelet === undefined) return { problems: config.problems, kubeletText: null };
   const declared = parseMinor(config.cluster?.kubernetesVersion ?? '');
-  const minor = chosen ?? (declared !== null && isSupportedMinor(declared) ? declared : NEWEST_MINOR);
+  const minor = chosen ?? declared ?? NEWEST_MINOR;
   const { problems } = judgeKubeletConfiguration(config.kubelet, { ...options, minor });
   return { problems: [...config.problems, ...problems].sort(byPosition), kubeletText: documentTexts(text)[config.kubelet.index] ?? null };
 }

@@ -104,7 +104,7 @@ async function startHost(options: {
   const key = newSshKey(name);
   const env = { PATH: `${bin}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`, HOME: rootDir, KUBELETADM_ROOT: rootDir };
   const ssh = await startSshServer({ hostKey: key.private, authorizedKey, env, answer: (line) => standIn.answer(line) });
-  const host: LabHost = { name, port: ssh.port, rootDir, kubeletStarts: () => standIn.starts };
+  const host: LabHost = { name, port: ssh.port, rootDir, kubeletStarts: () => standIn.starts, agent: () => standIn.agent };
   return { host, standIn, ssh, socket, hostKey: key.public.split(' ').slice(0, 2).join(' ') };
 }
 

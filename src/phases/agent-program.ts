@@ -3,7 +3,7 @@ import { AppError } from '../core/errors.ts';
 import { defineFact } from '../core/facts/fact.ts';
 import type { LargeFile } from '../core/plan/large-file.ts';
 import { revertChanges } from '../core/plan/revert.ts';
-import { printable } from '../core/text/printable.ts';
+import { crashReason } from '../core/text/crash-reason.ts';
 import { observe } from '../engine/observe.ts';
 import { definePhase } from '../engine/phase.ts';
 
@@ -43,7 +43,7 @@ export const agentProgram = definePhase<AgentProgramInput | null, Facts>({
       { timeoutMs: LONG_MS, ...(signal === undefined ? {} : { signal }) },
     );
     if (said.exitCode === 0 && /^\d+\.\d+\.\d+/.test(said.stdout.trim())) return;
-    const why = printable((said.stderr || said.stdout).trim().split('\n').at(-1) ?? '', 300) || `exit code ${said.exitCode}`;
+    const why = crashReason(said.stderr || said.stdout) || `exit code ${said.exitCode}`;
     const mend =
       'Give a program that runs there with --program: the bundle with Node.js 20.19 or later, or an executable for its kind of machine';
     throw new AppError({ host: host.name, code: 'AGENT_PROGRAM_DOES_NOT_RUN', message: `${NAME}: ${argv.join(' ')}: ${why}`, mend });

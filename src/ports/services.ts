@@ -237,4 +237,6 @@ export interface LabHost {
   readonly rootDir: string;
   /** How often its kubelet was started. */
   readonly kubeletStarts: () => number;
+  /** The process of the agent's unit: another value after each start, null while the unit does not run. The lab runs the agent itself. */
+  readonly agent: () => { readonly command: readonly string[] } | null;
 }

@@ -2,7 +2,7 @@ import type { Arg } from '../core/config/model.ts';
 import { AppError } from '../core/errors.ts';
 import { askedKubelet, flagsToAskWith, type KubeletAcceptance, kubeletAcceptance } from '../core/facts/kubelet-acceptance.ts';
 import type { JsonObject } from '../core/json.ts';
-import { type Catalogue, type Minor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
+import { type Catalogue, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
 import { observe } from '../engine/observe.ts';
 import type { Host } from '../ports/host.ts';
 import { observeKubelet } from './observe-kubelet.ts';
@@ -38,7 +38,7 @@ export async function findKubelet(host: Host, { catalogue, path = 'kubelet', asN
   const { version, cgroupVersion } = await observe(host, askedKubelet(path), signal);
   const minor = version === null ? null : parseMinor(version);
   if (version === null || minor === null) throw notAsked(host, `${path} --version names no version of a kubelet`, 'Check the path');
-  if (minor < OLDEST_MINOR) throw notAsked(host, `${path} is ${version}, too old to be known`);
+  if (minor < OLDEST_KNOWN_MINOR) throw notAsked(host, `${path} is ${version}, too old to be known`);
   const node = asNode ? await observeNode(host, catalogue, signal) : { flags: [], running: null };
   return { host, path, version, minor, cgroupVersion, ...node };
 }

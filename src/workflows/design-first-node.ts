@@ -2,6 +2,7 @@ import type { DefaultedCluster } from '../core/config/defaults.ts';
 import { dnsIp } from '../core/config/dns-ip.ts';
 import type { SourceDocument } from '../core/config/source.ts';
 import { type Minor, NEWEST_MINOR } from '../core/kubelet/catalogue.ts';
+import { otherMinorWarning } from '../core/kubelet/validate/other-minor.ts';
 import type { Finding } from '../core/preflight/check.ts';
 import { adviseClusterConfig, encodeClusterConfig, layerClusterConfig } from '../core/render/cluster-config.ts';
 import { encodeYaml } from '../core/text/yaml-encode.ts';
@@ -50,6 +51,8 @@ export async function designFirstNode(
   const written = options.kubelet === null ? null : readWritten(options.kubelet, minor, options.catalogue);
   const baseline = written ?? (await editedClusterConfig({ ...context, cluster: running }, options, controlPlaneMinor));
   const layered = layerClusterConfig(defaults, baseline);
+  // The kubelet on the host gets a warning of its own.
+  const other = controlPlaneMinor > NEWEST_MINOR && controlPlaneMinor !== node.kubeletMinor ? otherMinorWarning(controlPlaneMinor) : null;
   const { design, warnings, refusals } = await designObservedNode(context, options, {
     node,
     cluster: layered,
@@ -63,7 +66,7 @@ export async function designFirstNode(
   return {
     design,
     upload: { controlPlaneMinor, yaml: encodeYaml(encodeClusterConfig(layered, minor, options.catalogue)), generated: baseline === null },
-    warnings: [...adviseClusterConfig(layered, defaults), ...warnings],
+    warnings: [...(other === null ? [] : [other]), ...adviseClusterConfig(layered, defaults), ...warnings],
     refusals,
   };
 }

@@ -6,7 +6,7 @@ import { kubeletBinary } from '../core/facts/kubelet-version.ts';
 import { operatingSystem } from '../core/facts/operating-system.ts';
 import type { FileFact } from '../core/facts/question.ts';
 import { type UnitState, unitState } from '../core/facts/unit.ts';
-import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
+import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
 import { assignedFile, checkpointFile, LAST_DYNAMIC_MINOR, parseAssigned } from '../core/kubelet/effective/dynamic-store.ts';
 import { type HostText, layerRunningConfig, type RunningConfig } from '../core/kubelet/effective/running-config.ts';
 import { type CommandLineFlag, parseCommandLine } from '../core/kubelet/flags/command-line.ts';
@@ -202,8 +202,8 @@ function missingFile(host: string, path: string): AppError {
 
 function supportedMinor(version: string, host: string): Minor {
   const minor = parseMinor(version);
-  if (minor !== null && minor >= OLDEST_MINOR) return Math.min(minor, NEWEST_MINOR);
-  const range = `${formatMinor(OLDEST_MINOR)} to ${formatMinor(NEWEST_MINOR)}`;
+  if (minor !== null && minor >= OLDEST_KNOWN_MINOR) return Math.min(minor, NEWEST_MINOR);
+  const range = `${formatMinor(OLDEST_KNOWN_MINOR)} to ${formatMinor(NEWEST_MINOR)}`;
   throw new AppError({ host, code: 'KUBELET_UNSUPPORTED', message: `its kubelet is ${version}: kubelets ${range} are known` });
 }
 

@@ -6,15 +6,7 @@ import { fileFacts } from '../core/facts/file-facts.ts';
 import { type HostFacts, hostFacts } from '../core/facts/host-facts.ts';
 import { flagsToAskWith, kubeletAcceptance } from '../core/facts/kubelet-acceptance.ts';
 import type { JsonObject } from '../core/json.ts';
-import {
-  type Catalogue,
-  formatMinor,
-  isSupportedMinor,
-  type Minor,
-  NEWEST_MINOR,
-  OLDEST_MINOR,
-  parseMinor,
-} from '../core/kubelet/catalogue.ts';
+import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
 import { checkExtraArgs } from '../core/kubelet/check-extra-args.ts';
 import { checkNodeFields } from '../core/kubelet/check-node-fields.ts';
 import { decodeKubeletConfiguration } from '../core/kubelet/decode.ts';
@@ -22,6 +14,7 @@ import type { LayeredConfig } from '../core/kubelet/layers.ts';
 import { nodeIpOn } from '../core/kubelet/node-ip.ts';
 import type { KubeletPatch } from '../core/kubelet/patch-files.ts';
 import { type FieldSetting, parseSetting } from '../core/kubelet/setting.ts';
+import { otherMinorWarning } from '../core/kubelet/validate/other-minor.ts';
 import { identityOf, Memo } from '../core/memo.ts';
 import type { Warning } from '../core/plan/change.ts';
 import { type Finding, judgeFindings } from '../core/preflight/check.ts';
@@ -175,21 +168,23 @@ function catalogueMinor(minor: Minor): Minor {
   return Math.min(Math.max(minor, OLDEST_MINOR), NEWEST_MINOR);
 }
 
-function versionWarnings(kubeletMinor: Minor | null, controlPlaneMinor: Minor): readonly Warning[] {
-  if (kubeletMinor === null) {
-    return [
-      {
-        code: 'KUBELET_MISSING',
-        message: `there is no kubelet: files are made for ${formatMinor(controlPlaneMinor)}, the version of the cluster`,
-      },
-    ];
-  }
-  if (isSupportedMinor(kubeletMinor)) return [];
+/**
+ * Warnings about the version the files of a node are made for.
+ * @param kubeletMinor of the kubelet on the host; null: the host has none
+ */
+export function versionWarnings(kubeletMinor: Minor | null, controlPlaneMinor: Minor): readonly Warning[] {
+  const minor = kubeletMinor ?? controlPlaneMinor;
+  const used = catalogueMinor(minor);
+  const other = otherMinorWarning(minor);
+  const rules: readonly Warning[] = other === null ? [] : [other];
+  if (kubeletMinor !== null) return rules;
+  const whose =
+    used === controlPlaneMinor
+      ? 'the version of the cluster'
+      : `the nearest known version to that of the cluster, ${formatMinor(controlPlaneMinor)}`;
   return [
-    {
-      code: 'KUBELET_VERSION_UNKNOWN',
-      message: `kubelet ${formatMinor(kubeletMinor)} is newer than this program: it is treated as ${formatMinor(NEWEST_MINOR)}`,
-    },
+    { code: 'KUBELET_MISSING', message: `there is no kubelet: files are made for ${formatMinor(used)}, ${whose}` },
+    ...(used < minor ? rules : []),
   ];
 }
 

@@ -1,6 +1,6 @@
 import { AppError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
-import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
+import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
 import { readConfigz } from '../core/kubelet/effective/configz.ts';
 import type { Cluster } from '../ports/cluster.ts';
 
@@ -34,11 +34,11 @@ export async function readNodeConfig(cluster: Cluster, name: string, catalogue: 
       mend: 'Wait until the Node is Ready',
     });
   const minor = parseMinor(version);
-  if (minor === null || minor < OLDEST_MINOR)
+  if (minor === null || minor < OLDEST_KNOWN_MINOR)
     throw new AppError({
       host,
       code: 'KUBELET_UNSUPPORTED',
-      message: `its kubelet is ${version}: kubelets ${formatMinor(OLDEST_MINOR)} to ${formatMinor(NEWEST_MINOR)} are known`,
+      message: `its kubelet is ${version}: kubelets ${formatMinor(OLDEST_KNOWN_MINOR)} to ${formatMinor(NEWEST_MINOR)} are known`,
     });
   const known = Math.min(minor, NEWEST_MINOR);
   const answer = await cluster.getRaw(`/api/v1/nodes/${encodeURIComponent(name)}/proxy/configz`);

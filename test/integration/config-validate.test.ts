@@ -172,12 +172,15 @@ cannot read ${directory}: it is a directory. Check the path. [INPUT_UNREADABLE]
 
   it('takes a field of a version newer than those it knows for a warning', async () => {
     const report = await judge(`${HEADER}fieldOfTomorrow: 1\n`, '--kubernetes-version', '1.50');
-    expect(report).toMatchObject({ ok: true, problems: [{ severity: 'warning', rule: 'CONFIG_UNKNOWN_FIELD' }] });
+    expect(report).toMatchObject({
+      ok: true,
+      problems: [{ rule: 'KUBELET_RULES_OF_OTHER_MINOR' }, { severity: 'warning', rule: 'CONFIG_UNKNOWN_FIELD' }],
+    });
   });
 
   it.each([
-    [['--kubernetes-version', '1.19'], /--kubernetes-version 1.19 is too old. Kubelets are known from 1.20 on. \[USAGE\]/],
-    [['--kubernetes-version', 'x'], /--kubernetes-version x is no version/],
+    [['--kubernetes-version', '1.10'], /--kubernetes-version 1.10: kubelets 1.11 to 1.36 are known. Give one of 1.11 to 1.36. \[USAGE\]/],
+    [['--kubernetes-version', 'x'], /--kubernetes-version x: no version/],
   ])('refuses %j', async (options, message) => {
     const { code, stderr } = await runCommand(['config', 'validate', file('good.yaml', HEADER), ...options]);
     expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
@@ -349,5 +352,50 @@ describe('bad input', () => {
       }),
       { numRuns: 1_500 },
     );
+  });
+});
+
+describe('a version whose rules are not all known', () => {
+  const config = file('old.yaml', `${HEADER}cpuCFSQuotaPeriod: 5ms\n`);
+  const other = file('other.yaml', `${HEADER}maxPods: 5\n`);
+
+  it('is named once, in a warning, for all files of a run', async () => {
+    const { code, stderr, stdout } = await runCommand(['config', 'validate', config, other, '--kubernetes-version', '1.17']);
+    expect(stderr).toBe(
+      `warning: ${config}:1:1: Kubernetes 1.17: fields, flags, gates and validation rules are those of 1.17, startup checks are those of 1.20 [KUBELET_RULES_OF_OTHER_MINOR]\n`,
+    );
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${config}: ok\n${other}: ok\n` });
+    expect(await runCommand(['config', 'validate', config, '--kubernetes-version', '1.20'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('KUBELET_NEEDS_GATE'),
+    });
+  });
+
+  it.each([
+    ['v1.38.0', 'Kubernetes 1.38: fields, flags, gates and values are checked by the rules of 1.36, the newest known version'],
+    ['v1.17.9', 'Kubernetes 1.17: fields, flags, gates and validation rules are those of 1.17, startup checks are those of 1.20'],
+    ['v1.9.0', 'Kubernetes 1.9: fields, flags, gates and values are checked by the rules of 1.11, the oldest known version'],
+  ])('counts where a ClusterConfiguration names it: %s', async (version, message) => {
+    const documents = file('documents.yaml', `${KUBEADM}kubernetesVersion: ${version}\n---\n${HEADER}maxPods: 5\n`);
+    const { stderr } = await runCommand(['config', 'validate', documents]);
+    expect(stderr).toContain(`: ${message} [KUBELET_RULES_OF_OTHER_MINOR]\n`);
+  });
+
+  it('gets no warning while all its rules are known', async () => {
+    for (const version of ['1.20', '1.36'])
+      expect(await runCommand(['config', 'validate', other, '--kubernetes-version', version])).toMatchObject({ code: 0, stderr: '' });
+  });
+});
+
+describe('an overlay', () => {
+  const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';
+
+  it('is validated field by field', async () => {
+    expect(await runCommand(['config', 'validate', file('overlay.yaml', `${OVERLAY}maxPods: 60\n`)])).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+    const { code, stderr } = await runCommand(['config', 'validate', file('overlay.yaml', `${OVERLAY}maxPod: 60\n`)]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('overlay.yaml:3:1 maxPod: unknown field. Did you mean maxPods?')]);
   });
 });

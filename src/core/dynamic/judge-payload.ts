@@ -1,10 +1,11 @@
 import { parseSource, type SourceDocument } from '../config/source.ts';
 import type { Problem } from '../errors.ts';
 import { isJsonObject } from '../json.ts';
-import { type Catalogue, formatMinor, type Minor } from '../kubelet/catalogue.ts';
+import { type Catalogue, formatMinor, type Minor, nearestKnownMinor } from '../kubelet/catalogue.ts';
 import { decodeKubeletConfiguration, syntaxOf } from '../kubelet/decode.ts';
 import { judgeKubeletFile } from '../kubelet/kubelet-file.ts';
 import { isStartupRule, type JudgeOptions, judgeKubeletConfiguration } from '../kubelet/validate/judge.ts';
+import { OTHER_MINOR_CODE } from '../kubelet/validate/other-minor.ts';
 import { asKubeletDocument, isOverlayDocument } from './agent/overlay.ts';
 import { FIRST_GATED_MINOR } from './native-flags.ts';
 
@@ -45,8 +46,19 @@ export async function judgePayload(
     }
   }
   return [...said.values()].map(({ problem, minors: of }) =>
-    of.length === minors.length ? problem : { ...problem, message: `${problem.message} (to kubelet ${of.map(formatMinor).join(', ')})` },
+    of.length === minors.length || problem.code === OTHER_MINOR_CODE
+      ? problem
+      : { ...problem, message: `${problem.message} (to kubelet ${of.map(formatMinor).join(', ')})` },
   );
+}
+
+/**
+ * Validates a file that holds one KubeletConfigurationOverlay.
+ * @returns null when the file holds something else
+ */
+export function judgeOverlayFile(text: string, file: string, options: JudgeOptions): readonly Problem[] | null {
+  const overlay = overlayIn(text, file);
+  return overlay === null ? null : judgeOverlay(overlay, { ...options, syntax: syntaxOf(text) });
 }
 
 function overlayIn(text: string, file: string): SourceDocument | null {
@@ -60,7 +72,9 @@ function judgeOverlay(document: SourceDocument, options: JudgeOptions): readonly
   const { decoded, problems } = judgeKubeletConfiguration(asKubeletDocument(document), options);
   const unread = new Set(decoded.problems);
   return problems.map((problem) =>
-    unread.has(problem) ? problem : { ...problem, severity: 'warning', message: `${problem.message} (where the node says nothing else)` },
+    unread.has(problem) || problem.code === OTHER_MINOR_CODE
+      ? problem
+      : { ...problem, severity: 'warning', message: `${problem.message} (where the node says nothing else)` },
   );
 }
 
@@ -68,7 +82,12 @@ function judgeOverlay(document: SourceDocument, options: JudgeOptions): readonly
 function ownFindings(text: string, file: string, options: { readonly minor: Minor; readonly catalogue: Catalogue }): readonly Problem[] {
   const document = parseSource(text, file).documents[0];
   if (document === undefined || options.minor >= FIRST_GATED_MINOR) return [];
-  const decoded = decodeKubeletConfiguration(document, { ...options, lenient: true, syntax: syntaxOf(text) });
+  const decoded = decodeKubeletConfiguration(document, {
+    ...options,
+    minor: nearestKnownMinor(options.minor),
+    lenient: true,
+    syntax: syntaxOf(text),
+  });
   const gates = decoded.value.featureGates;
   if (!isJsonObject(gates) || gates.DynamicKubeletConfig !== false) return [];
   const position = decoded.fields.get('featureGates[DynamicKubeletConfig]');

@@ -195,6 +195,13 @@ const PATTERNS: readonly Pattern[] = [
   },
   {
     after: [/Failed to start ContainerManager: /],
+    pattern: /^invalid Node Allocatable configuration\. Resource "([^"]+)"/,
+    cause: (match) => `kubeReserved and systemReserved reserve more ${match[1]} than the host has`,
+    mend: 'Reserve less in kubeReserved and systemReserved',
+    fatal: true,
+  },
+  {
+    after: [/Failed to start ContainerManager: /],
     pattern: /^(.+)$/,
     cause: (match) => `the kubelet cannot set up its cgroups: ${match[1]}`,
     mend: 'Check cgroupDriver and the cgroups of the host',

@@ -1,3 +1,4 @@
+import { crashReason } from '../text/crash-reason.ts';
 import { defineFact } from './fact.ts';
 
 export interface KubeletBinary {
@@ -21,7 +22,7 @@ export const kubeletBinary = defineFact(
     if (path.exitCode !== 0 && version.exitCode !== 0) return null;
     const found = parseKubeletVersion(version.stdout);
     if (found !== null) return { version: found, path: packaged === null ? path.stdout.trim() || PACKAGED_PATH : PACKAGED_PATH };
-    const said = (version.stderr || version.stdout).trim().split('\n').at(-1) ?? '';
+    const said = crashReason(version.stderr || version.stdout);
     return {
       error: `${path.stdout.trim() || 'kubelet'} --version ${said === '' ? `left with exit code ${version.exitCode}` : `said: ${said}`}`,
     };

@@ -3,9 +3,11 @@ import type { Json } from '../json.ts';
 /** A Kubernetes minor version by its number: 36 is 1.36. */
 export type Minor = number;
 
-/** The minors this program handles kubelets of. The catalogue itself goes down to 1.10. */
+/** The minors whose kubelets `init`, `join` and `apply` configure. */
 export const OLDEST_MINOR: Minor = 20;
 export const NEWEST_MINOR: Minor = 36;
+/** The oldest minor whose configurations are read and validated by its own fields, flags, gates and rules. */
+export const OLDEST_KNOWN_MINOR: Minor = 11;
 
 export type FieldType =
   | 'string'
@@ -245,6 +247,11 @@ export function parseMinor(version: string): Minor | null {
 /** `1.36` for 36. */
 export function formatMinor(minor: Minor): string {
   return `1.${minor}`;
+}
+
+/** The minor of the catalogue that is nearest to a minor. */
+export function nearestKnownMinor(minor: Minor): Minor {
+  return Math.min(Math.max(minor, OLDEST_KNOWN_MINOR), NEWEST_MINOR);
 }
 
 /** Tells whether kubelets of this minor are handled. */

@@ -34,11 +34,10 @@ export function resolveFeatureGates(given: Readonly<Record<string, boolean>>, mi
   for (const [name, value] of Object.entries(given)) {
     const gate = catalogue.gate(name, minor);
     if (gate === null) {
-      if (!isGroup(name)) {
-        faults.push({ kind: 'unknown', gate: name, history: historyOf(name, minor, catalogue) });
-        continue;
-      }
-    } else if (gate.locked && gate.default !== value) {
+      faults.push({ kind: 'unknown', gate: name, history: historyOf(name, minor, catalogue) });
+      continue;
+    }
+    if (gate.locked && gate.default !== value) {
       faults.push({ kind: 'locked', gate: name, locked: gate.default });
       continue;
     }
@@ -50,10 +49,6 @@ export function resolveFeatureGates(given: Readonly<Record<string, boolean>>, mi
   };
   if (minor >= DEPENDENCIES_SINCE && set.size > 0) faults.push(...brokenDependencies(minor, catalogue, set, isEnabled));
   return { isEnabled, faults };
-}
-
-function isGroup(name: string): name is keyof typeof GROUP_GATES {
-  return Object.hasOwn(GROUP_GATES, name);
 }
 
 function groupValue(gate: Gate, set: ReadonlyMap<string, boolean>): boolean | undefined {

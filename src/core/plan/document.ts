@@ -4,6 +4,7 @@ import { ownerReference } from '../kubernetes/object-ref.ts';
 import { TextMemo } from '../memo.ts';
 import { maskSecrets } from '../text/mask.ts';
 import { SensitiveText } from '../text/secret.ts';
+import { encodeYaml, type YamlValue } from '../text/yaml-encode.ts';
 import type { ClusterChange, HostChange, PhasePlan, Warning } from './change.ts';
 import { isClusterChange } from './change.ts';
 import { formatMode } from './diff-file.ts';
@@ -147,7 +148,13 @@ function clusterChangeDocument(phase: string, change: ClusterChange): JsonObject
     case 'create-object':
       return { phase, action: 'create', object: maskObject(ownedObject(change)), because: change.because };
     case 'update-object':
-      return { phase, action: 'update', object: maskObject(ownedObject(change)), because: change.because };
+      return {
+        phase,
+        action: 'update',
+        object: maskObject(ownedObject(change)),
+        diff: objectDiff(change.before, ownedObject(change)),
+        because: change.because,
+      };
     case 'patch-object':
     case 'mark-node': {
       const { apiVersion, kind, name, namespace } = change.ref;
@@ -162,6 +169,20 @@ function clusterChangeDocument(phase: string, change: ClusterChange): JsonObject
       return { phase, action: 'delete', object, because: change.because };
     }
   }
+}
+
+/** Members of metadata that only the API server writes. */
+const SERVER_SET: ReadonlySet<string> = new Set(['creationTimestamp', 'generation', 'managedFields', 'resourceVersion', 'selfLink', 'uid']);
+
+/** The unified diff of an object as YAML, without data of a Secret; empty where only such data differ. */
+function objectDiff(before: KubeObject, after: KubeObject): string {
+  const textOf = ({ status: _, ...object }: KubeObject): string => {
+    const metadata = Object.fromEntries(Object.entries(object.metadata).filter(([name]) => !SERVER_SET.has(name)));
+    return encodeYaml(maskObject({ ...object, metadata } as JsonObject) as YamlValue);
+  };
+  const { kind, metadata } = after;
+  const name = [kind, metadata.namespace, metadata.name].filter(Boolean).join('/');
+  return unifiedDiff(textOf(before), textOf(after), { before: name, after: name });
 }
 
 /** With its owner, whose uid is not known before. */

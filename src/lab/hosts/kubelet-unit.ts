@@ -1,9 +1,16 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { environmentFilesOf, execStartWords, type FoundText } from '../../core/systemd/exec-start.ts';
 
 /** Directories of drop-ins of the kubelet's unit, the stronger last. */
 const DROP_IN_DIRECTORIES = ['usr/lib/systemd/system/kubelet.service.d', 'etc/systemd/system/kubelet.service.d'];
+const UNIT_PLACES = ['/etc/systemd/system/kubelet.service', '/usr/lib/systemd/system/kubelet.service'];
 const DEFAULT_CONFIG = '/var/lib/kubelet/config.yaml';
+
+/** The path of the kubelet's unit below a root; null: none exists. */
+export function kubeletUnit(rootDir: string): string | null {
+  return UNIT_PLACES.find((path) => existsSync(join(rootDir, path))) ?? null;
+}
 
 /** Paths of the drop-ins of the kubelet's unit below a root, as systemd orders them: by file name. */
 export function kubeletDropIns(rootDir: string): readonly string[] {
@@ -15,14 +22,19 @@ export function kubeletDropIns(rootDir: string): readonly string[] {
   return [...byName].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, path]) => path);
 }
 
-/** The file the kubelet's unit has it read: `--config` of `KUBELET_CONFIG_ARGS`, where systemd's rule holds that what an EnvironmentFile says wins. */
-export function kubeletConfigPath(rootDir: string): string {
-  const lines = kubeletDropIns(rootDir).flatMap((path) => readFileSync(join(rootDir, path), 'utf8').split('\n'));
-  const files = lines.flatMap((line) => /^EnvironmentFile=-?(\S+)/.exec(line)?.[1] ?? []);
-  const fromFiles = files.flatMap((path) => (existsSync(join(rootDir, path)) ? readFileSync(join(rootDir, path), 'utf8').split('\n') : []));
-  const pathIn = (texts: readonly string[]): string | undefined =>
-    texts
-      .flatMap((text) => /^KUBELET_CONFIG_ARGS="?--config=([^\s"]+)/.exec(text.slice(text.indexOf('KUBELET_CONFIG_ARGS')))?.[1] ?? [])
-      .at(-1);
-  return pathIn(fromFiles) ?? pathIn(lines.filter((line) => line.startsWith('Environment='))) ?? DEFAULT_CONFIG;
+/** The command line that systemd would start the kubelet with, the program first; without a unit the program alone. */
+export function kubeletCommand(rootDir: string): readonly string[] {
+  const read = (path: string): FoundText => {
+    const file = join(rootDir, path);
+    return { path, text: existsSync(file) ? readFileSync(file, 'utf8') : null };
+  };
+  const unit = kubeletUnit(rootDir);
+  const unitFiles = [...(unit === null ? [] : [unit]), ...kubeletDropIns(rootDir)].map(read);
+  const words = execStartWords(unitFiles, environmentFilesOf(unitFiles).map(read));
+  return words === null || words.length === 0 ? ['/usr/bin/kubelet'] : words.map(({ word }) => word);
+}
+
+/** The file that a kubelet with this command line reads. */
+export function configPathOf(command: readonly string[]): string {
+  return command.findLast((word) => word.startsWith('--config='))?.slice('--config='.length) ?? DEFAULT_CONFIG;
 }

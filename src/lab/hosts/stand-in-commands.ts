@@ -49,11 +49,20 @@ exec /usr/bin/stat -c "$format" "$@"
 `,
 };
 
+/** Node.js, which finds a program by its path below the root of the host. */
+function nodeCommand(): string {
+  const node = `'${process.execPath.replaceAll("'", "'\\''")}'`;
+  return `#!/bin/sh
+case $1 in /*) p=$1; shift; exec ${node} "$KUBELETADM_ROOT$p" "$@";; esac
+exec ${node} "$@"
+`;
+}
+
 /** Writes the stand-in commands into a directory that comes first on the PATH of the lab's hosts. */
 export async function writeStandInCommands(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true });
   const absent = Object.fromEntries(ABSENT.map((name) => [name, '#!/bin/sh\nexit 127\n']));
-  const all = { ...Object.fromEntries(ASKING.map((name) => [name, ASK])), systemctl: SYSTEMCTL, ...PLAIN, ...absent };
+  const all = { ...Object.fromEntries(ASKING.map((name) => [name, ASK])), systemctl: SYSTEMCTL, node: nodeCommand(), ...PLAIN, ...absent };
   for (const [name, text] of Object.entries(all)) {
     await writeFile(join(directory, name), text);
     await chmod(join(directory, name), 0o755);

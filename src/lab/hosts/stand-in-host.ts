@@ -1,11 +1,15 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseSource, sourceToJson } from '../../core/config/source.ts';
+import { AGENT_SERVICE, AGENT_UNIT } from '../../core/dynamic/agent/agent-units.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { type Catalogue, type Minor, parseMinor } from '../../core/kubelet/catalogue.ts';
+import { effectiveConfiguration } from '../../core/kubelet/defaults/effective-configuration.ts';
+import { execStartWords } from '../../core/systemd/exec-start.ts';
+import { parseQuantity, quantityValue } from '../../core/text/quantity.ts';
 import { upTo } from '../../core/text/up-to.ts';
 import { loadPayload } from '../native-config/load-payload.ts';
-import { kubeletConfigPath, kubeletDropIns } from './kubelet-unit.ts';
+import { configPathOf, kubeletCommand, kubeletDropIns, kubeletUnit } from './kubelet-unit.ts';
 import type { CommandAnswer } from './stand-in-commands.ts';
 import { StandInKubelet } from './stand-in-kubelet.ts';
 
@@ -27,15 +31,26 @@ interface KubeletProcess {
   readonly config: Readonly<Record<string, unknown>>;
   /** Where that was read. */
   readonly path: string;
+  /** Its command line, the program first. */
+  readonly command: readonly string[];
 }
 
-const NO_PROCESS: KubeletProcess = { active: false, exitStatus: 0, config: {}, path: '' };
+/** The process of an agent's unit. */
+export interface AgentProcess {
+  /** Its command line, the program first. */
+  readonly command: readonly string[];
+}
+
+const NO_PROCESS: KubeletProcess = { active: false, exitStatus: 0, config: {}, path: '', command: [] };
 /** No process of this machine has such a number or a higher one. */
 const FIRST_PID = 5_000_000;
 const MOST_LINES = 100;
+/** What a lab host has: 8 GiB. */
+const MEMORY = 8n * 2n ** 30n;
+/** Verbs of systemctl that change a unit. */
+const CHANGING: ReadonlySet<string> = new Set(['start', 'stop', 'restart', 'enable', 'disable']);
 
 const BOOTSTRAP_CONF = '/etc/kubernetes/bootstrap-kubelet.conf';
-const UNIT_PLACES = ['etc/systemd/system/kubelet.service', 'usr/lib/systemd/system/kubelet.service'];
 const DROP_IN_PLACES = ['etc/systemd/system/kubelet.service.d/10-kubeadm.conf', 'usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf'];
 
 /**
@@ -50,6 +65,8 @@ export class StandInHost {
   #starts = 0;
   #restarts = 0;
   #startedAt: Date | null = null;
+  #agent: AgentProcess | null = null;
+  #agentEnabled = false;
   #journal: readonly { readonly at: number; readonly line: string }[] = [];
 
   constructor(options: StandInHostOptions) {
@@ -68,7 +85,14 @@ export class StandInHost {
     const { active, path } = this.#kubelet;
     if (!active) return null;
     const { rootDir, catalogue, kubeletVersion } = this.#options;
-    return loadPayload(join(rootDir, path), { minor: parseMinor(kubeletVersion) as Minor, catalogue }).config;
+    const options = { minor: parseMinor(kubeletVersion) as Minor, catalogue };
+    const { config } = loadPayload(join(rootDir, path), options);
+    return config === null ? null : effectiveConfiguration(config, options);
+  }
+
+  /** The agent's process; another value after each start, null while its unit does not run. */
+  get agent(): AgentProcess | null {
+    return this.#agent;
   }
 
   /** The host is switched off. */
@@ -120,11 +144,12 @@ export class StandInHost {
     }
     if (verb === 'is-enabled') return say(this.#enabled ? 'enabled' : 'disabled');
     if (unit.startsWith('kubeletadm-revert')) return say();
+    if (unit === AGENT_SERVICE || unit === `${AGENT_SERVICE}.service`) return this.#agentUnit(verb ?? '', args);
+    if (unit !== 'kubelet' && unit !== 'kubelet.service' && CHANGING.has(verb ?? '')) return say();
     if (verb === 'show') {
       this.#restartWhatCrashed();
       this.#showAge();
-      const wanted = args.flatMap((arg) => /^--property=(.*)$/.exec(arg)?.[1]?.split(',') ?? []);
-      return say(...this.#show().filter((line) => wanted.length === 0 || wanted.includes(line.split('=')[0] ?? '')));
+      return say(...selected(this.#show(), args));
     }
     if (verb === 'enable') this.#enabled = true;
     if (verb === 'stop') {
@@ -139,17 +164,49 @@ export class StandInHost {
     return say();
   }
 
+  /** The agent's unit; the process itself runs in the lab, see `agent`. */
+  #agentUnit(verb: string, args: readonly string[]): CommandAnswer {
+    const text = this.#has(AGENT_UNIT) ? readFileSync(join(this.#options.rootDir, AGENT_UNIT), 'utf8') : null;
+    if (verb === 'show') return say(...selected(this.#showAgent(text !== null), args));
+    if (verb === 'enable' || verb === 'disable') this.#agentEnabled = verb === 'enable' && text !== null;
+    if (verb === 'stop' || text === null) this.#agent = null;
+    if (text === null && verb !== 'stop' && verb !== 'disable') return fail(5);
+    if (verb === 'start' || verb === 'restart')
+      this.#agent = { command: execStartWords([{ path: AGENT_UNIT, text }], [])?.map(({ word }) => word) ?? [] };
+    return say();
+  }
+
+  #showAgent(isLoaded: boolean): readonly string[] {
+    const active = this.#agent !== null;
+    return [
+      `LoadState=${isLoaded ? 'loaded' : 'not-found'}`,
+      `ActiveState=${active ? 'active' : 'inactive'}`,
+      `SubState=${active ? 'running' : 'dead'}`,
+      `UnitFileState=${isLoaded ? (this.#agentEnabled ? 'enabled' : 'disabled') : ''}`,
+      `FragmentPath=${isLoaded ? AGENT_UNIT : ''}`,
+      'DropInPaths=',
+      'Restart=always',
+      'MainPID=0',
+      'Result=success',
+      'ExecMainCode=0',
+      'ExecMainStatus=0',
+      'NRestarts=0',
+      'ExecMainStartTimestamp=',
+      'NeedDaemonReload=no',
+    ];
+  }
+
   #show(): readonly string[] {
-    const fragment = UNIT_PLACES.find((path) => this.#has(path));
+    const fragment = kubeletUnit(this.#options.rootDir);
     const dropIns = kubeletDropIns(this.#options.rootDir);
     const { active, exitStatus } = this.#kubelet;
     const crashing = !active && exitStatus !== 0;
     return [
-      `LoadState=${fragment === undefined ? 'not-found' : 'loaded'}`,
+      `LoadState=${fragment === null ? 'not-found' : 'loaded'}`,
       `ActiveState=${active ? 'active' : crashing ? 'activating' : 'inactive'}`,
       `SubState=${active ? 'running' : crashing ? 'auto-restart' : 'dead'}`,
       `UnitFileState=${this.#enabled ? 'enabled' : 'disabled'}`,
-      `FragmentPath=${fragment === undefined ? '' : `/${fragment}`}`,
+      `FragmentPath=${fragment ?? ''}`,
       `DropInPaths=${dropIns.join(' ')}`,
       'Restart=always',
       `MainPID=${active ? FIRST_PID + this.#starts : 0}`,
@@ -172,10 +229,11 @@ export class StandInHost {
   #start(): void {
     this.#starts++;
     this.#startedAt = this.#options.now();
-    const path = kubeletConfigPath(this.#options.rootDir);
+    const command = kubeletCommand(this.#options.rootDir);
+    const path = configPathOf(command);
     const failure = this.#whyItDies(path);
     if (failure === null) {
-      this.#kubelet = { active: true, exitStatus: 0, config: readYaml(join(this.#options.rootDir, path)), path };
+      this.#kubelet = { active: true, exitStatus: 0, config: readYaml(join(this.#options.rootDir, path)), path, command };
       this.#showProcess();
       this.#client.start(this.#kubelet.config);
       this.#log('I', 'server.go:72] "Kubelet version" kubeletVersion="%s"'.replace('%s', this.#options.kubeletVersion));
@@ -184,7 +242,9 @@ export class StandInHost {
     this.#client.stop();
     this.#kubelet = { ...NO_PROCESS, exitStatus: 1 };
     this.#showProcess();
-    this.#log('E', `run.go:72] "command failed" err=${JSON.stringify(failure)}`);
+    const isManager = failure.startsWith('invalid Node Allocatable configuration');
+    const [place, message] = isManager ? ['kubelet.go:1703', 'Failed to start ContainerManager'] : ['run.go:72', 'command failed'];
+    this.#log('E', `${place}] "${message}" err=${JSON.stringify(failure)}`);
   }
 
   #whyItDies(path: string): string | null {
@@ -203,6 +263,9 @@ export class StandInHost {
       (file) => typeof file === 'string' && file !== '' && !this.#has(file),
     );
     if (missing !== undefined) return `failed to run Kubelet: open ${String(missing)}: no such file or directory`;
+    const reserved = ['systemReserved', 'kubeReserved'].map((field) => (config[field] as { memory?: unknown } | undefined)?.memory);
+    const total = reserved.reduce((sum: bigint, text) => sum + memoryOf(text), 0n);
+    if (total > MEMORY) return overReserved(total);
     if (!this.#has(BOOTSTRAP_CONF) && !this.#client.hasIdentity()) {
       return 'failed to run Kubelet: unable to load bootstrap kubeconfig: stat /etc/kubernetes/bootstrap-kubelet.conf: no such file or directory';
     }
@@ -213,6 +276,7 @@ export class StandInHost {
     const { active, config } = this.#kubelet;
     const address = `${String(config.healthzBindAddress ?? '127.0.0.1')}:${String(config.healthzPort ?? 10248)}`;
     if (active && url === `http://${address}/healthz`) return say('ok', '200');
+    if (this.#agent !== null && url.endsWith('/readyz')) return say('ok', '200');
     return {
       exitCode: 7,
       lines: [
@@ -229,7 +293,7 @@ export class StandInHost {
     rmSync(at(this.#starts), { recursive: true, force: true });
     if (!this.#kubelet.active) return;
     mkdirSync(at(this.#starts), { recursive: true });
-    writeFileSync(join(at(this.#starts), 'cmdline'), `/usr/bin/kubelet\0--config=${this.#kubelet.path}\0`);
+    writeFileSync(join(at(this.#starts), 'cmdline'), this.#kubelet.command.map((word) => `${word}\0`).join(''));
     this.#showAge();
   }
 
@@ -283,6 +347,22 @@ function readYaml(path: string): JsonObject {
   const root = documents[0]?.root ?? null;
   if (problems[0] !== undefined || root === null) throw new Error(problems[0]?.message ?? 'it is empty');
   return sourceToJson(root) as JsonObject;
+}
+
+/** The properties that `systemctl show` was asked for. */
+function selected(properties: readonly string[], args: readonly string[]): readonly string[] {
+  const wanted = args.flatMap((arg) => /^--property=(.*)$/.exec(arg)?.[1]?.split(',') ?? []);
+  return properties.filter((line) => wanted.length === 0 || wanted.includes(upTo(line, '=')));
+}
+
+function memoryOf(text: unknown): bigint {
+  const quantity = typeof text === 'string' ? parseQuantity(text) : null;
+  return quantity === null ? 0n : quantityValue(quantity);
+}
+
+/** @see kubernetes/kubernetes pkg/kubelet/cm/node_container_manager_linux.go validateNodeAllocatable */
+function overReserved(total: bigint): string {
+  return `invalid Node Allocatable configuration. Resource "memory" has a reservation of ${total} but capacity of ${MEMORY - total}. Expected capacity >= reservation.`;
 }
 
 /** As systemctl shows it: `Fri 2026-11-20 14:12:50 UTC`. */

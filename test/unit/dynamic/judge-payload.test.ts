@@ -46,3 +46,23 @@ describe('the verdict on a payload that switches off what reads it', () => {
     expect(await ownFindings(21, false)).toEqual([]);
   });
 });
+
+describe('the verdict for kubelets of several minors', () => {
+  const text = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncpuCFSQuotaPeriod: 5ms\n';
+
+  it('uses the rules of each minor, and names those that are not all known', async () => {
+    const found = await judgePayload(text, 'kubelet.yaml', { minors: [17, 21, 38], catalogue, native: false });
+    expect(found.map(({ code, message }) => `${code} ${message}`)).toEqual([
+      expect.stringMatching(/^KUBELET_RULES_OF_OTHER_MINOR Kubernetes 1\.17: .* of 1\.17, startup checks are those of 1\.20$/),
+      expect.stringMatching(/^KUBELET_NEEDS_GATE .*\(to kubelet 1\.21\)$/),
+      expect.stringMatching(/^KUBELET_RULES_OF_OTHER_MINOR Kubernetes 1\.38: .* rules of 1\.36, the newest known version$/),
+    ]);
+  });
+
+  it('names them for an overlay as well, without a reservation', async () => {
+    const found = await judgePayload(`${OVERLAY}maxPods: 60\n`, 'overlay.yaml', { minors: [17], catalogue, native: false });
+    expect(found).toMatchObject([
+      { code: 'KUBELET_RULES_OF_OTHER_MINOR', severity: 'warning', message: expect.stringMatching(/of 1\.20$/) },
+    ]);
+  });
+});

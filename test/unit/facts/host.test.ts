@@ -139,7 +139,7 @@ describe('kubeletBinary', () => {
     [
       'something else of that name',
       { version: commandOutput('hello\nworld\n'), path },
-      { error: '/usr/bin/kubelet --version said: world' },
+      { error: '/usr/bin/kubelet --version said: hello; world' },
     ],
   ])('%s', (_, given, expected) => {
     expect(parseFact(kubeletBinary, given)).toEqual(expected);

@@ -367,6 +367,16 @@ describe('dynamic enable', () => {
     expect(w.cluster.calls.filter((call) => call.startsWith('create'))).toEqual([]);
   });
 
+  it('names the error of a program that crashes, not the version of Node.js', async () => {
+    const stderr =
+      "node:internal/modules/cjs/loader:1210\n  throw err;\n  ^\n\nError: Cannot find module '/opt/x.mjs'\n    at x (node:1)\n\nNode.js v20.20.2\n";
+    const w = world({ commands: { '/usr/bin/node': { exitCode: 1, stderr } } });
+    await expect(w.enable()).rejects.toMatchObject({
+      code: 'AGENT_PROGRAM_DOES_NOT_RUN',
+      message: expect.stringContaining("--version: Error: Cannot find module '/opt/x.mjs'. Give a program"),
+    });
+  });
+
   it('wants a program that is one file', async () => {
     await expect(world().enable({ program: { file: null, directory: '/opt', node: null } })).rejects.toMatchObject({
       exitCode: 2,

@@ -180,7 +180,7 @@ describe('observeKubelet', () => {
   });
 
   it.each<[string, World, string]>([
-    ['a kubelet too old', { version: 'v1.19.16' }, 'node1: its kubelet is v1.19.16: kubelets 1.20 to 1.36 are known [KUBELET_UNSUPPORTED]'],
+    ['a kubelet too old', { version: 'v1.10.13' }, 'node1: its kubelet is v1.10.13: kubelets 1.11 to 1.36 are known [KUBELET_UNSUPPORTED]'],
     [
       'a missing configuration file',
       { files: Object.fromEntries(Object.entries(FILES).filter(([file]) => file !== CONFIG)) },

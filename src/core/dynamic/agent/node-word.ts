@@ -1,5 +1,5 @@
 import { isJsonObject } from '../../json.ts';
-import { type Minor, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
+import { type Minor, NEWEST_MINOR, nearestKnownMinor } from '../../kubelet/catalogue.ts';
 import { isNodeReady, nodeTroubles, readyHeartbeat } from '../../kubernetes/node-conditions.ts';
 import type { KubeObject } from '../../kubernetes/object.ts';
 import type { Observation } from './health.ts';
@@ -25,8 +25,8 @@ export function readNodeWord(node: KubeObject | null, startedAt: number): NodeWo
   return { ready: isFresh || why.startsWith('Ready is Unknown') ? { is: false, why } : null, pressures };
 }
 
-/** The minor of the kubelet that registered a Node; the newest known where it does not say. */
+/** The minor of the catalogue nearest to that of the kubelet that registered a Node; the newest known where the Node names none. */
 export function minorOfNode(node: KubeObject | null): Minor {
   const info = isJsonObject(node?.status) && isJsonObject(node.status.nodeInfo) ? node.status.nodeInfo.kubeletVersion : undefined;
-  return Number(/^v1\.(\d+)/.exec(String(info ?? ''))?.[1] ?? NEWEST_MINOR);
+  return nearestKnownMinor(Number(/^v1\.(\d+)/.exec(String(info ?? ''))?.[1] ?? NEWEST_MINOR));
 }

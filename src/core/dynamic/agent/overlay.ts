@@ -1,4 +1,5 @@
 import type { SourceDocument, SourceNode } from '../../config/source.ts';
+import type { JsonObject } from '../../json.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/decode.ts';
 
 /** A document that changes the local configuration field by field, in place of one that takes its place. A kubelet does not read one by mistake. */
@@ -35,4 +36,14 @@ export function asKubeletDocument(document: SourceDocument): SourceDocument {
     return text === undefined ? entry : { ...entry, value: replaced(entry.value, text) };
   });
   return { file: document.file, index: document.index, positionAt: (offset) => document.positionAt(offset), root: { ...root, entries } };
+}
+
+/** A KubeletConfiguration takes the place of the local configuration; an overlay changes single fields of it. */
+export type PayloadKind = 'configuration' | 'overlay';
+
+/** Fields as a document that a ConfigMap can hold. */
+export function payloadDocument(kind: PayloadKind, fields: JsonObject): JsonObject {
+  const header =
+    kind === 'overlay' ? { apiVersion: OVERLAY_API_VERSION, kind: OVERLAY_KIND } : { apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND };
+  return { ...header, ...fields };
 }

@@ -15,6 +15,7 @@ import { renderKubeletConfiguration } from '../../kubelet/encode.ts';
 import { leavesOf, mergeConfig } from '../../kubelet/layers.ts';
 import { type ClassifiedChange, classifyChanges, worstLiveChange } from '../../kubelet/validate/classify-changes.ts';
 import { isStartupRule, judgeKubeletConfiguration } from '../../kubelet/validate/judge.ts';
+import { type OtherMinorWarning, otherMinorWarning } from '../../kubelet/validate/other-minor.ts';
 import type { ConfigIdentity } from '../config-source.ts';
 import { type CheckpointFiles, checkpointDirectory, hashOfFiles, isFileName, MANIFEST_FILE, PAYLOAD_FILE } from './layout.ts';
 import { asKubeletDocument, isOverlayDocument, OVERLAY_KIND } from './overlay.ts';
@@ -50,6 +51,8 @@ export interface PayloadNode extends StartedKubelet {
   /** What is in force now, without apiVersion and kind; null: not known. */
   readonly running: JsonObject | null;
   readonly cgroupVersion: 1 | 2 | null;
+  /** The minor of its kubelet where the catalogue does not hold it; `minor` is the nearest one then. */
+  readonly kubeletMinor?: Minor | undefined;
 }
 
 /** What is read from the API server: one version of a ConfigMap. */
@@ -66,6 +69,8 @@ export interface PreparedPayload {
   readonly refusal: Fault | null;
   /** What the kubelet would have in force with it; null: nothing could be made of it. */
   readonly config: JsonObject | null;
+  /** Says which rules it was validated by, where those are not the kubelet's own. */
+  readonly warning: OtherMinorWarning | null;
 }
 
 /**
@@ -74,11 +79,13 @@ export interface PreparedPayload {
  * The hash is that of the result: what changes nothing for this node is the same payload.
  */
 export function preparePayload({ identity, data }: PayloadSource, node: PayloadNode, policy: ChangePolicy): PreparedPayload {
+  const warning = otherMinorWarning(node.kubeletMinor ?? node.minor);
   const refuse = (code: Fault['code'], cause: string, hash: string | null = null, changes: readonly string[] = []): PreparedPayload => ({
     candidate: { identity, hash, changes },
     files: null,
     refusal: { code, cause },
     config: null,
+    warning,
   });
   const key = identity.kubeletConfigKey;
   if (!Object.hasOwn(data, key)) return refuse('LOAD_FAILED', `the ConfigMap has no key ${JSON.stringify(key)} in data`);
@@ -103,12 +110,12 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
   const hash = hashOfFiles(files);
 
   const verdict = judge(rendered.text, node);
-  if (verdict !== null) return refuse('VALIDATION_FAILED', verdict, hash);
+  if (verdict !== null) return refuse('VALIDATION_FAILED', warning === null ? verdict : `${verdict} (${warning.message})`, hash);
   const found = changesOf({ path: `${checkpointDirectory(node.directory, hash)}/${PAYLOAD_FILE}`, text: rendered.text }, node);
   const changes = found.ofLocal.map((change) => describeChange(change, found.shadowedBy(change.path)));
   const forbidden = found.ofRunning.filter((change) => !isAllowed(change, policy));
   if (forbidden.length > 0) return refuse('NOT_ALLOWED', describeForbidden(forbidden, policy), hash, changes);
-  return { candidate: { identity, hash, changes }, files, refusal: null, config: found.wanted };
+  return { candidate: { identity, hash, changes }, files, refusal: null, config: found.wanted, warning };
 }
 
 /**
@@ -186,10 +193,15 @@ function siblingsOf(config: JsonObject, data: Readonly<Record<string, string>>):
 }
 
 /** Why its kubelet would not take it, or take it and not start; null when nothing speaks against it. */
-function judge(text: string, { minor, catalogue, cgroupVersion }: PayloadNode): string | null {
+function judge(text: string, { minor, kubeletMinor = minor, catalogue, cgroupVersion }: PayloadNode): string | null {
   const document = parseSource(text, PAYLOAD_FILE).documents[0];
   if (document === undefined) return 'it is empty';
-  const { problems } = judgeKubeletConfiguration(document, { minor, catalogue, lenient: true, cgroupVersion: cgroupVersion ?? 2 });
+  const { problems } = judgeKubeletConfiguration(document, {
+    minor: kubeletMinor,
+    catalogue,
+    lenient: true,
+    cgroupVersion: cgroupVersion ?? 2,
+  });
   const against = problems.filter((problem) => isError(problem) || isStartupRule(problem.code));
   if (against.length === 0) return null;
   const said = against.slice(0, 3).map(({ path, message }) => (path === undefined ? message : `${path}: ${message}`));

@@ -4,6 +4,7 @@ import { defaultKubeletConfiguration } from '../defaults/default-kubelet-configu
 import { effectiveConfiguration } from '../defaults/effective-configuration.ts';
 import { partNodeSpecific } from '../node-specific.ts';
 import { kubeletConfigurationType, type ObjectNode } from '../type.ts';
+import { deprecatedFields } from '../validate/deprecation-rules.ts';
 
 export interface CleanConfigz {
   /** What may be shared by all nodes. */
@@ -23,7 +24,7 @@ export interface CleanOptions {
 
 /**
  * Makes a configuration file out of what a running kubelet has in force. A payload made of configz as it is would freeze defaults and carry one machine's
- * values to all.
+ * values to all. Deprecated fields are left out: they have no effect, or the next versions refuse them.
  * @param config as `readConfigz` gives it
  * @returns without apiVersion and kind
  */
@@ -33,8 +34,19 @@ export function cleanConfigz(config: JsonObject, { minor, catalogue, withoutDefa
   const told = Object.fromEntries(Object.entries(fields).filter(([name]) => !masked.includes(name)));
   const defaults = effectiveConfiguration(defaultKubeletConfiguration(minor, catalogue), { minor, catalogue });
   const type = kubeletConfigurationType(catalogue, minor);
-  const kept = withoutDefaults ? dropDefaults(told, defaults, type) : told;
+  const current = withoutPaths(told, deprecatedFields(told, minor));
+  const kept = withoutDefaults ? dropDefaults(current, defaults, type) : current;
   return { ...partNodeSpecific(kept), masked };
+}
+
+/** @param paths names separated by dots */
+function withoutPaths(config: JsonObject, paths: readonly string[]): JsonObject {
+  return paths.reduce((left, path) => withoutPath(left, path.split('.')), config);
+}
+
+function withoutPath(config: JsonObject, [name = '', ...rest]: readonly string[]): JsonObject {
+  const { [name]: inner, ...others } = config;
+  return rest.length === 0 || !isJsonObject(inner) ? others : { ...config, [name]: withoutPath(inner, rest) };
 }
 
 const MASK = '<masked>';

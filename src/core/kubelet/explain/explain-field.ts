@@ -1,6 +1,6 @@
 import type { Json } from '../../json.ts';
 import { kubeadmProfile } from '../../render/profile-defaults.ts';
-import { type Catalogue, type FieldEntry, formatMinor, NEWEST_MINOR, OLDEST_MINOR } from '../catalogue.ts';
+import { type Catalogue, type FieldEntry, formatMinor, NEWEST_MINOR, OLDEST_KNOWN_MINOR } from '../catalogue.ts';
 import type { ExplainOptions } from './explain.ts';
 import type { FieldExplanation, FieldGate, FieldList, FlagTwin, KubeadmValue, Member } from './explanation.ts';
 import { gatesOfField } from './field-gates.ts';
@@ -47,7 +47,7 @@ export function explainField(entry: FieldEntry, options: ExplainOptions): FieldE
     kubeadm: known ? kubeadmValue(entry.path) : null,
     flag: entry.flag === null ? null : explainTwin(entry.flag, entry.flagAliases ?? [], options),
     featureGates: gatesOfField(entry.path).map((name) => explainFieldGate(name, options)),
-    rules: known && minor >= OLDEST_MINOR ? probeRules(entry.path, options) : [],
+    rules: known && minor >= OLDEST_KNOWN_MINOR ? probeRules(entry.path, options) : [],
     liveChange: { class: entry.liveChange, reason: entry.liveChangeReason },
     note: entry.note ?? null,
     members: membersOf(entry.path, options),

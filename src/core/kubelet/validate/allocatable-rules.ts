@@ -51,7 +51,7 @@ export const ALLOCATABLE_RULES: readonly Rule[] = [
         return [{ path: `${ENFORCE}[${index}]`, message: `excludes ${kind}`, mend: 'Keep one of the two' }];
       }),
   },
-  { id: 'KUBELET_RESERVED_CGROUP', check: (facts) => [...checkReserved('system', facts), ...checkReserved('kube', facts)] },
+  { id: 'KUBELET_RESERVED_CGROUP', since: 15, check: (facts) => [...checkReserved('system', facts), ...checkReserved('kube', facts)] },
   {
     id: 'KUBELET_CGROUP_ROOT',
     check: ({ config }) => {

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../json.ts';
 import { type Catalogue, formatMinor, type Gate, type Minor } from '../catalogue.ts';
 import type { Finding, Rule } from './rule.ts';
 import { entriesAt, valueAt } from './values.ts';
@@ -18,6 +19,11 @@ const DEPRECATED: readonly { readonly path: string; readonly since: Minor; reado
   },
   { path: 'logging.sanitization', since: 20, message: 'is gone in 1.24', mend: 'Remove it before the upgrade' },
 ];
+
+/** The paths of deprecated fields that a configuration holds, by the minor of its kubelet. */
+export function deprecatedFields(config: JsonObject, minor: Minor): readonly string[] {
+  return DEPRECATED.filter(({ path, since }) => minor >= since && valueAt(config, path) !== undefined).map(({ path }) => path);
+}
 
 /** What works with this kubelet but is on its way out. */
 export const DEPRECATION_RULES: readonly Rule[] = [

@@ -20,6 +20,7 @@ const GATED: readonly GatedField[] = [
   {
     path: 'cpuCFSQuotaPeriod',
     gate: 'CustomCPUCFSQuotaPeriod',
+    since: 20,
     what: 'anything but 100ms',
     isUsed: ({ config }) => durationAt(config, 'cpuCFSQuotaPeriod') !== 100_000_000n,
   },
@@ -28,6 +29,13 @@ const GATED: readonly GatedField[] = [
     gate: 'ImageMaximumGCAge',
     what: 'an age',
     isUsed: ({ config }) => (durationAt(config, 'imageMaximumGCAge') ?? 0n) !== 0n,
+  },
+  {
+    path: 'rotateCertificates',
+    gate: 'RotateKubeletClientCertificate',
+    until: 18,
+    what: 'true',
+    isUsed: ({ config }) => isTrue(config, 'rotateCertificates'),
   },
   {
     path: 'serverTLSBootstrap',

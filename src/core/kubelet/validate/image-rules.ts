@@ -13,6 +13,7 @@ const POLICY = 'imagePullCredentialsVerificationPolicy';
 export const IMAGE_RULES: readonly Rule[] = [
   {
     id: 'KUBELET_IMAGE_GC_ORDER',
+    since: 12,
     check: ({ config }) => {
       const [low = 0, high = 0] = [numberAt(config, LOW), numberAt(config, HIGH)];
       if (low < high) return [];

@@ -4,20 +4,21 @@ import type { Position, Problem } from '../../errors.ts';
 import type { JsonObject } from '../../json.ts';
 import { closestName } from '../../text/closest-name.ts';
 import type { Catalogue, Minor } from '../catalogue.ts';
-import { NEWEST_MINOR } from '../catalogue.ts';
+import { NEWEST_MINOR, nearestKnownMinor } from '../catalogue.ts';
 import { type DecodedKubeletConfiguration, decodeKubeletConfiguration } from '../decode.ts';
 import { fillKubeletDefaults, gatesOf } from '../defaults/default-kubelet-configuration.ts';
 import { enclosingPaths } from '../enclosing-paths.ts';
 import { type GateFault, resolveFeatureGates } from '../feature-gates.ts';
 import { gateFindings } from './gate-rules.ts';
 import { liveChangeWarnings, shadowWarnings } from './live-warnings.ts';
+import { otherMinorWarning } from './other-minor.ts';
 import { applyRules, type Finding, type RuleFacts } from './rule.ts';
 import { ADVICE_RULES, STARTUP_RULES, VALIDATION_RULES } from './rules.ts';
 
 export interface JudgeOptions {
   /**
-   * The minor of the kubelet that is to read it. One newer than the catalogue is judged by the newest minor known, and its unknown fields and
-   * gates are warnings.
+   * The minor of the kubelet that is to read it. One newer than the catalogue is validated by the newest minor known, and its unknown fields and
+   * gates are warnings. A minor whose rules are not all known gets one warning, KUBELET_RULES_OF_OTHER_MINOR.
    */
   readonly minor: Minor;
   readonly catalogue: Catalogue;
@@ -51,7 +52,7 @@ export interface Verdict {
  */
 export function judgeKubeletConfiguration(document: SourceDocument, options: JudgeOptions): Verdict {
   const { catalogue } = options;
-  const minor = Math.min(options.minor, NEWEST_MINOR);
+  const minor = nearestKnownMinor(options.minor);
   const isNewer = options.minor > NEWEST_MINOR;
   const lenient = options.lenient === true || isNewer;
   const decoded = decodeKubeletConfiguration(document, { minor, catalogue, lenient, ...(options.syntax && { syntax: options.syntax }) });
@@ -63,7 +64,11 @@ export function judgeKubeletConfiguration(document: SourceDocument, options: Jud
   const isRead = decoded.problems.every(({ code }) => code !== 'CONFIG_WRONG_KIND');
   const found = isRead ? [...errorsOf(facts, gates.faults), ...warningsOf(facts, options)] : [];
   const isWarning = (finding: Named): boolean => finding.kind === 'warning' || (isNewer && finding.id === 'KUBELET_UNKNOWN_GATE');
-  const problems = [
+  const otherMinor = isRead ? otherMinorWarning(options.minor) : null;
+  const problems: Problem[] = [
+    ...(otherMinor === null
+      ? []
+      : [{ ...otherMinor, severity: 'warning' as const, path: '', position: document.positionAt(document.root?.offset ?? 0) }]),
     ...decoded.problems,
     ...found.map((finding) => place(finding, isWarning(finding))).filter((problem) => problem !== null),
   ].sort(byPosition);

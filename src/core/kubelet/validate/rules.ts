@@ -15,8 +15,8 @@ import { TAINT_RULES } from './taint-rules.ts';
 import { WORD_RULES } from './word-rules.ts';
 
 /**
- * What the kubelet refuses in a configuration it could decode, for all minors from 1.20 on.
- * @see kubernetes/kubernetes pkg/kubelet/apis/config/validation (1.20 to 1.36)
+ * What the kubelet refuses in a configuration it could decode, for all minors from 1.11 on.
+ * @see kubernetes/kubernetes pkg/kubelet/apis/config/validation (1.11 to 1.36)
  */
 export const VALIDATION_RULES: readonly Rule[] = [
   ...NUMBER_RULES,

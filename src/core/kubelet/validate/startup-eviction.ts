@@ -7,6 +7,8 @@ import type { Finding, Rule } from './rule.ts';
 import { entriesAt } from './values.ts';
 import { unknownWord } from './word-rules.ts';
 
+/** The last minor that may know the signal allocatableNodeFs.available: the source names no exact minor before 1.20. */
+const ALLOCATABLE_NODE_FS_UNTIL: Minor = 19;
 /** The first minor that knows the file system of containers apart from that of images. */
 const CONTAINER_FS_SINCE: Minor = 29;
 
@@ -62,6 +64,7 @@ function signalsOf(minor: Minor): readonly string[] {
     'pid.available',
     'allocatableMemory.available',
   ];
+  if (minor <= ALLOCATABLE_NODE_FS_UNTIL) return [...signals, 'allocatableNodeFs.available'];
   return minor >= CONTAINER_FS_SINCE ? [...signals, 'containerfs.available', 'containerfs.inodesFree'] : signals;
 }
 

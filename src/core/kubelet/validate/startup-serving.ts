@@ -17,6 +17,9 @@ const WORDS: readonly (readonly [path: string, words: readonly string[]])[] = [
   ['cgroupDriver', ['systemd', 'cgroupfs']],
 ];
 
+/** The first minor that can require TLS 1.3. */
+const TLS13_SINCE = 15;
+
 const CIPHER_NAMES = [...CIPHER_SUITES];
 
 const SYSCTL = /^(?:[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?[./])*(?:[a-z0-9][-_a-z0-9]*)?[a-z0-9*]$/;
@@ -27,9 +30,10 @@ const MAX_SYSCTL = 253;
 export const SERVING_STARTUP_RULES: readonly Rule[] = [
   {
     id: 'KUBELET_START_UNKNOWN_WORD',
-    check: ({ config }) =>
-      WORDS.flatMap(([path, words]): Finding[] => {
+    check: ({ config, minor }) =>
+      WORDS.flatMap(([path, all]): Finding[] => {
         const word = textAt(config, path);
+        const words = all.filter((known) => known !== 'VersionTLS13' || minor >= TLS13_SINCE);
         return word === '' || words.includes(word) ? [] : [{ path, ...unknownWord(word, words) }];
       }),
   },

@@ -5,7 +5,7 @@ import { textAt } from './values.ts';
 /** Fields that take one of a few words. Letter case counts. */
 export const WORD_RULES: readonly Rule[] = [
   words('hairpinMode', ['promiscuous-bridge', 'hairpin-veth', 'none']),
-  words('topologyManagerPolicy', ['none', 'best-effort', 'restricted', 'single-numa-node']),
+  { ...words('topologyManagerPolicy', ['none', 'best-effort', 'restricted', 'single-numa-node']), since: 20 },
   words('topologyManagerScope', ['container', 'pod']),
   { ...words('logging.format', ['text', 'json']), id: 'KUBELET_LOGGING_FORMAT' },
   { ...words('memoryReservationPolicy', ['None', 'TieredReservation']), since: 36 },

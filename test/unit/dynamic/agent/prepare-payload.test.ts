@@ -155,3 +155,19 @@ describe('configz', () => {
     expect(differingFields({ ...shown, maxPods: 110 }, expected, options)).toEqual(['maxPods']);
   });
 });
+
+describe('a payload for a kubelet whose rules are not all known', () => {
+  it('is validated as far as they are, and the verdict names them', () => {
+    const gate = `${HEADER}featureGates: {NewThing: true}\n`;
+    expect(prepare({ kubelet: gate }).refusal).toMatchObject({ code: 'VALIDATION_FAILED' });
+    // A newer kubelet may know the gate.
+    expect(prepare({ kubelet: gate }, { kubeletMinor: 38 })).toMatchObject({
+      refusal: null,
+      warning: { code: 'KUBELET_RULES_OF_OTHER_MINOR', message: expect.stringContaining('Kubernetes 1.38') },
+    });
+    const refused = prepare({ kubelet: `${HEADER}port: -1\n` }, { minor: 17 });
+    expect(refused.refusal?.cause).toMatch(/ \(Kubernetes 1\.17: .*startup checks are those of 1\.20\)$/);
+    expect(prepare({ kubelet: `${HEADER}cpuCFSQuotaPeriod: 5ms\n` }, { minor: 17 }).refusal).toBeNull();
+    expect(prepare({ kubelet: `${HEADER}maxPods: 5\n` }).warning).toBeNull();
+  });
+});

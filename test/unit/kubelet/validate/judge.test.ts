@@ -6,13 +6,14 @@ import { type JudgeOptions, judgeKubeletConfiguration, type Verdict } from '../.
 import { ADVICE_RULES, STARTUP_RULES, VALIDATION_RULES } from '../../../../src/core/kubelet/validate/rules.ts';
 import { AREA_CASES } from './cases/area-cases.ts';
 import { GATE_CASES } from './cases/gate-cases.ts';
+import { MINOR_CASES } from './cases/minor-cases.ts';
 import { NUMBER_CASES } from './cases/number-cases.ts';
 import { STARTUP_CASES } from './cases/startup-cases.ts';
 import { WORD_CASES } from './cases/word-cases.ts';
 
 const catalogue = await loadCatalogue();
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
-const VALIDATION_CASES = [...NUMBER_CASES, ...WORD_CASES, ...GATE_CASES, ...AREA_CASES];
+const VALIDATION_CASES = [...NUMBER_CASES, ...WORD_CASES, ...GATE_CASES, ...AREA_CASES, ...MINOR_CASES];
 
 function judge(yaml: string, options: Partial<JudgeOptions> = {}): Verdict {
   const { documents, problems } = parseSource(`${HEADER}${yaml}\n`, 'k.yaml');
@@ -61,6 +62,8 @@ describe('the rules', () => {
 
   it('find nothing in the defaults of any minor', () => {
     for (let minor = 20; minor <= 36; minor++) expect(judge('maxPods: 110', { minor }).problems).toEqual([]);
+    for (let minor = 11; minor < 20; minor++)
+      expect(named(judge('maxPods: 110', { minor }).problems)).toEqual([' KUBELET_RULES_OF_OTHER_MINOR']);
   });
 });
 
@@ -106,6 +109,7 @@ describe('judgeKubeletConfiguration', () => {
     expect(judge('nonsense: 1\nfeatureGates: {NewThing: true}', { minor: 37 })).toMatchObject({
       ok: true,
       problems: [
+        { code: 'KUBELET_RULES_OF_OTHER_MINOR', severity: 'warning' },
         { code: 'CONFIG_UNKNOWN_FIELD', severity: 'warning' },
         { code: 'KUBELET_UNKNOWN_GATE', severity: 'warning' },
       ],

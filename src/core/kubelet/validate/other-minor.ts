@@ -1,0 +1,26 @@
+import { formatMinor, type Minor, NEWEST_MINOR, nearestKnownMinor, OLDEST_MINOR } from '../catalogue.ts';
+
+/** The code of the warning that a configuration is validated by rules of another minor than its kubelet's. */
+export const OTHER_MINOR_CODE = 'KUBELET_RULES_OF_OTHER_MINOR';
+
+export interface OtherMinorWarning {
+  readonly code: typeof OTHER_MINOR_CODE;
+  readonly message: string;
+}
+
+/**
+ * Which rules a configuration for a minor is validated by, where the catalogue does not hold all rules of that minor.
+ * @returns null for the minors from 1.20 to the newest known, whose rules are all known
+ */
+export function otherMinorWarning(minor: Minor): OtherMinorWarning | null {
+  if (minor >= OLDEST_MINOR && minor <= NEWEST_MINOR) return null;
+  return { code: OTHER_MINOR_CODE, message: `Kubernetes ${formatMinor(minor)}: ${usedRules(minor)}` };
+}
+
+function usedRules(minor: Minor): string {
+  const used = nearestKnownMinor(minor);
+  if (used === minor)
+    return `fields, flags, gates and validation rules are those of ${formatMinor(minor)}, startup checks are those of ${formatMinor(OLDEST_MINOR)}`;
+  const which = used < minor ? 'newest' : 'oldest';
+  return `fields, flags, gates and values are checked by the rules of ${formatMinor(used)}, the ${which} known version`;
+}

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { parseSource } from '../../../../src/core/config/source.ts';
+import { payloadDocument } from '../../../../src/core/dynamic/agent/overlay.ts';
+import { preparePayload } from '../../../../src/core/dynamic/agent/prepare-payload.ts';
+import { loadCatalogue } from '../../../../src/core/kubelet/catalogue.ts';
+import { decodeKubeletConfiguration } from '../../../../src/core/kubelet/decode.ts';
+import { effectiveConfiguration } from '../../../../src/core/kubelet/defaults/effective-configuration.ts';
+import { cleanConfigz } from '../../../../src/core/kubelet/effective/clean-configz.ts';
+import { encodeYaml } from '../../../../src/core/text/yaml-encode.ts';
+
+const catalogue = await loadCatalogue();
+const minor = 36;
+/** As kubeadm 1.36 leaves it on a host with systemd-resolved and containerd. */
+const LOCAL = `apiVersion: kubelet.config.k8s.io/v1beta1
+authentication:
+  anonymous:
+    enabled: false
+  webhook:
+    cacheTTL: 0s
+    enabled: true
+  x509:
+    clientCAFile: /etc/kubernetes/pki/ca.crt
+authorization:
+  mode: Webhook
+  webhook:
+    cacheAuthorizedTTL: 0s
+    cacheUnauthorizedTTL: 0s
+cgroupDriver: systemd
+clusterDNS:
+- 10.96.0.10
+clusterDomain: cluster.local
+containerRuntimeEndpoint: unix:///var/run/containerd/containerd.sock
+healthzBindAddress: 127.0.0.1
+healthzPort: 10248
+kind: KubeletConfiguration
+resolvConf: /run/systemd/resolve/resolv.conf
+rotateCertificates: true
+staticPodPath: /etc/kubernetes/manifests
+`;
+
+function configz() {
+  const [document] = parseSource(LOCAL, 'config.yaml').documents;
+  if (document === undefined) throw new Error('no document');
+  return effectiveConfiguration(decodeKubeletConfiguration(document, { minor, catalogue }).value, { minor, catalogue });
+}
+
+/** What an agent with the default policy makes of a payload on the node of `LOCAL`. */
+function prepare(kubelet: string) {
+  return preparePayload(
+    { identity: { namespace: 'n', name: 'a', kubeletConfigKey: 'kubelet', uid: 'u', resourceVersion: '1' }, data: { kubelet } },
+    {
+      name: 'node-1',
+      group: null,
+      directory: '/agent',
+      minor,
+      catalogue,
+      local: { path: '/var/lib/kubelet/config.yaml', text: LOCAL },
+      flags: [],
+      dropIns: [],
+      running: null,
+      cgroupVersion: 2,
+    },
+    { allow: 'restart-pods', isCordoned: false },
+  );
+}
+
+describe('the configuration of a node that kubeadm wrote', () => {
+  it.each([true, false])('changes nothing there as an overlay, and passes the default policy (without defaults: %s)', (withoutDefaults) => {
+    const { shared } = cleanConfigz(configz(), { minor, catalogue, withoutDefaults });
+    expect(prepare(encodeYaml(payloadDocument('overlay', shared)))).toMatchObject({ refusal: null, candidate: { changes: [] } });
+    const edited = prepare(encodeYaml(payloadDocument('overlay', { ...shared, eventRecordQPS: 0 })));
+    expect(edited).toMatchObject({ refusal: null, candidate: { changes: ['eventRecordQPS: 50 to 0'] } });
+  });
+
+  it('would move what belongs to the node as a whole configuration', () => {
+    const { shared } = cleanConfigz(configz(), { minor, catalogue, withoutDefaults: true });
+    expect(prepare(encodeYaml(payloadDocument('configuration', shared))).refusal).toMatchObject({
+      code: 'NOT_ALLOWED',
+      cause: expect.stringContaining('containerRuntimeEndpoint'),
+    });
+  });
+
+  it('has no deprecated fields', () => {
+    const { shared } = cleanConfigz(configz(), { minor, catalogue, withoutDefaults: false });
+    expect(Object.keys(shared)).toContain('maxPods');
+    for (const name of ['iptablesDropBit', 'iptablesMasqueradeBit', 'streamingConnectionIdleTimeout'])
+      expect(Object.keys(shared)).not.toContain(name);
+  });
+});
