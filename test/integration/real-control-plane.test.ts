@@ -115,7 +115,7 @@ describe.skipIf(requirement('static pods of the real components', missing))('the
     const context: PhaseContext = { host: fakeHost(), cluster, clock: fakeClock(new Date()), reporter: recordingReporter() };
     const common = { forceUpload: false, assumeEmptyCluster: false };
     const inputs = [
-      [markControlPlane, { nodeName: 'cp-1', taints: node.taints, timeoutMs: 10_000, assumeEmptyCluster: false }],
+      [markControlPlane, { nodeName: 'cp-1', taints: node.taints, timeoutMs: 10_000, assumeEmptyCluster: false, check: null }],
       [addonCoredns, { objects: corednsObjects(node), ...common }],
       [addonKubeProxy, { ...kubeProxyObjects(node), ...common }],
     ] as const;
