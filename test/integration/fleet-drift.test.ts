@@ -249,7 +249,18 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
     ): Promise<{ code: number; lines: readonly string[]; open: readonly string[] }> => {
       const hosts = [2, 3];
       const record = (host: number): string => fileOf(host, 'var/lib/kubeletadm/commit/record');
-      expect(hosts.map(record).filter(existsSync)).toEqual([]);
+      const isOpen = (): boolean => hosts.map(record).some(existsSync);
+      // A host finishes its program after the run before was ended, and may arm its revert only then.
+      let reverted = '';
+      const revert = async (): Promise<void> => {
+        const { code, stdout, stderr } = await run('fleet', 'revert', '-f', join(directory, 'fleet.yaml'), '--limit', 'node*');
+        reverted = `${code} ${stdout}${stderr}`;
+      };
+      const isIdle = async (): Promise<boolean> => {
+        if (isOpen()) await revert();
+        return !isOpen();
+      };
+      await untilTrue(isIdle, 30_000).catch(() => expect.fail(reverted));
       const child = spawn(process.execPath, ['--import', 'tsx', BIN, ...argv], { stdio: ['ignore', 'pipe', 'pipe'], env: env() });
       children.add(child);
       let stderr = '';
@@ -261,7 +272,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
         await untilTrue(() => condition() || child.exitCode !== null, 60_000);
         expect(child.exitCode, stderr).toBeNull();
       };
-      await until(() => hosts.some((host) => existsSync(record(host))));
+      await until(isOpen);
       child.kill('SIGINT');
       await until(() => stderr.includes('[INTERRUPTED]'));
       child.kill('SIGINT');
@@ -290,14 +301,13 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
       ['upgrade node', (): readonly string[] => ['upgrade', 'node', '--kubeconfig', lab.kubeconfig, '--set', 'maxPods=78']],
     ])('of %s with several hosts reports each host, too', async (_, argv) => {
       const hosts = ['--host', 'node2', '--host', 'node3', '--ssh-config', lab.sshConfig, '--confirm-timeout', '7m'];
-      const { code, lines, open } = await interruptTwice([...argv(), ...hosts]);
+      const { code, lines } = await interruptTwice([...argv(), ...hosts]);
       expect(code).toBe(130);
       expect(lines[0]).toBe('Interrupted again: the run ended at once.');
       expect(lines.at(-1)).toBe('Go on: run the same command again.');
       const text = lines.join('\n');
       for (const host of ['node2', 'node3']) expect(text).toContain(host);
       expect(text).toMatch(/^ {2}(?:not confirmed|in progress, .*): .*node[23]/m);
-      for (const host of open) await run('fleet', 'revert', '-f', write(''), '--limit', host);
     });
 
     it('reports each host and how to go on; status shows the change that is not confirmed', async () => {
