@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { chmod, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import type { Server } from 'node:net';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { usageError } from '../core/errors.ts';
 import { type Catalogue, loadCatalogue } from '../core/kubelet/catalogue.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
@@ -31,7 +31,8 @@ export async function startLab({ directory, hosts: count }: LabOptions): Promise
   const files = { kubeconfig: join(directory, 'admin.conf'), sshConfig: join(directory, 'ssh_config'), caFile: join(directory, 'ca.crt') };
   await writeFile(files.kubeconfig, api.adminKubeconfig(), { mode: 0o600 });
   await writeFile(files.caFile, api.caPem);
-  const bin = join(directory, 'bin');
+  // A unit names programs by absolute paths, and hosts find them on this PATH.
+  const bin = resolve(directory, 'bin');
   await writeStandInCommands(bin);
   const user = newSshKey('kubeletadm lab');
   await writePrivate(join(directory, 'id_ed25519'), user.private);

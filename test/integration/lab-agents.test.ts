@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type LabAgents, startLabAgents } from '../../src/cli/lab-agents.ts';
@@ -27,7 +27,7 @@ describe('lab --agents', () => {
   };
 
   beforeAll(async () => {
-    lab = await startLab({ directory: join(directory, 'lab'), hosts: 2 });
+    lab = await startLab({ directory: relative(process.cwd(), join(directory, 'lab')), hosts: 2 });
     const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
     const env = { PATH: process.env.PATH ?? '' };
     const services = createServices({ env, stdin: Readable.from([]), stdout: nowhere, stderr: nowhere, signal: stop.signal });
@@ -91,7 +91,8 @@ describe('lab --agents', () => {
     const enable = (...more: readonly string[]) => run('dynamic', 'enable', 'node1', '--program', program, ...more);
     const { code, stderr } = await enable('--allow', 'unsafe');
     expect(code, stderr).toBe(0);
-    expect(await enable('--allow', 'unsafe')).toMatchObject({ code: 0 });
+    const again = await enable('--allow', 'unsafe', '--dry-run', '--exit-code');
+    expect(again.code, again.stdout).toBe(0);
     expect(lab.hosts[0]?.agent()?.command).toContain('--allow=unsafe');
     const disabled = await run('dynamic', 'disable', 'node1');
     expect(disabled.code, disabled.stderr).toBe(0);

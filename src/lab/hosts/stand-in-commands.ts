@@ -42,6 +42,10 @@ const PLAIN: Readonly<Record<string, string>> = {
   mount: '#!/bin/sh\nexit 0\n',
   // Processes of the host are those of its kubelet.
   cat: '#!/bin/sh\ncase $1 in /proc/[0-9]*) exec /bin/cat "$KUBELETADM_ROOT$1";; esac\nexec /bin/cat "$@"\n',
+  sha256sum: `#!/bin/sh
+if [ $# -eq 1 ] && [ -e "$KUBELETADM_ROOT$1" ]; then exec /usr/bin/sha256sum "$KUBELETADM_ROOT$1"; fi
+exec /usr/bin/sha256sum "$@"
+`,
   stat: `#!/bin/sh
 if [ "$1" = -f ]; then echo cgroup2fs; exit; fi
 format=$(printf %s "$2" | sed 's/%[ug]/0/g; s/%[UG]/root/g'); shift 2
