@@ -253,7 +253,7 @@ describe('dynamic assign of many nodes', () => {
     abort = new AbortController();
     const resumed = ['assign', ...NODES.slice(0, 4), '--configmap', bad, '--on-failure', 'revert'];
     const { code, stdout, stderr } = await dynamicFrom('bob@ws2', ...resumed);
-    expect(stderr).toContain('n4: fell-back');
+    expect(stderr).toContain('n4 rolled back');
     expect(fleet.runs()).toEqual({ n1: nameOf(good), n2: nameOf(good), n3: 'local', n4: 'local' });
     expect([code, stdout]).toEqual([5, '4 nodes: 4 rolled back.\n']);
     // What is finished is not recorded any more.
