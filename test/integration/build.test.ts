@@ -157,7 +157,7 @@ describe.skipIf(requirement('executables with Node.js in them', whyNoExecutable(
     writeFileSync(join(elsewhere, 'kubelet.yaml'), 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPod: 1\n');
     const run = (...argv: readonly string[]) => spawnSync('./program', argv, { cwd: elsewhere, env: {}, encoding: 'utf8' });
     expect(run('--version')).toMatchObject({ status: 0, stdout: `${version}\n`, stderr: '' });
-    expect(run('agent', '--help')).toMatchObject({ status: 0, stdout: expect.stringContaining('--token-file'), stderr: '' });
+    expect(run('agent', '--help')).toMatchObject({ status: 0, stdout: expect.stringContaining('--node-name'), stderr: '' });
     // What is packed most tightly: the knowledge of the kubelets.
     expect(run('config', 'validate', 'kubelet.yaml', '--kubernetes-version', '1.34')).toMatchObject({
       status: 2,

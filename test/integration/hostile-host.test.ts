@@ -18,7 +18,7 @@ import { untilTrue } from '../support/until-true.ts';
 
 const MEBIBYTE = 1024 * 1024;
 /** What a host may cost at most: its answer twice, and what the collector has not come to. */
-const MAX_GROWTH = 128 * MEBIBYTE;
+const MAX_GROWTH = 256 * MEBIBYTE;
 
 const CLIENTS = {
   'built-in client': (target: SshTarget): Transport => sshTransport(target, { hostKeys: knownHostsStore(), shared: sshShared() }),

@@ -133,7 +133,10 @@ describe('passwords in the environment', () => {
       { KUBELETADM_SUDO_PASSWORD: SECRETS.KUBELETADM_SUDO_PASSWORD, KUBELETADM_SSH_PASSPHRASE: SECRETS.KUBELETADM_SSH_PASSPHRASE },
       () => [
         ...['certs', 'check', '--host', 'edge', '--ssh-transport', 'openssh', '--ssh-config'],
-        file('proxy', `Host edge\n  HostName 127.0.0.1\n  ProxyCommand env > ${seen('proxy')}; false\n`),
+        file(
+          'proxy',
+          `Host edge\n  HostName 127.0.0.1\n  ProxyCommand sh -c 'env > ${seen('proxy')}.new; mv ${seen('proxy')}.new ${seen('proxy')}'\n`,
+        ),
       ],
     ],
     [
@@ -152,9 +155,10 @@ describe('passwords in the environment', () => {
     });
     const said = text(child.stderr as NodeJS.ReadableStream);
     await exitOf(child);
-    const written = ['exec', 'proxy', 'local'].map(seen).filter((path) => existsSync(path));
-    expect(written, await said).toHaveLength(1);
-    const [path = ''] = written;
+    const written = (): readonly string[] => ['exec', 'proxy', 'local'].map(seen).filter((path) => existsSync(path));
+    // A ProxyCommand may outlive the ssh that started it.
+    await expect.poll(written, { timeout: 10_000, message: await said }).toHaveLength(1);
+    const [path = ''] = written();
     const environment = readFileSync(path, 'utf8');
     rmSync(path);
     expect(environment).toMatch(/^PATH=/m);
