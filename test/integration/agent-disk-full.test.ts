@@ -68,8 +68,7 @@ describe.skipIf(requirement('a file system that is full', missing))('an agent on
     rmSync(directory, { recursive: true, force: true });
   }, 60_000);
 
-  // Fails since the agent also watches local edits: a good trial is rejected as another configuration. To be fixed.
-  it.skip('rolls a trial that crashes back to the last known good configuration, and keeps that over a restart', async () => {
+  it('rolls a trial that crashes back to the last known good configuration, and keeps that over a restart', async () => {
     await assign('a');
     host.start();
     await host.until(() => host.state?.phase === 'good' && host.standIn.configz?.maxPods === 50);

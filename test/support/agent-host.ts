@@ -84,7 +84,7 @@ export async function agentHost({ directory, tools, cluster, catalogue, from }: 
     await new Promise((resolve) => socket.close(resolve));
     put(
       'etc/systemd/system/kubelet.service.d/10-kubeadm.conf',
-      '[Service]\nEnvironment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml"\n',
+      '[Service]\nEnvironment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml"\nExecStart=\nExecStart=/usr/bin/kubelet $KUBELET_CONFIG_ARGS\n',
     );
     put(POINTER_DROP_IN, renderPointerDropIn(AGENT_DIRECTORY));
     put('var/lib/kubelet/config.yaml', 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 110\n');
