@@ -1,5 +1,5 @@
-import { isAppError } from '../core/errors.ts';
-import { type AppliedMarks, coversMarks, diffNodeMarks, marksList, unionOfMarks } from '../core/kubernetes/node-marks.ts';
+import { AppError, isAppError } from '../core/errors.ts';
+import { type AppliedMarks, coversMarks, describeDiff, diffNodeMarks, marksList, unionOfMarks } from '../core/kubernetes/node-marks.ts';
 import {
   isRecorded,
   MARKS_NAMESPACE,
@@ -10,6 +10,7 @@ import {
 } from '../core/kubernetes/node-marks-record.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { ClusterChange } from '../core/plan/change.ts';
+import { type MarksLeft, nodeMarksIncomplete } from '../core/problems/node-marks.ts';
 import type { Cluster } from '../ports/cluster.ts';
 
 /** Heartbeats of the kubelet and controllers write to a Node too: more conflicts in a row are no coincidence. */
@@ -21,7 +22,7 @@ const MAX_ATTEMPTS = 5;
  *
  * With `isRecorded` the record is written twice: before the patch with the marks of the past and those to come, and after it with those
  * that are declared. A run that is killed in between neither forgets a mark nor claims one that it does not know.
- * @throws AppError CLUSTER_CONFLICT after five attempts, and what else `Cluster` throws
+ * @throws AppError CLUSTER_CONFLICT after five attempts, and what else `Cluster` throws, with what is left (`nodeMarksIncomplete`)
  */
 export async function applyNodeMarks(cluster: Cluster, change: Extract<ClusterChange, { kind: 'mark-node' }>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
@@ -35,24 +36,40 @@ export async function applyNodeMarks(cluster: Cluster, change: Extract<ClusterCh
 }
 
 async function tryMarks(cluster: Cluster, { ref, marks, patch, ...change }: Extract<ClusterChange, { kind: 'mark-node' }>): Promise<void> {
-  const node = await cluster.get(ref);
+  const about = { nodeName: ref.name, left: describeDiff(diffNodeMarks(null, marks)) };
+  const found = await orIncomplete(about, async () => {
+    const node = await cluster.get(ref);
+    return { node, record: change.isRecorded && node !== null ? await findMarksRecord(cluster, node) : null };
+  });
+  const { node } = found;
   if (node === null) {
     // The server reports that the Node does not exist.
-    await cluster.patch(ref, 'strategic', patch);
+    await orIncomplete(about, () => cluster.patch(ref, 'strategic', patch));
     return;
   }
-  let record = change.isRecorded ? await findMarksRecord(cluster, node) : null;
+  let { record } = found;
   const diff = diffNodeMarks(node, marks, record?.applied ?? null);
-  if (diff !== null) {
-    const declared = marksList(marks);
-    const before = record?.applied ?? NO_MARKS;
-    if (record !== null && !coversMarks(before, declared))
-      record = await writeRecord(cluster, node, record, unionOfMarks(before, declared));
-    const { resourceVersion } = node.metadata;
-    const metadata = { ...(diff.patch.metadata as object | undefined), ...(resourceVersion === undefined ? {} : { resourceVersion }) };
-    await cluster.patch(ref, 'strategic', { ...diff.patch, metadata });
+  if (diff !== null)
+    await orIncomplete({ ...about, left: describeDiff(diff) }, async () => {
+      const declared = marksList(marks);
+      const before = record?.applied ?? NO_MARKS;
+      if (record !== null && !coversMarks(before, declared))
+        record = await writeRecord(cluster, node, record, unionOfMarks(before, declared));
+      const { resourceVersion } = node.metadata;
+      const metadata = { ...(diff.patch.metadata as object | undefined), ...(resourceVersion === undefined ? {} : { resourceVersion }) };
+      await cluster.patch(ref, 'strategic', { ...diff.patch, metadata });
+    });
+  const last = record;
+  if (last !== null && !isRecorded(last, marks))
+    await orIncomplete({ ...about, left: null }, () => writeRecord(cluster, node, last, marksList(marks)));
+}
+
+async function orIncomplete<T>(about: MarksLeft, requests: () => Promise<T>): Promise<T> {
+  try {
+    return await requests();
+  } catch (error) {
+    throw error instanceof AppError ? nodeMarksIncomplete(error, about) : error;
   }
-  if (record !== null && !isRecorded(record, marks)) await writeRecord(cluster, node, record, marksList(marks));
 }
 
 const NO_MARKS: AppliedMarks = { labels: [], taints: [] };

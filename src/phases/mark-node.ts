@@ -1,6 +1,7 @@
-import { isAppError } from '../core/errors.ts';
+import { type AppError, isAppError } from '../core/errors.ts';
 import {
   type AppliedMarks,
+  describeDiff,
   diffNodeMarks,
   hasMarks,
   marksList,
@@ -12,6 +13,7 @@ import { isRecorded, MARKS_NAMESPACE, type MarksRecord } from '../core/kubernete
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { NODE_MEMORY_PATH } from '../core/node-memory/node-memory.ts';
 import type { PhasePlan, Warning } from '../core/plan/change.ts';
+import { nodeMarksIncomplete } from '../core/problems/node-marks.ts';
 import { findMarksRecord } from '../engine/mark-node.ts';
 import { definePhase, type PhaseContext } from '../engine/phase.ts';
 import type { Cluster } from '../ports/cluster.ts';
@@ -36,18 +38,26 @@ export interface FoundNode {
   readonly record: MarksRecord | null;
 }
 
+/** The API server refused (403) to show an administrator the Node or its record. */
+interface RefusedNode {
+  readonly refused: AppError;
+}
+
 /**
  * Gives the Node the labels and taints that were declared for it and that its kubelet may not give it: those of kubernetes.io at any time, and any at all once
  * the Node is there. In a fleet those that were applied and are no longer declared are removed; marks of others stay. kubeadm leaves workers without.
  */
-export const markNode = definePhase<MarkNodeInput, FoundNode | null>({
+export const markNode = definePhase<MarkNodeInput, FoundNode | RefusedNode | null>({
   name: 'mark-node',
   short: 'Give the Node its labels and taints (with --kubeconfig)',
   cluster: ({ admin }) => admin,
   ready: async (context, input) => {
     if (input.admin === null || input.check === null || input.check.isDone) return;
     const found = await observeNode(context, input);
-    if (found !== null && isPending(found, input)) await input.check.run(context);
+    if (found === null) return;
+    if ('refused' in found)
+      throw nodeMarksIncomplete(found.refused, { nodeName: input.nodeName, left: describeDiff(diffNodeMarks(null, input)) });
+    if (isPending(found, input)) await input.check.run(context);
   },
   observe: observeNode,
   plan: planMarks,
@@ -58,7 +68,7 @@ export function isPending({ node, record }: FoundNode, marks: NodeMarks): boolea
   return diffNodeMarks(node, marks, record?.applied ?? null) !== null || (record !== null && !isRecorded(record, marks));
 }
 
-async function observeNode({ cluster }: PhaseContext, input: MarkNodeInput): Promise<FoundNode | null> {
+async function observeNode({ cluster }: PhaseContext, input: MarkNodeInput): Promise<FoundNode | RefusedNode | null> {
   const { nodeName, remembered, admin } = input;
   if (cluster === null || (!hasMarks(input) && remembered === null)) return null;
   try {
@@ -66,13 +76,14 @@ async function observeNode({ cluster }: PhaseContext, input: MarkNodeInput): Pro
     if (node === null) return null;
     return { node, record: admin === null || remembered === null ? null : await findMarksRecord(cluster, node) };
   } catch (error) {
-    if (isAppError(error, 'CLUSTER_FORBIDDEN')) return null;
-    throw error;
+    if (!isAppError(error, 'CLUSTER_FORBIDDEN')) throw error;
+    return admin === null ? null : { refused: error };
   }
 }
 
-function planMarks(found: FoundNode | null, input: MarkNodeInput): PhasePlan {
+function planMarks(found: FoundNode | RefusedNode | null, input: MarkNodeInput): PhasePlan {
   const { nodeName, admin, remembered, labels, taints } = input;
+  if (found !== null && 'refused' in found) return planUnread(found, input);
   const warnings = found === null ? [] : keptWarnings(found, input);
   const pending = found !== null && isPending(found, input);
   if (!hasMarks(input) && !pending) return withWarnings({ changes: [], noop: 'no labels or taints were declared' }, warnings);
@@ -94,6 +105,15 @@ function planMarks(found: FoundNode | null, input: MarkNodeInput): PhasePlan {
     { changes: [{ kind: 'mark-node', ref, patch, marks, isRecorded: remembered !== null, because: reasonOf(diff) }] },
     warnings,
   );
+}
+
+/** What could not be compared is to be applied: applying it fails with the missing right, or succeeds where the right was granted meanwhile. */
+function planUnread({ refused }: RefusedNode, { nodeName, remembered, labels, taints, check }: MarkNodeInput): PhasePlan {
+  const because = `its labels and taints could not be compared: ${refused.problems[0]?.message ?? refused.message}`;
+  if (isUnchecked(check)) return { changes: [], deferred: `marks Node ${nodeName} when the credentials may read it: ${because}` };
+  const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
+  const patch = diffNodeMarks(null, { labels, taints })?.patch ?? {};
+  return { changes: [{ kind: 'mark-node', ref, patch, marks: { labels, taints }, isRecorded: remembered !== null, because }] };
 }
 
 function withWarnings(plan: PhasePlan, warnings: readonly Warning[]): PhasePlan {

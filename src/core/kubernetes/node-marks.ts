@@ -62,6 +62,13 @@ export function diffNodeMarks(node: KubeObject | null, marks: NodeMarks, applied
   return { patch, missing: describeMarks(labels, taints), obsolete: describeMarks(oldLabels, oldTaints) };
 }
 
+/** What a Node lacks and what it has to lose, in words: `label pool=a, taint a=b:NoSchedule; no longer declared: label old=x`. */
+export function describeDiff(diff: NodeMarksDiff | null): string {
+  const { missing = '', obsolete = '' } = diff ?? {};
+  const parts = [missing, obsolete === '' ? '' : `no longer declared: ${obsolete}`].filter(Boolean);
+  return parts.length === 0 ? 'labels and taints that are no longer declared' : parts.join('; ');
+}
+
 /** Whether any mark is declared. */
 export function hasMarks({ labels, taints }: NodeMarks): boolean {
   return Object.keys(labels).length + taints.length > 0;

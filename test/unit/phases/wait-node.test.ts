@@ -392,7 +392,10 @@ describe('mark-node', () => {
           throw conflict;
         },
       };
-      await expect(applyPhases([markNode], w.context, inFleet(racing, POOL), [])).rejects.toBe(conflict);
+      await expect(applyPhases([markNode], w.context, inFleet(racing, POOL), [])).rejects.toMatchObject({
+        code: 'CLUSTER_CONFLICT',
+        cause: conflict,
+      });
       expect(tries).toBe(5);
     });
 
