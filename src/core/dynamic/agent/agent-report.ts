@@ -112,7 +112,9 @@ export function reportAgent(reading: AgentReading): readonly Problem[] {
 }
 
 function accessHint({ code, request }: AccessProblem): string {
-  if (code === 'CLUSTER_UNAUTHORIZED') return 'Run certs renew-kubelet: the agent uses the credential of the kubelet';
+  // A certificate of another CA has not expired, and proves no Node.
+  if (code === 'CLUSTER_UNAUTHORIZED')
+    return 'The agent uses the credential of the kubelet: renew it with certs renew-kubelet --force --kubeconfig admin.conf --node-name NODE';
   return request === READ_CONFIG_MAP
     ? 'Run dynamic enable again: it creates the Role and RoleBinding of the agent'
     : 'Check the authorization mode Node of the API server, and the user and groups of the kubelet credential';

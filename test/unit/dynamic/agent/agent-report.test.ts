@@ -52,6 +52,18 @@ const repair = (reading: Partial<AgentReading>): readonly string[] =>
   );
 
 describe('a host with an agent', () => {
+  it.each([
+    ['CLUSTER_UNAUTHORIZED', 'read Node', /certs renew-kubelet --force .*--node-name/],
+    ['CLUSTER_FORBIDDEN', 'read ConfigMap', /dynamic enable/],
+    ['CLUSTER_FORBIDDEN', 'write Node/status', /authorization mode Node/],
+  ])(
+    'names what helps against %s to %s: a refused certificate that has not expired is renewed with --force alone',
+    (code, request, hint) => {
+      const access = [{ request, code, why: 'refused', since: 0 }];
+      expect(reportAgent({ ...WELL, access }).map(({ mend }) => mend)).toEqual([expect.stringMatching(hint)]);
+    },
+  );
+
   it.each<[string, Partial<AgentReading>, readonly string[], readonly string[]]>([
     ['is well', {}, [], []],
     ['is well without an assignment', { state: newAgentState(0), pointer: null, hasPointerFile: false, runs: 'local' }, [], []],
