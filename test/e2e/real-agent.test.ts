@@ -4,7 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AGENT_NAMESPACE } from '../../src/core/dynamic/agent/agent-namespace.ts';
+import { agentRightsName } from '../../src/core/dynamic/agent/agent-rights.ts';
+import { AGENT_DIRECTORY, hashInPath, pointerFile } from '../../src/core/dynamic/agent/layout.ts';
 import type { JsonObject } from '../../src/core/json.ts';
+import type { KubeObject } from '../../src/core/kubernetes/object.ts';
 import { createAuthority } from '../../src/lab/api-server/pki.ts';
 import type { Cluster } from '../../src/ports/cluster.ts';
 import { OVERLAY, SCENARIOS, scenarioNode } from '../support/agent-scenarios.ts';
@@ -81,8 +85,8 @@ describe.skipIf(requirement('the agent beside a real kubelet', missing))('the ag
     const { conditions = [] } = ((await cluster.get(NODE))?.status ?? {}) as { readonly conditions?: readonly JsonObject[] };
     return conditions.find(({ type }) => type === 'KubeletConfigOk') ?? {};
   };
-  const until = async (what: string, isTrue: () => Promise<boolean>): Promise<void> => {
-    for (const end = Date.now() + 60_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 100)))
+  const until = async (what: string, isTrue: () => Promise<boolean>, timeoutMs = 60_000): Promise<void> => {
+    for (const end = Date.now() + timeoutMs; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 100)))
       if (await isTrue()) return;
     throw new Error(
       `never: ${what}; ${JSON.stringify(await condition())}\n${lab.run('node1', 'journalctl -u kubeletadm-agent -n 20 --no-pager -o cat')}`,
@@ -143,6 +147,217 @@ describe.skipIf(requirement('the agent beside a real kubelet', missing))('the ag
     },
     150_000,
   );
+
+  const filler = `${AGENT_DIRECTORY}/filler`;
+  const fill = `head -c 4000000 /dev/zero >>${filler} 2>/dev/null || true`;
+  const assign = async (name: string, text: string, ...words: readonly string[]): Promise<CliResult> => {
+    await push(name, `${OVERLAY}${text}\n`);
+    const wait = words.length === 0 ? ['--wait', 'none'] : words;
+    return dynamic('assign', '--configmap', `kubeletadm-system/${name}/kubelet`, ...wait);
+  };
+  const inspect = (): Promise<CliResult> => runCommand(['dynamic', 'inspect', 'node1', '--ssh-config', lab.sshConfig]);
+  const readyz = (): Promise<string> => lab.ask('node1', "curl -s -w '%{http_code}' http://127.0.0.1:10246/readyz || true");
+  const pointed = (): string => hashInPath(lab.run('node1', `cat ${pointerFile(AGENT_DIRECTORY)}`)) ?? '';
+  const commandLine = (): string => lab.run('node1', "tr '\\0' ' ' </proc/$(systemctl show -p MainPID --value kubelet)/cmdline");
+  const log = (what: string, began: number): void =>
+    void process.stderr.write(`${what}: ${Math.round((Date.now() - began) / 100) / 10} s\n`);
+  const runsLastKnownGood = async (): Promise<boolean> => {
+    const { reason, message } = await condition();
+    return reason === 'FallenBack' && /; runs the last known good configuration$/.test(String(message));
+  };
+
+  describe('with the directory of the agent on a full file system', () => {
+    /** Moves the directory to a file system of its own, or back. The agent is stopped meanwhile: its mounts are those of its start. */
+    const move = (step: string): string =>
+      lab.run(
+        'node1',
+        `set -e; systemctl stop kubeletadm-agent; rm -rf /run/agent-copy; cp -a ${AGENT_DIRECTORY} /run/agent-copy
+         ${step}
+         cp -a /run/agent-copy/. ${AGENT_DIRECTORY}/; rm -rf /run/agent-copy; systemctl start kubeletadm-agent`,
+      );
+    beforeAll(async () => {
+      await enable('--trial', '5s', '--allow', 'unsafe', '--keep', '0');
+      move(`mount -t tmpfs -o size=1m,mode=700 tmpfs ${AGENT_DIRECTORY}`);
+    }, 120_000);
+    afterAll(async () => {
+      lab.run('node1', 'rm -rf /run/hold /run/systemd/system/kubelet.service.d/90-full.conf; systemctl daemon-reload');
+      lab.run('node1', `rm -f ${filler}`);
+      move(`umount ${AGENT_DIRECTORY}; rm -rf ${AGENT_DIRECTORY}/*`);
+    }, 120_000);
+
+    it('starts no trial that it could not roll back, reports why, and starts it once space is free', async () => {
+      const good = await assign('disk-a', 'maxPods: 57', '--wait', 'good', '--timeout', '60s');
+      expect(good.code, good.stderr).toBe(0);
+      lab.run('node1', fill);
+      const [had, runs] = [starts(), pointed()];
+      expect((await assign('disk-b', 'maxPods: 58')).code).toBe(0);
+      const began = Date.now();
+      await until('the full disk is reported', async () => (await condition()).reason === 'Unavailable');
+      log('a full disk is reported after', began);
+      expect(String((await condition()).message)).toMatch(/could be written\. Free some space/);
+      expect((await dynamic('status')).stdout).toMatch(/^node1 +agent +not-synced .*disk-a/m);
+      expect([starts() - had, commandLine().includes(runs)]).toEqual([0, true]);
+      lab.run('node1', `rm ${filler}`);
+      const freed = Date.now();
+      await until('it is good', async () => (await condition()).reason === 'Good' && (await dynamic('status')).stdout.includes('disk-b'));
+      log('the trial is good, after the space was freed', freed);
+      expect(starts() - had).toBe(1);
+    }, 180_000);
+
+    it('rolls a crash back to the last known good configuration, and does not report that before its process was seen', async () => {
+      const good = pointed();
+      // Each start of the kubelet finds the disk full; the start with the last known good configuration is held up.
+      const script = `#!/bin/sh
+${fill}
+grep -q ${good} ${pointerFile(AGENT_DIRECTORY)} || exit 0
+while [ -e /run/hold ]; do : >/run/held; sleep 0.1; done
+`;
+      lab.put('node1', '/run/before-kubelet', script);
+      lab.run(
+        'node1',
+        `mkdir -p /run/systemd/system/kubelet.service.d; : >/run/hold
+         printf '[Service]\\nExecStartPre=-/run/before-kubelet\\n' >/run/systemd/system/kubelet.service.d/90-full.conf; systemctl daemon-reload`,
+      );
+      const had = starts();
+      const messages: { readonly at: number; readonly message: string }[] = [];
+      const watching = new AbortController();
+      const { resourceVersion } = await cluster.list({ apiVersion: 'v1', kind: 'Node' });
+      const watched = (async (): Promise<void> => {
+        for await (const { object } of cluster.watch({ apiVersion: 'v1', kind: 'Node' }, { resourceVersion, signal: watching.signal })) {
+          const { conditions = [] } = (object.status ?? {}) as { readonly conditions?: readonly JsonObject[] };
+          messages.push({ at: Date.now(), message: String(conditions.find(({ type }) => type === 'KubeletConfigOk')?.message) });
+        }
+      })().catch(() => undefined);
+      const began = Date.now();
+      expect((await assign('disk-crash', 'tlsCertFile: /no/cert\ntlsPrivateKeyFile: /no/key')).code).toBe(0);
+      const isHeld = (): Promise<boolean> =>
+        lab.ask('node1', 'ls /run/held').then(
+          () => true,
+          () => false,
+        );
+      await until('the rollback starts the kubelet', isHeld);
+      log('the rollback starts the kubelet after', began);
+      const held = await inspect();
+      expect(held.code).toBe(1);
+      expect(held.stdout).toMatch(/^state: fallen-back, /m);
+      expect(held.stdout).toMatch(/^runs: nothing$/m);
+      expect(String((await condition()).message)).not.toMatch(/\bruns\b/);
+      await lab.ask('node1', `! head -c 65536 /dev/zero >${AGENT_DIRECTORY}/more; rm ${AGENT_DIRECTORY}/more`);
+      const released = Date.now();
+      await lab.ask('node1', 'rm /run/hold');
+      await until('it is rolled back', runsLastKnownGood);
+      const tookMs = Date.now() - began;
+      watching.abort();
+      await watched;
+      process.stderr.write(
+        `rolled back on a full disk after ${tookMs / 1000} s (held ${(released - began) / 1000} s after the assignment), ${starts() - had} starts of the kubelet; ${(await condition()).message}\n${messages.map(({ at, message }) => `${(at - began) / 1000} ${message}`).join('\n')}\n`,
+      );
+      expect(tookMs).toBeLessThan(60_000);
+      expect(starts() - had).toBeLessThanOrEqual(4);
+      expect(messages.length).toBeGreaterThan(0);
+      expect(messages.filter(({ at, message }) => at < released && /\bruns\b/.test(message))).toEqual([]);
+      expect(String((await condition()).message)).toMatch(/the kubelet exited: .*\/no\/(cert|key)/);
+      expect(commandLine()).toContain(good);
+      expect((await dynamic('status')).stdout).toMatch(/^node1 +agent +fell-back /m);
+      expect((await inspect()).stdout).toContain(`runs: ${good.slice(0, 12)}`);
+    }, 180_000);
+
+    it('keeps the rollback over a restart of agent and kubelet', async () => {
+      const [had, good] = [starts(), pointed()];
+      lab.run('node1', 'systemctl restart kubeletadm-agent kubelet');
+      await until('the agent runs', async () => (await readyz()).endsWith('200'));
+      await until('it is still rolled back', runsLastKnownGood);
+      const { code, stdout } = await inspect();
+      expect(code, stdout).toBe(0);
+      expect(stdout).toMatch(/^state: fallen-back, /m);
+      expect(stdout).toContain(`starts with: ${good.slice(0, 12)}\nruns: ${good.slice(0, 12)}`);
+      expect(starts() - had).toBe(1);
+      expect((await cluster.get(NODE))?.status).toMatchObject({ capacity: { pods: '58' } });
+    }, 120_000);
+  });
+
+  describe('that the API server refuses', () => {
+    const journal = (): string => lab.run('node1', 'journalctl -u kubeletadm-agent -n 60 --no-pager -o cat');
+    const isReadyWith = async (maxPods: string): Promise<boolean> => {
+      const status = (await cluster.get(NODE))?.status ?? {};
+      return (await condition()).reason === 'Good' && JSON.stringify(status).includes(`"pods":"${maxPods}"`);
+    };
+    const recovers = async (maxPods: string): Promise<void> => {
+      const began = Date.now();
+      await until('the assignment is good', () => isReadyWith(maxPods), 120_000);
+      await until('the agent is ready', async () => (await readyz()).endsWith('200'));
+      log('the agent recovered after', began);
+      const { code, stdout } = await inspect();
+      expect(code, stdout).toBe(0);
+      expect(stdout).not.toContain('AGENT_REFUSED');
+      expect(journal()).toContain('the API server accepts all requests of the agent again');
+    };
+
+    it('names the missing right, and recovers once the RoleBinding exists again', async () => {
+      const good = await assign('rights-a', 'maxPods: 61', '--wait', 'good', '--timeout', '60s');
+      expect(good.code, good.stderr).toBe(0);
+      const name = agentRightsName('node1');
+      const ref = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding', namespace: AGENT_NAMESPACE, name };
+      const binding = (await cluster.get(ref)) as KubeObject;
+      await cluster.delete(ref);
+      const had = starts();
+      expect((await assign('rights-b', 'maxPods: 62')).code).toBe(0);
+      const began = Date.now();
+      await until('the agent is not ready', async () => (await readyz()).endsWith('503'));
+      log('the missing right was reported after', began);
+      expect(await readyz()).toMatch(/refuses the agent to read ConfigMap since .*system:node:node1/);
+      expect(journal()).toMatch(/refuses the agent to read ConfigMap since .*system:node:node1/);
+      await until('the Node reports it', async () => (await condition()).reason === 'Unavailable');
+      const { stdout } = await dynamic('status');
+      expect(stdout).toMatch(/^node1 +agent +not-synced /m);
+      expect(stdout).toMatch(/kubeletadm-system\/rights-b.* can't be read: .*system:node:node1/);
+      const inspected = await inspect();
+      expect(inspected.code).toBe(1);
+      expect(inspected.stdout).toMatch(/read ConfigMap since .*\[AGENT_REFUSED\]/);
+      expect(inspected.stdout).toContain('Run dynamic enable again');
+      expect(starts() - had).toBe(0);
+      const { uid, resourceVersion, creationTimestamp, managedFields, ...metadata } = binding.metadata as JsonObject;
+      await cluster.create({ ...binding, metadata: { ...metadata, name } });
+      await recovers('62');
+    }, 240_000);
+
+    it('names the refused certificate of the kubelet, and recovers with the command of the hint', async () => {
+      const current = '/var/lib/kubelet/pki/kubelet-client-current.pem';
+      const accepted = lab.run('node1', `readlink -f ${current}`).trim();
+      const other = await (await createAuthority()).issueClient({ commonName: 'system:node:node1', organizations: ['system:nodes'] });
+      lab.put('node1', '/var/lib/kubelet/pki/refused.pem', `${other.certPem}\n${other.keyPem}\n`);
+      const had = starts();
+      // The agent reads the certificate at its start, and again every half minute.
+      lab.run('node1', `ln -sfn /var/lib/kubelet/pki/refused.pem ${current}; systemctl restart kubeletadm-agent`);
+      const began = Date.now();
+      try {
+        expect((await assign('rights-c', 'maxPods: 63')).code).toBe(0);
+        await until('the agent is not ready', async () => (await readyz()).endsWith('503'));
+        log('the refused certificate was reported after', began);
+        expect(await readyz()).toMatch(/refuses the agent to read Node since .*Unauthorized/);
+        expect(journal()).toMatch(/refuses the agent to read Node since .*Unauthorized/);
+        const inspected = await inspect();
+        expect(inspected.code).toBe(1);
+        expect(inspected.stdout).toMatch(/Unauthorized.*\[AGENT_REFUSED\]/);
+        expect(inspected.stdout).toContain('certs renew-kubelet --force --kubeconfig admin.conf --node-name NODE');
+        const { stdout } = await dynamic('status');
+        expect(stdout).toMatch(/^node1 +agent +waiting /m);
+        expect(stdout).toMatch(/no report since 20.*dynamic inspect/);
+        expect(starts() - had).toBe(0);
+        const on = ['--host', 'node1', '--node-name', 'node1', '--kubeconfig', conf, ...onHost()];
+        const kept = await runCommand(['certs', 'renew-kubelet', ...on]);
+        expect([kept.code, kept.stdout], kept.stderr).toEqual([0, 'Nothing to do.\n']);
+        const renewed = await runCommand(['certs', 'renew-kubelet', '--force', ...on]);
+        expect(renewed.code, renewed.stderr).toBe(0);
+        await recovers('63');
+      } finally {
+        lab.run(
+          'node1',
+          `[ -e ${current} ] && [ "$(readlink ${current})" != /var/lib/kubelet/pki/refused.pem ] || ln -sfn ${accepted} ${current}`,
+        );
+      }
+    }, 300_000);
+  });
 
   it('is installed with a short trial', () => enable('--trial', '5s', '--allow', 'unsafe'), 120_000);
 
