@@ -5,11 +5,15 @@ import {
   addFleetSelectionOptions,
   addSshOptions,
   collectList,
+  integerBetween,
   outputOption,
-  parseCount,
+  SECONDS_OF_A_DAY,
 } from './options.ts';
 import type { On, Run } from './program.ts';
 import { addConfirmOptions } from './writing-options.ts';
+
+/** More hosts at once than any fleet file can usefully list. */
+const MAX_PARALLEL = 100_000;
 
 /** `fleet plan`, `fleet apply`, `fleet status`, `fleet drift`, `fleet exec`. */
 export function defineFleetRun(fleet: Command, on: On): void {
@@ -40,7 +44,7 @@ function defineDrift(drift: Command, on: On): void {
 
 function defineExec(exec: Command, on: On): void {
   addFleetHostOptions(exec.argument('<command...>', 'the command and its arguments, after --; one alone is a line for the shell'))
-    .option('--timeout <seconds>', 'how long it may take on a host', parseCount, 60)
+    .option('--timeout <seconds>', 'time limit of the command on each host', integerBetween(1, SECONDS_OF_A_DAY), 60)
     .addOption(new Option('-o, --output <format>', 'json: one object a host').choices(['text', 'json']).default('text'));
   on(exec, async (): Promise<Run> => (await import('./fleet-exec.ts')).runFleetExec);
   exec.addHelpText('after', EXEC_EXAMPLES);
@@ -88,8 +92,8 @@ export function addFleetHostOptions(command: Command): Command {
   return addSshOptions(
     addFleetSelectionOptions(addFleetFileOption(command)).option(
       '--parallel <hosts>',
-      'hosts that are worked on at a time',
-      parseCount,
+      'maximum number of hosts processed at once',
+      integerBetween(1, MAX_PARALLEL),
       50,
     ),
   );
