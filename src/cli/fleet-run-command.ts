@@ -21,7 +21,7 @@ export function defineFleetRun(fleet: Command, on: On): void {
   defineApply(fleet.command('apply').description(APPLY), on);
   defineStatus(fleet.command('status').description('Show a line for each host: version, configuration, health, Node, drift'), on);
   defineDrift(
-    fleet.command('drift').description('Show where hosts are not what the fleet file and the cluster say, whoever changed them'),
+    fleet.command('drift').description('Show how hosts differ from the fleet file and the cluster, whatever made the change'),
     on,
   );
   defineExec(fleet.command('exec').description('Run a command as root on every host'), on);
@@ -113,7 +113,7 @@ Examples:
   kubeletadm plan -f fleet.yaml --group edge --out plan.json`;
 
 const APPLY_EXAMPLES = `
-A host that cannot be reached is told at the end and keeps nobody waiting. Ctrl-C brings the hosts under way to their end and begins no other.
+Unreachable hosts are reported at the end and do not delay others. Ctrl-C finishes the hosts in progress and starts no other.
 
 Examples:
   kubeletadm apply -f fleet.yaml --serial 10% --max-fail 2

@@ -139,7 +139,7 @@ export function addInitOptions(command: Command): Command {
     .option('--image-repository <repository>', 'where control plane images come from')
     .option('--feature-gates <name=bool>', "kubeadm's feature gates")
     .option('--token <token>', 'bootstrap token (default: one that is there and nodes can join by, else a new one)')
-    .option('--token-ttl <duration>', 'how long it lives (default: 24h0m0s; 0 is for ever)')
+    .option('--token-ttl <duration>', 'TTL of the token (default: 24h0m0s; 0: the token never expires)')
     .option('--skip-token-print', 'leave the token out of the join command that is printed')
     .option('--apiserver-advertise-address <address>', 'address the API server tells others')
     .option('--apiserver-bind-port <port>', 'port of the API server')
