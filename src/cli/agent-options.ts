@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { usageError } from '../core/errors.ts';
 import { parseGoDuration } from '../core/text/go-duration.ts';
+import { SECONDS_OF_A_DAY } from './options.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
 
@@ -26,7 +27,8 @@ export function addAgentOptions(command: Command): Command {
  * @throws AppError (exit code 2) for what it would refuse
  */
 export function checkAgentOptions(options: CommandOptions): readonly string[] {
-  for (const name of ['trial', 'spread']) durationOf(options, name);
+  durationOf(options, 'trial');
+  spreadOf(options);
   countOf(options, 'keep');
   addressOf(options);
   return Object.entries(DEFAULTS).flatMap(([name, value]) => {
@@ -52,8 +54,8 @@ export function addressOf(options: CommandOptions): Address | null {
   if (text === '') return null;
   const match = /^(?:\[([0-9a-f:.]+)\]|([^:\s]+)):(\d{1,5})$/i.exec(text);
   const port = Number(match?.[3]);
-  if (match === null || port > 65_535)
-    throw usageError(`--listen: ${JSON.stringify(text)} is no address and port`, `Write it like ${LISTEN}`);
+  if (match === null || port < 1 || port > 65_535)
+    throw usageError(`--listen: ${JSON.stringify(text)} is not an address and port`, `Write it like ${LISTEN}`);
   return { host: (match[1] ?? match[2]) as string, port };
 }
 
@@ -66,9 +68,18 @@ export function durationOf(options: CommandOptions, name: string): number {
   return Number(nanoseconds / 1_000_000n);
 }
 
-/** A whole number. @throws AppError (exit code 2) */
+/** `--spread` in milliseconds: at most a day. @throws AppError (exit code 2) */
+export function spreadOf(options: CommandOptions): number {
+  const ms = durationOf(options, 'spread');
+  if (ms > SECONDS_OF_A_DAY * 1000)
+    throw usageError(`--spread: ${JSON.stringify(flagText(options, 'spread'))} is more than 24h`, 'Write it like 10m or 90s');
+  return ms;
+}
+
+/** An integer from 0 to 9999. @throws AppError (exit code 2) */
 export function countOf(options: CommandOptions, name: string): number {
   const text = flagText(options, name) ?? '';
-  if (!/^\d{1,4}$/.test(text)) throw usageError(`--${name}: ${JSON.stringify(text)} is no count`, 'A whole number is wanted');
+  if (!/^\d{1,4}$/.test(text))
+    throw usageError(`--${name}: ${JSON.stringify(text)} is not an integer from 0 to 9999`, `Write it like --${name}=5`);
   return Number(text);
 }

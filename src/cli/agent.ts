@@ -9,7 +9,7 @@ import { AppError, type ExitCode, usageError } from '../core/errors.ts';
 import { type LiveChange, loadCatalogue } from '../core/kubelet/catalogue.ts';
 import type { LocalAnswer, LocalServer, Services } from '../ports/services.ts';
 import { observeKubelet } from '../workflows/observe-kubelet.ts';
-import { type Address, addressOf, countOf, durationOf } from './agent-options.ts';
+import { type Address, addressOf, countOf, durationOf, spreadOf } from './agent-options.ts';
 import type { CommandOptions } from './program.ts';
 import { flagText, verbosityOf } from './read-options.ts';
 
@@ -19,7 +19,7 @@ export async function runAgentCommand(services: Services, args: readonly string[
   const file = flagText(options, 'kubeconfig') ?? '';
   const [trialMs, spreadMs, spareCheckpoints, listen] = [
     durationOf(options, 'trial'),
-    durationOf(options, 'spread'),
+    spreadOf(options),
     countOf(options, 'keep'),
     addressOf(options),
   ];

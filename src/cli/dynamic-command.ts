@@ -82,11 +82,7 @@ function defineReads(dynamic: Command, on: On): void {
       ),
     ),
   )
-    .option(
-      '--host <[user@]address[:port]>',
-      'remove checkpoints that nobody needs on this host over SSH, in place of ConfigMaps (repeatable)',
-      collect,
-    )
+    .option('--host <[user@]address[:port]>', 'remove unused checkpoints on this host over SSH instead of ConfigMaps (repeatable)', collect)
     .option('--dynamic-config-dir <dir>', 'with --host: where a kubelet up to 1.23 keeps them (default: what it is started with)')
     .option('-n, --namespace <namespace>', 'namespace of the ConfigMaps', AGENT_NAMESPACE)
     .option('--older-than <duration>', 'leave younger ones alone', '1h');
@@ -143,7 +139,7 @@ function rollout(command: Command): Command {
     .option('--group <groups>', 'all hosts of these groups of a fleet file, in place of names (repeatable)', collectList)
     .option('-f, --fleet <file>', "with --group: the fleet file; '-' is standard input (default: fleet.yaml)")
     .option('--canary <nodes>', 'so many nodes (or a share, 5%) go first and must be there before any other (default: 1)')
-    .option('--max-unavailable <nodes>', 'so many nodes (or a share) at most are under way or down at a time (default: 10%, at least 1)')
+    .option('--max-unavailable <nodes>', 'maximum number (or share) of nodes in progress or down at once (default: 10%, at least 1)')
     .option('--min-ready <duration>', 'how long a node has to be well before it counts (default: 30s with several nodes)')
     .addOption(
       new Option(
@@ -176,4 +172,4 @@ const EXAMPLES = `Examples:
   kubeletadm dynamic assign node1 node2 --file kubelet.yaml --wait good
   kubeletadm dynamic status --watch
   kubeletadm dynamic reset node1
-  kubeletadm dynamic inspect root@10.0.0.11 --repair                     # a kubelet that restarts for ever`;
+  kubeletadm dynamic inspect root@10.0.0.11 --repair                     # a kubelet in a crash loop`;

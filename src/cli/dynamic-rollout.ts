@@ -86,7 +86,7 @@ export async function performRollout(services: Services, cluster: Cluster, run: 
 function tellUnderWay(reporter: Reporter, nodes: readonly RolloutOutcome[]): void {
   const names = nodes.filter(({ stage }) => stage === 'under-way').map(({ name }) => name);
   if (names.length === 0) return;
-  const message = `${namesText(names)} ${names.length === 1 ? 'is' : 'are'} under way, and ${names.length === 1 ? 'goes' : 'go'} on without this`;
+  const message = `${namesText(names)} ${names.length === 1 ? 'is' : 'are'} in progress and will finish without this command`;
   reporter.report({ level: 'warning', code: 'ROLLOUT_INTERRUPTED', message, data: { nodes: names } });
 }
 

@@ -25,7 +25,7 @@ export function readWishes(options: CommandOptions): RolloutWishes {
   const wait = given === 'good' || given === 'none' ? given : 'trial';
   const own = ['canary', 'maxUnavailable', 'onFailure', 'minReady'].find((name) => options[name] !== undefined);
   if (wait === 'none' && own !== undefined)
-    throw usageError(`${optionName(own)} with --wait none: nobody would see what becomes of the first nodes`, 'Leave one of them out');
+    throw usageError(`${optionName(own)} with --wait none: the result of the first nodes would not be observed`, 'Leave one of them out');
   const [canary, maxUnavailable] = [amountOf(options, 'canary', '1'), amountOf(options, 'maxUnavailable', DEFAULT_UNAVAILABLE)];
   if (maxUnavailable.isZero) throw usageError('--max-unavailable 0: no node would be changed', 'Give at least 1');
   return {

@@ -58,7 +58,7 @@ export function rolloutListener({ output }: Pick<Services, 'output'>, { reporter
 
 const ENDED = {
   waiting: 'not begun',
-  'under-way': 'under way',
+  'under-way': 'in progress',
   passed: 'is there',
   failed: 'failed',
   unreached: 'was down or deleted, and did not come',

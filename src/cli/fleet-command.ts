@@ -64,9 +64,9 @@ function settleCommands(fleet: Command, on: On): void {
     addSshOptions(
       addFleetSelectionOptions(addFleetFileOption(command.argument('[host...]', 'hosts of the fleet file, or [user@]address[:port]'))),
     );
-  const confirm = options(fleet.command('confirm').description('Keep a change that was not confirmed yet, before the host takes it back'));
+  const confirm = options(fleet.command('confirm').description('Confirm a pending change before the host rolls it back'));
   on(confirm, async (): Promise<Run> => (await import('./fleet-commit.ts')).runFleetConfirm);
-  const revert = options(fleet.command('revert').description('Take back a change that was not confirmed yet, at once'));
+  const revert = options(fleet.command('revert').description('Roll back an unconfirmed change immediately'));
   on(revert, async (): Promise<Run> => (await import('./fleet-commit.ts')).runFleetRevert);
   for (const [command, verb] of [
     [confirm, 'confirm'],
@@ -74,7 +74,7 @@ function settleCommands(fleet: Command, on: On): void {
   ] as const)
     command.addHelpText(
       'after',
-      `\nExamples:\n  kubeletadm fleet ${verb} worker-7\n  kubeletadm fleet ${verb} --group edge   # all of them on which a change waits`,
+      `\nExamples:\n  kubeletadm fleet ${verb} worker-7\n  kubeletadm fleet ${verb} --group edge   # all hosts with a pending change`,
     );
 }
 

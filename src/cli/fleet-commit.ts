@@ -32,7 +32,7 @@ export function runFleetConfirm(services: Services, args: readonly string[], opt
 
 /** `fleet revert HOST... | --group G | --limit P`: takes such a change back now, and waits until the kubelet runs. */
 export function runFleetRevert(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
-  return settle(services, { args, options, done: 'taken back' }, async ({ host, record, reporter }) => {
+  return settle(services, { args, options, done: 'rolled back' }, async ({ host, record, reporter }) => {
     const why = `${services.self.name} asked for it`;
     await host.perform(
       [

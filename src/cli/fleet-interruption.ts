@@ -38,8 +38,8 @@ export function watchForcedExit(
 
 /** Which hosts a run that was interrupted still brings to an end. */
 export function interruptedMessage(changing: readonly string[]): string {
-  const hosts = changing.length === 0 ? 'no host is under way' : `bringing to an end what is under way on ${namesText(changing)}`;
-  return `${hosts}; another interruption ends at once`;
+  const hosts = changing.length === 0 ? 'no host change in progress' : `finishing the changes in progress on ${namesText(changing)}`;
+  return `${hosts}; interrupt again to exit immediately`;
 }
 
 /** How far the change of a host is, by its events. */

@@ -32,7 +32,7 @@ const WORDS: readonly (readonly [HostStatus, string])[] = [
   ['pending', 'to change'],
   ['changed', 'changed'],
   ['unchanged', 'as they should be'],
-  ['reverted', 'went back to what was there before'],
+  ['reverted', 'rolled back to the previous configuration'],
   ['failed', 'failed'],
   ['refused', 'refused'],
   ['unreachable', 'not reached'],

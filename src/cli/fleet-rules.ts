@@ -10,7 +10,6 @@ import { flagText } from './read-options.ts';
  */
 export function readRules(options: CommandOptions, { total, dryRun }: { readonly total: number; readonly dryRun: boolean }): FleetRules {
   const parallel = typeof options.parallel === 'number' ? options.parallel : 50;
-  if (parallel < 1) throw usageError('--parallel 0: must be at least 1', 'Leave the option out for the default');
   const serial = amountOf(options, 'serial');
   if (serial !== null && ('hosts' in serial ? serial.hosts : serial.percent) === 0)
     throw usageError('--serial 0: must be at least 1', 'Leave the option out to change all hosts at once');

@@ -5,11 +5,15 @@ import {
   addFleetSelectionOptions,
   addSshOptions,
   collectList,
+  integerBetween,
   outputOption,
-  parseCount,
+  SECONDS_OF_A_DAY,
 } from './options.ts';
 import type { On, Run } from './program.ts';
 import { addConfirmOptions } from './writing-options.ts';
+
+/** More hosts at once than any fleet file can usefully list. */
+const MAX_PARALLEL = 100_000;
 
 /** `fleet plan`, `fleet apply`, `fleet status`, `fleet drift`, `fleet exec`. */
 export function defineFleetRun(fleet: Command, on: On): void {
@@ -17,7 +21,7 @@ export function defineFleetRun(fleet: Command, on: On): void {
   defineApply(fleet.command('apply').description(APPLY), on);
   defineStatus(fleet.command('status').description('Show a line for each host: version, configuration, health, Node, drift'), on);
   defineDrift(
-    fleet.command('drift').description('Show where hosts are not what the fleet file and the cluster say, whoever changed them'),
+    fleet.command('drift').description('Show how hosts differ from the fleet file and the cluster, whatever made the change'),
     on,
   );
   defineExec(fleet.command('exec').description('Run a command as root on every host'), on);
@@ -40,7 +44,7 @@ function defineDrift(drift: Command, on: On): void {
 
 function defineExec(exec: Command, on: On): void {
   addFleetHostOptions(exec.argument('<command...>', 'the command and its arguments, after --; one alone is a line for the shell'))
-    .option('--timeout <seconds>', 'how long it may take on a host', parseCount, 60)
+    .option('--timeout <seconds>', 'time limit of the command on each host', integerBetween(1, SECONDS_OF_A_DAY), 60)
     .addOption(new Option('-o, --output <format>', 'json: one object a host').choices(['text', 'json']).default('text'));
   on(exec, async (): Promise<Run> => (await import('./fleet-exec.ts')).runFleetExec);
   exec.addHelpText('after', EXEC_EXAMPLES);
@@ -88,8 +92,8 @@ export function addFleetHostOptions(command: Command): Command {
   return addSshOptions(
     addFleetSelectionOptions(addFleetFileOption(command)).option(
       '--parallel <hosts>',
-      'hosts that are worked on at a time',
-      parseCount,
+      'maximum number of hosts processed at once',
+      integerBetween(1, MAX_PARALLEL),
       50,
     ),
   );
@@ -109,7 +113,7 @@ Examples:
   kubeletadm plan -f fleet.yaml --group edge --out plan.json`;
 
 const APPLY_EXAMPLES = `
-A host that cannot be reached is told at the end and keeps nobody waiting. Ctrl-C brings the hosts under way to their end and begins no other.
+Unreachable hosts are reported at the end and do not delay others. Ctrl-C finishes the hosts in progress and starts no other.
 
 Examples:
   kubeletadm apply -f fleet.yaml --serial 10% --max-fail 2

@@ -1,6 +1,9 @@
 import type { Command } from 'commander';
-import { parseCount } from './options.ts';
+import { integerBetween } from './options.ts';
 import type { On } from './program.ts';
+
+/** Each host is an SSH server of this process; a lab of this size was started. */
+const MAX_HOSTS = 1000;
 
 /** `lab`. */
 export function defineLab(lab: Command, on: On): void {
@@ -8,7 +11,7 @@ export function defineLab(lab: Command, on: On): void {
     .option('--demo', 'run init on one host and join on the others, configure them while they run, show the results and end')
     .option('--agents', 'install an agent on every host that joins, with the default policy, as `kubeletadm dynamic enable` does')
     .option('--trial <duration>', "the agents' trial", '10s')
-    .option('--hosts <count>', 'how many hosts', parseCount, 3)
+    .option('--hosts <count>', 'number of hosts, at least 1', integerBetween(1, MAX_HOSTS), 3)
     .option('--dir <dir>', 'where to keep it (default: a new directory below the temporary one)');
   on(lab, async () => (await import('./lab.ts')).runLab);
 }

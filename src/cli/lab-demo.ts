@@ -99,7 +99,9 @@ async function showDynamic(services: CommandServices, lab: Lab, { names, run, sa
     const assign = ['dynamic', 'assign', ...names, ...cluster, '--min-ready', '0s', '--file'] as const;
     const good = await run([...assign, await file('more-pods.yaml', 'maxPods: 120\n'), '--wait', 'good']);
     await run(['dynamic', 'status', ...names, ...cluster]);
-    say('\n# 7. One that passes every check and that the kubelet dies of: the canary goes back by itself, and no other node is touched.');
+    say(
+      '\n# 7. A configuration that passes every check but crashes the kubelet: the canary rolls back automatically, and no other node is changed.',
+    );
     const bad = await run([...assign, await file('reserved.yaml', 'systemReserved:\n  memory: 64Gi\n')]);
     await run(['dynamic', 'status', ...names, ...cluster]);
     say('\n# 8. Back to what the nodes were joined with.');

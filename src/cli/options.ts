@@ -10,11 +10,21 @@ export function collect(value: string, before: readonly string[] | undefined): r
   return [...(before ?? []), value];
 }
 
-/** A whole number. Throws commander's error for anything else. */
-export function parseCount(value: string): number {
-  if (!/^\d+$/.test(value)) throw new InvalidArgumentError('a whole number is wanted');
-  return Number(value);
+/**
+ * The parser of an option whose value is an integer between two bounds, both included. The parser throws commander's error for any other value.
+ */
+export function integerBetween(least: number, most: number): (value: string) => number {
+  return (value) => {
+    const number = /^[0-9]+$/.test(value) ? Number(value) : Number.NaN;
+    if (number >= least && number <= most) return number;
+    throw new InvalidArgumentError(`must be an integer from ${least} to ${most}`);
+  };
 }
+
+/** The highest level of `-v`, as klog uses levels. */
+export const MAX_VERBOSITY = 10;
+/** Time limits in seconds end at one day, as those of `--command-timeout` do; Node's timers fire at once above 24.8 days. */
+export const SECONDS_OF_A_DAY = 86_400;
 
 /** `-o`, the first choice being the default. */
 export function outputOption(choices: readonly [string, ...string[]]): Option {
@@ -23,7 +33,12 @@ export function outputOption(choices: readonly [string, ...string[]]): Option {
 
 /** `-v`, which every command has. */
 export function addVerbosity(command: Command): Command {
-  return command.option('-v, --v <level>', 'how much to tell: 1 facts, 2 commands, 5 stack traces', parseCount, 0);
+  return command.option(
+    '-v, --v <level>',
+    'log verbosity from 0 to 10: 1 facts, 2 commands, 5 stack traces',
+    integerBetween(0, MAX_VERBOSITY),
+    0,
+  );
 }
 
 /** `--dry-run`, `-o`, `--exit-code`, `--show-origin`: for commands that make a plan. */
@@ -61,7 +76,7 @@ export function addSshOptions(command: Command): Command {
     )
     .addOption(new Option('--become <how>', 'how to be root on the host').choices(['auto', 'sudo', 'none']).default('auto'))
     .option('--sudo-password-stdin', 'read the sudo password from the next line of standard input (or KUBELETADM_SUDO_PASSWORD)')
-    .option('--connect-timeout <seconds>', 'how long to try to reach a host', parseCount, 10)
+    .option('--connect-timeout <seconds>', 'time limit for the connection to a host', integerBetween(1, SECONDS_OF_A_DAY), 10)
     .option(
       '--command-timeout <duration>',
       'maximum time for one command on a host (default: ssh.commandTimeout of the fleet file, else 1m0s)',
@@ -124,7 +139,7 @@ export function addInitOptions(command: Command): Command {
     .option('--image-repository <repository>', 'where control plane images come from')
     .option('--feature-gates <name=bool>', "kubeadm's feature gates")
     .option('--token <token>', 'bootstrap token (default: one that is there and nodes can join by, else a new one)')
-    .option('--token-ttl <duration>', 'how long it lives (default: 24h0m0s; 0 is for ever)')
+    .option('--token-ttl <duration>', 'TTL of the token (default: 24h0m0s; 0: the token never expires)')
     .option('--skip-token-print', 'leave the token out of the join command that is printed')
     .option('--apiserver-advertise-address <address>', 'address the API server tells others')
     .option('--apiserver-bind-port <port>', 'port of the API server')

@@ -1,6 +1,7 @@
 import { type Command, CommanderError } from 'commander';
 import type { ExitCode } from '../core/errors.ts';
 import type { Services } from '../ports/services.ts';
+import { MAX_VERBOSITY } from './options.ts';
 import { helpAsOption, pflagArguments } from './pflag-arguments.ts';
 import { buildProgram, type CommandServices } from './program.ts';
 import { describeRefusedLine, RefusedLine } from './refused-line.ts';
@@ -43,7 +44,9 @@ function wholeTree(services: CommandServices): Promise<Command> {
 function verbosityOf(argv: readonly string[]): number {
   for (const [i, arg] of argv.entries()) {
     const match = /^(?:-v|--v)(?:=?(\d+))?$/.exec(arg);
-    if (match) return Number(match[1] ?? argv[i + 1] ?? 0) || 0;
+    if (!match) continue;
+    const level = Number(match[1] ?? argv[i + 1] ?? 0) || 0;
+    return level <= MAX_VERBOSITY ? level : 0;
   }
   return 0;
 }

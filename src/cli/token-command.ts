@@ -20,7 +20,7 @@ function createCommand(token: Command, on: On): void {
     .option('--config <file>', "kubeadm configuration whose bootstrapTokens are created; '-' is standard input")
     .option('--description <text>', 'what it is for')
     .option('--groups <groups>', 'groups who logs in with it is in (default: system:bootstrappers:kubeadm:default-node-token)', collectList)
-    .option('--ttl <duration>', 'how long it lives, e.g. 2h; 0 is for ever (default: 24h0m0s)')
+    .option('--ttl <duration>', 'TTL of the token, e.g. 2h (default: 24h0m0s; 0: the token never expires)')
     .option('--usages <usages>', 'what it may be used for (default: signing,authentication)', collectList)
     .option('--print-join-command', 'print the command that joins a node by it')
     .option('--certificate-key <key>', 'with --print-join-command: of the uploaded control plane certificates')

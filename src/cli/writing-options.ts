@@ -21,7 +21,7 @@ export function addConfirmOptions(command: Command): Command {
     command
       .option(
         '--confirm-timeout <duration>',
-        'the host goes back to the files from before unless its kubelet is proven well over a new connection within this time (default: 5m for hosts over SSH)',
+        'time limit to verify the kubelet over a new connection, after which the host rolls back automatically (default: 5m for hosts over SSH)',
       )
       .option('--no-confirm', 'a change is final at once'),
   );

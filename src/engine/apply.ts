@@ -87,7 +87,7 @@ export interface ApplyContext {
 export async function applyHostChanges(host: Host, changes: readonly HostChange[], context: ApplyContext): Promise<void> {
   context.signal?.throwIfAborted();
   const forget = onAbort(context.signal, () => {
-    const message = 'finishing the changes under way; another interruption ends at once';
+    const message = 'finishing the changes in progress; interrupt again to exit immediately';
     context.reporter.report({ level: 'warning', code: 'INTERRUPTED', host: host.name, phase: context.phase, message });
   });
   let done = 0;

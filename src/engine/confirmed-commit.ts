@@ -65,7 +65,7 @@ export async function openCommit(phase: GuardedPhase, context: PhaseContext, wri
     reload: checkpoint.reload,
   });
   const timeoutSeconds = Math.ceil(confirm.timeoutMs / 1000);
-  const message = `goes back by itself unless confirmed within ${timeoutSeconds} s`;
+  const message = `the host rolls back automatically unless the change is confirmed within ${timeoutSeconds} s`;
   const about = { host: host.name, phase: phase.name, data: { timeoutSeconds } };
   reporter.report({ level: 'info', code: 'REVERT_ARMED', ...about, message, verbosity: 1 });
   return guard(phase, context, { writer, confirm, prove });
@@ -192,7 +192,7 @@ function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, pr
   };
 }
 
-const TELLS_BACK = 'going back to the files from before';
+const TELLS_BACK = 'rolling back to the previous files';
 
 const IS_RUNNING: Operation = {
   kind: 'run',
@@ -223,7 +223,7 @@ interface RolledBack {
 
 /** A change that was never whole is a failure like any other; one that was, and did not hold, has exit code 5. */
 function wentBack(error: unknown, { name }: GuardedPhase, { host, applied, byItself, isHealthy }: RolledBack): unknown {
-  const back = byItself ? 'the host put the files from before back by itself' : 'the files from before are back';
+  const back = byItself ? 'the host rolled back automatically' : 'the previous files were restored';
   const message = `${name}: ${back}${isHealthy ? ' and the kubelet is healthy again' : ''}`;
   const isPartOnly = !applied && isAppError(error) && OPERATION_FAILED.test(error.code);
   return withProblems(error, new AppError({ host, code: 'ROLLED_BACK', message }), isPartOnly ? 1 : 5);
@@ -231,7 +231,7 @@ function wentBack(error: unknown, { name }: GuardedPhase, { host, applied, byIts
 
 function goingBackFailed(host: string, phase: string, cause: unknown): AppError {
   const why = cause instanceof AppError ? cause.message : String(cause);
-  const message = `${phase}: going back to the files from before failed: ${why}`;
+  const message = `${phase}: rolling back to the previous files failed: ${why}`;
   return new AppError({ host, code: 'ROLLBACK_FAILED', message, mend: 'See journalctl -u kubeletadm-revert -u kubelet on the host' });
 }
 

@@ -290,7 +290,7 @@ async function takeBack(phase: string, observed: ObservedPhase, context: PhaseCo
     code: 'ROLLBACK_STARTED',
     host: host.name,
     phase,
-    message: observed.provesUndone ? 'going back to the configuration that worked' : 'going back to what was there before',
+    message: observed.provesUndone ? 'rolling back to the last working configuration' : 'rolling back to the previous configuration',
   });
   try {
     await applyRevert(host, undo, { reporter, phase });
@@ -307,7 +307,7 @@ async function takeBack(phase: string, observed: ObservedPhase, context: PhaseCo
   const back = {
     host: host.name,
     code: 'ROLLED_BACK',
-    message: `${phase}: the files from before are back${observed.provesUndone ? ' and the kubelet is healthy again' : ''}`,
+    message: `${phase}: the previous files were restored${observed.provesUndone ? ' and the kubelet is healthy again' : ''}`,
   };
   throw new AppError([...error.problems, back], {
     exitCode: 5,

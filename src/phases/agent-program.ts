@@ -53,7 +53,7 @@ export const agentProgram = definePhase<AgentProgramInput | null, Facts>({
 /** Takes programs of other versions away. */
 export const agentOldPrograms = definePhase<{ readonly directory: string; readonly keep: string | null } | null, readonly string[]>({
   name: 'agent-old-programs',
-  short: 'Remove programs of the agent that nobody starts any more',
+  short: 'Remove unused programs of the agent',
   observe: async ({ host, signal }, input) => {
     if (input === null) return [];
     const { directory, keep } = input;
@@ -67,7 +67,7 @@ export const agentOldPrograms = definePhase<{ readonly directory: string; readon
       .map((name) => `${directory}/${name}`)
       .filter((path) => path !== keep);
   },
-  plan: (old) => ({ changes: old.map((path) => ({ kind: 'remove-file', path, before: null, because: 'nobody starts it any more' })) }),
+  plan: (old) => ({ changes: old.map((path) => ({ kind: 'remove-file', path, before: null, because: 'no unit starts it any more' })) }),
 });
 
 function hashOf(path: string) {

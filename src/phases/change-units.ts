@@ -128,7 +128,7 @@ function planConfirmation({ commit }: Facts): readonly HostChange[] {
 }
 
 function undoUnits({ running, stopped }: Facts, applied: readonly HostChange[], links: readonly string[]): readonly HostChange[] | null {
-  const because = 'going back to what was there before';
+  const because = 'rolling back to the previous configuration';
   const files = revertChanges(applied);
   if (files.length === 0) return null;
   const wasEnabled = applied.some(({ kind }) => kind === 'enable-unit') && running?.unitFileState !== 'enabled';

@@ -42,7 +42,7 @@ export const forgetAssignment = definePhase<ForgetInput | null, KubeObject | nul
 
 function changesOf(node: KubeObject, keepsReport: boolean): readonly ClusterChange[] {
   const ref = { apiVersion: 'v1', kind: 'Node', name: node.metadata.name };
-  const because = keepsReport ? 'it is to run its own configuration' : 'nobody on the node reads or writes it any more';
+  const because = keepsReport ? 'it is to run its own configuration' : 'nothing on the node reads or writes it any more';
   const annotations = ANNOTATIONS.filter((name) => node.metadata.annotations?.[name] !== undefined);
   const { spec, status } = node;
   const isAssigned = isJsonObject(spec) && isJsonObject(spec.configSource);

@@ -212,7 +212,7 @@ function whyRestart({ health, files }: KubeletStartFacts, writes: readonly HostC
 function undoKubeletStart(facts: KubeletStartFacts, applied: readonly HostChange[]): readonly HostChange[] | null {
   const files = revertChanges(applied);
   if (files.length === 0) return null;
-  const because = 'going back to what was there before';
+  const because = 'rolling back to the previous configuration';
   const reload: readonly HostChange[] = applied.some((change) => change.kind === 'daemon-reload')
     ? [{ kind: 'daemon-reload', because }]
     : [];

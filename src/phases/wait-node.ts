@@ -33,7 +33,7 @@ export const waitNode = definePhase<WaitNodeInput, Seen>({
   observe: look,
   plan: ({ init, node }, { nodeName, readyMs }) => {
     if (init !== 'systemd') return { changes: [], deferred: 'the kubelet registers its Node when the host boots with these files' };
-    if (node === 'unseen') return { changes: [], noop: `the credentials may not look at Node ${nodeName}: nobody waited for it` };
+    if (node === 'unseen') return { changes: [], noop: `not waiting for Node ${nodeName}: the credentials may not read it` };
     if (node === null) return { changes: [], deferred: `waits until the kubelet has registered Node ${nodeName}` };
     if (isNodeReady(node)) return { changes: [], noop: `Node ${nodeName} is there and Ready` };
     if (readyMs !== null) return { changes: [], deferred: `waits until Node ${nodeName} is Ready` };

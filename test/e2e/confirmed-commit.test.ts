@@ -122,7 +122,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
   it('is kept once it is confirmed, and leaves nothing on the host', async () => {
     const { code, stderr } = await change(41, '-v', '1');
     expect(code, stderr).toBe(0);
-    expect(stderr).toContain('goes back by itself unless confirmed within 300 s');
+    expect(stderr).toContain('rolls back automatically unless the change is confirmed within 300 s');
     expect(stderr).toContain('node1 [kubelet-start] confirmed over a new connection');
     expect(
       lab.run('node1', 'grep maxPods /var/lib/kubelet/config.yaml; ls -d /var/lib/kubeletadm /run/kubeletadm* 2>/dev/null || true'),
@@ -153,7 +153,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
     expect(stderr).toMatch(
       /^node1: kubelet-start: the kubelet is not healthy after \d+s: \/nowhere\.crt is missing\. .*\[KUBELET_UNHEALTHY\]$/m,
     );
-    expect(stderr).toMatch(/: the files from before are back and the kubelet is healthy again \[ROLLED_BACK\]\n$/);
+    expect(stderr).toMatch(/: the previous files were restored and the kubelet is healthy again \[ROLLED_BACK\]\n$/);
     await expectOldSet('kubelet-start: the kubelet is not healthy after');
   });
 
@@ -174,7 +174,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
     expect(await run.ended, run.said()).toBe(5);
     // Which of the two depends on whether the tool finds out while it looks at the kubelet, or when it wants to go on.
     expect(run.said()).toMatch(
-      /the host put the files from before back by itself and the kubelet is healthy again \[ROLLED_BACK\]\n$|was not confirmed within 15 s\. .*\[COMMIT_REVERTED\]\n$/,
+      /the host rolled back automatically and the kubelet is healthy again \[ROLLED_BACK\]\n$|was not confirmed within 15 s\. .*\[COMMIT_REVERTED\]\n$/,
     );
   });
 
@@ -226,10 +226,10 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change on a real h
     const dropped = await startChange(55);
     dropped.kill();
     await dropped.ended;
-    expect(await settle('revert')).toMatchObject({ code: 0, stdout: expect.stringContaining('node1: taken back: ') });
+    expect(await settle('revert')).toMatchObject({ code: 0, stdout: expect.stringContaining('node1: rolled back: ') });
     expect(await settle('revert')).toMatchObject({
       code: 5,
-      stderr: expect.stringMatching(/was taken back at .*Z: \S+@\S+ asked for it\. .*\[COMMIT_REVERTED\]\n$/),
+      stderr: expect.stringMatching(/was rolled back at .*Z: \S+@\S+ asked for it\. .*\[COMMIT_REVERTED\]\n$/),
     });
     expect(lab.run('node1', 'grep maxPods /var/lib/kubelet/config.yaml; curl -s http://127.0.0.1:10248/healthz')).toBe('maxPods: 45\nok');
     lab.run('node1', 'rm -rf /var/lib/kubeletadm/reverted');

@@ -230,7 +230,7 @@ describe('dynamic assign of many nodes', () => {
     fleet.plan.set(fleet.elapsedSeconds + 50, () => abort.abort(interrupted('SIGINT')));
     const first = await dynamic('assign', ...NODES, '--configmap', source, '--on-failure', 'revert');
     expect([first.code, first.stderr]).toEqual([130, expect.stringContaining('Run the same command again to go on')]);
-    expect(first.stderr).toContain('n2 is under way, and goes on without this');
+    expect(first.stderr).toContain('n2 is in progress and will finish without this command');
     expect(fleet.runs()).toMatchObject({ n1: nameOf(source), n2: nameOf(source), n3: 'local' });
     abort = new AbortController();
     const second = await dynamic('assign', ...NODES, '--configmap', source, '--on-failure', 'revert');

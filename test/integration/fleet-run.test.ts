@@ -333,7 +333,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     const { code, stdout, stderr } = await running;
     expect(code, stderr).toBe(130);
     expect(stdout).toBe('3 hosts: 1 changed, 2 not begun.\n');
-    expect(stderr).toMatch(/bringing to an end what is under way on node\d; another interruption ends at once \[INTERRUPTED\]/);
+    expect(stderr).toMatch(/finishing the changes in progress on node\d; interrupt again to exit immediately \[INTERRUPTED\]/);
     expect((await apply('--retry', 'failed')).stdout).toBe('2 hosts: 2 changed.\n');
     expect((await plan('--exit-code')).code).toBe(0);
   });
@@ -364,7 +364,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     fleet('baseline: {kubeletConfiguration: {authentication: {x509: {clientCAFile: /nowhere/ca.crt}}}}\n');
     const { code, stdout, stderr } = await applyAsItIs();
     expect(code).toBe(4);
-    expect(stdout).toBe('3 hosts: 1 went back to what was there before, 2 not begun.\n');
+    expect(stdout).toBe('3 hosts: 1 rolled back to the previous configuration, 2 not begun.\n');
     expect(stderr).toMatch(
       /node[234]: .*\[ROLLED_BACK\][\s\S]*2 hosts were not begun: the first host to be changed failed.*\[FLEET_STOPPED\]/,
     );
@@ -395,7 +395,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       fleet(`baseline: {kubeletConfiguration: {podPidsLimit: ${2000 + times}}}\n`);
       const { code, stderr } = await apply(...options, '-v', '1');
       expect(code, stderr).toBe(0);
-      expect(stderr.match(/goes back by itself unless confirmed within 420 s/g) ?? []).toHaveLength(times);
+      expect(stderr.match(/rolls back automatically unless the change is confirmed within 420 s/g) ?? []).toHaveLength(times);
       expect([2, 3, 4].map(kept)).toEqual([false, false, false]);
     });
 
@@ -408,7 +408,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       });
       expect(await settle('revert', '--limit', 'node*')).toMatchObject({
         code: 0,
-        stdout: expect.stringMatching(/^node2: taken back: .*\n$/),
+        stdout: expect.stringMatching(/^node2: rolled back: .*\n$/),
       });
       expect([2, 3, 4].map(config)).toEqual([before[0], before[1], `${before[2]}# unconfirmed\n`]);
       expect(await settle('confirm', '--group', 'edge')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Nothing to do: /) });

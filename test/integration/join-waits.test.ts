@@ -78,9 +78,11 @@ timeouts:
     const { code, stderr } = await joining();
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /node2: kubelet-wait-bootstrap: .* of system:bootstrap:[a-z0-9]{6} is pending: nobody has approved it.*\[BOOTSTRAP_TIMEOUT\]/,
+      /node2: kubelet-wait-bootstrap: .* of system:bootstrap:[a-z0-9]{6} is pending: it was not approved.*\[BOOTSTRAP_TIMEOUT\]/,
     );
-    expect(stderr).toContain('it came with system:bootstrappers, system:bootstrappers:kubeadm:default-node-token, system:authenticated');
+    expect(stderr).toContain(
+      'the groups of this CSR are system:bootstrappers, system:bootstrappers:kubeadm:default-node-token, system:authenticated',
+    );
     expect(Object.keys(tree())).not.toContain('etc/kubernetes/bootstrap-kubelet.conf');
     const roleRef = {
       apiGroup: 'rbac.authorization.k8s.io',

@@ -45,7 +45,52 @@ describe('values that cannot be meant so', () => {
     [
       'no host at a time',
       ['apply', '-f', fleet, '--parallel', '0'],
-      '--parallel 0: must be at least 1. Leave the option out for the default. [USAGE]',
+      'apply: option --parallel <hosts>: invalid value "0": must be an integer from 1 to 100000. See kubeletadm apply --help. [USAGE]',
+    ],
+    [
+      'a log verbosity above 10',
+      ['version', '-v', '99'],
+      'option -v, --v <level>: invalid value "99": must be an integer from 0 to 10. See kubeletadm --help. [USAGE]',
+    ],
+    [
+      'a log verbosity that is no integer',
+      ['version', '-v', '1.5'],
+      'option -v, --v <level>: invalid value "1.5": must be an integer from 0 to 10. See kubeletadm --help. [USAGE]',
+    ],
+    [
+      'a lab without hosts',
+      ['lab', '--hosts', '0', '--demo'],
+      'lab: option --hosts <count>: invalid value "0": must be an integer from 1 to 1000. See kubeletadm lab --help. [USAGE]',
+    ],
+    [
+      'more parallel hosts than a number can hold',
+      ['plan', '-f', fleet, '--parallel', '9'.repeat(400)],
+      `plan: option --parallel <hosts>: invalid value "${'9'.repeat(400)}": must be an integer from 1 to 100000. See kubeletadm plan --help. [USAGE]`,
+    ],
+    [
+      'no time for a connection',
+      ['plan', '-f', fleet, '--connect-timeout', '0'],
+      'plan: option --connect-timeout <seconds>: invalid value "0": must be an integer from 1 to 86400. See kubeletadm plan --help. [USAGE]',
+    ],
+    [
+      'a time-out of a command above a day',
+      ['fleet', 'exec', '-f', fleet, '--timeout', '2147484', '--', 'true'],
+      'fleet exec: option --timeout <seconds>: invalid value "2147484": must be an integer from 1 to 86400. See kubeletadm fleet exec --help. [USAGE]',
+    ],
+    [
+      'a spread above a day',
+      ['agent', '--node-name', 'n1', '--spread', '25h'],
+      '--spread: "25h" is more than 24h. Write it like 10m or 90s. [USAGE]',
+    ],
+    [
+      'too many checkpoints to keep',
+      ['agent', '--node-name', 'n1', '--keep', '10000'],
+      '--keep: "10000" is not an integer from 0 to 9999. Write it like --keep=5. [USAGE]',
+    ],
+    [
+      'port 0 of the agent',
+      ['agent', '--node-name', 'n1', '--listen', '127.0.0.1:0'],
+      '--listen: "127.0.0.1:0" is not an address and port. Write it like 127.0.0.1:10246. [USAGE]',
     ],
     [
       'no host in a batch',

@@ -115,7 +115,7 @@ function overdue({ role }: FoundCertificate, notBefore: Date, notAfter: Date, no
 
 function selfSigned(read: X509Certificate, { role }: FoundCertificate): readonly string[] {
   return role === 'serving' && isSelfIssued(read, role)
-    ? ['the kubelet made it itself: nobody can verify it (serverTLSBootstrap: true asks the cluster for one)']
+    ? ['self-signed by the kubelet: clients cannot verify it (serverTLSBootstrap: true requests one from the cluster)']
     : [];
 }
 

@@ -48,7 +48,7 @@ export function judgeNodeConfig(config: NodeConfig, event: ConfigEvent | null, n
   const known = error === null ? null : findConfigError(error);
   const notReady = config.isReady ? null : config.troubles.join('; ');
   if (source.source === null) {
-    if (assigned !== null) return verdict('waiting', notReady ?? 'the kubelet has not gone back to its local configuration yet');
+    if (assigned !== null) return verdict('waiting', notReady ?? 'the kubelet has not returned to its local configuration yet');
     const left =
       error === null ? null : 'the error reported is of an assignment that is gone: it stays until the kubelet restarts, and means nothing';
     if (config.backend === 'native') return verdict('local', left ?? notReady);
@@ -129,9 +129,9 @@ const LOOPING_MEND = 'Assign what is right or reset the node, then get it back w
 
 function whyOff({ backend, kubeletVersion, source }: NodeConfig): readonly [string, string] {
   const assigned = source.source === null ? '' : describeSource(source.source);
-  if (backend === 'agent') return [`no agent has reported: nobody reads ${assigned}`, 'Run dynamic enable with its host'];
+  if (backend === 'agent') return [`no agent has reported: ${assigned} is not read`, 'Run dynamic enable with its host'];
   return [
-    `its kubelet ${kubeletVersion} has never reported a configuration: nobody reads ${assigned}`,
+    `its kubelet ${kubeletVersion} has never reported a configuration: ${assigned} is not read`,
     'Run dynamic enable with its host, which gives it the flags and looks at the API server',
   ];
 }

@@ -45,7 +45,7 @@ export function planPackages(install: PackageInstall, situation: PackageSituatio
   }
   const before = installed.get(HELD_PACKAGE);
   if (before !== undefined && isNewerMinor(before, install.version)) {
-    const message = `kubelet ${before} is installed, and ${install.version} is declared: kubelets are not taken back to an older minor version`;
+    const message = `kubelet ${before} is installed, and ${install.version} is declared: kubelets are not downgraded to an older minor version`;
     throw refused(host, 'INSTALL_DOWNGRADE', message, 'Declare that version, or reset the host and remove the package');
   }
   const isWanted = (name: string): boolean => {

@@ -55,7 +55,7 @@ export function explainBootstrap(
       const trouble = kubeletRequestTrouble(csr);
       const mend = `Approve it: kubectl certificate approve ${csr.name}`;
       if (trouble !== null) return { why: `${which} is pending: no approver takes it, ${trouble}`, mend, final: false };
-      const why = `${which} of ${csr.username} is pending: nobody has approved it. kube-controller-manager does it (controller csrapproving) for groups that a ClusterRoleBinding like kubeadm:node-autoapprove-bootstrap names; it came with ${csr.groups.join(', ')}`;
+      const why = `${which} of ${csr.username} is pending: it was not approved. kube-controller-manager (controller csrapproving) approves CSRs of groups that a ClusterRoleBinding like kubeadm:node-autoapprove-bootstrap names; the groups of this CSR are ${csr.groups.join(', ')}`;
       return { why, mend, final: false };
     }
   }

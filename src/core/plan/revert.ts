@@ -6,7 +6,7 @@ import type { HostChange } from './change.ts';
  */
 export function revertChanges(changes: readonly HostChange[]): readonly HostChange[] {
   return changes.toReversed().flatMap((change): readonly HostChange[] => {
-    const because = 'going back to what was there before';
+    const because = 'rolling back to the previous configuration';
     if (change.kind === 'write-file') {
       if (change.before === null) return [{ kind: 'remove-file', path: change.path, before: null, because }];
       return [{ ...change, ...change.before, action: 'update', before: null, because }];

@@ -27,21 +27,21 @@ export class CommitGoneError extends AppError {
 }
 
 const MENDS: Readonly<Partial<Record<CommitRecord['state'] | 'none', string>>> = {
-  armed: 'kubeletadm fleet confirm keeps it, kubeletadm fleet revert takes it back now',
+  armed: 'kubeletadm fleet confirm keeps the change, kubeletadm fleet revert rolls the host back now',
   reverting: 'Run the same command again in a moment',
 };
 
 /** A change that waits, or was taken back, in words; for null that there is none. */
 export function describeCommit(record: CommitRecord | null): string {
-  if (record === null) return 'no change waits for a confirmation there';
+  if (record === null) return 'no change is pending on the host';
   const change = describeChangeOf(record);
   switch (record.state) {
     case 'armed':
-      return `${change} is not confirmed and goes back at ${utc(revertsAt(record))}`;
+      return `${change} is not confirmed: the host rolls back at ${utc(revertsAt(record))}`;
     case 'reverting':
-      return `${change} is being taken back`;
+      return `${change} is being rolled back`;
     case 'reverted':
-      return `${change} was taken back${record.revertedAt === null ? '' : ` at ${utc(record.revertedAt)}`}: ${record.why ?? 'nobody said why'}${record.trouble === null ? '' : `; ${record.trouble}`}`;
+      return `${change} was rolled back${record.revertedAt === null ? '' : ` at ${utc(record.revertedAt)}`}: ${record.why ?? 'no reason was recorded'}${record.trouble === null ? '' : `; ${record.trouble}`}`;
   }
 }
 
@@ -57,7 +57,7 @@ function utc(seconds: number): string {
 
 /** The host took the change back before it was confirmed. Never a success. */
 export function commitReverted(host: string, record: CommitRecord): AppError {
-  const mend = 'Its kubelet has the files from before. Mend the cause, then run the same command again';
+  const mend = 'The previous files were restored. Fix the cause and rerun the command';
   return new AppError({ host, code: 'COMMIT_REVERTED', message: describeCommit(record), mend }, { exitCode: 5 });
 }
 
@@ -88,7 +88,7 @@ export function commitNotArmed(host: string, phase: string): AppError {
 export function commitUnknown(host: string, secondsLeft: number, isAsked: boolean): AppError {
   const when = secondsLeft > 0 ? `in ${secondsLeft} s` : 'by now';
   const message = isAsked
-    ? `the host did not answer to the confirmation and can't be reached: the change may have been confirmed; otherwise the host goes back to the files from before by itself ${when}`
-    : `the change is not confirmed, and the host can't be reached: it goes back to the files from before by itself ${when}`;
+    ? `the host did not answer the confirmation and is unreachable: the change may have been confirmed; otherwise the host rolls back automatically ${when}`
+    : `change not confirmed and host unreachable: the host rolls back automatically ${when}`;
   return new AppError({ host, code: 'COMMIT_UNCONFIRMED', message, mend: 'Look at it with kubeletadm fleet drift when it answers again' });
 }

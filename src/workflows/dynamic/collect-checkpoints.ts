@@ -20,9 +20,9 @@ export interface CollectOptions {
 /** Removes the checkpoints of a host that nobody needs: a kubelet up to 1.23 never does, an agent keeps a few. */
 const collect = definePhase<CollectOptions, readonly HostChange[]>({
   name: 'dynamic-gc',
-  short: 'Remove checkpoints that nobody needs any more',
+  short: 'Remove unused checkpoints',
   observe: async ({ host, signal }, { catalogue, directory, olderThanSeconds }) => {
-    const because = 'nobody needs it any more';
+    const because = 'unused';
     if (directory === null && (await hasAgent(host, signal))) {
       const { reading } = await readAgent(host, catalogue, signal);
       const hashes = unneededCheckpoints(reading, olderThanSeconds);

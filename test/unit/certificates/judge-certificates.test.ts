@@ -102,7 +102,7 @@ describe('judgeCertificates', () => {
     const verdict = judge({ role: 'serving', path: 'kubelet.crt', pem: certPem + own.certPem, key: new Secret(keyPem) });
     expect(verdict).toMatchObject({
       state: 'warning',
-      notes: [expect.stringContaining('the kubelet made it itself: nobody can verify it')],
+      notes: [expect.stringContaining('self-signed by the kubelet: clients cannot verify it')],
     });
   });
 });

@@ -143,7 +143,7 @@ describe('a change that has to be confirmed', () => {
     await expect(apply(it, it.context())).rejects.toMatchObject({
       code: 'KUBELET_UNHEALTHY',
       exitCode: 5,
-      message: expect.stringMatching(/the files from before are back and the kubelet is healthy again \[ROLLED_BACK\]$/),
+      message: expect.stringMatching(/the previous files were restored and the kubelet is healthy again \[ROLLED_BACK\]$/),
     });
     expect([it.host.text(CONFIG), it.host.files.has(RECORD), it.host.commits.lock]).toEqual([OLD, false, null]);
     expect(it.host.text(REVERTED)).toMatch(/^why .*not healthy/m);
@@ -182,7 +182,7 @@ describe('a change that has to be confirmed', () => {
     });
     await expect(apply(it, it.context())).rejects.toMatchObject({
       exitCode: 5,
-      message: expect.stringMatching(/the host put the files from before back by itself and the kubelet is healthy again \[ROLLED_BACK\]$/),
+      message: expect.stringMatching(/the host rolled back automatically and the kubelet is healthy again \[ROLLED_BACK\]$/),
     });
     expect(it.host.text(CONFIG)).toBe(OLD);
   });
@@ -210,7 +210,7 @@ describe('a change that has to be confirmed', () => {
     it.host.loseConnectionAfter(3);
     await expect(apply(it, it.context())).rejects.toMatchObject({
       exitCode: 1,
-      message: expect.stringMatching(/it goes back to the files from before by itself by now\. .*\[COMMIT_UNCONFIRMED\]$/),
+      message: expect.stringMatching(/host unreachable: the host rolls back automatically by now\. .*\[COMMIT_UNCONFIRMED\]$/),
     });
     expect(it.clock.elapsedMs).toBeLessThanOrEqual(TIMEOUT_MS + 62_000);
   });
@@ -350,7 +350,7 @@ describe('what an interrupted run left', () => {
       {
         kind: 'confirm-commit',
         id: 'dead',
-        because: expect.stringMatching(/^the change of bob@desk of .*Z is not confirmed and goes back at .*Z$/),
+        because: expect.stringMatching(/^the change of bob@desk of .*Z is not confirmed: the host rolls back at .*Z$/),
       },
     ]);
     const from = it.host.performed.length;
@@ -370,7 +370,7 @@ describe('what an interrupted run left', () => {
     it.host.commits.fire('the change was not confirmed within 300 s');
     const { host } = await planWorkflow(workflow, it.context(), it.input, { dryRun: true, skipPhases: [] });
     expect(host.phases[0]?.plan.warnings).toMatchObject([
-      { code: 'COMMIT_REVERTED', message: expect.stringMatching(/was taken back at .*Z: the change was not confirmed within 300 s$/) },
+      { code: 'COMMIT_REVERTED', message: expect.stringMatching(/was rolled back at .*Z: the change was not confirmed within 300 s$/) },
     ]);
   });
 });

@@ -158,7 +158,7 @@ describe('planPackages', () => {
     ],
     [
       'manager apt\ninstalled kubelet 1.37.0-1.1\n',
-      'n1: kubelet 1.37.0-1.1 is installed, and 1.36 is declared: kubelets are not taken back to an older minor version. Declare that version, or reset the host and remove the package. [INSTALL_DOWNGRADE]',
+      'n1: kubelet 1.37.0-1.1 is installed, and 1.36 is declared: kubelets are not downgraded to an older minor version. Declare that version, or reset the host and remove the package. [INSTALL_DOWNGRADE]',
     ],
   ])('refuses a host that says %j', (packages, message) => {
     expect(() => planPackages(install(), situation(packages))).toThrow(message);

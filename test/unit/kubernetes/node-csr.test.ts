@@ -44,7 +44,7 @@ describe('what a kubelet without a certificate waits for', () => {
     [
       'nobody approved',
       [{}],
-      /node-csr-1 of system:bootstrap:abcdef is pending: nobody has approved it.*it came with system:bootstrappers, system:auth/,
+      /node-csr-1 of system:bootstrap:abcdef is pending: it was not approved.*the groups of this CSR are system:bootstrappers, system:auth/,
       false,
     ],
     [

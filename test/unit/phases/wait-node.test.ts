@@ -108,14 +108,14 @@ describe('kubelet-wait-bootstrap/node', () => {
     const error = new AppError({ code: 'CLUSTER_UNAUTHORIZED', message: 'Unauthorized' });
     const expired = { ...cluster, get: async () => Promise.reject(error) };
     const [done] = await wait({ ...context, cluster: expired });
-    expect(done?.plan.noop).toContain('nobody waited for it');
+    expect(done?.plan.noop).toContain('not waiting for Node');
     await expect(wait(context, { admin: expired })).rejects.toBe(error);
   });
 
   it('waits for nothing it may not see, unless it is told to', async () => {
     const { context, admin, clock } = world([], NOBODY);
     const [done] = await wait(context);
-    expect(done?.plan.noop).toBe('the credentials may not look at Node w1: nobody waited for it');
+    expect(done?.plan.noop).toBe('not waiting for Node w1: the credentials may not read it');
     await expect(wait(context, { readyMs: 1 })).rejects.toMatchObject({ code: 'CLUSTER_FORBIDDEN' });
     clock.at(clock.elapsedMs + 3_000, () => void admin.create(node()));
     await wait(context, { admin });
