@@ -4,20 +4,36 @@ import { repositoryTexts } from '../support/source-files.ts';
 
 /** Ways to reach into a library object behind its public interface. */
 const PATTERNS: readonly (readonly [string, RegExp])[] = [
-  ['a private member', /\._[a-zA-Z]\w*/g],
+  ['a private member', /\._\w+/g],
   // A parameter with such a name is only unused.
   ['a private member, destructured or declared', /(?<=[{,;][ \n]*(?:readonly )?)\b_(?!args:)[a-zA-Z]\w*\??(?::|\()/g],
-  ['a redefined property', /\b(?:Object|Reflect)\s*\.\s*(?:defineProperty|defineProperties|setPrototypeOf)\b/g],
+  ['a redefined property', /\bObject\s*\.\s*(?:defineProperty|defineProperties|setPrototypeOf)\b/g],
+  ['reflection', /\bReflect\s*\.\s*\w+/g],
   ['a changed prototype', /\.prototype\s*\.\s*\w+\s*=[^=]/g],
 ];
 
+/** The same with the name in a string. Each begins with a character of the code, which tells a match from one inside a comment or a text. */
+const NAMES_IN_STRINGS: readonly (readonly [string, RegExp])[] = [
+  ['a private member in brackets', /\[\s*(['"`])_\w+\1\s*\]/g],
+  ['a private member, destructured by a string', /[{,]\s*(['"])_\w+\1\s*:/g],
+];
+
+/** A file of a package in place of what the package exports. */
+const PACKAGE_PATH = /^(?:@[\w.-]+\/)?[a-z][\w.-]*\//;
+const INSIDE_PACKAGE = ['a module inside a package', /['"`](?:@[\w.-]+\/)?[a-z][\w.-]*\//g] as const;
+
 function findingsIn(path: string, text: string): readonly string[] {
   // Most files need no closer look; this one leaves comments and strings out.
-  if (!PATTERNS.some(([, pattern]) => text.search(pattern) >= 0)) return [];
-  const { code, lineOf } = scanSource(text);
-  return PATTERNS.flatMap(([what, pattern]) =>
-    [...code.matchAll(pattern)].map((match) => `${path}:${lineOf(match.index)} ${what}: ${match[0]}`),
+  if (![...PATTERNS, ...NAMES_IN_STRINGS, INSIDE_PACKAGE].some(([, pattern]) => text.search(pattern) >= 0)) return [];
+  const { code, imports, lineOf } = scanSource(text);
+  const inCode = PATTERNS.flatMap(([what, pattern]) => [...code.matchAll(pattern)].map((match) => ({ what, match })));
+  const inStrings = NAMES_IN_STRINGS.flatMap(([what, pattern]) =>
+    [...text.matchAll(pattern)].filter(({ index }) => code[index] === text[index]).map((match) => ({ what, match })),
   );
+  const inside = imports
+    .filter(({ specifier }) => PACKAGE_PATH.test(specifier))
+    .map(({ specifier, line }) => `${path}:${line} ${INSIDE_PACKAGE[0]}: ${specifier}`);
+  return [...[...inCode, ...inStrings].map(({ what, match }) => `${path}:${lineOf(match.index)} ${what}: ${match[0]}`), ...inside];
 }
 
 describe('libraries', () => {
@@ -33,6 +49,14 @@ describe('libraries', () => {
     'interface Internals { readonly _sock?: Socket; _resetKA(): void }',
     "Object.defineProperty(protocol, '_kex', { get: () => current });",
     'Command.prototype.parse = () => undefined;',
+    "client['_protocol'].exec(1);",
+    'client?.["_chanMgr"];',
+    'channel[`_waitWindow`] = false;',
+    "const { '_sock': socket } = client;",
+    "Reflect.get(client, '_sock');",
+    "client.__defineGetter__('ready', () => true);",
+    "import { Protocol } from 'ssh2/lib/protocol/Protocol.js';",
+    "const protocol = await import('node-ssh/lib/cjs/index.js');",
   ])('%s would be found', (line) => {
     expect(findingsIn('x.ts', `${line}\n`)).not.toEqual([]);
   });
