@@ -1,16 +1,22 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
-const project = (name: string, include: string[], testTimeout: number) => ({
-  test: { name, include, testTimeout, hookTimeout: testTimeout, pool: 'forks' as const },
+const project = (name: string, testTimeout: number) => ({
+  test: { name, include: [`test/${name}/**/*.test.ts`], testTimeout, hookTimeout: testTimeout, pool: 'forks' as const },
 });
+/** Modules stay loaded from one file to the next: loading them takes longer than most files. */
+const shared = <T extends ReturnType<typeof project>>({ test }: T) => ({ test: { ...test, isolate: false } });
 
 export default defineConfig({
   test: {
+    // Vitest would leave a processor free, although many tests wait for other processes.
+    maxWorkers: Math.max(2, availableParallelism()),
     projects: [
-      { test: { name: 'unit', include: ['test/unit/**/*.test.ts'], testTimeout: 60_000, pool: 'threads' as const, isolate: false } },
-      project('contract', ['test/contract/**/*.test.ts'], 60_000),
-      project('integration', ['test/integration/**/*.test.ts'], 120_000),
-      project('e2e', ['test/e2e/**/*.test.ts'], 600_000),
+      { test: { ...shared(project('unit', 60_000)).test, pool: 'threads' as const } },
+      shared(project('contract', 60_000)),
+      shared(project('integration', 120_000)),
+      project('slow', 120_000),
+      project('e2e', 600_000),
     ],
   },
 });

@@ -2,7 +2,7 @@
 //
 // esbuild splits the program where it imports lazily. Node would have to read every part of one big module before it could run any; so the parts
 // are put into one file: as functions what every start needs, the others as compressed text, each evaluated when it is first asked for.
-import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { basename, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -190,8 +190,10 @@ ${loader}}
   await writeFile(join(root, 'dist/sea/notices'), notices);
 }
 await mkdir(join(root, 'dist'), { recursive: true });
-await writeFile(out, program);
-await chmod(out, 0o755);
+// Renamed when it is complete: tests may start the program during another build.
+await writeFile(`${out}.new`, program);
+await chmod(`${out}.new`, 0o755);
+await rename(`${out}.new`, out);
 await writeFile(join(root, 'dist/THIRD-PARTY-NOTICES.txt'), thirdParty);
 if (process.argv.includes('--report')) {
   for (const { name, code } of parts.toSorted((a, b) => b.code.length - a.code.length)) console.log(String(code.length).padStart(9), name);

@@ -1,4 +1,6 @@
-// npm test: everything that can run on this machine, and at the end what was left out and why.
+// npm test: style, types, bundle, and the tests that need a few minutes in all.
+// npm run test:hosts: the tests that take long, and those on hosts with systemd and sshd.
+// Arguments go to vitest in place of the choice of tests. At the end comes the list of skipped tests, with reasons.
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,16 +14,26 @@ const since = Date.now();
 
 const VITEST = 'node_modules/vitest/vitest.mjs';
 const given = process.argv.slice(2);
-const steps = [
-  ['style', () => run('node_modules/@biomejs/biome/bin/biome', ['check', '.'])],
-  ['types', () => run('node_modules/typescript/bin/tsc', ['--noEmit'])],
-  ['bundle', () => run('scripts/build.mjs', [])],
-  ['tests', () => (given.length > 0 ? run(VITEST, ['run', ...given]) : runAllTests())],
-];
+const style = ['style', () => run('node_modules/@biomejs/biome/bin/biome', ['check', '.'])];
+const types = ['types', () => run('node_modules/typescript/bin/tsc', ['--noEmit'])];
+const bundle = ['bundle', () => run('scripts/build.mjs', [])];
+const tests = (start) => ['tests', start];
+const steps =
+  given[0] === '--hosts'
+    ? [bundle, tests(() => (given.length > 1 ? vitest(given.slice(1)) : runSlowTests()))]
+    : [
+        style,
+        types,
+        bundle,
+        tests(() => vitest(given.length > 0 ? given : ['--project', 'unit', '--project', 'contract', '--project', 'integration'])),
+      ];
 let failed = null;
 for (const [name, step] of steps) {
+  const started = performance.now();
   console.log(`\n> ${name}`);
-  if (!(await step())) {
+  const passed = await step();
+  console.log(`${name}: ${Math.round((performance.now() - started) / 1000)} s`);
+  if (!passed) {
     failed = name;
     break;
   }
@@ -35,20 +47,21 @@ end();
 console.log(failed === null ? 'all green' : `${failed}: failed`);
 process.exitCode = failed === null ? 0 : 1;
 
-/** Runs a script of Node.js to its end; true when it went well. */
+/** Runs a script of Node.js to its end; true when it exits with 0. */
 function run(script, args, output = 'inherit') {
   const child = spawn(process.execPath, [join(root, script), ...args], { cwd: root, stdio: ['inherit', output, output], env });
   return new Promise((resolve) => child.on('close', (status) => resolve(status === 0)));
 }
 
-/** Tests on real hosts mostly wait: they run one after the other, beside all others, and tell at the end. */
-async function runAllTests() {
+function vitest(args, output) {
+  return run(VITEST, ['run', ...args], output);
+}
+
+/** Tests on real hosts mostly wait: they run one after the other, in parallel to the slow tests, and are printed at the end. */
+async function runSlowTests() {
   const path = join(directory, 'e2e');
   const output = openSync(path, 'w');
-  const results = await Promise.all([
-    run(VITEST, ['run', '--project=!e2e']),
-    run(VITEST, ['run', '--project', 'e2e', '--no-file-parallelism'], output),
-  ]);
+  const results = await Promise.all([vitest(['--project', 'slow']), vitest(['--project', 'e2e', '--no-file-parallelism'], output)]);
   closeSync(output);
   process.stdout.write(readFileSync(path));
   return results.every(Boolean);

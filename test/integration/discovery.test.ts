@@ -234,7 +234,7 @@ describe('join finds the cluster', () => {
   it('by a file whose server the machine trusts, with the CA from cluster-info', async () => {
     const kubeConfigPath = file(JSON.stringify({ kind: 'Config', clusters: [{ name: '', cluster: { server: api.url } }] }));
     const discovery = { file: { kubeConfigPath }, tlsBootstrapToken: TOKEN.full };
-    const joined = await joinWith(discovery, { env: { NODE_EXTRA_CA_CERTS: file(api.caPem) } });
+    const joined = await joinWith(discovery, { timeout: '10s', env: { NODE_EXTRA_CA_CERTS: file(api.caPem) } });
     expect(bootstrapConf(joined).clusters[0]?.cluster['certificate-authority-data']).toBe(Buffer.from(api.caPem).toString('base64'));
     const stranger = await joinWith(discovery);
     expect(lastLine(stranger)).toMatch(/is not signed by an authority that this machine trusts\. .*\[DISCOVERY_UNTRUSTED_SERVER\]$/);

@@ -6,16 +6,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bundle } from '../support/bundle.ts';
 import { startSshServer } from '../support/ssh-server.ts';
 import { untilTrue } from '../support/until-true.ts';
 
 const BIN = fileURLToPath(new URL('../../src/bin.ts', import.meta.url));
 const directory = mkdtempSync(join(tmpdir(), 'ka-process-'));
+let program = '';
+beforeAll(async () => {
+  program = await bundle(BIN, directory);
+});
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 function start(argv: readonly string[], stdout: 'pipe' | number = 'pipe'): ChildProcess {
-  return spawn(process.execPath, ['--import', 'tsx', BIN, ...argv], { stdio: ['ignore', stdout, 'pipe'] });
+  return spawn(process.execPath, [program, ...argv], { stdio: ['ignore', stdout, 'pipe'] });
 }
 
 async function exitOf(child: ChildProcess): Promise<number | null> {
@@ -71,7 +76,7 @@ describe('the process', () => {
   it.skipIf(process.platform !== 'linux')('ends in peace when its terminal goes away', async () => {
     const silent = await silentHost();
     const [said, code] = [join(directory, 'said'), join(directory, 'code')];
-    const command = [process.execPath, '--import', 'tsx', BIN, ...silent.reset].join(' ');
+    const command = [process.execPath, program, ...silent.reset].join(' ');
     // The shell of the terminal is told by the kernel, and all in its foreground when it has ended.
     const line = `(trap : HUP; ${command} 2>${said}; echo $? >${code}.new; mv ${code}.new ${code}); true`;
     const terminal = spawn('script', ['-qec', line, '/dev/null'], { stdio: 'ignore', env: { ...process.env, SHELL: '/bin/sh' } });
@@ -149,7 +154,7 @@ describe('passwords in the environment', () => {
     ],
   ])('are not handed to %s', async (_, secrets, argv) => {
     const args = argv();
-    const child = spawn(process.execPath, ['--import', 'tsx', BIN, ...args], {
+    const child = spawn(process.execPath, [program, ...args], {
       stdio: ['ignore', 'ignore', 'pipe'],
       env: { ...process.env, ...secrets },
     });
@@ -175,14 +180,10 @@ describe('passwords in the environment', () => {
       file('fleet.yaml', 'apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\nhosts:\n  - {name: n1, address: 127.0.0.1}\n'),
     ];
     const config = file('password', `Host *\n  Port ${server.port}\n  User tester\n  IdentityFile none\n  UserKnownHostsFile ${known}\n`);
-    const child = spawn(
-      process.execPath,
-      ['--import', 'tsx', BIN, ...argv, '--ssh-config', config, '--become', 'none', '--', 'echo', 'in'],
-      {
-        stdio: ['ignore', 'pipe', 'pipe'],
-        env: { ...process.env, ...SECRETS },
-      },
-    );
+    const child = spawn(process.execPath, [program, ...argv, '--ssh-config', config, '--become', 'none', '--', 'echo', 'in'], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...SECRETS },
+    });
     const [said, printed] = [text(child.stderr as NodeJS.ReadableStream), text(child.stdout as NodeJS.ReadableStream)];
     expect([await exitOf(child), await said]).toEqual([0, expect.anything()]);
     expect(await printed).toContain('in\n');

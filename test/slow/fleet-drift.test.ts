@@ -11,6 +11,7 @@ import type { KubeObject } from '../../src/core/kubernetes/object.ts';
 import { startLab } from '../../src/lab/lab.ts';
 import type { Cluster } from '../../src/ports/cluster.ts';
 import type { Lab } from '../../src/ports/services.ts';
+import { bundle } from '../support/bundle.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 import { untilTrue } from '../support/until-true.ts';
 
@@ -234,6 +235,10 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
 
   describe('after a second Ctrl-C of apply', () => {
     const BIN = fileURLToPath(new URL('../../src/bin.ts', import.meta.url));
+    let program = '';
+    beforeAll(async () => {
+      program = await bundle(BIN, directory);
+    });
     const fileOf = (host: number, name: string): string => join(lab.hosts[host - 1]?.rootDir ?? '', name);
     const env = (): NodeJS.ProcessEnv => ({ ...process.env, XDG_STATE_HOME: join(directory, 'state') });
 
@@ -261,7 +266,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
         return !isOpen();
       };
       await untilTrue(isIdle, 30_000).catch(() => expect.fail(reverted));
-      const child = spawn(process.execPath, ['--import', 'tsx', BIN, ...argv], { stdio: ['ignore', 'pipe', 'pipe'], env: env() });
+      const child = spawn(process.execPath, [program, ...argv], { stdio: ['ignore', 'pipe', 'pipe'], env: env() });
       children.add(child);
       let stderr = '';
       child.stderr.on('data', (chunk: Buffer) => {

@@ -1,17 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bundle } from '../support/bundle.ts';
 
 const at = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
-/** `npm test` makes the bundle first; without one the sources run, which takes longer. */
-const WORDS = existsSync(at('dist/kubeletadm.mjs'))
-  ? [at('dist/kubeletadm.mjs')]
-  : ['--import', at('node_modules/tsx/dist/loader.mjs'), at('src/bin.ts')];
-const PROGRAM = `#!/bin/sh\nexec '${process.execPath}' ${WORDS.map((word) => `'${word}'`).join(' ')} "$@"\n`;
-
 const PAGE = at('docs/dynamic-tutorial.md');
 /** Commands, and where the page shows it, what they print. */
 const BLOCK = /^```sh\n([\s\S]*?)^```\n(?:\n```text\n([\s\S]*?)^```\n)?/gm;
@@ -56,7 +51,8 @@ describe('docs/dynamic-tutorial.md', () => {
   let labProcess: ChildProcess;
 
   beforeAll(async () => {
-    writeFileSync(join(directory, 'kubeletadm'), PROGRAM);
+    const program = await bundle(at('src/bin.ts'), directory);
+    writeFileSync(join(directory, 'kubeletadm'), `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`);
     chmodSync(join(directory, 'kubeletadm'), 0o755);
     expect(lab?.commands).toMatch(/^kubeletadm lab /);
     labProcess = spawn('sh', ['-c', `exec ${lab?.commands ?? ''}`], { cwd: directory, env, stdio: ['ignore', 'pipe', 'inherit'] });
