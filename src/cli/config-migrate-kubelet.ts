@@ -1,4 +1,4 @@
-import type { Arg } from '../core/config/model.ts';
+import type { Arg } from '../core/arg.ts';
 import { AppError, type ExitCode, usageError } from '../core/errors.ts';
 import { loadCatalogue, type Minor, OLDEST_MINOR } from '../core/kubelet/catalogue.ts';
 import { parseCommandLine } from '../core/kubelet/flags/command-line.ts';

@@ -1,7 +1,8 @@
 import { readOperatorKubeconfig } from '../core/config/operator-kubeconfig.ts';
 import type { ExitCode } from '../core/errors.ts';
 import { renderText } from '../core/text/styled.ts';
-import type { Lab, Output } from '../ports/services.ts';
+import type { Lab } from '../ports/lab.ts';
+import type { Output } from '../ports/services.ts';
 import { startLabAgents } from './lab-agents.ts';
 import type { CommandServices } from './program.ts';
 

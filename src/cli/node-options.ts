@@ -1,5 +1,5 @@
+import type { Arg } from '../core/arg.ts';
 import type { LoadedConfig } from '../core/config/load.ts';
-import type { Arg } from '../core/config/model.ts';
 import { parseSource, type SourceDocument } from '../core/config/source.ts';
 import { AppError, usageError } from '../core/errors.ts';
 import { loadCatalogue } from '../core/kubelet/catalogue.ts';

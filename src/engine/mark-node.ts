@@ -1,4 +1,5 @@
 import { isAppError } from '../core/errors.ts';
+import type { MarkNode } from '../core/kubernetes/node-marks.ts';
 import { type AppliedMarks, coversMarks, diffNodeMarks, marksList, unionOfMarks } from '../core/kubernetes/node-marks.ts';
 import {
   isRecorded,
@@ -9,7 +10,6 @@ import {
   readMarksRecord,
 } from '../core/kubernetes/node-marks-record.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
-import type { ClusterChange } from '../core/plan/change.ts';
 import type { Cluster } from '../ports/cluster.ts';
 
 /** Heartbeats of the kubelet and controllers write to a Node too: more conflicts in a row are no coincidence. */
@@ -23,7 +23,7 @@ const MAX_ATTEMPTS = 5;
  * that are declared. A run that is killed in between neither forgets a mark nor claims one that it does not know.
  * @throws AppError CLUSTER_CONFLICT after five attempts, and what else `Cluster` throws
  */
-export async function applyNodeMarks(cluster: Cluster, change: Extract<ClusterChange, { kind: 'mark-node' }>): Promise<void> {
+export async function applyNodeMarks(cluster: Cluster, change: MarkNode): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await tryMarks(cluster, change);
@@ -34,7 +34,7 @@ export async function applyNodeMarks(cluster: Cluster, change: Extract<ClusterCh
   }
 }
 
-async function tryMarks(cluster: Cluster, { ref, marks, patch, ...change }: Extract<ClusterChange, { kind: 'mark-node' }>): Promise<void> {
+async function tryMarks(cluster: Cluster, { ref, marks, patch, ...change }: MarkNode): Promise<void> {
   const node = await cluster.get(ref);
   if (node === null) {
     // The server reports that the Node does not exist.

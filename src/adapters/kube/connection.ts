@@ -7,7 +7,7 @@ import { clusterCredentials } from '../../core/problems/cluster.ts';
 import { kubeconfigReferenceUnreadable } from '../../core/problems/kubeconfig.ts';
 import { partsOfToken } from '../../core/token/bootstrap-token.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Dial } from '../../ports/transport.ts';
+import type { Dial } from '../../ports/dial.ts';
 import type { PrepareOptions } from './client-node-options.ts';
 import { dialingAgent } from './dialing-agent.ts';
 import { readTextFile } from './read-text-file.ts';
