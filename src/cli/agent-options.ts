@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { usageError } from '../core/errors.ts';
 import { parseGoDuration } from '../core/text/go-duration.ts';
-import type { CommandOptions } from './program.ts';
+import type { CommandOptions } from './command.ts';
 import { flagText } from './read-options.ts';
 
 const LISTEN = '127.0.0.1:10246';

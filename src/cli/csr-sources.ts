@@ -12,8 +12,8 @@ import type { NodeClaim } from '../engine/own-claim.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
 import { challengeHost, identifyBy, type NodeTrust } from '../workflows/identify-node.ts';
+import type { CommandOptions } from './command.ts';
 import type { OpenedCluster } from './open-cluster.ts';
-import type { CommandOptions } from './program.ts';
 import { flagList, readHostTargets } from './read-options.ts';
 import { trustOf } from './trust-of.ts';
 

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import type { On, Run } from './command.ts';
 import {
   addClusterOptions,
   addFleetFileOption,
@@ -8,7 +9,6 @@ import {
   outputOption,
   parseCount,
 } from './options.ts';
-import type { On, Run } from './program.ts';
 import { addConfirmOptions } from './writing-options.ts';
 
 /** `fleet plan`, `fleet apply`, `fleet status`, `fleet drift`, `fleet exec`. */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import type { On } from './command.ts';
 import { parseCount } from './options.ts';
-import type { On } from './program.ts';
 
 /** `lab`. */
 export function defineLab(lab: Command, on: On): void {

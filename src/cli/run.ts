@@ -1,8 +1,9 @@
 import { type Command, CommanderError } from 'commander';
 import type { ExitCode } from '../core/errors.ts';
 import type { Services } from '../ports/services.ts';
+import type { CommandServices } from './command.ts';
 import { helpAsOption, pflagArguments } from './pflag-arguments.ts';
-import { buildProgram, type CommandServices } from './program.ts';
+import { buildProgram } from './program.ts';
 import { describeRefusedLine, RefusedLine } from './refused-line.ts';
 import { showProblem } from './show-problem.ts';
 
