@@ -6,7 +6,8 @@ import { kubeCluster } from '../src/adapters/cluster-kube.ts';
 import { runCli } from '../src/cli/run.ts';
 import { startLab } from '../src/lab/lab.ts';
 import type { Cluster } from '../src/ports/cluster.ts';
-import type { Lab, Services } from '../src/ports/services.ts';
+import type { Lab } from '../src/ports/lab.ts';
+import type { Services } from '../src/ports/services.ts';
 import { createServices } from '../src/wiring.ts';
 
 /** The embedded lab with two nodes, `node1` by init and `node2` by join, for a bench to measure with. */

@@ -17,8 +17,7 @@ import {
   X509Certificate,
   X509CertificateGenerator,
 } from '@peculiar/x509';
-import type { EncryptionAlgorithm } from '../core/config/model.ts';
-import type { CertificateSpec } from '../core/pki/certificate-spec.ts';
+import type { CertificateSpec, EncryptionAlgorithm } from '../core/pki/certificate-spec.ts';
 import { Secret } from '../core/text/secret.ts';
 import type { CertificateIssuer, Signer } from '../ports/certificate-issuer.ts';
 

@@ -15,7 +15,7 @@ import { kubeconfigUnreadable } from '../core/problems/kubeconfig.ts';
 import { trimTrailing } from '../core/text/trim-trailing.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Cluster, ListOptions, ListResult, PatchType, WatchEvent, WatchOptions } from '../ports/cluster.ts';
-import type { Dial } from '../ports/transport.ts';
+import type { Dial } from '../ports/dial.ts';
 import { createConnection } from './kube/connection.ts';
 import { type Answered, decodeEvent, decodeList, decodeObject } from './kube/decode-answer.ts';
 import { readTextFile } from './kube/read-text-file.ts';

@@ -3,7 +3,7 @@ import { AGENT_NAMESPACE } from '../core/dynamic/agent/agent-namespace.ts';
 import { AGENT_DIRECTORY } from '../core/dynamic/agent/layout.ts';
 import { KUBELET_CONF } from '../core/facts/kubelet-identity.ts';
 import { addAgentOptions } from './agent-options.ts';
-import type { On } from './program.ts';
+import type { On } from './command.ts';
 
 /** `agent`. */
 export function defineAgent(agent: Command, on: On): void {

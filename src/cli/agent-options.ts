@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
 import { usageError } from '../core/errors.ts';
 import { parseGoDuration } from '../core/text/go-duration.ts';
+import type { CommandOptions } from './command.ts';
 import { SECONDS_OF_A_DAY } from './options.ts';
-import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
 
 const LISTEN = '127.0.0.1:10246';

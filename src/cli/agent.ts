@@ -10,7 +10,7 @@ import { type LiveChange, loadCatalogue } from '../core/kubelet/catalogue.ts';
 import type { LocalAnswer, LocalServer, Services } from '../ports/services.ts';
 import { observeKubelet } from '../workflows/observe-kubelet.ts';
 import { type Address, addressOf, countOf, durationOf, spreadOf } from './agent-options.ts';
-import type { CommandOptions } from './program.ts';
+import type { CommandOptions } from './command.ts';
 import { flagText, verbosityOf } from './read-options.ts';
 
 /** `agent`: runs until it is stopped. Exit code 0 when that was asked for by a signal. */

@@ -3,8 +3,8 @@ import { type ExpirationInfo, expirationDocument, expirationInfo, expirationTabl
 import { pkiUnreadable } from '../core/problems/pki.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
 import { lookAtCertificates } from '../workflows/look-at-certificates.ts';
+import type { CommandOptions } from './command.ts';
 import { type OpenedPkiSettings, openPkiSettings } from './pki-settings.ts';
-import type { CommandOptions } from './program.ts';
 import { readHostTargets, verbosityOf } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 

@@ -10,7 +10,7 @@ import { renderTable } from '../core/text/table.ts';
 import { observe } from '../engine/observe.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
 import { lookAtCertificates } from '../workflows/look-at-certificates.ts';
-import type { CommandOptions } from './program.ts';
+import type { CommandOptions } from './command.ts';
 import { flagText, readHostTargets } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import type { On } from './command.ts';
 import { addClusterOptions, addSshOptions, collect, outputOption } from './options.ts';
-import type { On } from './program.ts';
 import { addLockOption } from './writing-options.ts';
 
 /** `certs check`, `certs check-expiration`, `certs renew`, `certs generate-csr`, `certs certificate-key`, `certs renew-kubelet`. */

@@ -3,9 +3,9 @@ import { KUBERNETES_DIR } from '../core/control-plane/paths.ts';
 import type { ExitCode } from '../core/errors.ts';
 import type { Services } from '../ports/services.ts';
 import { generateCsrWorkflow } from '../workflows/generate-csr.ts';
+import type { CommandOptions } from './command.ts';
 import { hostDirectory } from './host-directory.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
-import type { CommandOptions } from './program.ts';
 import { readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 

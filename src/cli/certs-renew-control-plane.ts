@@ -3,8 +3,8 @@ import { RENEWABLE_NAMES } from '../core/pki/renewable.ts';
 import { parseGoDuration } from '../core/text/go-duration.ts';
 import type { Services } from '../ports/services.ts';
 import { renewCertsWorkflow } from '../workflows/renew-certs.ts';
+import type { CommandOptions } from './command.ts';
 import { openPkiSettings } from './pki-settings.ts';
-import type { CommandOptions } from './program.ts';
 import { flagText, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { On } from './program.ts';
+import type { On } from './command.ts';
 
 /** A command right below the program. Its options and subcommands are defined on use, so that help is quick. */
 export interface CommandEntry {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { On } from './program.ts';
+import type { On } from './command.ts';
 
 /** `completion bash|zsh|fish`. */
 export function defineCompletion(completion: Command, on: On): void {

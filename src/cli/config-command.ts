@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
+import type { On } from './command.ts';
 import { addKnowledgeCommands, addMigrateCommand } from './knowledge-commands.ts';
 import { addHostOptions, addInitOptions, addNodeOptions, addSshOptions, collect, collectList, outputOption } from './options.ts';
-import type { On } from './program.ts';
 
 /** `config` and what is below it. */
 export function defineConfig(config: Command, on: On): void {

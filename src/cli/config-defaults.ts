@@ -4,8 +4,8 @@ import { type DefaultsProfile, profileDefaults } from '../core/render/profile-de
 import { printableJson } from '../core/text/printable.ts';
 import { encodeYaml } from '../core/text/yaml-encode.ts';
 import type { Services } from '../ports/services.ts';
+import type { CommandOptions } from './command.ts';
 import { readMinor } from './minor-option.ts';
-import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
 
 /** `config defaults`: the configuration of a kubelet whose file says nothing, or the one kubeadm writes. */

@@ -4,8 +4,8 @@ import { type ConfigSide, diffConfigs } from '../core/kubelet/diff/diff-configs.
 import { diffDocument, renderDiff } from '../core/kubelet/diff/render-diff.ts';
 import type { Services } from '../ports/services.ts';
 import { clusterOnUse } from './cluster-on-use.ts';
+import type { CommandOptions } from './command.ts';
 import { readMinor } from './minor-option.ts';
-import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
 import { type ReadSide, readSide } from './read-side.ts';
 import { formatOf, renderDocument } from './show-document.ts';

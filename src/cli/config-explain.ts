@@ -3,8 +3,8 @@ import { loadCatalogue, NEWEST_MINOR } from '../core/kubelet/catalogue.ts';
 import { explain } from '../core/kubelet/explain/explain.ts';
 import { renderExplanation } from '../core/kubelet/explain/render-explanation.ts';
 import type { Services } from '../ports/services.ts';
+import type { CommandOptions } from './command.ts';
 import { readMinor } from './minor-option.ts';
-import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 

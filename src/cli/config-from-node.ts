@@ -10,7 +10,7 @@ import { encodeYaml } from '../core/text/yaml-encode.ts';
 import type { Services } from '../ports/services.ts';
 import { readNodeConfig } from '../workflows/read-node-config.ts';
 import { clusterOnUse } from './cluster-on-use.ts';
-import type { CommandOptions } from './program.ts';
+import type { CommandOptions } from './command.ts';
 import { flagText } from './read-options.ts';
 
 /**

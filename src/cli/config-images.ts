@@ -3,9 +3,9 @@ import { controlPlaneImages } from '../core/control-plane/images.ts';
 import type { ExitCode } from '../core/errors.ts';
 import type { Services } from '../ports/services.ts';
 import { settleCluster } from '../workflows/control-plane/settle-cluster.ts';
+import type { CommandOptions } from './command.ts';
 import { releaseOf } from './init-control-plane.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
-import type { CommandOptions } from './program.ts';
 import { kubeadmFlags } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 

@@ -1,4 +1,4 @@
-import type { Arg } from '../core/config/model.ts';
+import type { Arg } from '../core/arg.ts';
 import { AppError, type ExitCode, usageError } from '../core/errors.ts';
 import { loadCatalogue, type Minor, OLDEST_MINOR } from '../core/kubelet/catalogue.ts';
 import { parseCommandLine } from '../core/kubelet/flags/command-line.ts';
@@ -7,8 +7,8 @@ import { type KubeletMigration, migrateKubelet, refuseLoss, resultText, stepText
 import type { MigrationStep } from '../core/kubelet/migrate/migration-step.ts';
 import { parseEnvironmentFile, splitCommandWords } from '../core/systemd/environment.ts';
 import type { Services } from '../ports/services.ts';
+import type { CommandOptions } from './command.ts';
 import { readMinor } from './minor-option.ts';
-import type { CommandOptions } from './program.ts';
 import { flagList, flagText } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 

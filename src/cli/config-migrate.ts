@@ -1,7 +1,7 @@
 import { migrateConfig } from '../core/config/migrate.ts';
 import { AppError, type ExitCode, formatProblem, type Problem, usageError } from '../core/errors.ts';
 import type { Services } from '../ports/services.ts';
-import type { CommandOptions } from './program.ts';
+import type { CommandOptions } from './command.ts';
 import { flagText } from './read-options.ts';
 
 /** `config migrate`: with `--old-config` kubeadm's documents, else a KubeletConfiguration. */

@@ -5,7 +5,7 @@ import { encodeClusterConfig } from '../core/render/cluster-config.ts';
 import { kubeadmProfile } from '../core/render/profile-defaults.ts';
 import { encodeYaml } from '../core/text/yaml-encode.ts';
 import type { Services } from '../ports/services.ts';
-import type { CommandOptions } from './program.ts';
+import type { CommandOptions } from './command.ts';
 import { flagList } from './read-options.ts';
 
 /** `config print init-defaults` and its like. */

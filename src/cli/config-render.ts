@@ -5,10 +5,10 @@ import type { WantedFile } from '../core/plan/diff-file.ts';
 import { printableJson } from '../core/text/printable.ts';
 import type { Services } from '../ports/services.ts';
 import { initWorkflow } from '../workflows/init.ts';
+import type { CommandOptions } from './command.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { readNodeOptions } from './node-options.ts';
 import { openCluster } from './open-cluster.ts';
-import type { CommandOptions } from './program.ts';
 import { flagText, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
 
 /** `config render`: the files a node would get from init, as text. Nothing is compared with what is there, nothing is written. */

@@ -4,8 +4,8 @@ import { judgeKubeletFile } from '../core/kubelet/kubelet-file.ts';
 import { OTHER_MINOR_CODE } from '../core/kubelet/validate/other-minor.ts';
 import type { Services } from '../ports/services.ts';
 import { VERSION } from '../version.ts';
+import type { CommandOptions } from './command.ts';
 import { readValidatedMinor } from './minor-option.ts';
-import type { CommandOptions } from './program.ts';
 import { flagList, flagText } from './read-options.ts';
 import type { TextOptions, TextVerdict } from './validate-documents.ts';
 import type { KubeletsToAsk } from './validate-kubelets.ts';
@@ -83,8 +83,7 @@ async function judgeFile(text: string, file: string, options: FileOptions): Prom
 /** A KubeletConfiguration is judged by the version asked for, else by that of the ClusterConfiguration beside it, else by the newest. */
 async function judgeText(text: string, file: string, options: TextOptions): Promise<TextVerdict> {
   const { chosen, allowDeprecated, ...judgeOptions } = options;
-  const parse = async () => (await import('../core/config/source.ts')).parseSource;
-  const own = await judgeKubeletFile(text, file, { ...judgeOptions, minor: chosen ?? NEWEST_MINOR, parse });
+  const own = judgeKubeletFile(text, file, { ...judgeOptions, minor: chosen ?? NEWEST_MINOR });
   if (own !== null) return { problems: own, kubeletText: text };
   const { judgeOverlayFile } = await import('../core/dynamic/judge-payload.ts');
   const overlay = judgeOverlayFile(text, file, { ...judgeOptions, minor: chosen ?? NEWEST_MINOR });

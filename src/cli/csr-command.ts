@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import type { On } from './command.ts';
 import { addClusterOptions, addSshOptions, collect, outputOption } from './options.ts';
-import type { On } from './program.ts';
 
 /** `csr list`, `csr approve`. */
 export function defineCsr(csr: Command, on: On): void {

@@ -5,15 +5,15 @@ import { operatingSystem } from '../core/facts/operating-system.ts';
 import { ownAddresses } from '../core/facts/own-addresses.ts';
 import type { ResolvedFleet, ResolvedHost } from '../core/fleet/model.ts';
 import type { KnownNames } from '../core/kubernetes/judge-serving-csr.ts';
-import type { NodeClaim } from '../core/kubernetes/node-identity.ts';
 import { parseSshDestination } from '../core/ssh/destination.ts';
 import { nodeClaims } from '../engine/node-claims.ts';
 import { observe } from '../engine/observe.ts';
+import type { NodeClaim } from '../engine/own-claim.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
 import { challengeHost, identifyBy, type NodeTrust } from '../workflows/identify-node.ts';
+import type { CommandOptions } from './command.ts';
 import type { OpenedCluster } from './open-cluster.ts';
-import type { CommandOptions } from './program.ts';
 import { flagList, readHostTargets } from './read-options.ts';
 import { trustOf } from './trust-of.ts';
 

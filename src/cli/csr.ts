@@ -17,10 +17,10 @@ import {
   type ServingSources,
   unconfirmedSans,
 } from '../workflows/serving-csrs.ts';
+import type { CommandOptions } from './command.ts';
 import { namesOfFleet, namesOfHosts } from './csr-sources.ts';
 import { besideFleet, readFleet } from './load-fleet.ts';
 import { openCluster } from './open-cluster.ts';
-import type { CommandOptions } from './program.ts';
 import { flagList, flagText, verbosityOf } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 

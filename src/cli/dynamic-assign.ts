@@ -9,6 +9,7 @@ import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
 import { type AssignedBy, applyAssignment, findPayload, planAssignment } from '../workflows/dynamic/assign-config.ts';
 import { readNodes } from '../workflows/dynamic/read-nodes.ts';
+import type { CommandOptions } from './command.ts';
 import { requireGoodPayload } from './dynamic-payload.ts';
 import { showClusterPlan } from './dynamic-plan.ts';
 import { performPush, planPushedFile } from './dynamic-push.ts';
@@ -17,7 +18,6 @@ import { type RolloutWishes, readWishes } from './dynamic-rules.ts';
 import { findNodeNames, type NodeChoice, readNodeChoice } from './dynamic-targets.ts';
 import { eventReporter } from './event-reporter.ts';
 import { openCluster } from './open-cluster.ts';
-import type { CommandOptions } from './program.ts';
 import { flagText, verbosityOf } from './read-options.ts';
 
 /**

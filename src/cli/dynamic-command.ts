@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
 import { AGENT_NAMESPACE } from '../core/dynamic/agent/agent-namespace.ts';
+import type { On } from './command.ts';
 import { defineDynamicEnable } from './dynamic-enable-command.ts';
 import { addClusterOptions, addSshOptions, collect, collectList, outputOption } from './options.ts';
-import type { On } from './program.ts';
 import { addLockOption } from './writing-options.ts';
 
 /** `dynamic ...`: the configuration of kubelets from ConfigMaps. */

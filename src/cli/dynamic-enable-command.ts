@@ -2,8 +2,8 @@ import { type Command, Option } from 'commander';
 import { AGENT_NAMESPACE } from '../core/dynamic/agent/agent-namespace.ts';
 import { PROGRAM_DIRECTORY } from '../core/dynamic/agent/agent-program.ts';
 import { addAgentOptions } from './agent-options.ts';
+import type { On } from './command.ts';
 import { addClusterOptions, addSshOptions } from './options.ts';
-import type { On } from './program.ts';
 import { addConfirmOptions } from './writing-options.ts';
 
 /** `dynamic enable`, `dynamic disable`. */

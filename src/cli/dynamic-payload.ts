@@ -4,8 +4,8 @@ import { AppError, type Problem } from '../core/errors.ts';
 import { loadCatalogue, type Minor, NEWEST_MINOR } from '../core/kubelet/catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../core/kubelet/effective/dynamic-store.ts';
 import type { Reporter } from '../ports/reporter.ts';
+import type { CommandOptions } from './command.ts';
 import { readValidatedMinor } from './minor-option.ts';
-import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
 
 /**

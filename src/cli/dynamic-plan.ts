@@ -3,7 +3,7 @@ import type { ClusterChange, PhasePlan, Warning } from '../core/plan/change.ts';
 import { planDocument, planIsEmpty } from '../core/plan/document.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Services } from '../ports/services.ts';
-import type { CommandOptions } from './program.ts';
+import type { CommandOptions } from './command.ts';
 import { formatOf } from './show-document.ts';
 import { renderPlan } from './show-plan.ts';
 

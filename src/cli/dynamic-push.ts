@@ -12,10 +12,10 @@ import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
 import { applyPush, type PushPlan, planPush } from '../workflows/dynamic/push-config.ts';
 import { readNodes } from '../workflows/dynamic/read-nodes.ts';
+import type { CommandOptions } from './command.ts';
 import { requireGoodPayload } from './dynamic-payload.ts';
 import { showClusterPlan } from './dynamic-plan.ts';
 import { openCluster } from './open-cluster.ts';
-import type { CommandOptions } from './program.ts';
 import { flagList, flagText, verbosityOf } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 

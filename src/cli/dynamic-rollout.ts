@@ -11,10 +11,10 @@ import type { Services } from '../ports/services.ts';
 import { notThereProblem } from '../workflows/dynamic/assign-config.ts';
 import { type RolloutOutcome, type RolloutResult, type RolloutTarget, rollOut } from '../workflows/dynamic/roll-out.ts';
 import { openRolloutRecord, type PreviousAssignments, type RolloutRecord } from '../workflows/dynamic/rollout-record.ts';
+import type { CommandOptions } from './command.ts';
 import { minReadyOf, type RolloutWishes } from './dynamic-rules.ts';
 import { nodeDocument } from './dynamic-status.ts';
 import { rolloutListener } from './dynamic-watch.ts';
-import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 

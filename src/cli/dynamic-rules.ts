@@ -2,7 +2,7 @@ import type { AssignRules } from '../core/dynamic/rollout.ts';
 import { usageError } from '../core/errors.ts';
 import { hostsOf, parseAmount } from '../core/fleet/amount.ts';
 import { parseGoDuration } from '../core/text/go-duration.ts';
-import type { CommandOptions } from './program.ts';
+import type { CommandOptions } from './command.ts';
 import { flagText } from './read-options.ts';
 
 /** How an assignment is to go out, as the command line says it. */

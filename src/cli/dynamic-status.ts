@@ -10,7 +10,7 @@ import type { Services } from '../ports/services.ts';
 import { type JudgedNode, judgeNodes, readConfigHistory, readNodes } from '../workflows/dynamic/read-nodes.ts';
 import { watchNodes } from '../workflows/dynamic/watch-nodes.ts';
 import { clusterOnUse } from './cluster-on-use.ts';
-import type { CommandOptions } from './program.ts';
+import type { CommandOptions } from './command.ts';
 import { flagText, verbosityOf } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 

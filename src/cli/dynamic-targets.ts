@@ -2,8 +2,8 @@ import { usageError } from '../core/errors.ts';
 import { selectHosts } from '../core/fleet/select.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Services } from '../ports/services.ts';
+import type { CommandOptions } from './command.ts';
 import { readFleet } from './load-fleet.ts';
-import type { CommandOptions } from './program.ts';
 import { flagList, flagText } from './read-options.ts';
 
 /** What the command line says of the nodes it means, before the cluster is asked. */

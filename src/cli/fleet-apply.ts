@@ -6,6 +6,7 @@ import { quoteShell } from '../core/text/shell-quote.ts';
 import { type FleetResult, type FleetRules, runFleet } from '../engine/fleet.ts';
 import type { RunJournal, RunJournals } from '../ports/run-journals.ts';
 import type { Services } from '../ports/services.ts';
+import type { CommandOptions } from './command.ts';
 import type { FleetAccess } from './fleet-cluster.ts';
 import type { FleetTask } from './fleet-members.ts';
 import { countByStatus, exitOf, summaryLine } from './fleet-report.ts';
@@ -13,7 +14,6 @@ import { readRules } from './fleet-rules.ts';
 import { openFleetRun } from './fleet-run.ts';
 import { type FleetTasks, readTasks } from './fleet-tasks.ts';
 import { watchFleet } from './fleet-watch.ts';
-import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
 
 /** `fleet apply [PLAN]`, `apply [PLAN]`. */

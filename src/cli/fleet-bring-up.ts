@@ -16,6 +16,7 @@ import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
 import { type ApiAccess, adminConfHint } from '../workflows/control-plane/api-access.ts';
 import { initControlPlaneWorkflow } from '../workflows/init-control-plane.ts';
+import type { CommandOptions } from './command.ts';
 import { type FleetAccess, openFleetCluster } from './fleet-cluster.ts';
 import { readFleetConfiguration } from './fleet-configuration.ts';
 import { fleetInitOptions } from './fleet-init-options.ts';
@@ -30,7 +31,6 @@ import {
   waitingMember,
 } from './fleet-members.ts';
 import { installSources } from './install-sources.ts';
-import type { CommandOptions } from './program.ts';
 import { readWriting } from './writing-options.ts';
 
 export interface BringUpInput {

@@ -12,11 +12,11 @@ import type { HostTarget, Services } from '../ports/services.ts';
 import type { ApiServerTarget } from '../workflows/bootstrap-files.ts';
 import { createTokens, deleteTokens } from '../workflows/bootstrap-tokens.ts';
 import type { NodeTrust } from '../workflows/identify-node.ts';
+import type { CommandOptions } from './command.ts';
 import { discover } from './discover.ts';
 import { besideFleet } from './load-fleet.ts';
 import { hostNearApiServer, type WayToApiServer } from './near-api-server.ts';
 import { type OpenedCluster, openCluster } from './open-cluster.ts';
-import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
 import { trustOf } from './trust-of.ts';
 

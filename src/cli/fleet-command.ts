@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
+import type { On, Run } from './command.ts';
 import { addFleetHostOptions, defineFleetRun } from './fleet-run-command.ts';
 import { addFleetFileOption, addFleetSelectionOptions, addSshOptions, outputOption } from './options.ts';
-import type { On, Run } from './program.ts';
 
 /** `fleet`: many hosts by one file. */
 export function defineFleet(fleet: Command, on: On): void {

@@ -10,9 +10,9 @@ import { observeHealthzUrl } from '../phases/kubelet-start.ts';
 import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
+import type { CommandOptions } from './command.ts';
 import { fleetTargets } from './fleet-members.ts';
 import { directoryOf, fleetFileOf, readFleet } from './load-fleet.ts';
-import type { CommandOptions } from './program.ts';
 import { flagList, flagText, readHostTarget, verbosityOf } from './read-options.ts';
 
 const PARALLEL = 50;

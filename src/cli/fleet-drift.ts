@@ -7,6 +7,7 @@ import { joinLines } from '../core/text/styled.ts';
 import { renderTable } from '../core/text/table.ts';
 import { type HostOutcome, hasWork, runFleet } from '../engine/fleet.ts';
 import type { Services } from '../ports/services.ts';
+import type { CommandOptions } from './command.ts';
 import { openFleetCluster } from './fleet-cluster.ts';
 import { fleetMembers } from './fleet-members.ts';
 import { exitOf, planLines, reasonOf, uncheckedLines } from './fleet-report.ts';
@@ -14,7 +15,6 @@ import { readRules } from './fleet-rules.ts';
 import { waysToCluster } from './fleet-run.ts';
 import { watchFleet } from './fleet-watch.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
-import type { CommandOptions } from './program.ts';
 import { flagList } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 

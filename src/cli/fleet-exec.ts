@@ -6,10 +6,10 @@ import { printableJson } from '../core/text/printable.ts';
 import { joinLines } from '../core/text/styled.ts';
 import { inParallel } from '../engine/in-parallel.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
+import type { CommandOptions } from './command.ts';
 import { fleetTargets } from './fleet-members.ts';
 import { readRules } from './fleet-rules.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
-import type { CommandOptions } from './program.ts';
 import { flagList, flagText } from './read-options.ts';
 
 interface Executed {

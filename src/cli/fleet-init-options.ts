@@ -8,11 +8,11 @@ import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
 import type { ApiAccess } from '../workflows/control-plane/api-access.ts';
 import type { InitControlPlaneOptions } from '../workflows/init-control-plane.ts';
+import type { CommandOptions } from './command.ts';
 import { readFleetPatches, registrationOf } from './fleet-configuration.ts';
 import { connectOver, releaseOf } from './init-control-plane.ts';
 import { freshTokens, isLeftOut, phaseSelection, placeholderTokens } from './init-tokens.ts';
 import { durationMs, isForKubelet } from './node-options.ts';
-import type { CommandOptions } from './program.ts';
 import { ignoredChecks } from './read-options.ts';
 
 export interface FleetInitInput {

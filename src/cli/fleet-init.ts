@@ -6,8 +6,8 @@ import { readVagrantMachines, type VagrantMachine } from '../core/fleet/vagrant.
 import { formatMinor, NEWEST_MINOR } from '../core/kubelet/catalogue.ts';
 import { isNodeIp, NODE_IP_FORM } from '../core/kubelet/node-ip.ts';
 import type { Services } from '../ports/services.ts';
+import type { CommandOptions } from './command.ts';
 import { besideFleet, fleetFileOf, readAnsible } from './load-fleet.ts';
-import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
 
 /** `fleet init`: writes a start file, or prints it with `-f -`. */

@@ -5,8 +5,8 @@ import { selectHosts } from '../core/fleet/select.ts';
 import { closestName } from '../core/text/closest-name.ts';
 import { joinLines } from '../core/text/styled.ts';
 import type { Services } from '../ports/services.ts';
+import type { CommandOptions } from './command.ts';
 import { readFleet } from './load-fleet.ts';
-import type { CommandOptions } from './program.ts';
 import { flagList, flagText } from './read-options.ts';
 import { renderDocument } from './show-document.ts';
 

@@ -21,11 +21,11 @@ import { planeStateOver } from '../workflows/control-plane/plane-state.ts';
 import { type JoinOptions, joinWorkflow } from '../workflows/join.ts';
 import { prepareHostWorkflow } from '../workflows/prepare-host.ts';
 import { upgradeNodeWorkflow } from '../workflows/upgrade-node.ts';
+import type { CommandOptions } from './command.ts';
 import type { FleetAccess } from './fleet-cluster.ts';
 import { type PlaneSettings, readPlaneSettings } from './fleet-configuration.ts';
 import { type InstallSources, installSources } from './install-sources.ts';
 import { isForKubelet } from './node-options.ts';
-import type { CommandOptions } from './program.ts';
 import { ignoredChecks, readCommandTimeout, readSshOptions } from './read-options.ts';
 import { readWriting } from './writing-options.ts';
 

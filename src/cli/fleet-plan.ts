@@ -6,13 +6,13 @@ import { formatClusterName } from '../core/plan/document.ts';
 import { joinLines, styled, type Text } from '../core/text/styled.ts';
 import { type HostOutcome, runFleet } from '../engine/fleet.ts';
 import type { Services } from '../ports/services.ts';
+import type { CommandOptions } from './command.ts';
 import type { FleetAccess } from './fleet-cluster.ts';
 import { exitOf, planLines, problemsOf, summaryLine } from './fleet-report.ts';
 import { readRules } from './fleet-rules.ts';
 import { openFleetRun } from './fleet-run.ts';
 import { watchFleet } from './fleet-watch.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
-import type { CommandOptions } from './program.ts';
 import { flagList, flagText, ignoredChecks, verbosityOf } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 

@@ -1,7 +1,7 @@
 import { usageError } from '../core/errors.ts';
 import { type Amount, hostsOf, parseAmount } from '../core/fleet/amount.ts';
 import type { FleetRules } from '../engine/fleet.ts';
-import type { CommandOptions } from './program.ts';
+import type { CommandOptions } from './command.ts';
 import { flagText } from './read-options.ts';
 
 /**

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import type { On, Run } from './command.ts';
 import {
   addClusterOptions,
   addFleetFileOption,
@@ -9,7 +10,6 @@ import {
   outputOption,
   SECONDS_OF_A_DAY,
 } from './options.ts';
-import type { On, Run } from './program.ts';
 import { addConfirmOptions } from './writing-options.ts';
 
 /** More hosts at once than any fleet file can usefully list. */

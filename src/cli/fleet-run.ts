@@ -5,10 +5,10 @@ import type { FleetMember, FleetResult } from '../engine/fleet.ts';
 import { type NodeClaims, nodeClaims } from '../engine/node-claims.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
+import type { CommandOptions } from './command.ts';
 import { type FleetAccess, openFleetCluster } from './fleet-cluster.ts';
 import { type FleetTask, fleetMembers, fleetTargets } from './fleet-members.ts';
 import { besideFleet } from './load-fleet.ts';
-import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
 
 export interface FleetRunInput {

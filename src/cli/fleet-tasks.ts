@@ -4,9 +4,9 @@ import type { FleetCluster } from '../core/fleet/model.ts';
 import { hostsToApply, type PlannedHost, readPlan, type SavedHost } from '../core/fleet/saved-plan.ts';
 import { selectHosts } from '../core/fleet/select.ts';
 import type { Services } from '../ports/services.ts';
+import type { CommandOptions } from './command.ts';
 import type { FleetTask } from './fleet-members.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
-import type { CommandOptions } from './program.ts';
 import { flagList, flagText } from './read-options.ts';
 
 /** What is to be done, by a fleet file or a saved plan. */

@@ -12,8 +12,8 @@ import { renderTable } from '../core/text/table.ts';
 import { inParallel } from '../engine/in-parallel.ts';
 import type { HostKeys, ShownHostKey } from '../ports/host-keys.ts';
 import type { Services } from '../ports/services.ts';
+import type { CommandOptions } from './command.ts';
 import { readFleet } from './load-fleet.ts';
-import type { CommandOptions } from './program.ts';
 import { flagList, readSshOptions } from './read-options.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 

@@ -9,8 +9,8 @@ import type { Services } from '../ports/services.ts';
 import type { ApiAccess } from '../workflows/control-plane/api-access.ts';
 import { planeStateOver } from '../workflows/control-plane/plane-state.ts';
 import { initControlPlaneWorkflow } from '../workflows/init-control-plane.ts';
+import type { CommandOptions } from './command.ts';
 import { fleetInitOptions } from './fleet-init-options.ts';
-import type { CommandOptions } from './program.ts';
 import { verbosityOf } from './read-options.ts';
 
 export interface UploadCertsInput {

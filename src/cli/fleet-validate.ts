@@ -3,9 +3,9 @@ import { judgeFleet } from '../core/fleet/validate.ts';
 import { loadCatalogue, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
 import type { Services } from '../ports/services.ts';
 import { VERSION } from '../version.ts';
+import type { CommandOptions } from './command.ts';
 import { examineFleet, fleetFileOf } from './load-fleet.ts';
 import { readMinor } from './minor-option.ts';
-import type { CommandOptions } from './program.ts';
 import { flagText } from './read-options.ts';
 import { type FileVerdict, isOk, type ReportFormat, showVerdicts } from './validate-report.ts';
 

@@ -6,10 +6,10 @@ import { hostBlocks } from '../engine/host-blocks.ts';
 import type { ReportEvent, Reporter } from '../ports/reporter.ts';
 import type { RunJournal } from '../ports/run-journals.ts';
 import type { Services } from '../ports/services.ts';
+import type { CommandOptions } from './command.ts';
 import { eventReporter } from './event-reporter.ts';
 import { interruptedMessage, interruptionLog, watchForcedExit } from './fleet-interruption.ts';
 import { problemsOf } from './fleet-report.ts';
-import type { CommandOptions } from './program.ts';
 import { progressLog } from './progress-log.ts';
 import { flagText, verbosityOf } from './read-options.ts';
 

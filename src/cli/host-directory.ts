@@ -1,7 +1,7 @@
 import { isAbsolute, resolve } from 'node:path';
 import { usageError } from '../core/errors.ts';
 import { trimTrailing } from '../core/text/trim-trailing.ts';
-import type { CommandOptions } from './program.ts';
+import type { CommandOptions } from './command.ts';
 import { flagList, flagText } from './read-options.ts';
 
 /**

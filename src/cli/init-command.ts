@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { INIT_PHASES } from '../workflows/phase-lists.ts';
+import type { On, Run } from './command.ts';
 import { addHostOptions, addInitOptions, addNodeOptions, addPlanOptions } from './options.ts';
 import { phaseLines } from './phase-lines.ts';
-import type { On, Run } from './program.ts';
 import { addConfirmOptions } from './writing-options.ts';
 
 /** `init`, `init phase`. */

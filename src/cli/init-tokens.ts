@@ -1,6 +1,6 @@
 import { Secret } from '../core/text/secret.ts';
 import type { Services } from '../ports/services.ts';
-import type { CommandOptions } from './program.ts';
+import type { CommandOptions } from './command.ts';
 import { flagList } from './read-options.ts';
 import { formatOf } from './show-document.ts';
 

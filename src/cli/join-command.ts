@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { JOIN_PHASES } from '../workflows/phase-lists.ts';
+import type { On, Run } from './command.ts';
 import { addHostOptions, addNodeOptions, addPlanOptions, collect } from './options.ts';
 import { phaseLines } from './phase-lines.ts';
-import type { On, Run } from './program.ts';
 import { addConfirmOptions } from './writing-options.ts';
 
 /** `join`, `join phase`. */

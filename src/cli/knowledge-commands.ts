@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
+import type { On, Run } from './command.ts';
 import { addClusterOptions, addSshOptions, collect, outputOption } from './options.ts';
-import type { On, Run } from './program.ts';
 
 /** What is known about kubelets, below `config`: nothing of it changes anything. */
 export function addKnowledgeCommands(config: Command, on: On): void {

@@ -14,7 +14,8 @@ import { parseGoDuration } from '../core/text/go-duration.ts';
 import { observe } from '../engine/observe.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
-import type { Lab, LabHost, Services } from '../ports/services.ts';
+import type { Lab, LabHost } from '../ports/lab.ts';
+import type { Services } from '../ports/services.ts';
 import { readNodes } from '../workflows/dynamic/read-nodes.ts';
 import { nodeCluster } from './node-cluster.ts';
 

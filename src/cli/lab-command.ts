@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import type { On } from './command.ts';
 import { integerBetween } from './options.ts';
-import type { On } from './program.ts';
 
 /** Each host is an SSH server of this process; a lab of this size was started. */
 const MAX_HOSTS = 1000;

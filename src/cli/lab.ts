@@ -1,9 +1,9 @@
 import { type ExitCode, usageError } from '../core/errors.ts';
 import { parseGoDuration } from '../core/text/go-duration.ts';
-import type { Lab } from '../ports/services.ts';
+import type { Lab } from '../ports/lab.ts';
+import type { CommandOptions, CommandServices } from './command.ts';
 import { type LabAgents, startLabAgents } from './lab-agents.ts';
 import { runLabDemo } from './lab-demo.ts';
-import type { CommandOptions, CommandServices } from './program.ts';
 import { flagText } from './read-options.ts';
 
 /** `lab`: keeps a lab up until it is interrupted, or shows what can be done in it (`--demo`). */

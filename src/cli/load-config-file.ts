@@ -3,7 +3,7 @@ import type { ConfigKind } from '../core/config/model.ts';
 import { AppError } from '../core/errors.ts';
 import type { Warning } from '../core/plan/change.ts';
 import type { Services } from '../ports/services.ts';
-import type { CommandOptions } from './program.ts';
+import type { CommandOptions } from './command.ts';
 import { flagText } from './read-options.ts';
 
 /** The `--config` file as it is written; values are judged once flags have been laid over it. */

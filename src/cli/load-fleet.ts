@@ -10,7 +10,7 @@ import type { ResolvedFleet } from '../core/fleet/model.ts';
 import { resolveFleet } from '../core/fleet/resolve.ts';
 import type { FleetImport } from '../core/fleet/schema.ts';
 import type { Services } from '../ports/services.ts';
-import type { CommandOptions } from './program.ts';
+import type { CommandOptions } from './command.ts';
 import { flagText } from './read-options.ts';
 
 /** Where a fleet file is looked for when none is named. */

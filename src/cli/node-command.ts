@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import type { On, Run } from './command.ts';
 import { addClusterOptions, addSshOptions, outputOption } from './options.ts';
-import type { On, Run } from './program.ts';
 
 /** `node`: what is known about one node. */
 export function defineNode(node: Command, on: On): void {

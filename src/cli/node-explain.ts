@@ -7,7 +7,7 @@ import { findField } from '../core/kubelet/explain/explain-field.ts';
 import type { Services } from '../ports/services.ts';
 import { explainHostKubelet, explainNodeKubelet } from '../workflows/explain-kubelet.ts';
 import { clusterOnUse } from './cluster-on-use.ts';
-import type { CommandOptions } from './program.ts';
+import type { CommandOptions } from './command.ts';
 import { flagText, readHostTarget } from './read-options.ts';
 import { renderDocument } from './show-document.ts';
 

@@ -1,5 +1,5 @@
+import type { Arg } from '../core/arg.ts';
 import type { LoadedConfig } from '../core/config/load.ts';
-import type { Arg } from '../core/config/model.ts';
 import { parseSource, type SourceDocument } from '../core/config/source.ts';
 import { AppError, usageError } from '../core/errors.ts';
 import { loadCatalogue } from '../core/kubelet/catalogue.ts';
@@ -9,7 +9,7 @@ import { goDurationMs, parseGoDuration } from '../core/text/go-duration.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
 import type { NodeOptions } from '../workflows/prepare-node.ts';
-import type { CommandOptions } from './program.ts';
+import type { CommandOptions } from './command.ts';
 import { flagList, flagText, ignoredChecks } from './read-options.ts';
 
 export interface NodeOptionsInput {

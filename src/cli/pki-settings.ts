@@ -6,11 +6,11 @@ import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { Services } from '../ports/services.ts';
 import type { PkiSettings } from '../workflows/look-at-certificates.ts';
+import type { CommandOptions } from './command.ts';
 import { hostDirectory } from './host-directory.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { nodeCluster } from './node-cluster.ts';
 import { openCluster } from './open-cluster.ts';
-import type { CommandOptions } from './program.ts';
 import { flagText, isKubeconfigGiven } from './read-options.ts';
 
 export interface OpenedPkiSettings {

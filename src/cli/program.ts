@@ -1,21 +1,9 @@
 import type { Command } from 'commander';
 import { AppError, type ExitCode, isAppError } from '../core/errors.ts';
-import type { Output, Services } from '../ports/services.ts';
+import type { CommandOptions, CommandServices, On } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { addVerbosity } from './options.ts';
 import { pathOf, StrictCommand } from './refused-line.ts';
-
-/** Runs a command and gives the exit code. Loaded on use, so that help is quick. */
-export type Run = (services: CommandServices, args: readonly string[], options: CommandOptions) => Promise<ExitCode>;
-export type CommandOptions = Readonly<Record<string, unknown>>;
-
-/** What commands get: the services, and other command lines to run. */
-export interface CommandServices extends Services {
-  runCommand(argv: readonly string[], output?: Output): Promise<ExitCode>;
-}
-
-/** Says which function runs a command. */
-export type On = (command: Command, load: () => Promise<Run>) => Command;
 
 /**
  * The command tree. Options and subcommands are made only for the commands that the line may mean: those it names.

@@ -1,11 +1,11 @@
-import type { Flags } from '../core/config/flags.ts';
+import type { Flags } from '../core/config/flag-values.ts';
 import { usageError } from '../core/errors.ts';
 import { unknownCheck } from '../core/preflight/check-names.ts';
 import { SECRET_VARIABLES } from '../core/secret-variables.ts';
 import { goDurationMs, isTimeLimit } from '../core/text/go-duration.ts';
 import { Secret } from '../core/text/secret.ts';
 import type { HostTarget, InputFiles, Services, SshOptions } from '../ports/services.ts';
-import type { CommandOptions } from './program.ts';
+import type { CommandOptions } from './command.ts';
 
 /** The text of an option; undefined when it was not given. */
 export function flagText(options: CommandOptions, name: string): string | undefined {

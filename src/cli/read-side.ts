@@ -14,8 +14,8 @@ import type { Services } from '../ports/services.ts';
 import { readConfigMapDocument } from '../workflows/cluster-documents.ts';
 import { observeKubelet } from '../workflows/observe-kubelet.ts';
 import { readNodeConfig } from '../workflows/read-node-config.ts';
+import type { CommandOptions } from './command.ts';
 import { readMinor } from './minor-option.ts';
-import type { CommandOptions } from './program.ts';
 import { readHostTarget } from './read-options.ts';
 
 /** A configuration to compare; `minor` is null where it does not say what kubelet it is for. */

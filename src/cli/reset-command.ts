@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { RESET_PHASES } from '../workflows/phase-lists.ts';
+import type { On, Run } from './command.ts';
 import { addHostOptions, addPlanOptions } from './options.ts';
 import { phaseLines } from './phase-lines.ts';
-import type { On, Run } from './program.ts';
 import { addLockOption } from './writing-options.ts';
 
 /** `reset`, `reset phase`. */

@@ -1,6 +1,6 @@
 import { Document, Scalar, visit } from 'yaml';
 import { hasUnprintable, printableJson, replaceUnprintable } from '../core/text/printable.ts';
-import type { CommandOptions } from './program.ts';
+import type { CommandOptions } from './command.ts';
 import { flagText } from './read-options.ts';
 
 export type DocumentFormat = 'text' | 'json' | 'yaml';

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
+import type { On, Run } from './command.ts';
 import { addClusterOptions, collectList, outputOption } from './options.ts';
-import type { On, Run } from './program.ts';
 
 /** `token create|delete|generate|list`. */
 export function defineToken(token: Command, on: On): void {

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { UPGRADE_NODE_PHASES } from '../workflows/phase-lists.ts';
+import type { On, Run } from './command.ts';
 import { addPlanOptions, addSshOptions, collect } from './options.ts';
 import { phaseLines } from './phase-lines.ts';
-import type { On, Run } from './program.ts';
 import { addConfirmOptions } from './writing-options.ts';
 
 /** `upgrade node`, `upgrade node phase`. */

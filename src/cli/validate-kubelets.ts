@@ -4,7 +4,7 @@ import { compareVerdicts } from '../core/kubelet/validate/compare-verdicts.ts';
 import type { Host } from '../ports/host.ts';
 import type { Services } from '../ports/services.ts';
 import { askKubelet, findKubelet, type KubeletToAsk } from '../workflows/ask-kubelet.ts';
-import type { CommandOptions } from './program.ts';
+import type { CommandOptions } from './command.ts';
 import { flagList, flagText, readCommandTimeout, readHostTargets } from './read-options.ts';
 import type { TextOptions, TextVerdict } from './validate-documents.ts';
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import type { On } from './command.ts';
 import { outputOption } from './options.ts';
-import type { On } from './program.ts';
 
 /** `version`. */
 export function defineVersion(version: Command, on: On): void {

@@ -3,7 +3,7 @@ import type { ExitCode } from '../core/errors.ts';
 import { printableJson } from '../core/text/printable.ts';
 import type { Services } from '../ports/services.ts';
 import { VERSION } from '../version.ts';
-import type { CommandOptions } from './program.ts';
+import type { CommandOptions } from './command.ts';
 
 /** `version`. */
 export async function runVersion(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {

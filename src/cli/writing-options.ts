@@ -3,7 +3,7 @@ import { usageError } from '../core/errors.ts';
 import { parseGoDuration } from '../core/text/go-duration.ts';
 import type { MemberWriting } from '../engine/workflow-member.ts';
 import type { HostTarget, Services } from '../ports/services.ts';
-import type { CommandOptions } from './program.ts';
+import type { CommandOptions } from './command.ts';
 import { flagText } from './read-options.ts';
 
 const DEFAULT_CONFIRM_MS = 300_000;

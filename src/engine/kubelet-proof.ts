@@ -1,6 +1,5 @@
 import { fieldsNotInForce, fieldsToShow, type KubeletReader } from '../core/commit/fields-in-force.ts';
-import { type ConfigSource, describeSource } from '../core/dynamic/config-source.ts';
-import { sourceInForce } from '../core/dynamic/node-config.ts';
+import { type ConfigSource, describeSource, sourceInForce } from '../core/dynamic/config-source.ts';
 import { AppError, isAppError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
 import { readConfigz } from '../core/kubelet/effective/configz.ts';

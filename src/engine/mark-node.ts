@@ -1,5 +1,13 @@
 import { AppError, isAppError } from '../core/errors.ts';
-import { type AppliedMarks, coversMarks, describeDiff, diffNodeMarks, marksList, unionOfMarks } from '../core/kubernetes/node-marks.ts';
+import {
+  type AppliedMarks,
+  coversMarks,
+  describeDiff,
+  diffNodeMarks,
+  type MarkNode,
+  marksList,
+  unionOfMarks,
+} from '../core/kubernetes/node-marks.ts';
 import {
   isRecorded,
   MARKS_NAMESPACE,
@@ -9,7 +17,6 @@ import {
   readMarksRecord,
 } from '../core/kubernetes/node-marks-record.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
-import type { ClusterChange } from '../core/plan/change.ts';
 import { type MarksLeft, nodeMarksIncomplete } from '../core/problems/node-marks.ts';
 import type { Cluster } from '../ports/cluster.ts';
 
@@ -24,7 +31,7 @@ const MAX_ATTEMPTS = 5;
  * that are declared. A run that is killed in between neither forgets a mark nor claims one that it does not know.
  * @throws AppError CLUSTER_CONFLICT after five attempts, and what else `Cluster` throws, with what is left (`nodeMarksIncomplete`)
  */
-export async function applyNodeMarks(cluster: Cluster, change: Extract<ClusterChange, { kind: 'mark-node' }>): Promise<void> {
+export async function applyNodeMarks(cluster: Cluster, change: MarkNode): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await tryMarks(cluster, change);
@@ -35,7 +42,7 @@ export async function applyNodeMarks(cluster: Cluster, change: Extract<ClusterCh
   }
 }
 
-async function tryMarks(cluster: Cluster, { ref, marks, patch, ...change }: Extract<ClusterChange, { kind: 'mark-node' }>): Promise<void> {
+async function tryMarks(cluster: Cluster, { ref, marks, patch, ...change }: MarkNode): Promise<void> {
   const about = { nodeName: ref.name, left: describeDiff(diffNodeMarks(null, marks)) };
   const found = await orIncomplete(about, async () => {
     const node = await cluster.get(ref);

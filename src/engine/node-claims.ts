@@ -1,24 +1,10 @@
-import type { Problem } from '../core/errors.ts';
-import { clashOf, type NodeClaim } from '../core/kubernetes/node-identity.ts';
+import { clashOf } from '../core/kubernetes/node-identity.ts';
+import type { NodeClaim, OwnClaim } from './own-claim.ts';
 
 /** The Nodes that the members of a run stand for. */
 export interface NodeClaims {
   /** @param name of the member, unique in the run */
   of(name: string): OwnClaim;
-}
-
-/** The claim of one member. */
-export interface OwnClaim {
-  /**
-   * Takes the place of an earlier one, where the host is planned again.
-   * @param host its name in messages
-   */
-  set(host: string, claim: NodeClaim): void;
-  /**
-   * Why the host may not be changed: another host of the run stands for its Node. Empty: none does, as far as
-   * hosts were looked at.
-   */
-  problems(): readonly Problem[];
 }
 
 /** Claims of one run. */

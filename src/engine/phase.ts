@@ -3,7 +3,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Cluster } from '../ports/cluster.ts';
 import type { Host } from '../ports/host.ts';
 import type { Reporter } from '../ports/reporter.ts';
-import type { OwnClaim } from './node-claims.ts';
+import type { OwnClaim } from './own-claim.ts';
 import type { WriterOptions } from './writer.ts';
 
 /** What every phase may use. `cluster` is null when there is no API server to talk to. */

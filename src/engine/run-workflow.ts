@@ -2,8 +2,6 @@ import { AppError, isAppError, type Problem, usageError } from '../core/errors.t
 import type { Question } from '../core/facts/question.ts';
 import { changesOf, type HostChanges } from '../core/fleet/fold.ts';
 import { planDifference } from '../core/fleet/plan-difference.ts';
-import { isControlPlanePhase } from '../core/kubeadm-phases.ts';
-import type { NodeClaim } from '../core/kubernetes/node-identity.ts';
 import { type Change, type ClusterChange, type HostChange, isClusterChange, type PhasePlan, type Warning } from '../core/plan/change.ts';
 import type { HostPlan, NamedPhasePlan } from '../core/plan/document.ts';
 import { comparedChanges, isSamePlan } from '../core/plan/same-plan.ts';
@@ -13,6 +11,7 @@ import type { Reporter } from '../ports/reporter.ts';
 import { applyClusterChange, applyHostChanges, applyRevert } from './apply.ts';
 import { type OpenCommit, openCommit } from './confirmed-commit.ts';
 import { holdAnswers, isHeldHost } from './held-host.ts';
+import type { NodeClaim } from './own-claim.ts';
 import type { ObservedPhase, Phase, PhaseContext } from './phase.ts';
 import { type Writer, writerOver } from './writer.ts';
 
@@ -332,6 +331,8 @@ export interface Prepared<Input> {
 export interface Workflow<Options, Input> {
   readonly name: string;
   readonly phases: readonly Phase<Input>[];
+  /** Phases of kubeadm's command of this name that the workflow does not have: skipping them is no error. */
+  readonly absentPhases?: readonly string[];
   /** What it asks a host in any case: asked in the first round trip, so that it needs no other. */
   questions?(options: Options): readonly Question[];
   prepare(context: PhaseContext, options: Options): Promise<Prepared<Input>>;
@@ -428,7 +429,7 @@ function selectPhases<Options, Input>(workflow: Workflow<Options, Input>, run: W
   const names = ['preflight', ...workflow.phases.map((phase) => phase.name)];
   const isKnown = (name: string): boolean => names.some((phase) => matches(phase, name));
   // Of a control plane's phases those are left out that the workflow has; to name the others is no mistake.
-  const skipped = run.skipPhases.filter((name) => isKnown(name) || !isControlPlanePhase(workflow.name, name));
+  const skipped = run.skipPhases.filter((name) => isKnown(name) || !(workflow.absentPhases ?? []).includes(name));
   for (const name of [...skipped, ...(run.onlyPhase === undefined ? [] : [run.onlyPhase])]) {
     if (isKnown(name)) continue;
     const likely = closestName(name, new Set(names.flatMap((phase) => [phase, phase.split('/')[0] ?? phase])), 2);

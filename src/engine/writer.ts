@@ -5,8 +5,8 @@ import type { Questions } from '../core/facts/question.ts';
 import type { Operation } from '../core/plan/operation.ts';
 import { CommitGoneError, HostLockedError } from '../core/problems/commit.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Dial } from '../ports/dial.ts';
 import type { Host, PerformOptions } from '../ports/host.ts';
-import type { Dial } from '../ports/transport.ts';
 
 /** How a host is written to: one writer at a time, and whether changes have to be confirmed. */
 export interface WriterOptions {

@@ -7,7 +7,7 @@ import { type Catalogue, loadCatalogue } from '../core/kubelet/catalogue.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { Secret } from '../core/text/secret.ts';
 import { generateToken } from '../core/token/generate-token.ts';
-import type { Lab, LabHost, LabOptions } from '../ports/services.ts';
+import type { Lab, LabHost, LabOptions } from '../ports/lab.ts';
 import { startApiServer } from './api-server/server.ts';
 import { createRootTree } from './hosts/root-tree.ts';
 import { newSshKey } from './hosts/ssh-key.ts';

@@ -1,6 +1,6 @@
-import type { Taint } from '../core/config/model.ts';
 import { CONTROL_PLANE_LABEL, diffNodeMarks } from '../core/kubernetes/node-marks.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
+import type { Taint } from '../core/kubernetes/taint.ts';
 import { definePhase, type Phase } from '../engine/phase.ts';
 import { isUnchecked, type OwnNodeCheck, waitsForCheck } from './own-node.ts';
 import { waitForNode } from './wait-node.ts';

@@ -1,5 +1,4 @@
-import type { EncryptionAlgorithm } from '../core/config/model.ts';
-import type { CertificateSpec } from '../core/pki/certificate-spec.ts';
+import type { CertificateSpec, EncryptionAlgorithm } from '../core/pki/certificate-spec.ts';
 import type { Secret } from '../core/text/secret.ts';
 
 /** Who signs a certificate: another certificate, or by itself. */

@@ -1,6 +1,6 @@
 import type { Answers, Questions } from '../core/facts/question.ts';
 import type { Operation } from '../core/plan/operation.ts';
-import type { Dial } from './transport.ts';
+import type { Dial } from './dial.ts';
 
 export interface PerformOptions {
   readonly signal?: AbortSignal;

@@ -1,6 +1,3 @@
-import type { HostKubeconfig } from '../core/config/host-kubeconfig.ts';
-import type { OperatorKubeconfig } from '../core/config/operator-kubeconfig.ts';
-import type { EtcdCredentials } from '../core/control-plane/etcd-credentials.ts';
 import type { ResolvedSsh } from '../core/fleet/model.ts';
 import type { LargeFile } from '../core/plan/large-file.ts';
 import type { SshConfigFile } from '../core/ssh/config.ts';
@@ -9,8 +6,10 @@ import type { Text } from '../core/text/styled.ts';
 import type { CertificateIssuer } from './certificate-issuer.ts';
 import type { Clock } from './clock.ts';
 import type { Cluster } from './cluster.ts';
+import type { ClusterTarget, EtcdTarget } from './cluster-target.ts';
 import type { Host } from './host.ts';
 import type { HostKeys } from './host-keys.ts';
+import type { Lab, LabOptions } from './lab.ts';
 import type { Reporter } from './reporter.ts';
 import type { RunJournals } from './run-journals.ts';
 import type { Web } from './web.ts';
@@ -88,33 +87,6 @@ export interface SshOptions {
   readonly password?: Secret;
   readonly sudoPassword?: Secret;
   readonly passphrase?: Secret;
-}
-
-/** An API server and the credentials for it. A kubeconfig of a host is accepted only as `rebuildHostKubeconfig` makes it. */
-export type ClusterTarget = OperatorClusterTarget | HostClusterTarget;
-
-/** With the operator's own kubeconfig. */
-export interface OperatorClusterTarget {
-  readonly kubeconfig: OperatorKubeconfig;
-  readonly context?: string;
-  /** Its connections are opened from this host, where they are not opened from here. */
-  readonly from?: Host;
-}
-
-/** With the credentials of a host. */
-export interface HostClusterTarget {
-  readonly kubeconfig: HostKubeconfig;
-  /** In place of the address in the kubeconfig. */
-  readonly server?: string;
-  /** Its connections are opened from this host, where they are not opened from here. */
-  readonly from?: Host;
-}
-
-export interface EtcdTarget extends EtcdCredentials {
-  /** `https://ADDRESS:2379` of members. */
-  readonly endpoints: readonly string[];
-  /** Its connections are opened from this host, where they are not opened from here. */
-  readonly from: Host;
 }
 
 /** This process, as it is told to hosts it writes to. */
@@ -208,35 +180,4 @@ export interface Services {
    * @returns how to take the listener off
    */
   readonly onForcedExit?: ((listener: () => void) => () => void) | undefined;
-}
-
-export interface LabOptions {
-  readonly directory: string;
-  readonly hosts: number;
-}
-
-/** A running lab. All its files are below its directory. */
-export interface Lab {
-  readonly directory: string;
-  readonly server: string;
-  /** Administrator's kubeconfig. */
-  readonly kubeconfig: string;
-  /** OpenSSH client configuration with an alias for each host. */
-  readonly sshConfig: string;
-  readonly caFile: string;
-  /** A bootstrap token the API server knows. */
-  readonly token: Secret;
-  readonly hosts: readonly LabHost[];
-  close(): Promise<void>;
-}
-
-export interface LabHost {
-  readonly name: string;
-  readonly port: number;
-  /** The directory that stands for its root. */
-  readonly rootDir: string;
-  /** How often its kubelet was started. */
-  readonly kubeletStarts: () => number;
-  /** The process of the agent's unit: another value after each start, null while the unit does not run. The lab runs the agent itself. */
-  readonly agent: () => { readonly command: readonly string[] } | null;
 }

@@ -1,3 +1,4 @@
+import type { Dial } from './dial.ts';
 export interface RunOptions {
   /** Sent to the process, then its input is closed. Secrets travel here, never in argv. */
   readonly stdin?: string;
@@ -17,18 +18,6 @@ export interface RunResult {
   readonly stdout: Uint8Array;
   readonly stderr: Uint8Array;
 }
-
-/** Where a connection goes, as the host sees it: 127.0.0.1 is the host. */
-export interface DialAddress {
-  readonly host: string;
-  readonly port: number;
-}
-
-/**
- * Opens a TCP connection from the host, over the connection to it. Rejects with what Node says of a connection that fails (an Error with `code`, e.g.
- * ECONNREFUSED); AppError HOST_FORWARD_REFUSED when the host does not let us, else as `run`.
- */
-export type Dial = (address: DialAddress, signal?: AbortSignal) => Promise<NodeJS.ReadWriteStream>;
 
 /**
  * All that a way to reach a host has to provide. A command is an argv array, never a string: only the SSH transport quotes.

@@ -1,6 +1,6 @@
 import type { WebAnswer, WebFailure } from '../core/network/web-answer.ts';
 import type { Secret } from '../core/text/secret.ts';
-import type { Dial } from './transport.ts';
+import type { Dial } from './dial.ts';
 
 /** Whom a server may prove its name by. */
 export type Trust =

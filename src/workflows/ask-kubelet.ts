@@ -1,4 +1,4 @@
-import type { Arg } from '../core/config/model.ts';
+import type { Arg } from '../core/arg.ts';
 import { AppError } from '../core/errors.ts';
 import { askedKubelet, flagsToAskWith, type KubeletAcceptance, kubeletAcceptance } from '../core/facts/kubelet-acceptance.ts';
 import type { JsonObject } from '../core/json.ts';

@@ -1,10 +1,11 @@
 import { AppError, type Problem } from '../core/errors.ts';
 import { type NodeEvidence, nodeEvidence } from '../core/facts/node-evidence.ts';
-import { challengeOf, claimNode, judgeClaim, type NodeClaim, type NodeProof, proveNode } from '../core/kubernetes/node-identity.ts';
+import { challengeOf, claimNode, judgeClaim, type NodeProof, proveNode } from '../core/kubernetes/node-identity.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { nodeNameConflict } from '../core/problems/node-identity.ts';
 import { type CertificateContent, readCertificateChain } from '../core/x509/read-certificate.ts';
 import { observe } from '../engine/observe.ts';
+import type { NodeClaim } from '../engine/own-claim.ts';
 import type { PhaseContext } from '../engine/phase.ts';
 import type { OwnNodeCheck } from '../phases/own-node.ts';
 import type { Cluster } from '../ports/cluster.ts';

@@ -9,6 +9,7 @@ import { controlPlaneServer, localServer } from '../core/control-plane/model.ts'
 import { ADMIN_CONF, type StaticPodName, SUPER_ADMIN_CONF } from '../core/control-plane/paths.ts';
 import { AppError, isAppError, type Problem } from '../core/errors.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
+import { controlPlanePhases } from '../core/kubeadm-phases.ts';
 import { NEWEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
 import { pkiPath } from '../core/pki/certificate-list.ts';
 import { KUBECONFIGS } from '../core/pki/kubeconfig-list.ts';
@@ -105,6 +106,7 @@ type InitPhase = Phase<InitControlPlaneInput>;
 /** Makes a control plane on a bare host, with what a cluster begins with. kubeadm 1.36: init, in its order. */
 export const initControlPlaneWorkflow: Workflow<InitControlPlaneOptions, InitControlPlaneInput> = {
   name: 'init',
+  absentPhases: controlPlanePhases('init'),
   phases: [
     selectPhase(pullImages, (input) => input.pull),
     ...[...certsPhases, ...kubeconfigPhases].map((phase): InitPhase => selectPhase(phase, (input) => input.pki)),

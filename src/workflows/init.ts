@@ -3,6 +3,7 @@ import { encodeClusterConfiguration } from '../core/config/encode.ts';
 import { parseKubernetesVersion } from '../core/config/kubernetes-version.ts';
 import type { ClusterConfiguration } from '../core/config/model.ts';
 import type { SourceDocument } from '../core/config/source.ts';
+import { controlPlanePhases } from '../core/kubeadm-phases.ts';
 import { NEWEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
 import type { Warning } from '../core/plan/change.ts';
 import type { WantedFile } from '../core/plan/diff-file.ts';
@@ -53,6 +54,7 @@ export interface InitInput {
 /** Brings up the first node's kubelet at an API server that is there, and uploads the configuration for all others. */
 export const initWorkflow: Workflow<InitOptions, InitInput> = {
   name: 'init',
+  absentPhases: controlPlanePhases('init'),
   phases: [
     selectPhase(bootstrapToken, (input) => input.bootstrapToken),
     selectPhase(kubeletStart, (input) => input.kubeletStart),

@@ -3,6 +3,7 @@ import { etcdPeerUrl } from '../core/control-plane/etcd.ts';
 import { hasLocalEtcd, localServer } from '../core/control-plane/model.ts';
 import { ADMIN_CONF } from '../core/control-plane/paths.ts';
 import { AppError } from '../core/errors.ts';
+import { controlPlanePhases } from '../core/kubeadm-phases.ts';
 import { pkiPath } from '../core/pki/certificate-list.ts';
 import { JOINING_KUBECONFIGS } from '../core/pki/kubeconfig-list.ts';
 import { goDurationMs } from '../core/text/go-duration.ts';
@@ -56,6 +57,7 @@ export interface JoinControlPlaneInput extends MakesApiServer {
 /** Joins a host as one more control plane. kubeadm 1.36: join --control-plane, in its order. */
 export const joinControlPlaneWorkflow: Workflow<JoinControlPlaneOptions, JoinControlPlaneInput> = {
   name: 'join',
+  absentPhases: controlPlanePhases('join'),
   phases: [
     selectPhase(pullImages, (input) => input.pull),
     selectPhase(downloadCertsPhase, (input) => input.download),

@@ -4,6 +4,7 @@ import { isAppError, type Problem } from '../core/errors.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
 import { hostFacts } from '../core/facts/host-facts.ts';
 import type { Question } from '../core/facts/question.ts';
+import { controlPlanePhases } from '../core/kubeadm-phases.ts';
 import { isReservedLabel } from '../core/kubelet/node-labels.ts';
 import { hasMarks, type NodeMarks } from '../core/kubernetes/node-marks.ts';
 import { isRecorded, type MarksRecord } from '../core/kubernetes/node-marks-record.ts';
@@ -65,6 +66,7 @@ export interface JoinInput {
 /** Joins a worker: reads the cluster's configuration with the credentials given, then writes and starts the kubelet. */
 export const joinWorkflow: Workflow<JoinOptions, JoinInput> = {
   name: 'join',
+  absentPhases: controlPlanePhases('join'),
   phases: [
     selectPhase(kubeletStart, (input) => input.kubeletStart),
     selectPhase(rememberStartedNode, (input) => input.remember),

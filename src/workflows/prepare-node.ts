@@ -1,5 +1,5 @@
 import { applyNodeDefaults, type DefaultedNodeRegistration, withScheme } from '../core/config/defaults.ts';
-import type { NodeRegistration, Taint } from '../core/config/model.ts';
+import type { NodeRegistration } from '../core/config/model.ts';
 import type { SourceDocument } from '../core/config/source.ts';
 import { AppError, aboutHost, type Problem } from '../core/errors.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';
@@ -15,6 +15,7 @@ import { nodeIpOn } from '../core/kubelet/node-ip.ts';
 import type { KubeletPatch } from '../core/kubelet/patch-files.ts';
 import { type FieldSetting, parseSetting } from '../core/kubelet/setting.ts';
 import { otherMinorWarning } from '../core/kubelet/validate/other-minor.ts';
+import type { Taint } from '../core/kubernetes/taint.ts';
 import { identityOf, Memo } from '../core/memo.ts';
 import type { Warning } from '../core/plan/change.ts';
 import { type Finding, judgeFindings } from '../core/preflight/check.ts';

@@ -16,6 +16,7 @@ import { fileFacts } from '../core/facts/file-facts.ts';
 import { clientIdentity } from '../core/facts/kubelet-identity.ts';
 import { operatingSystem } from '../core/facts/operating-system.ts';
 import { podList, podProcesses } from '../core/facts/pods.ts';
+import { controlPlanePhases } from '../core/kubeadm-phases.ts';
 import { NODE_MEMORY_PATH } from '../core/node-memory/node-memory.ts';
 import { pkiPath } from '../core/pki/certificate-list.ts';
 import type { Warning } from '../core/plan/change.ts';
@@ -63,6 +64,7 @@ export interface ResetInput extends MakesApiServer {
 /** Takes off a host what init or join put there. */
 export const resetWorkflow: Workflow<ResetOptions, ResetInput> = {
   name: 'reset',
+  absentPhases: controlPlanePhases('reset'),
   phases: [
     selectPhase(resetAgent, (input) => input.agent),
     selectPhase(deleteNode, (input) => input.deleteNode),

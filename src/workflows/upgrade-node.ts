@@ -1,8 +1,7 @@
 import { parseSource, type SourceDocument, sourceToJson } from '../core/config/source.ts';
 import { versionTag } from '../core/control-plane/images.ts';
 import { manifestVersion } from '../core/control-plane/manifest-version.ts';
-import { describeSource } from '../core/dynamic/config-source.ts';
-import { sourceInForce } from '../core/dynamic/node-config.ts';
+import { describeSource, sourceInForce } from '../core/dynamic/config-source.ts';
 import { AppError, type Problem } from '../core/errors.ts';
 import { combineFacts } from '../core/facts/fact.ts';
 import { fileFacts } from '../core/facts/file-facts.ts';

@@ -8,7 +8,7 @@ import type { KubeObject } from '../../src/core/kubernetes/object.ts';
 import { createCertificateRequest } from '../../src/lab/api-server/pki.ts';
 import { startLab } from '../../src/lab/lab.ts';
 import type { Cluster } from '../../src/ports/cluster.ts';
-import type { Lab } from '../../src/ports/services.ts';
+import type { Lab } from '../../src/ports/lab.ts';
 import { runCommand } from '../support/run-cli.ts';
 import { untilTrue } from '../support/until-true.ts';
 

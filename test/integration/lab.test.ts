@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
 import { startLab } from '../../src/lab/lab.ts';
-import type { Lab } from '../../src/ports/services.ts';
+import type { Lab } from '../../src/ports/lab.ts';
 
 describe('the lab', () => {
   const top = mkdtempSync(join(tmpdir(), 'kubeletadm-lab-'));

@@ -10,7 +10,7 @@ import { tokenKubeconfig } from '../../src/core/config/kubeconfig-render.ts';
 import type { WebTrouble } from '../../src/core/network/web-answer.ts';
 import { Secret } from '../../src/core/text/secret.ts';
 import { type CertificateAuthority, createAuthority, type KeyPair } from '../../src/lab/api-server/pki.ts';
-import type { Dial, DialAddress } from '../../src/ports/transport.ts';
+import type { Dial, DialAddress } from '../../src/ports/dial.ts';
 import { createCertificateChain } from '../support/certificate-chain.ts';
 import { freePort, listenOnLoopback, startTcpServer, type TcpServer } from '../support/loopback.ts';
 import { socksProxy } from '../support/socks-proxy.ts';

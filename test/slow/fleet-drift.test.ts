@@ -10,7 +10,7 @@ import type { JsonObject } from '../../src/core/json.ts';
 import type { KubeObject } from '../../src/core/kubernetes/object.ts';
 import { startLab } from '../../src/lab/lab.ts';
 import type { Cluster } from '../../src/ports/cluster.ts';
-import type { Lab } from '../../src/ports/services.ts';
+import type { Lab } from '../../src/ports/lab.ts';
 import { bundle } from '../support/bundle.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 import { untilTrue } from '../support/until-true.ts';

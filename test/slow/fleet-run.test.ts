@@ -6,7 +6,7 @@ import { Readable, Writable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { interrupted } from '../../src/core/errors.ts';
 import { startLab } from '../../src/lab/lab.ts';
-import type { Lab } from '../../src/ports/services.ts';
+import type { Lab } from '../../src/ports/lab.ts';
 import { createServices } from '../../src/wiring.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 import { untilTrue } from '../support/until-true.ts';

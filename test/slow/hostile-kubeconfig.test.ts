@@ -23,7 +23,8 @@ import { type CertificateAuthority, createAuthority, type KeyPair } from '../../
 import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { startLab } from '../../src/lab/lab.ts';
 import type { Host } from '../../src/ports/host.ts';
-import type { Lab, Services } from '../../src/ports/services.ts';
+import type { Lab } from '../../src/ports/lab.ts';
+import type { Services } from '../../src/ports/services.ts';
 import { createServices } from '../../src/wiring.ts';
 import { TOKEN } from '../support/cluster-info.ts';
 import { makePki, pkiContext, pkiNode, pkiOptions } from '../support/control-plane-pki.ts';

@@ -9,7 +9,7 @@ import { formatSourceAnnotation } from '../../src/core/dynamic/config-source.ts'
 import { createCertificateRequest } from '../../src/lab/api-server/pki.ts';
 import { startLab } from '../../src/lab/lab.ts';
 import type { Cluster } from '../../src/ports/cluster.ts';
-import type { Lab } from '../../src/ports/services.ts';
+import type { Lab } from '../../src/ports/lab.ts';
 import { HOSTILE, UNSAFE } from '../support/hostile-text.ts';
 import { type CliOptions, type CliResult, runCommand } from '../support/run-cli.ts';
 import { untilTrue } from '../support/until-true.ts';

@@ -6,7 +6,7 @@ import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
 import { createAuthority } from '../../src/lab/api-server/pki.ts';
 import { startLab } from '../../src/lab/lab.ts';
 import type { Cluster } from '../../src/ports/cluster.ts';
-import type { Lab } from '../../src/ports/services.ts';
+import type { Lab } from '../../src/ports/lab.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 const CONFIG = 'var/lib/kubelet/config.yaml';

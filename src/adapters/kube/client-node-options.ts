@@ -3,7 +3,7 @@ import { isAbsolute, join } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
 import type { KubeconfigCluster, KubeconfigTarget } from '../../core/config/kubeconfig.ts';
 import type { Json, JsonObject } from '../../core/json.ts';
-import type { CredentialMaterial } from './connection.ts';
+import type { CredentialMaterial } from './credential-material.ts';
 
 /** Makes agent and headers for one kubeconfig context, again and again: what plugins gave is remembered as long as they say. */
 export type PrepareOptions = (material: CredentialMaterial) => Promise<RequestOptions>;

@@ -7,8 +7,9 @@ import { clusterCredentials } from '../../core/problems/cluster.ts';
 import { kubeconfigReferenceUnreadable } from '../../core/problems/kubeconfig.ts';
 import { partsOfToken } from '../../core/token/bootstrap-token.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Dial } from '../../ports/transport.ts';
+import type { Dial } from '../../ports/dial.ts';
 import type { PrepareOptions } from './client-node-options.ts';
+import type { CredentialMaterial } from './credential-material.ts';
 import { dialingAgent } from './dialing-agent.ts';
 import { readTextFile } from './read-text-file.ts';
 import { checkServerIdentity } from './server-identity.ts';
@@ -47,14 +48,6 @@ export interface ConnectionOptions {
   readonly dial?: Dial;
   /** How long a credential plugin may take. */
   readonly credentialTimeoutMs: number;
-}
-
-/** What a kubeconfig holds or names, read from its files; certificates and key are base64 of PEM. */
-export interface CredentialMaterial {
-  readonly caData?: string;
-  readonly certData?: string;
-  readonly keyData?: string;
-  readonly token?: string;
 }
 
 interface Current extends OpenConnection {

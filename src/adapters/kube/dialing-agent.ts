@@ -1,7 +1,7 @@
 import { type AgentOptions, Agent as HttpsAgent, type RequestOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { type ConnectionOptions as TlsOptions, connect as tlsConnect } from 'node:tls';
-import type { Dial } from '../../ports/transport.ts';
+import type { Dial } from '../../ports/dial.ts';
 
 /** An agent whose connections somebody else opens. TLS is spoken from here: whoever opens them sees nothing of it. */
 export function dialingAgent(dial: Dial, tls: AgentOptions): HttpsAgent {

@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject } from '../../core/json.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Cluster } from '../../ports/cluster.ts';
-import type { Dial } from '../../ports/transport.ts';
+import type { Dial } from '../../ports/dial.ts';
 import { dialingAgent } from './dialing-agent.ts';
 import { explainEtcdError } from './etcd-trouble.ts';
 import { checkServerIdentity } from './server-identity.ts';

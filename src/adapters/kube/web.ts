@@ -6,7 +6,7 @@ import { type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { type ProxyEnvironment, proxyFor } from '../../core/network/proxy.ts';
 import type { WebAnswer, WebFailure } from '../../core/network/web-answer.ts';
 import type { Secret } from '../../core/text/secret.ts';
-import type { Dial } from '../../ports/transport.ts';
+import type { Dial } from '../../ports/dial.ts';
 import type { Trust, Web, WebRequest } from '../../ports/web.ts';
 import { machineAuthorities } from './machine-authorities.ts';
 import { checkServerIdentity } from './server-identity.ts';

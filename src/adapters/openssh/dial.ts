@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream';
 import { onAbort } from '../../core/abort.ts';
 import { throughSocket } from '../../core/ssh/openssh-arguments.ts';
 import { printable } from '../../core/text/printable.ts';
-import type { DialAddress } from '../../ports/transport.ts';
+import type { DialAddress } from '../../ports/dial.ts';
 import type { Master } from './master.ts';
 
 /**

@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../json.ts';
 import { type DecodedDocument, decodeTyped } from '../kubelet/decode-typed.ts';
 import { encodeTyped, renderTyped } from '../kubelet/encode-typed.ts';
 import { setAt } from '../kubelet/kubeadm-defaults.ts';
-import type { ObjectNode } from '../kubelet/type.ts';
+import type { ObjectNode } from '../kubelet/type-node.ts';
 import { unknownFieldOf } from '../kubelet/unknown-field-reporter.ts';
 import { readTypeTable } from '../kubernetes/type-table.ts';
 import type { Warning } from '../plan/change.ts';

@@ -1,6 +1,6 @@
+import type { Arg } from '../arg.ts';
 import { formatFieldPath } from './field-path.ts';
 import type {
-  Arg,
   ClusterConfiguration,
   ControlPlaneComponent,
   DurationText,

@@ -1,5 +1,7 @@
 import { AppError } from '../errors.ts';
 import { DEFAULT_CRI_SOCKET } from '../facts/cri-socket.ts';
+import type { Taint } from '../kubernetes/taint.ts';
+import type { EncryptionAlgorithm } from '../pki/certificate-spec.ts';
 import { formatIp, isLoopback, isUnspecified, parseIp } from '../text/ip.ts';
 import type { Secret } from '../text/secret.ts';
 import { keptVersion } from './kubernetes-version.ts';
@@ -12,7 +14,6 @@ import {
   type Discovery,
   type Dns,
   type DurationText,
-  type EncryptionAlgorithm,
   type Etcd,
   type ExternalEtcd,
   type InitConfiguration,
@@ -23,7 +24,6 @@ import {
   type NodeRegistration,
   type PullPolicy,
   type ResetConfiguration,
-  type Taint,
   type Timeouts,
   type UpgradeApply,
   type UpgradeConfiguration,

@@ -70,3 +70,11 @@ function parseGoBool(written: string): boolean | null {
   if (/^(?:1|t|T|true|TRUE|True)$/.test(written)) return true;
   return /^(?:0|f|F|false|FALSE|False)$/.test(written) ? false : null;
 }
+
+/**
+ * Lay flags of the command line, under kubeadm's names, over the models of a file. A flag wins over the file. kubeadm forbids most
+ * mixtures; here only contradictions are errors. The values are judged afterwards, once: load the file with `check: 'structure'`.
+ * Names are without dashes; positional arguments are among them (`api-server-endpoint`, `bootstrap-token`, `version`). Flags of other names, and those that
+ * are undefined or empty, do not count.
+ */
+export type Flags = Readonly<Record<string, FlagValue | undefined>>;

@@ -1,9 +1,9 @@
 import type { Problem } from '../errors.ts';
 import { flagNeeds } from '../problems/config-documents.ts';
 import { type ApplyFlag, type FlagTable, nodeFlags, sets } from './flag-table.ts';
+import type { Flags } from './flag-values.ts';
 import * as read from './flag-values.ts';
 import { type FlagValue, isProblem } from './flag-values.ts';
-import type { Flags } from './flags.ts';
 import type { BootstrapTokenDiscovery, Discovery, JoinConfiguration, ModelSet } from './model.ts';
 
 const JOIN = 'JoinConfiguration';

@@ -1,6 +1,7 @@
 import type { Problem } from '../errors.ts';
 import type { FlagTable } from './flag-table.ts';
-import { type FlagValue, isProblem } from './flag-values.ts';
+import type { Flags } from './flag-values.ts';
+import { isProblem } from './flag-values.ts';
 import { INIT_FLAGS } from './flags-init.ts';
 import { JOIN_FLAGS, needlessFlags } from './flags-join.ts';
 import { RESET_FLAGS } from './flags-reset.ts';
@@ -9,14 +10,6 @@ import { UPGRADE_FLAGS, type UpgradeCommand } from './flags-upgrade.ts';
 import { checkValues, type LoadedConfig } from './load.ts';
 import type { ModelKind, ModelSet } from './model.ts';
 import { type Origin, positionsOf } from './origins.ts';
-
-/**
- * Lay flags of the command line, under kubeadm's names, over the models of a file. A flag wins over the file. kubeadm forbids most
- * mixtures; here only contradictions are errors. The values are judged afterwards, once: load the file with `check: 'structure'`.
- * Names are without dashes; positional arguments are among them (`api-server-endpoint`, `bootstrap-token`, `version`). Flags of other names, and those that
- * are undefined or empty, do not count.
- */
-export type Flags = Readonly<Record<string, FlagValue | undefined>>;
 
 /** Flags of `init` over InitConfiguration and ClusterConfiguration; both exist afterwards. */
 export function mergeInitFlags(config: LoadedConfig, flags: Flags): LoadedConfig {

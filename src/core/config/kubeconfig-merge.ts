@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../json.ts';
 import { isJsonObject } from '../json.ts';
-import { parseKubeconfig } from './kubeconfig.ts';
+import { KUBECONFIG_LIMITS, parseKubeconfig } from './kubeconfig.ts';
 import { parseSource, sourceToJson } from './source.ts';
 
 /** A kubeconfig file that was read. */
@@ -20,7 +20,7 @@ const PATHS = ['certificate-authority', 'client-certificate', 'client-key', 'tok
 export function mergeKubeconfigs(files: readonly KubeconfigText[]): string {
   const roots = files.map(({ file, text }) => {
     parseKubeconfig(text, file);
-    const root = parseSource(text, file).documents.find((document) => document.root !== null)?.root ?? null;
+    const root = parseSource(text, file, KUBECONFIG_LIMITS).documents.find((document) => document.root !== null)?.root ?? null;
     return { file, root: (root === null ? {} : sourceToJson(root)) as JsonObject };
   });
   const list = (name: string, member: string): readonly Json[] => {

@@ -3,7 +3,14 @@ import type { JsonObject } from '../json.ts';
 import { kubeconfigInvalid, kubeconfigNoContext, kubeconfigNotFound } from '../problems/kubeconfig.ts';
 import { Secret } from '../text/secret.ts';
 import { trimTrailing } from '../text/trim-trailing.ts';
-import { entryOf, parseSource, type SourceDocument, type SourceMap, type SourceNode, sourceToJson } from './source.ts';
+import { entryOf, parseSource, type SourceDocument, type SourceLimits, type SourceMap, type SourceNode, sourceToJson } from './source.ts';
+
+/** Limits of a kubeconfig: those of operators hold hundreds of clusters with their certificates. */
+export const KUBECONFIG_LIMITS: SourceLimits = {
+  characters: 4 * 1024 * 1024,
+  nodes: 200_000,
+  mend: 'Check that this is a kubeconfig',
+};
 
 export interface KubeconfigCluster {
   readonly name: string;
@@ -86,7 +93,7 @@ export type CredentialKind = 'client-certificate' | 'token' | 'token-file' | 'ba
  * @throws AppError with all problems, exit code 2: CONFIG_SYNTAX and the like, KUBECONFIG_INVALID
  */
 export function parseKubeconfig(text: string, file: string): Kubeconfig {
-  const { documents, problems } = parseSource(text, file);
+  const { documents, problems } = parseSource(text, file, KUBECONFIG_LIMITS);
   const first = documents.find((document) => document.root !== null);
   if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });
   if (first?.root?.kind !== 'map') {

@@ -1,3 +1,6 @@
+import type { Arg } from '../arg.ts';
+import type { Taint } from '../kubernetes/taint.ts';
+import type { EncryptionAlgorithm } from '../pki/certificate-spec.ts';
 import type { Secret } from '../text/secret.ts';
 
 /**
@@ -15,24 +18,8 @@ export type ConfigKind = ModelKind | 'KubeletConfiguration' | 'KubeProxyConfigur
 export type DurationText = string;
 
 export type PullPolicy = 'Always' | 'IfNotPresent' | 'Never';
-export type TaintEffect = 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
-export type EncryptionAlgorithm = 'RSA-2048' | 'RSA-3072' | 'RSA-4096' | 'ECDSA-P256' | 'ECDSA-P384';
 export type HostPathType = 'DirectoryOrCreate' | 'Directory' | 'FileOrCreate' | 'File' | 'Socket' | 'CharDevice' | 'BlockDevice';
 export type UnmountFlag = 'MNT_FORCE' | 'MNT_DETACH' | 'MNT_EXPIRE' | 'UMOUNT_NOFOLLOW';
-
-/** One command-line argument of a component; order and duplicates count. */
-export interface Arg {
-  readonly name: string;
-  readonly value: string;
-}
-
-export interface Taint {
-  readonly key: string;
-  readonly value?: string;
-  readonly effect: TaintEffect;
-  /** RFC 3339. */
-  readonly timeAdded?: string;
-}
 
 export interface Patches {
   readonly directory?: string;

@@ -1,13 +1,7 @@
 import type { Position, Problem } from '../errors.ts';
 import { parentPath, showFieldPath } from './field-path.ts';
 import type { ModelKind } from './model.ts';
-
-/** A place in a file. */
-export interface WrittenOrigin {
-  readonly position: Position;
-  /** As written; it differs from the model's path where an older version was converted. */
-  readonly path: string;
-}
+import type { WrittenOrigin } from './read-document.ts';
 
 /** Where a value of the model comes from: a place in a file, or a flag of the command line. */
 export type Origin = WrittenOrigin | { readonly flag: string };

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Problem } from '../errors.ts';
+import type { Position, Problem } from '../errors.ts';
 import {
   duplicateField,
   expectedType,
@@ -15,10 +15,21 @@ import { printable } from '../text/printable.ts';
 import { formatFieldPath, type Step, showFieldPath } from './field-path.ts';
 import type { FieldTree } from './field-tree.ts';
 import { fieldTreeOf } from './field-tree.ts';
-import type { WrittenOrigin } from './origins.ts';
-import type { IssueParams } from './schema-parts.ts';
 import type { SourceDocument, SourceEntry, SourceMap, SourceNode } from './source.ts';
 import { entryOf, sourceToJson } from './source.ts';
+
+/** A place in a file. */
+export interface WrittenOrigin {
+  readonly position: Position;
+  /** As written; it differs from the model's path where an older version was converted. */
+  readonly path: string;
+}
+
+/** A problem a schema finds itself: which code it has, and how to mend it. Carried in the `params` of a zod issue. */
+export interface IssueParams {
+  readonly code: string;
+  readonly mend?: string;
+}
 
 /** What there is to know of a kind of document besides its schema. */
 export interface DocumentGrammar {

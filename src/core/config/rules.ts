@@ -20,6 +20,7 @@ import {
   socketWithoutScheme,
   unknownTokenUsage,
 } from '../problems/config-documents.ts';
+import { isDnsSubdomain } from '../text/dns-subdomain.ts';
 import { parseGoDuration } from '../text/go-duration.ts';
 import { isGlobalUnicast, isLoopback, isUnspecified, parseIp } from '../text/ip.ts';
 import { parseCaPin } from '../token/ca-pin.ts';
@@ -28,14 +29,6 @@ import { parseKubernetesVersion } from './kubernetes-version.ts';
 
 /** Rules for single values, as kubeadm 1.36 validates them unless a rule says otherwise. Each gives the problem, or null. */
 export type Rule = (value: string) => Problem | null;
-
-const DNS_LABEL = '[a-z0-9](?:[-a-z0-9]*[a-z0-9])?';
-const DNS_SUBDOMAIN = new RegExp(`^${DNS_LABEL}(?:\\.${DNS_LABEL})*$`);
-
-/** RFC 1123 subdomain as Kubernetes takes it: at most 253 characters, labels of any length. */
-export function isDnsSubdomain(text: string): boolean {
-  return text.length <= 253 && DNS_SUBDOMAIN.test(text);
-}
 
 /** A node name; white space around it and upper case are mended by the defaults, not refused. */
 export const nodeName: Rule = (name) => (isDnsSubdomain(name.trim().toLowerCase()) ? null : invalidNodeName(name));

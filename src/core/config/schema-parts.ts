@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Taint } from '../kubernetes/taint.ts';
 import { quoteValue } from '../problems/config-documents.ts';
 import { formatGoDuration, parseGoDuration } from '../text/go-duration.ts';
 import { formatQuantity, parseQuantity } from '../text/quantity.ts';
@@ -16,19 +17,13 @@ import type {
   Networking,
   Patches,
   PullPolicy,
-  Taint,
 } from './model.ts';
+import type { IssueParams } from './read-document.ts';
 
 /**
  * Pieces that the schemas of kubeadm.k8s.io/v1beta4 and v1beta3 share. Schemas see what `readDocument` hands on: members that are null, and
  * empty strings where Go cannot tell empty from absent, have been left out.
  */
-
-/** A problem a schema finds itself: which code it has, and how to mend it. Carried in the `params` of a zod issue. */
-export interface IssueParams {
-  readonly code: string;
-  readonly mend?: string;
-}
 
 export const optional = z.exactOptional;
 export const text = z.string();

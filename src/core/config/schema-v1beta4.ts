@@ -1,12 +1,12 @@
 import { z } from 'zod';
+import type { Arg } from '../arg.ts';
+import type { EncryptionAlgorithm } from '../pki/certificate-spec.ts';
 import type {
   ApiServer,
-  Arg,
   ClusterConfiguration,
   ControlPlaneComponent,
   Discovery,
   Dns,
-  EncryptionAlgorithm,
   Etcd,
   InitConfiguration,
   JoinConfiguration,

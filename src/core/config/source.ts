@@ -16,7 +16,6 @@ import {
 import type { Position, Problem } from '../errors.ts';
 import type { Json } from '../json.ts';
 import { resolvePlainScalar, type YamlScalar } from '../text/yaml-scalar.ts';
-import { CONFIG_LIMITS, MAX_DEPTH, parsePlainSource, type SourceLimits } from './plain-source.ts';
 
 /** A node of a YAML or JSON text with the place it came from: what decoders read, so that each finding has its line. */
 export type SourceNode = SourceScalar | SourceList | SourceMap;
@@ -58,6 +57,23 @@ export interface Source {
   readonly problems: readonly Problem[];
 }
 
+/** Limits of a text, so that reading it takes bounded time and memory. */
+export interface SourceLimits {
+  readonly characters: number;
+  /** Values, counted after aliases are followed. */
+  readonly nodes: number;
+  /** How to fix a text beyond the limits. */
+  readonly mend: string;
+}
+
+/** Limits of a configuration file: a hundred times what a large KubeletConfiguration has. */
+const CONFIG_LIMITS: SourceLimits = {
+  characters: 256 * 1024,
+  nodes: 40_000,
+  mend: 'A KubeletConfiguration has a few kilobytes: check that this is the right file',
+};
+const MAX_DEPTH = 200;
+
 /**
  * Reads YAML or JSON text the way Kubernetes components do, keeping places. Time and memory are bounded: size, depth and the number of nodes
  * after aliases are limited.
@@ -67,23 +83,18 @@ export interface Source {
  * @returns the documents; when `problems` is not empty they may be incomplete. Codes: CONFIG_TOO_LARGE, CONFIG_NOT_TEXT, CONFIG_SYNTAX
  */
 export function parseSource(text: string, file: string, limits: SourceLimits = CONFIG_LIMITS): Source {
-  return parsePlainSource(text, file, limits) ?? parseAnySource(text, file, limits);
-}
-
-/** `parseSource` for texts that `parsePlainSource` leaves: of those it reads it gives the same, but slower. */
-export function parseAnySource(text: string, file: string, limits: SourceLimits = CONFIG_LIMITS): Source {
   const refusal = (message: string): Source => refuse(message, file, limits);
+  const refused = refuseText(text, file, limits);
+  if (refused !== null) return { documents: [], problems: [refused] };
   if (nestingTooDeep(text)) return refusal(TOO_DEEP);
   if ((text.match(/^%/gm)?.length ?? 0) > MAX_DIRECTIVES) return refusal(`the file has more than ${MAX_DIRECTIVES} directives (%)`);
-  if (text.length > limits.anyCharacters)
-    return refusal(`the file has ${text.length} characters, more than ${limits.anyCharacters}, and is not plain YAML or JSON`);
   const lineCounter = new LineCounter();
   const positionAt = (offset: number): Position => {
     const { line, col } = lineCounter.linePos(offset);
     return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
   };
   try {
-    return readDocuments(text, file, { lineCounter, positionAt, maxNodes: limits.anyNodes });
+    return readDocuments(text, file, { lineCounter, positionAt, maxNodes: limits.nodes });
   } catch (error) {
     if (!(error instanceof RangeError || error instanceof LimitError)) throw error;
     return refusal(error instanceof LimitError ? error.message : TOO_DEEP);
@@ -93,6 +104,34 @@ export function parseAnySource(text: string, file: string, limits: SourceLimits 
 /** Each costs as much as a hundred other lines; a file has one, if any. */
 const MAX_DIRECTIVES = 100;
 const TOO_DEEP = `the document is nested deeper than ${MAX_DEPTH} levels`;
+
+/** What no YAML file may hold (YAML 1.1, 5.1 Character Set), and what decoding puts in place of bytes that are not UTF-8. */
+const NOT_TEXT = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffd-\uffff]/;
+
+function whyNotText(char: string): string {
+  if (char === '\0') return 'the file holds a NUL byte: it is binary or UTF-16';
+  return char === '\ufffd'
+    ? 'the file is not valid UTF-8'
+    : `the file holds a control character (0x${char.charCodeAt(0).toString(16).padStart(2, '0')})`;
+}
+
+function refuseText(text: string, file: string, limits: SourceLimits): Problem | null {
+  const position = { file, line: 1, column: 1 };
+  if (text.length > limits.characters) {
+    const message = `the file has ${text.length} characters, more than ${limits.characters}`;
+    return { code: 'CONFIG_TOO_LARGE', message, mend: limits.mend, position };
+  }
+  const bad = NOT_TEXT.exec(text);
+  if (!bad) return null;
+  const before = text.slice(0, bad.index).split('\n');
+  const mend = 'Save it as UTF-8';
+  return {
+    code: 'CONFIG_NOT_TEXT',
+    message: whyNotText(bad[0]),
+    mend,
+    position: { file, line: before.length, column: (before.at(-1)?.length ?? 0) + 1 },
+  };
+}
 
 function refuse(message: string, file: string, { mend }: SourceLimits): Source {
   const problem: Problem = { code: 'CONFIG_TOO_LARGE', message, mend, position: { file, line: 1, column: 1 } };

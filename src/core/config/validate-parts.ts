@@ -1,4 +1,6 @@
+import type { Arg } from '../arg.ts';
 import type { Problem } from '../errors.ts';
+import type { Taint } from '../kubernetes/taint.ts';
 import { unknownCheck } from '../preflight/check-names.ts';
 import {
   duplicateTaint,
@@ -8,7 +10,8 @@ import {
   taintsReplaced,
   unknownCheckName,
 } from '../problems/config-documents.ts';
-import { type ApiEndpoint, type Arg, argValue, type NodeRegistration, type Taint, type Timeouts } from './model.ts';
+import { isDnsSubdomain } from '../text/dns-subdomain.ts';
+import { type ApiEndpoint, argValue, type NodeRegistration, type Timeouts } from './model.ts';
 import type { Finding } from './origins.ts';
 import * as rules from './rules.ts';
 
@@ -60,7 +63,7 @@ function* taintFindings(path: string, taints: readonly Taint[]): Iterable<Findin
 
 function isQualifiedName(text: string): boolean {
   const slash = text.indexOf('/');
-  return LABEL_PART.test(text.slice(slash + 1)) && (slash < 0 || rules.isDnsSubdomain(text.slice(0, slash)));
+  return LABEL_PART.test(text.slice(slash + 1)) && (slash < 0 || isDnsSubdomain(text.slice(0, slash)));
 }
 
 /** `ignorePreflightErrors`: names of checks, or `all` alone. */

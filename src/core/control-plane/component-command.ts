@@ -1,4 +1,4 @@
-import type { Arg } from '../config/model.ts';
+import type { Arg } from '../arg.ts';
 
 /**
  * The command of a component: its own arguments sorted, without those that the user gave; then the user's in the order given, repeats kept.

@@ -1,4 +1,5 @@
-import { type Arg, argValue } from '../config/model.ts';
+import type { Arg } from '../arg.ts';
+import { argValue } from '../config/model.ts';
 import { joinHostPort } from '../config/rules.ts';
 import type { JsonObject } from '../json.ts';
 import { cleanPath } from '../text/clean-path.ts';

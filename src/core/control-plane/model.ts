@@ -1,7 +1,8 @@
 import type { DefaultedCluster } from '../config/defaults.ts';
-import type { ApiEndpoint, EnvVar, PullPolicy, Taint, Timeouts } from '../config/model.ts';
+import type { ApiEndpoint, EnvVar, PullPolicy, Timeouts } from '../config/model.ts';
 import type { SourceDocument } from '../config/source.ts';
 import type { PlannedPatch } from '../kubelet/patch-files.ts';
+import type { Taint } from '../kubernetes/taint.ts';
 import { CA_MOUNT_DIRS, type HostCaDirectory } from './paths.ts';
 
 /**

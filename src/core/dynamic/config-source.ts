@@ -1,5 +1,8 @@
-import { isDnsSubdomain } from '../config/rules.ts';
 import { isJsonObject, type Json, type JsonObject } from '../json.ts';
+import { parseMinor } from '../kubelet/catalogue.ts';
+import { LAST_DYNAMIC_MINOR } from '../kubelet/effective/dynamic-store.ts';
+import type { KubeObject } from '../kubernetes/object.ts';
+import { isDnsSubdomain } from '../text/dns-subdomain.ts';
 
 /** Where the configuration of a node is to come from: one key of a ConfigMap. What `Node.spec.configSource.configMap` holds. */
 export interface ConfigSource {
@@ -185,4 +188,22 @@ function textOf(map: JsonObject, name: string): string {
 
 function trouble(why: string): ParsedSource {
   return { source: null, trouble: why };
+}
+
+/**
+ * The ConfigMap that an agent, or a kubelet up to 1.23, reports as active.
+ * @returns null: the local configuration. A status that a kubelet of an earlier version left on the Node is ignored.
+ */
+export function sourceInForce(node: KubeObject): ConfigSource | null {
+  const reported = node.metadata.annotations?.[CONFIG_STATUS_ANNOTATION];
+  if (reported !== undefined) return parseStatusAnnotation(reported)?.active ?? null;
+  const { status = {} } = node as { readonly status?: NodeStatus };
+  const minor = parseMinor(status.nodeInfo?.kubeletVersion ?? '');
+  if (minor === null || minor > LAST_DYNAMIC_MINOR) return null;
+  return parseConfigStatus(status.config)?.active ?? null;
+}
+
+interface NodeStatus {
+  readonly nodeInfo?: { readonly kubeletVersion?: string };
+  readonly config?: Parameters<typeof parseConfigStatus>[0];
 }

@@ -35,7 +35,7 @@ export async function judgePayload(
   for (const minor of minors) {
     const found =
       overlay === null
-        ? await judgeKubeletFile(text, file, { minor, catalogue, lenient, parse: async () => parseSource })
+        ? judgeKubeletFile(text, file, { minor, catalogue, lenient })
         : judgeOverlay(overlay, { minor, catalogue, lenient, syntax: syntaxOf(text) });
     if (found === null) return [notForKubelets(file)];
     for (const problem of [...found, ...(native ? ownFindings(text, file, { minor, catalogue }) : [])]) {

@@ -10,7 +10,6 @@ import {
   CONFIG_REPORT_ANNOTATION,
   CONFIG_SOURCE_ANNOTATION,
   CONFIG_STATUS_ANNOTATION,
-  type ConfigSource,
   type ConfigStatus,
   type ParsedSource,
   parseConfigSource,
@@ -86,11 +85,6 @@ export function readNodeConfig(node: KubeObject, chosen?: Backend): NodeConfig {
     troubles: nodeTroubles(node),
     heartbeat: Number.isNaN(heartbeat.getTime()) ? null : heartbeat,
   };
-}
-
-/** The ConfigMap that a kubelet up to 1.23 or an agent reports as active; null: the local configuration. What an old kubelet left on the Node is none. */
-export function sourceInForce(node: KubeObject): ConfigSource | null {
-  return readNodeConfig(node).status?.active ?? null;
 }
 
 function wordOf(node: KubeObject): NodeConfig['word'] {

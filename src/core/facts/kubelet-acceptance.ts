@@ -1,4 +1,4 @@
-import type { Arg } from '../config/model.ts';
+import type { Arg } from '../arg.ts';
 import { type FlagOptions, flagKey, parseCommandLine } from '../kubelet/flags/command-line.ts';
 import { defineFact, type Fact } from './fact.ts';
 import { explainKubeletOutput } from './kubelet-failure.ts';

@@ -1,10 +1,12 @@
+import type { Arg } from '../arg.ts';
 import type { Step } from '../config/field-path.ts';
-import type { Arg, NodeRegistration, Taint } from '../config/model.ts';
+import type { NodeRegistration } from '../config/model.ts';
 import { nodeRegistrationFindings } from '../config/validate-parts.ts';
 import type { HostPreparation } from '../install/model.ts';
 import { isNodeIp, NODE_IP_FORM } from '../kubelet/node-ip.ts';
 import { isReservedLabel, nodeLabelTroubles } from '../kubelet/node-labels.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
+import type { Taint } from '../kubernetes/taint.ts';
 import { invalidFleetValue, invalidHostAddress, saidTwice } from '../problems/fleet.ts';
 import type { KnownHostsEntry } from '../ssh/known-hosts.ts';
 import { isSafeHostName, isSafeUserName } from '../ssh/names.ts';

@@ -1,8 +1,8 @@
 import { sourceToExactJson } from '../config/source.ts';
 import type { HostPreparation } from '../install/model.ts';
 import type { Json, JsonObject } from '../json.ts';
-import { formatTaint } from '../kubelet/flags-env.ts';
 import { mergeConfig } from '../kubelet/layers.ts';
+import { formatTaint } from '../kubernetes/taint.ts';
 import { hostKeyFingerprint } from '../ssh/known-hosts.ts';
 import { maskSecrets } from '../text/mask.ts';
 import { printable } from '../text/printable.ts';

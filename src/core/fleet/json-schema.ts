@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { JsonObject } from '../json.ts';
 import type { Catalogue, Minor } from '../kubelet/catalogue.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from '../kubelet/decode.ts';
-import { kubeletConfigurationType, type ObjectNode, type TypeNode } from '../kubelet/type.ts';
+import { kubeletConfigurationType } from '../kubelet/type.ts';
+import type { ObjectNode, TypeNode } from '../kubelet/type-node.ts';
 import { FLEET_API_VERSION, FLEET_KIND, fleetSchema } from './schema.ts';
 
 /** A text with a variable in it may stand for any single value. */

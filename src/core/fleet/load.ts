@@ -1,9 +1,8 @@
 import { readHeader } from '../config/document-header.ts';
 import { type FieldTree, fieldTreeOf } from '../config/field-tree.ts';
 import { sortProblems } from '../config/origins.ts';
-import type { SourceLimits } from '../config/plain-source.ts';
 import { readDocument } from '../config/read-document.ts';
-import { parseSource, type Source, type SourceDocument } from '../config/source.ts';
+import { parseSource, type Source, type SourceDocument, type SourceLimits } from '../config/source.ts';
 import type { Position, Problem } from '../errors.ts';
 import { duplicateKind, noDocument, unknownKind, unknownVersion } from '../problems/config-documents.ts';
 import { QUOTE_TEMPLATE } from '../problems/fleet.ts';
@@ -21,12 +20,10 @@ export interface LoadedFleet {
   readonly problems: readonly Problem[];
 }
 
-/** Tens of thousands of hosts of a few lines each. The file is the user's own: what it takes the general reader is seconds where it is not plain. */
+/** Tens of thousands of hosts of a few lines each. */
 export const FLEET_LIMITS: SourceLimits = {
-  characters: 16 * 1024 * 1024,
-  nodes: 3_000_000,
-  anyCharacters: 2 * 1024 * 1024,
-  anyNodes: 1_000_000,
+  characters: 8 * 1024 * 1024,
+  nodes: 1_000_000,
   mend: 'Check its syntax; write hosts as ranges such as edge-[001:200], and what they share in groups',
 };
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { duration, type IssueParams, optional, taint, text, texts } from '../config/schema-parts.ts';
+import type { IssueParams } from '../config/read-document.ts';
+import { duration, optional, taint, text, texts } from '../config/schema-parts.ts';
 import { quoteValue } from '../problems/config-documents.ts';
 import { type HostKey, hostKeyType } from '../ssh/known-hosts.ts';
 import { decodeStrictBase64 } from '../text/base64.ts';

@@ -1,7 +1,8 @@
 import type { Json, JsonObject } from '../json.ts';
 import type { YamlValue } from '../text/yaml-encode.ts';
 import type { EncodeOptions } from './encode.ts';
-import { kubeletConfigurationType, type TypeNode } from './type.ts';
+import { kubeletConfigurationType } from './type.ts';
+import type { TypeNode } from './type-node.ts';
 
 /**
  * A KubeletConfiguration ready for printing: whole numbers beyond ±(2^53 - 1), which stand in JSON values as their decimal text, become the

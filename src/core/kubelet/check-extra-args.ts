@@ -1,4 +1,4 @@
-import type { Arg } from '../config/model.ts';
+import type { Arg } from '../arg.ts';
 import { AppError, type Problem } from '../errors.ts';
 import type { Warning } from '../plan/change.ts';
 import { type Catalogue, formatMinor, type Minor } from './catalogue.ts';

@@ -3,8 +3,16 @@ import type { Position, Problem } from '../errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '../json.ts';
 import { duplicateField, type FieldPlace, missingHeader, wrongKind, wrongScalar, wrongShape } from '../problems/config.ts';
 import { readScalar, type Token, zeroScalar } from './scalar.ts';
-import type { FieldNode, ListNode, MapNode, ObjectNode, ScalarNode, TypeNode } from './type.ts';
-import type { UnknownFieldReporter } from './unknown-field-reporter.ts';
+import type { FieldNode, ListNode, MapNode, ObjectNode, ScalarNode, TypeNode } from './type-node.ts';
+
+/** Makes the problems of unknown fields of one document. */
+export interface UnknownFieldReporter {
+  /**
+   * @param parent the object it stands in, and its path in the catalogue (`''` for the document)
+   * @param name the key as written
+   */
+  report(place: FieldPlace, parent: { readonly type: ObjectNode; readonly path: string }, name: string): Problem;
+}
 
 export interface TypedDecodeOptions {
   /** The type of the document, its header included. */

@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from '../json.ts';
 import { wrongScalar } from '../problems/config.ts';
 import { encodeYaml, type YamlValue } from '../text/yaml-encode.ts';
 import { readScalar, type Token, zeroScalar } from './scalar.ts';
-import type { FieldNode, ListNode, MapNode, ObjectNode, ScalarNode, TypeNode } from './type.ts';
+import type { FieldNode, ListNode, MapNode, ObjectNode, ScalarNode, TypeNode } from './type-node.ts';
 
 /**
  * An object as Go's json.Marshal prints the struct of a type.

@@ -1,5 +1,7 @@
-import type { Arg, Taint } from '../config/model.ts';
+import type { Arg } from '../arg.ts';
 import { AppError } from '../errors.ts';
+import type { Taint } from '../kubernetes/taint.ts';
+import { formatTaint } from '../kubernetes/taint.ts';
 import { parseEnvironmentFile, splitCommandWords } from '../systemd/environment.ts';
 import { quoteGo } from '../text/go-quote.ts';
 import { nodeLabelTroubles } from './node-labels.ts';
@@ -47,11 +49,6 @@ export function buildKubeletFlags(input: KubeletFlagsInput): readonly Arg[] {
   const given = new Set(input.extraArgs.map((flag) => flag.name));
   const own = base.filter((flag) => !given.has(flag.name)).sort((a, b) => compare(a.name, b.name) || compare(a.value, b.value));
   return [...own, ...input.extraArgs];
-}
-
-/** `key=value:Effect`, or `key:Effect` without a value. */
-export function formatTaint(taint: Taint): string {
-  return taint.value === undefined || taint.value === '' ? `${taint.key}:${taint.effect}` : `${taint.key}=${taint.value}:${taint.effect}`;
 }
 
 /**

@@ -1,5 +1,4 @@
-import { parsePlainSource } from '../config/plain-source.ts';
-import type { Source, SourceDocument } from '../config/source.ts';
+import { parseSource, type SourceDocument } from '../config/source.ts';
 import type { Problem } from '../errors.ts';
 import { checkJsonSyntax, KUBELET_API_VERSION, KUBELET_KIND, syntaxOf } from './decode.ts';
 import { type JudgeOptions, judgeKubeletConfiguration } from './validate/judge.ts';
@@ -7,16 +6,11 @@ import { type JudgeOptions, judgeKubeletConfiguration } from './validate/judge.t
 /**
  * Judges a file that is a kubelet's own (`--config`), as that kubelet reads it: of several documents it takes the first, and what begins with a
  * brace has to be JSON.
- * @param parse reads texts that are not plain; asked for only then
  * @returns all problems in order of position; null when the file is for other eyes: it holds kubeadm's documents too, or nothing that says it is
  * a KubeletConfiguration
  */
-export async function judgeKubeletFile(
-  text: string,
-  file: string,
-  { parse, ...options }: JudgeOptions & { readonly parse: () => Promise<(text: string, file: string) => Source> },
-): Promise<readonly Problem[] | null> {
-  const source = parsePlainSource(text, file) ?? (await parse())(text, file);
+export function judgeKubeletFile(text: string, file: string, options: JudgeOptions): readonly Problem[] | null {
+  const source = parseSource(text, file);
   const [document] = source.documents;
   if (document === undefined || !isForKubelets(source.documents)) return null;
   const syntax = syntaxOf(text);

@@ -4,7 +4,7 @@ import { maskSecrets } from '../text/mask.ts';
 import { parseQuantity } from '../text/quantity.ts';
 import { normaliseRfc3339 } from '../text/rfc3339.ts';
 import { trimTrailing } from '../text/trim-trailing.ts';
-import type { ScalarNode } from './type.ts';
+import type { ScalarNode } from './type-node.ts';
 
 /** A scalar as JSON has it on its way into the kubelet: numbers as text, because their spelling decides (`50` is an int32, `50.5` is not). */
 export type Token =

@@ -3,7 +3,8 @@ import { AppError, usageError } from '../errors.ts';
 import { isJsonObject, type Json } from '../json.ts';
 import type { Catalogue, Minor } from './catalogue.ts';
 import { decodeKubeletConfiguration, KUBELET_API_VERSION, KUBELET_KIND } from './decode.ts';
-import { kubeletConfigurationType, type ObjectNode, type TypeNode } from './type.ts';
+import { kubeletConfigurationType } from './type.ts';
+import type { ObjectNode, TypeNode } from './type-node.ts';
 
 /** One `--set path=value`, or one per-host flag such as `--resolv-conf`. */
 export interface FieldSetting {

@@ -1,4 +1,4 @@
-import type { Arg } from '../config/model.ts';
+import type { Arg } from '../arg.ts';
 import type { Json } from '../json.ts';
 import type { Warning } from '../plan/change.ts';
 import type { Catalogue, Minor } from './catalogue.ts';

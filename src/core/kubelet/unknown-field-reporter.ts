@@ -1,8 +1,9 @@
 import type { Problem } from '../errors.ts';
-import { type FieldPlace, fieldOfOtherMinor, unknownField } from '../problems/config.ts';
+import { type FieldPlace, unknownField } from '../problems/config.ts';
 import { closestName } from '../text/closest-name.ts';
-import type { Catalogue, Minor } from './catalogue.ts';
-import type { ObjectNode } from './type.ts';
+import { type Catalogue, formatMinor, type Minor } from './catalogue.ts';
+import type { UnknownFieldReporter } from './decode-typed.ts';
+import type { ObjectNode } from './type-node.ts';
 
 const KUBELET_KIND = 'KubeletConfiguration';
 
@@ -13,15 +14,6 @@ export interface UnknownFieldContext {
   readonly catalogue: Catalogue;
   readonly minor: Minor;
   readonly lenient: boolean;
-}
-
-/** Makes the problems of unknown fields of one document. */
-export interface UnknownFieldReporter {
-  /**
-   * @param parent the object it stands in, and its path in the catalogue (`''` for the document)
-   * @param name the key as written
-   */
-  report(place: FieldPlace, parent: { readonly type: ObjectNode; readonly path: string }, name: string): Problem;
 }
 
 /**
@@ -84,4 +76,17 @@ function placesOf(catalogue: Catalogue, minor: Minor): ReadonlyMap<string, reado
   }
   byMinor.set(minor, places);
   return places;
+}
+
+/** A field that another minor knows. */
+function fieldOfOtherMinor(
+  place: FieldPlace,
+  lenient: boolean,
+  minors: { readonly used: Minor; readonly range: readonly [Minor, Minor] },
+): Problem {
+  const [first, last] = minors.range;
+  const history = minors.used < first ? `it came with ${formatMinor(first)}` : `it was removed in ${formatMinor(last + 1)}`;
+  const message = `not known to a ${formatMinor(minors.used)} kubelet: ${history}`;
+  const mend = minors.used < first ? `Remove it, or use a kubelet of at least ${formatMinor(first)}` : 'Remove it';
+  return { code: 'CONFIG_UNKNOWN_FIELD', message, mend, ...(lenient ? ({ severity: 'warning' } as const) : {}), ...place };
 }

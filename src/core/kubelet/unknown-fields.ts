@@ -1,6 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../json.ts';
 import { type Catalogue, formatMinor, type Minor } from './catalogue.ts';
-import { kubeletConfigurationType, type TypeNode } from './type.ts';
+import { kubeletConfigurationType } from './type.ts';
+import type { TypeNode } from './type-node.ts';
 
 /** A field that one kubelet does not know. */
 export interface DroppedField {

@@ -1,4 +1,4 @@
-import type { Arg } from '../config/model.ts';
+import type { Arg } from '../arg.ts';
 import type { Catalogue, Minor } from './catalogue.ts';
 import { parseCommandLine } from './flags/command-line.ts';
 import { readFlagsEnv } from './flags-env.ts';

@@ -1,4 +1,4 @@
-import type { ObjectNode } from '../kubelet/type.ts';
+import type { ObjectNode } from '../kubelet/type-node.ts';
 import { readTypeTable } from './type-table.ts';
 
 /** The kinds whose full type is known here. */

@@ -1,4 +1,5 @@
 import { verify } from 'node:crypto';
+import type { NodeClaim } from '../../engine/own-claim.ts';
 import type { Problem } from '../errors.ts';
 import type { NodeEvidence } from '../facts/node-evidence.ts';
 import { leadsTo } from '../pki/certificate-checks.ts';
@@ -105,15 +106,6 @@ function isSignedBy({ x509 }: CertificateContent, challenge: string, signature: 
   } catch {
     return false;
   }
-}
-
-/** The Node that a host of a run stands for. */
-export interface NodeClaim {
-  readonly nodeName: string;
-  /** By certificate and key; else by the word of the operator. */
-  readonly isProven: boolean;
-  /** Null: not known. */
-  readonly machineId: string | null;
 }
 
 export interface ClaimInput {

@@ -1,7 +1,7 @@
-import type { Taint } from '../config/model.ts';
 import type { JsonObject } from '../json.ts';
-import { formatTaint } from '../kubelet/flags-env.ts';
-import type { KubeObject } from './object.ts';
+import type { KubeObject, ObjectRef } from './object.ts';
+import type { Taint } from './taint.ts';
+import { formatTaint } from './taint.ts';
 
 /** By which a control plane is known. */
 export const CONTROL_PLANE_LABEL = 'node-role.kubernetes.io/control-plane';
@@ -10,6 +10,20 @@ export const CONTROL_PLANE_LABEL = 'node-role.kubernetes.io/control-plane';
 export interface NodeMarks {
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
+}
+
+/**
+ * Sets labels and taints of a Node. `patch` is the difference to the Node as it was read; it is computed again when it
+ * is applied.
+ */
+export interface MarkNode {
+  readonly kind: 'mark-node';
+  readonly ref: ObjectRef;
+  readonly patch: JsonObject;
+  readonly marks: NodeMarks;
+  /** The marks are recorded in the cluster, and recorded ones that are no longer declared are removed. */
+  readonly isRecorded: boolean;
+  readonly because: string;
 }
 
 /**

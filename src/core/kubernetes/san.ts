@@ -1,4 +1,4 @@
-import { isDnsSubdomain } from '../config/rules.ts';
+import { isDnsSubdomain } from '../text/dns-subdomain.ts';
 import { quoteGo } from '../text/go-quote.ts';
 import { formatIp, parseIp } from '../text/ip.ts';
 

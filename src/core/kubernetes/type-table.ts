@@ -1,4 +1,4 @@
-import type { FieldNode, ObjectNode, ScalarNode, TypeNode } from '../kubelet/type.ts';
+import type { FieldNode, ObjectNode, ScalarNode, TypeNode } from '../kubelet/type-node.ts';
 
 /**
  * Reads a table of types, one a line: `Name = field field …`, continued on indented lines. A field is `name` (a text), `name:int32`, `name:[]Other`,

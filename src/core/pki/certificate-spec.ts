@@ -1,4 +1,4 @@
-import type { EncryptionAlgorithm } from '../config/model.ts';
+export type EncryptionAlgorithm = 'RSA-2048' | 'RSA-3072' | 'RSA-4096' | 'ECDSA-P256' | 'ECDSA-P384';
 
 export type ExtendedUsage = 'serverAuth' | 'clientAuth';
 

@@ -5,8 +5,10 @@ import { pkiExpired, pkiKubeconfigUnusable } from '../problems/pki.ts';
 import { type CertificateContent, readCertificate, readCertificateChain } from '../x509/read-certificate.ts';
 import { isSameCertificate, leadsTo } from './certificate-checks.ts';
 import { formatName } from './describe-certificate.ts';
-import type { FoundText } from './judge-pki.ts';
 import type { KubeconfigDefinition } from './kubeconfig-list.ts';
+
+/** What is on a host at a path; null: nothing. */
+export type FoundText = (path: string) => string | null;
 
 export interface JudgedKubeconfig {
   readonly definition: KubeconfigDefinition;

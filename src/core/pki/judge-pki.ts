@@ -22,12 +22,10 @@ import type { PkiConfiguration } from './alt-names.ts';
 import { leadsTo, missingNames } from './certificate-checks.ts';
 import { type AuthorityName, type CertificateDefinition, certificatesOf, pkiPath, SERVICE_ACCOUNT, termsOf } from './certificate-list.ts';
 import { formatName } from './describe-certificate.ts';
+import type { FoundText } from './judge-kubeconfig.ts';
 import { type JudgedKubeconfig, judgeKubeconfig } from './judge-kubeconfig.ts';
 import { type KubeconfigDefinition, serverOf } from './kubeconfig-list.ts';
 import { publicKeyFits, readPrivateKey } from './private-key.ts';
-
-/** What is on a host at a path; null: nothing. */
-export type FoundText = (path: string) => string | null;
 
 /** Which certificates and kubeconfigs a control-plane node is to have. */
 export interface PkiWanted {

@@ -1,8 +1,8 @@
 import type { ClusterConfiguration } from '../config/model.ts';
 import { type CertificateContent, readCertificateChain } from '../x509/read-certificate.ts';
 import { CERTIFICATES, type CertificateDefinition, certificatesOf, pkiPath } from './certificate-list.ts';
+import type { FoundText } from './judge-kubeconfig.ts';
 import { clientCertificateOf } from './judge-kubeconfig.ts';
-import type { FoundText } from './judge-pki.ts';
 import { KUBECONFIGS } from './kubeconfig-list.ts';
 
 /** A certificate of a control plane that can be renewed: one that an authority signs, or the client certificate of a kubeconfig. */

@@ -1,6 +1,6 @@
 import type { PackageManager } from '../install/package-facts.ts';
 import type { JsonObject } from '../json.ts';
-import type { NodeMarks } from '../kubernetes/node-marks.ts';
+import type { MarkNode } from '../kubernetes/node-marks.ts';
 import type { KubeObject, ObjectRef } from '../kubernetes/object.ts';
 import type { CertificateDescription, KubeconfigDescription } from '../pki/describe-certificate.ts';
 import type { SensitiveText } from '../text/secret.ts';
@@ -107,16 +107,7 @@ export type ClusterChange =
       readonly subresource?: string;
       readonly because: string;
     }
-  /** Labels and taints of a Node. `patch` is what that means for the Node as it was read; it is computed again when it is applied. */
-  | {
-      readonly kind: 'mark-node';
-      readonly ref: ObjectRef;
-      readonly patch: JsonObject;
-      readonly marks: NodeMarks;
-      /** The marks are recorded in the cluster, and recorded ones that are no longer declared are removed. */
-      readonly isRecorded: boolean;
-      readonly because: string;
-    }
+  | MarkNode
   | { readonly kind: 'delete-object'; readonly ref: ObjectRef; readonly because: string };
 
 export type Change = HostChange | ClusterChange;

@@ -1,4 +1,4 @@
-import type { Arg } from '../config/model.ts';
+import type { Arg } from '../arg.ts';
 import type { Catalogue, Minor } from '../kubelet/catalogue.ts';
 import { unknownFlag } from '../kubelet/check-extra-args.ts';
 import { parseCommandLine } from '../kubelet/flags/command-line.ts';

@@ -1,8 +1,7 @@
 import type { Position, Problem } from '../errors.ts';
-import { formatMinor, type Minor } from '../kubelet/catalogue.ts';
 import type { ScalarFault } from '../kubelet/scalar.ts';
 
-/** Problems of a KubeletConfiguration document. */
+/** Problems of typed documents, such as KubeletConfiguration. */
 
 /** Where a problem is: its place in the file and the field's path. */
 export interface FieldPlace {
@@ -29,19 +28,6 @@ export function wrongKind(member: 'apiVersion' | 'kind', found: string, expected
 /** A field this kubelet does not know. With `lenient` it is a warning: the kubelet reads on without it. */
 export function unknownField(place: FieldPlace, lenient: boolean, mend?: string): Problem {
   return { code: 'CONFIG_UNKNOWN_FIELD', message: 'unknown field', ...withMend(mend), ...severity(lenient), ...place };
-}
-
-/** A field that another minor knows. */
-export function fieldOfOtherMinor(
-  place: FieldPlace,
-  lenient: boolean,
-  minors: { readonly used: Minor; readonly range: readonly [Minor, Minor] },
-): Problem {
-  const [first, last] = minors.range;
-  const history = minors.used < first ? `it came with ${formatMinor(first)}` : `it was removed in ${formatMinor(last + 1)}`;
-  const message = `not known to a ${formatMinor(minors.used)} kubelet: ${history}`;
-  const mend = minors.used < first ? `Remove it, or use a kubelet of at least ${formatMinor(first)}` : 'Remove it';
-  return { code: 'CONFIG_UNKNOWN_FIELD', message, mend, ...severity(lenient), ...place };
 }
 
 /** A key that stands twice in one mapping: the last one counts. With `lenient` it is a warning. */

@@ -1,4 +1,4 @@
-import type { Arg, Taint } from '../config/model.ts';
+import type { Arg } from '../arg.ts';
 import type { HostFacts } from '../facts/host-facts.ts';
 import type { Json, JsonObject } from '../json.ts';
 import { withBigIntegers } from '../kubelet/big-integers.ts';
@@ -6,6 +6,7 @@ import type { Catalogue, Minor } from '../kubelet/catalogue.ts';
 import { buildKubeletFlags, isSocketFlag } from '../kubelet/flags-env.ts';
 import { type LayeredConfig, originTexts } from '../kubelet/layers.ts';
 import { shadowedFields } from '../kubelet/shadowed-fields.ts';
+import type { Taint } from '../kubernetes/taint.ts';
 import { identityOf, Memo } from '../memo.ts';
 import type { Warning } from '../plan/change.ts';
 import type { WantedFile } from '../plan/diff-file.ts';

@@ -1,5 +1,5 @@
 import Handlebars from 'handlebars';
-import type { Arg } from '../config/model.ts';
+import type { Arg } from '../arg.ts';
 import { renderFlagsEnv } from '../kubelet/flags-env.ts';
 import { quoteGo } from '../text/go-quote.ts';
 import { Secret, SensitiveText } from '../text/secret.ts';

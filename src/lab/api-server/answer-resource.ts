@@ -6,7 +6,7 @@ import type { UserInfo } from './authenticate.ts';
 import { unrecognized } from './decode.ts';
 import { isReview } from './discovery.ts';
 import { type Answer, mediaType, parseBody, readBody } from './exchange.ts';
-import type { HandlerContext } from './handle-request.ts';
+import type { HandlerContext } from './handler-context.ts';
 import type { PageQuery } from './list-pages.ts';
 import { memberOf, textOf } from './members.ts';
 import type { PatchType } from './patch.ts';

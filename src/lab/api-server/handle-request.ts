@@ -1,32 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Clock } from '../../ports/clock.ts';
 import { answerPath } from './answer-path.ts';
 import { answerResource } from './answer-resource.ts';
-import { type Authenticator, type Credentials, type UserInfo, userOf } from './authenticate.ts';
+import { type Credentials, type UserInfo, userOf } from './authenticate.ts';
 import { authorize, refusal } from './authorize.ts';
 import { isServedGroup, servedType } from './discovery.ts';
 import { type Answer, PAGE_NOT_FOUND } from './exchange.ts';
-import { answerNodeProxy, type NodeProxy } from './node-proxy.ts';
-import type { Registry } from './registry.ts';
+import type { HandlerContext } from './handler-context.ts';
+import { answerNodeProxy } from './node-proxy.ts';
 import type { RequestInfo } from './request-info.ts';
 import { methodNotAllowed, noSuchResource } from './status.ts';
-import type { Store } from './store.ts';
-import type { WatchStreams } from './watch-streams.ts';
-
-/** All that answering a request needs. */
-export interface HandlerContext {
-  readonly store: Store;
-  readonly registry: Registry;
-  readonly authenticator: Authenticator;
-  readonly clock: Clock;
-  /** `gitVersion`, e.g. `v1.36.2`. */
-  readonly gitVersion: string;
-  /** `host:port` as told in discovery. */
-  readonly address: () => string;
-  readonly watches: WatchStreams;
-  /** By name of the node. */
-  readonly nodeProxies: ReadonlyMap<string, NodeProxy>;
-}
 
 /**
  * Answers a request, if the user may make it.

@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../ports/clock.ts';
 import { sendAnswer, sendError } from './exchange.ts';
 import type { FaultAction, Faults } from './faults.ts';
-import { type HandlerContext, handleRequest, requesterOf } from './handle-request.ts';
+import { handleRequest, requesterOf } from './handle-request.ts';
+import type { HandlerContext } from './handler-context.ts';
 import { clientCertificateOf } from './listener.ts';
 import { parseRequest } from './request-info.ts';
 

@@ -13,7 +13,7 @@ import { startCsrSigner } from './controllers/csr-signer.ts';
 import { startNodeTaints } from './controllers/node-taints.ts';
 import { startTokenCleaner } from './controllers/token-cleaner.ts';
 import { createFaults, type Faults } from './faults.ts';
-import type { HandlerContext } from './handle-request.ts';
+import type { HandlerContext } from './handler-context.ts';
 import type { FeatureGates } from './kinds/kind.ts';
 import { createListener } from './listener.ts';
 import type { NodeProxy } from './node-proxy.ts';

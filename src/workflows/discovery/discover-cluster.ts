@@ -9,7 +9,7 @@ import { revealText, type Secret } from '../../core/text/secret.ts';
 import { parseCertificates } from '../../core/tls/certificate.ts';
 import { partsOfToken } from '../../core/token/bootstrap-token.ts';
 import type { Cluster } from '../../ports/cluster.ts';
-import type { OperatorClusterTarget } from '../../ports/services.ts';
+import type { OperatorClusterTarget } from '../../ports/cluster-target.ts';
 import type { ApiServerTarget } from '../bootstrap-files.ts';
 import { discoverByKubeconfig } from './discover-by-kubeconfig.ts';
 import { discoverByToken } from './discover-by-token.ts';

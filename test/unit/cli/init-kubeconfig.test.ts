@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { PlanDocument } from '../../../src/core/plan/document.ts';
-import type { ClusterTarget } from '../../../src/ports/services.ts';
+import type { ClusterTarget } from '../../../src/ports/cluster-target.ts';
 import { fakeCluster } from '../../support/fake-cluster.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { runCommand } from '../../support/run-cli.ts';

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { openCluster } from '../../../src/cli/open-cluster.ts';
+import type { ClusterTarget } from '../../../src/ports/cluster-target.ts';
+import type { Dial } from '../../../src/ports/dial.ts';
 import type { Host } from '../../../src/ports/host.ts';
-import type { ClusterTarget, Services } from '../../../src/ports/services.ts';
-import type { Dial } from '../../../src/ports/transport.ts';
+import type { Services } from '../../../src/ports/services.ts';
 import { fakeCluster } from '../../support/fake-cluster.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 

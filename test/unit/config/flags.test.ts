@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Flags, mergeInitFlags, mergeJoinFlags, mergeResetFlags, mergeUpgradeFlags } from '../../../src/core/config/flags.ts';
+import type { Flags } from '../../../src/core/config/flag-values.ts';
+import { mergeInitFlags, mergeJoinFlags, mergeResetFlags, mergeUpgradeFlags } from '../../../src/core/config/flags.ts';
 import type { UpgradeCommand } from '../../../src/core/config/flags-upgrade.ts';
 import { emptyConfig, type LoadedConfig, loadConfig } from '../../../src/core/config/load.ts';
 import type { ConfigKind } from '../../../src/core/config/model.ts';

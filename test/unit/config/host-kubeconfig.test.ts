@@ -5,7 +5,7 @@ import type { OperatorKubeconfig } from '../../../src/core/config/operator-kubec
 import { AppError, formatProblem } from '../../../src/core/errors.ts';
 import { Secret, SensitiveText } from '../../../src/core/text/secret.ts';
 import { type CertificateAuthority, createAuthority, type KeyPair } from '../../../src/lab/api-server/pki.ts';
-import type { ClusterTarget } from '../../../src/ports/services.ts';
+import type { ClusterTarget } from '../../../src/ports/cluster-target.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 const SERVER = 'https://10.0.0.1:6443';

@@ -10,11 +10,11 @@ const TOKEN = 'abcdef.0123456789abcdef';
 const KEY = `${'1234567890'.repeat(6)}1234`;
 
 describe('hostile files', () => {
-  it('takes a file just under a megabyte in time', () => {
-    const items = Array.from({ length: 30_000 }, (_, i) => `- {name: a${i}, value: "${i}"}`).join('\n');
+  it('takes a file just below the limit in time', () => {
+    const items = Array.from({ length: 7_000 }, (_, i) => `- {name: a${i}, value: "${i}"}`).join('\n');
     const started = performance.now();
     const loaded = load(documentOf('init', `nodeRegistration:\n  kubeletExtraArgs:\n${items.replaceAll(/^/gm, '  ')}`));
-    expect(loaded.init?.nodeRegistration?.kubeletExtraArgs).toHaveLength(30_000);
+    expect(loaded.init?.nodeRegistration?.kubeletExtraArgs).toHaveLength(7_000);
     expect(errorCodes(loaded)).toEqual([]);
     expect(performance.now() - started).toBeLessThan(8_000);
   }, 20_000);

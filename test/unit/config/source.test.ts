@@ -16,6 +16,24 @@ function problemsOf(text: string): readonly string[] {
 }
 
 describe('parseSource', () => {
+  it.each<[string, Json | undefined]>([
+    ['a: 1\nb:\n  c: true\n  d: x y # comment\n', { a: 1, b: { c: true, d: 'x y' } }],
+    ['# head\n\na:\n# in between\n\n  - b\n  # more\n  - c\n', { a: ['b', 'c'] }],
+    ['a:\n- b\n-  c: 1\n   d: 2\n- - e\n  - f\n-\n- \n  g: 3\n', { a: ['b', { c: 1, d: 2 }, ['e', 'f'], null, { g: 3 }] }],
+    ['a: "x: # y"\nb: \'z\'\nc: ""\n', { a: 'x: # y', b: 'z', c: '' }],
+    ['a:\nb: ~\nc: # nothing\nd:\n  e:\n', { a: null, b: null, c: null, d: { e: null } }],
+    ['a: []\nb: {}\nc: [1, "2", x]\nd: {e: -1, f: {g: h}}\n', { a: [], b: {}, c: [1, '2', 'x'], d: { e: -1, f: { g: 'h' } } }],
+    ['a: http://b/c#d\ne: a:b\nf: x#y\n', { a: 'http://b/c#d', e: 'a:b', f: 'x#y' }],
+    ['{"a": [1,\n  {"b": null}],\n"c":{}}\n', { a: [1, { b: null }], c: {} }],
+    ['---\na: 1\n', { a: 1 }],
+    ['a: 1\na: 2\n', { a: 2 }],
+    ['- 1\n- 2', [1, 2]],
+    ['', undefined],
+    ['\n# only a comment\n', undefined],
+  ])('reads %j', (text, value) => {
+    expect(read(text)).toEqual(value === undefined ? [] : [value]);
+  });
+
   /** Checked against kubectl 1.32, which reads YAML with the library of kubelet and kubeadm. */
   it.each<[string, string, Json]>([
     ['an anchor', 'a: &x {b: 1}\nc: *x\n', { a: { b: 1 }, c: { b: 1 } }],

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { AppError, interrupted } from '../../../src/core/errors.ts';
-import type { NodeClaim } from '../../../src/core/kubernetes/node-identity.ts';
 import type { HostPlan } from '../../../src/core/plan/document.ts';
 import { type FleetMember, type FleetPorts, type FleetRules, type HostOutcome, runFleet } from '../../../src/engine/fleet.ts';
 import { nodeClaims } from '../../../src/engine/node-claims.ts';
+import type { NodeClaim } from '../../../src/engine/own-claim.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
 const RULES: FleetRules = { canary: 0, serial: 100, maxFail: null, parallel: 100, maxOpen: 100, dryRun: false };

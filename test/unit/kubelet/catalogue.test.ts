@@ -8,7 +8,8 @@ import {
   OLDEST_MINOR,
   parseMinor,
 } from '../../../src/core/kubelet/catalogue.ts';
-import { kubeletConfigurationType, type ObjectNode, type TypeNode } from '../../../src/core/kubelet/type.ts';
+import { kubeletConfigurationType } from '../../../src/core/kubelet/type.ts';
+import type { ObjectNode, TypeNode } from '../../../src/core/kubelet/type-node.ts';
 
 const catalogue = await loadCatalogue();
 

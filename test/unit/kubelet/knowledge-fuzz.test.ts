@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Arg } from '../../../src/core/config/model.ts';
+import type { Arg } from '../../../src/core/arg.ts';
 import { AppError } from '../../../src/core/errors.ts';
 import type { JsonObject } from '../../../src/core/json.ts';
 import { loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';

@@ -6,13 +6,13 @@ import {
   claimNode,
   clashOf,
   judgeClaim,
-  type NodeClaim,
   type NodeProof,
   type ProofRules,
   proveNode,
 } from '../../../src/core/kubernetes/node-identity.ts';
 import type { KubeObject } from '../../../src/core/kubernetes/object.ts';
 import { type CertificateContent, readCertificateChain } from '../../../src/core/x509/read-certificate.ts';
+import type { NodeClaim } from '../../../src/engine/own-claim.ts';
 import {
   createAuthority,
   createCertificateRequest,

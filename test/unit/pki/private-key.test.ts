@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { certificateIssuer } from '../../../src/adapters/certificate-issuer.ts';
-import type { EncryptionAlgorithm } from '../../../src/core/config/model.ts';
+import type { EncryptionAlgorithm } from '../../../src/core/pki/certificate-spec.ts';
 import { publicKeyFits, readPrivateKey } from '../../../src/core/pki/private-key.ts';
 
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });

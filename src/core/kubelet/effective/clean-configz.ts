@@ -3,7 +3,8 @@ import type { Catalogue, Minor } from '../catalogue.ts';
 import { defaultKubeletConfiguration } from '../defaults/default-kubelet-configuration.ts';
 import { effectiveConfiguration } from '../defaults/effective-configuration.ts';
 import { partNodeSpecific } from '../node-specific.ts';
-import { kubeletConfigurationType, type ObjectNode } from '../type.ts';
+import { kubeletConfigurationType } from '../type.ts';
+import type { ObjectNode } from '../type-node.ts';
 import { deprecatedFields } from '../validate/deprecation-rules.ts';
 
 export interface CleanConfigz {

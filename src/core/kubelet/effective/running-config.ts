@@ -1,4 +1,4 @@
-import type { Arg } from '../../config/model.ts';
+import type { Arg } from '../../arg.ts';
 import { parseSource, type SourceNode, sourceToJson } from '../../config/source.ts';
 import { AppError, type Position, type Problem } from '../../errors.ts';
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../json.ts';

@@ -1,8 +1,7 @@
 import type { Json } from '../../json.ts';
 import { kubeadmProfile } from '../../render/profile-defaults.ts';
 import { type Catalogue, type FieldEntry, formatMinor, NEWEST_MINOR, OLDEST_KNOWN_MINOR } from '../catalogue.ts';
-import type { ExplainOptions } from './explain.ts';
-import type { FieldExplanation, FieldGate, FieldList, FlagTwin, KubeadmValue, Member } from './explanation.ts';
+import type { ExplainOptions, FieldExplanation, FieldGate, FieldList, FlagTwin, KubeadmValue, Member } from './explanation.ts';
 import { gatesOfField } from './field-gates.ts';
 import { periods } from './periods.ts';
 import { probeRules } from './probe-rules.ts';

@@ -1,6 +1,5 @@
 import { type FlagEntry, formatMinor, NEWEST_MINOR } from '../catalogue.ts';
-import type { ExplainOptions } from './explain.ts';
-import type { FlagExplanation } from './explanation.ts';
+import type { ExplainOptions, FlagExplanation } from './explanation.ts';
 import { periods } from './periods.ts';
 
 /** Explains a command-line flag of the kubelet. */

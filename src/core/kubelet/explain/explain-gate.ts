@@ -1,6 +1,5 @@
 import { formatMinor, type GateEntry, NEWEST_MINOR } from '../catalogue.ts';
-import type { ExplainOptions } from './explain.ts';
-import type { GateExplanation } from './explanation.ts';
+import type { ExplainOptions, GateExplanation } from './explanation.ts';
 import { fieldsOfGate } from './field-gates.ts';
 import { periods } from './periods.ts';
 

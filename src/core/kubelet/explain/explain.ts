@@ -1,19 +1,11 @@
 import { AppError } from '../../errors.ts';
 import { closestName } from '../../text/closest-name.ts';
-import type { Catalogue, Minor } from '../catalogue.ts';
+import type { Catalogue } from '../catalogue.ts';
 import { findFlag, flagKey } from '../flags/command-line.ts';
 import { explainField, findField, listFields } from './explain-field.ts';
 import { explainFlag } from './explain-flag.ts';
 import { explainGate } from './explain-gate.ts';
-import type { Explanation } from './explanation.ts';
-
-export interface ExplainOptions {
-  readonly catalogue: Catalogue;
-  /** The kubelet it is explained for. */
-  readonly minor: Minor;
-  /** Members of members too. */
-  readonly recursive?: boolean;
-}
+import type { ExplainOptions, Explanation } from './explanation.ts';
 
 /**
  * Explains a field of KubeletConfiguration, a flag of the kubelet or a feature gate.

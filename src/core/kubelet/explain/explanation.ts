@@ -1,5 +1,5 @@
 import type { Json } from '../../json.ts';
-import type { FlagDeprecation, GateStage, LiveChange } from '../catalogue.ts';
+import type { Catalogue, FlagDeprecation, GateStage, LiveChange, Minor } from '../catalogue.ts';
 
 /** Something that held from one minor to another, both `1.X`; `to` is null while it holds. */
 export interface Period<T> {
@@ -114,3 +114,12 @@ export interface GateExplanation {
 }
 
 export type Explanation = FieldExplanation | FieldList | FlagExplanation | GateExplanation;
+
+/** What is explained, and how much of it. */
+export interface ExplainOptions {
+  readonly catalogue: Catalogue;
+  /** The kubelet it is explained for. */
+  readonly minor: Minor;
+  /** Members of members too. */
+  readonly recursive?: boolean;
+}

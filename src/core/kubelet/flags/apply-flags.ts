@@ -1,4 +1,4 @@
-import type { Arg } from '../../config/model.ts';
+import type { Arg } from '../../arg.ts';
 import type { Json, JsonObject } from '../../json.ts';
 import type { Catalogue, Field, Flag, Minor } from '../catalogue.ts';
 import { valueAt } from '../validate/values.ts';

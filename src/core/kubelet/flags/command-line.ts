@@ -1,4 +1,4 @@
-import type { Arg } from '../../config/model.ts';
+import type { Arg } from '../../arg.ts';
 import type { Catalogue, FlagEntry, Minor } from '../catalogue.ts';
 
 export interface FlagOptions {

@@ -2,7 +2,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../json.ts';
 import { parseGoDuration } from '../../text/go-duration.ts';
 import type { Field, Flag } from '../catalogue.ts';
 import { readScalar, type ScalarFault, type Token } from '../scalar.ts';
-import type { ScalarNode } from '../type.ts';
+import type { ScalarNode } from '../type-node.ts';
 
 export type FlagValue = { readonly value: Json } | { readonly fault: string };
 

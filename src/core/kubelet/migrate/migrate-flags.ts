@@ -1,4 +1,4 @@
-import type { Arg } from '../../config/model.ts';
+import type { Arg } from '../../arg.ts';
 import { AppError } from '../../errors.ts';
 import { type Json, type JsonObject, jsonEqual } from '../../json.ts';
 import { inlineValue } from '../../text/inline-value.ts';

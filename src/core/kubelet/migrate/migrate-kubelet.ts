@@ -1,5 +1,5 @@
+import type { Arg } from '../../arg.ts';
 import { documentTexts } from '../../config/document-text.ts';
-import type { Arg } from '../../config/model.ts';
 import { entryOf, parseSource, type SourceDocument } from '../../config/source.ts';
 import { AppError, formatProblem, type Problem } from '../../errors.ts';
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../json.ts';

@@ -4,7 +4,8 @@ import { parseQuantity } from '../../text/quantity.ts';
 import type { Catalogue, LiveChange, Minor } from '../catalogue.ts';
 import { fillKubeletDefaults } from '../defaults/default-kubelet-configuration.ts';
 import { readScalar } from '../scalar.ts';
-import { kubeletConfigurationType, type ObjectNode, type TypeNode } from '../type.ts';
+import { kubeletConfigurationType } from '../type.ts';
+import type { ObjectNode, TypeNode } from '../type-node.ts';
 
 /** A field whose value in force changes, and what that does to a running node. */
 export interface ClassifiedChange {

@@ -1,4 +1,4 @@
-import type { Arg } from '../../config/model.ts';
+import type { Arg } from '../../arg.ts';
 import type { SourceDocument } from '../../config/source.ts';
 import type { Position, Problem } from '../../errors.ts';
 import type { JsonObject } from '../../json.ts';

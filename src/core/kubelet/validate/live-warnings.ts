@@ -1,4 +1,4 @@
-import type { Arg } from '../../config/model.ts';
+import type { Arg } from '../../arg.ts';
 import type { JsonObject } from '../../json.ts';
 import type { Catalogue, LiveChange, Minor } from '../catalogue.ts';
 import { leavesOf } from '../layers.ts';

@@ -1,7 +1,8 @@
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadCatalogue, parseMinor } from '../../../../src/core/kubelet/catalogue.ts';
-import { type ExplainOptions, explain } from '../../../../src/core/kubelet/explain/explain.ts';
+import { explain } from '../../../../src/core/kubelet/explain/explain.ts';
+import type { ExplainOptions } from '../../../../src/core/kubelet/explain/explanation.ts';
 import { fieldsOfGate, gatesOfField } from '../../../../src/core/kubelet/explain/field-gates.ts';
 import { renderExplanation } from '../../../../src/core/kubelet/explain/render-explanation.ts';
 

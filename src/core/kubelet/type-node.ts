@@ -1,0 +1,37 @@
+/** The type of a value in a typed document. */
+export type TypeNode = ScalarNode | ListNode | MapNode | ObjectNode;
+
+export type ScalarNode =
+  /** `values`: the words of an enumeration. Decoding takes any text: words are checked by validation. */
+  | { readonly kind: 'string'; readonly values: readonly string[] | null }
+  | { readonly kind: 'bool' | 'int32' | 'int64' | 'uint32' | 'float' }
+  /** A text in Go's syntax; `durationOrNanoseconds` is a whole number of nanoseconds as well. */
+  | { readonly kind: 'duration' | 'durationOrNanoseconds' }
+  | { readonly kind: 'quantity' }
+  /** A port by number or name, a count or a percentage. */
+  | { readonly kind: 'intOrString' }
+  /** RFC 3339. */
+  | { readonly kind: 'timestamp' };
+export interface ListNode {
+  readonly kind: 'list';
+  readonly items: TypeNode;
+}
+export interface MapNode {
+  readonly kind: 'map';
+  readonly values: TypeNode;
+}
+export interface ObjectNode {
+  readonly kind: 'object';
+  readonly fields: ReadonlyMap<string, FieldNode>;
+}
+
+/** A member of an object: its type and how Go treats its absence. */
+export interface FieldNode {
+  readonly name: string;
+  /** As in the catalogue: `logging.vmodule[].filePattern`. */
+  readonly path: string;
+  readonly type: TypeNode;
+  readonly pointer: boolean;
+  readonly omitempty: boolean;
+  readonly printedWhenUnset: boolean;
+}

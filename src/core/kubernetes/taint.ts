@@ -1,0 +1,14 @@
+export type TaintEffect = 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
+
+export interface Taint {
+  readonly key: string;
+  readonly value?: string;
+  readonly effect: TaintEffect;
+  /** RFC 3339. */
+  readonly timeAdded?: string;
+}
+
+/** `key=value:Effect`, or `key:Effect` without a value. */
+export function formatTaint(taint: Taint): string {
+  return taint.value === undefined || taint.value === '' ? `${taint.key}:${taint.effect}` : `${taint.key}=${taint.value}:${taint.effect}`;
+}
