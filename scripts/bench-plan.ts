@@ -1,18 +1,18 @@
 // npm run bench:plan: how long it takes to plan a fleet when every host has answered already.
 import { readFileSync } from 'node:fs';
-import { systemClock } from '../src/adapters/clock-system.ts';
-import { questionKey } from '../src/core/facts/question.ts';
-import { foldPlans } from '../src/core/fleet/fold.ts';
-import { loadFleet } from '../src/core/fleet/load.ts';
-import { resolveFleet } from '../src/core/fleet/resolve.ts';
-import { savePlan } from '../src/core/fleet/saved-plan.ts';
-import { loadCatalogue } from '../src/core/kubelet/catalogue.ts';
-import { runFleet } from '../src/engine/fleet.ts';
-import { workflowMember } from '../src/engine/workflow-member.ts';
-import type { Host } from '../src/ports/host.ts';
+import { systemClock } from '../src/base/adapters/clock-system.ts';
+import { runFleet } from '../src/fleet/fleet.ts';
+import { loadFleet } from '../src/fleet/load.ts';
+import { resolveFleet } from '../src/fleet/resolve.ts';
+import { savePlan } from '../src/fleet/saved-plan.ts';
+import { workflowMember } from '../src/fleet/workflow-member.ts';
+import { questionKey } from '../src/host/facts/question.ts';
+import type { Host } from '../src/host/host.ts';
+import { foldPlans } from '../src/host/plan/fold.ts';
+import { readClusterBaseline } from '../src/kubeadm/workflows/cluster-baseline.ts';
+import { joinWorkflow } from '../src/kubeadm/workflows/join.ts';
+import { loadCatalogue } from '../src/kubelet/catalogue.ts';
 import { loadTemplates } from '../src/template-files.ts';
-import { readClusterBaseline } from '../src/workflows/cluster-baseline.ts';
-import { joinWorkflow } from '../src/workflows/join.ts';
 import { startBenchLab } from './bench-lab.ts';
 
 const HOSTS = Number(process.env.BENCH_HOSTS ?? 10_000);

@@ -8,7 +8,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { kubeCluster } from '../src/adapters/cluster-kube.ts';
+import { kubeCluster } from '../src/kube/adapters/cluster-kube.ts';
 import { startApiServer } from '../src/lab/api-server/server.ts';
 import { HAS_SCHEDULER, importControlPlaneImages } from '../test/support/control-plane-images.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../test/support/lab-hosts.ts';

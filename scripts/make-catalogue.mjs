@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Makes src/core/kubelet/data/{fields,flags,gates}.json: what each Kubernetes minor knows of kubelet fields, flags and feature gates.
+// Makes src/kubelet/data/{fields,flags,gates}.json: what each Kubernetes minor knows of kubelet fields, flags and feature gates.
 //
 //   node scripts/make-catalogue.mjs DIR
 //
@@ -10,7 +10,7 @@ import path from 'node:path';
 
 const OLDEST = 10;
 const NEWEST = 36;
-const OUT = path.join(import.meta.dirname, '..', 'src', 'core', 'kubelet', 'data');
+const OUT = path.join(import.meta.dirname, '..', 'src', 'kubelet', 'data');
 
 const FIELD_TYPES = new Set([
   'string',

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
+import { interrupted } from './base/errors.ts';
+import { SECRET_VARIABLES } from './base/secret-variables.ts';
 import { runCli } from './cli/run.ts';
-import { interrupted } from './core/errors.ts';
-import { SECRET_VARIABLES } from './core/secret-variables.ts';
 import { VERSION } from './version.ts';
 import { createServices } from './wiring.ts';
 

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
-import type { Notice } from './adapters/ssh/host-key-check.ts';
-import type { SshConfig, SshOverrides } from './core/ssh/resolve-target.ts';
-import type { SshTarget } from './core/ssh/target.ts';
-import type { HostKeys } from './ports/host-keys.ts';
-import type { FleetHostTarget, SshOptions } from './ports/services.ts';
-import type { Transport } from './ports/transport.ts';
+import type { FleetHostTarget, SshOptions } from './cli/services.ts';
+import type { Transport } from './host/transport.ts';
+import type { Notice } from './ssh/adapters/built-in/host-key-check.ts';
+import type { HostKeys } from './ssh/host-keys.ts';
+import type { SshConfig, SshOverrides } from './ssh/resolve-target.ts';
+import type { SshTarget } from './ssh/target.ts';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -32,7 +32,7 @@ export function sshAccess(env: Variables, tell: (line: string) => void): SshAcce
   const readConfig = async (configFile: string | undefined): Promise<SshConfig> => {
     const present = configs.get(configFile);
     if (present !== undefined) return present;
-    const { loadSshConfig } = await import('./adapters/ssh-config.ts');
+    const { loadSshConfig } = await import('./ssh/adapters/ssh-config.ts');
     const reading = configs.get(configFile) ?? loadSshConfig({ variables: env, ...(configFile === undefined ? {} : { configFile }) });
     configs.set(configFile, reading);
     return reading;
@@ -53,7 +53,7 @@ export function sshAccess(env: Variables, tell: (line: string) => void): SshAcce
       const [config, { known, showWarnings }, { sshHostKeys }] = await Promise.all([
         readConfig(ssh.configFile),
         loaded(),
-        import('./adapters/ssh/host-keys.ts'),
+        import('./ssh/adapters/built-in/host-keys.ts'),
       ]);
       const keys = sshHostKeys(config, sshOverrides(ssh), { hostKeys: known, ...credentials(ssh) });
       return {
@@ -69,10 +69,10 @@ export function sshAccess(env: Variables, tell: (line: string) => void): SshAcce
 
 async function load(env: Variables, tell: (line: string) => void) {
   const [{ sshShared, sshTransport }, { knownHostsStore }, { asRoot }, { formatProblem, usageError }] = await Promise.all([
-    import('./adapters/transport-ssh.ts'),
-    import('./adapters/known-hosts.ts'),
-    import('./engine/as-root.ts'),
-    import('./core/errors.ts'),
+    import('./ssh/adapters/transport-ssh.ts'),
+    import('./ssh/adapters/known-hosts.ts'),
+    import('./host/as-root.ts'),
+    import('./base/errors.ts'),
   ]);
   const known = knownHostsStore();
   const shared = sshShared();
@@ -103,14 +103,14 @@ async function load(env: Variables, tell: (line: string) => void) {
 }
 
 async function loadOpenssh(runtimeDirectory: string | undefined): Promise<(target: SshTarget, ssh: SshOptions) => Transport> {
-  const { opensshShared, opensshTransport } = await import('./adapters/transport-openssh.ts');
+  const { opensshShared, opensshTransport } = await import('./ssh/adapters/transport-openssh.ts');
   const shared = opensshShared(runtimeDirectory);
   return (target, { configFile }) => opensshTransport(target, { shared, ...(configFile === undefined ? {} : { configFile }) });
 }
 
 async function resolveTarget(way: string | FleetHostTarget, config: SshConfig, overrides: SshOverrides): Promise<SshTarget> {
-  if (typeof way === 'string') return (await import('./core/ssh/resolve-target.ts')).resolveSshTarget(way, config, overrides);
-  const { fleetSshTarget } = await import('./core/fleet/ssh-target.ts');
+  if (typeof way === 'string') return (await import('./ssh/resolve-target.ts')).resolveSshTarget(way, config, overrides);
+  const { fleetSshTarget } = await import('./fleet/ssh-target.ts');
   return fleetSshTarget(way, config, { directory: way.directory, overrides });
 }
 

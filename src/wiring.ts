@@ -1,17 +1,17 @@
 import { homedir, hostname } from 'node:os';
 import { resolve } from 'node:path';
-import { systemClock } from './adapters/clock-system.ts';
-import { listFiles, localInput, makeTemporaryDirectory, removeTemporaryDirectory, writeLocalFile } from './adapters/input-local.ts';
-import { jsonReporter } from './adapters/reporter-json.ts';
-import { textReporter } from './adapters/reporter-text.ts';
-import { withStatusLine } from './adapters/status-line.ts';
-import { textOutput } from './adapters/text-output.ts';
-import { thisProcess } from './adapters/this-process.ts';
-import { visible } from './core/text/printable.ts';
-import { revealText } from './core/text/secret.ts';
-import type { Host } from './ports/host.ts';
-import type { HostTarget, RawOutput, Services } from './ports/services.ts';
-import type { Transport } from './ports/transport.ts';
+import { systemClock } from './base/adapters/clock-system.ts';
+import { visible } from './base/text/printable.ts';
+import { revealText } from './base/text/secret.ts';
+import { listFiles, localInput, makeTemporaryDirectory, removeTemporaryDirectory, writeLocalFile } from './cli/adapters/input-local.ts';
+import { jsonReporter } from './cli/adapters/reporter-json.ts';
+import { textReporter } from './cli/adapters/reporter-text.ts';
+import { withStatusLine } from './cli/adapters/status-line.ts';
+import { textOutput } from './cli/adapters/text-output.ts';
+import { thisProcess } from './cli/adapters/this-process.ts';
+import type { HostTarget, RawOutput, Services } from './cli/services.ts';
+import type { Host } from './host/host.ts';
+import type { Transport } from './host/transport.ts';
 import { loadTemplates } from './template-files.ts';
 import { type SshAccess, sshAccess } from './wiring-ssh.ts';
 
@@ -47,46 +47,46 @@ export function createServices(environment: Environment): Services {
     hostname: hostname(),
     self: thisProcess(),
     newId: async () => (await import('node:crypto')).randomBytes(8).toString('hex'),
-    readProgram: async (path) => (await import('./adapters/large-file.ts')).readProgram(path, program),
+    readProgram: async (path) => (await import('./host/adapters/large-file.ts')).readProgram(path, program),
     writeLocalFile,
     runLocal,
     makeTemporaryDirectory,
     removeTemporaryDirectory,
     listFiles,
     newToken: async () => {
-      const [{ generateToken }, { randomInt }] = await Promise.all([import('./core/token/generate-token.ts'), import('node:crypto')]);
+      const [{ generateToken }, { randomInt }] = await Promise.all([import('./kubeadm/token/generate-token.ts'), import('node:crypto')]);
       return generateToken(randomInt);
     },
-    certificateIssuer: async () => (await import('./adapters/certificate-issuer.ts')).certificateIssuer,
+    certificateIssuer: async () => (await import('./x509/adapters/certificate-issuer.ts')).certificateIssuer,
     random: Math.random,
     watchFile: (path, onChange, signal) =>
-      void import('./adapters/watch-file.ts').then(({ watchFile }) => watchFile(path, onChange, signal)),
-    serveLocal: async (host, port, answer) => (await import('./adapters/http-local.ts')).serveLocal(host, port, answer),
-    confirm: async (question) => (await import('./adapters/prompt-terminal.ts')).confirmOnTerminal(visible(question), stdin, stderr),
+      void import('./cli/adapters/watch-file.ts').then(({ watchFile }) => watchFile(path, onChange, signal)),
+    serveLocal: async (host, port, answer) => (await import('./cli/adapters/http-local.ts')).serveLocal(host, port, answer),
+    confirm: async (question) => (await import('./cli/adapters/prompt-terminal.ts')).confirmOnTerminal(visible(question), stdin, stderr),
     templates: loadTemplates,
     reporter: ({ format, verbosity }) =>
       format === 'json' ? jsonReporter(output, systemClock, verbosity) : textReporter(output, verbosity),
     connectHost: (target) => connectHost(target, ssh),
-    runJournals: async () => (await import('./adapters/run-journals.ts')).localRunJournals(env),
+    runJournals: async () => (await import('./fleet/adapters/run-journals.ts')).localRunJournals(env),
     openHostKeys: (options) => ssh.hostKeys(options),
     readSshConfig: async (configFile) =>
-      (await (await import('./adapters/ssh-config.ts')).loadSshConfig({ variables: env, configFile: resolve(configFile) })).files,
+      (await (await import('./ssh/adapters/ssh-config.ts')).loadSshConfig({ variables: env, configFile: resolve(configFile) })).files,
     connectCluster: async ({ kubeconfig: { text, file }, from, ...named }) => {
-      const { kubeCluster } = await import('./adapters/cluster-kube.ts');
+      const { kubeCluster } = await import('./kube/adapters/cluster-kube.ts');
       const target = { kubeconfig: { text: revealText(text), file }, ...named };
       return kubeCluster(from?.dial === undefined ? { ...target, env } : { ...target, dial: from.dial });
     },
     connectEtcd: async ({ from, ...target }) => {
-      const { etcdMembers } = await import('./adapters/kube/etcd-members.ts');
+      const { etcdMembers } = await import('./kubeadm/adapters/etcd-members.ts');
       return etcdMembers({ ...target, clock: systemClock, ...(from.dial === undefined ? {} : { dial: from.dial }) });
     },
-    web: { get: async (request) => (await import('./adapters/kube/web.ts')).nodeWeb(env).get(request) },
+    web: { get: async (request) => (await import('./kube/adapters/web.ts')).nodeWeb(env).get(request) },
     startLab: async (options) => (await import('./lab/lab.ts')).startLab(options),
   };
 }
 
 async function connectHost(target: HostTarget, ssh: SshAccess): Promise<Host> {
-  const [{ hostOver }, { randomUUID }] = await Promise.all([import('./engine/host.ts'), import('node:crypto')]);
+  const [{ hostOver }, { randomUUID }] = await Promise.all([import('./host/host-over-transport.ts'), import('node:crypto')]);
   const way = target.member ?? target.address;
   const rootDir = target.rootDir === undefined ? {} : { rootDir: way === undefined ? resolve(target.rootDir) : target.rootDir };
   const limitMs = target.commandTimeoutMs ?? target.member?.ssh.commandTimeoutMs;
@@ -96,14 +96,14 @@ async function connectHost(target: HostTarget, ssh: SshAccess): Promise<Host> {
 }
 
 async function localHost(target: HostTarget): Promise<Transport> {
-  const { localTransport } = await import('./adapters/transport-local.ts');
+  const { localTransport } = await import('./host/adapters/transport-local.ts');
   return localTransport(target.rootDir === undefined ? {} : { name: target.rootDir });
 }
 
 async function runLocal(argv: readonly string[]): Promise<string> {
   const [{ localTransport }, { localCommandFailed }] = await Promise.all([
-    import('./adapters/transport-local.ts'),
-    import('./core/problems/host.ts'),
+    import('./host/adapters/transport-local.ts'),
+    import('./host/host-problems.ts'),
   ]);
   const transport = localTransport({ name: 'this machine' });
   const { exitCode, stdout, stderr } = await transport.run(argv, { timeoutMs: 120_000 });

@@ -3,10 +3,10 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
-import { AGENT_NAMESPACE } from '../../src/core/dynamic/agent/agent-namespace.ts';
-import { AGENT_DIRECTORY, pointerFile } from '../../src/core/dynamic/agent/layout.ts';
-import { CONFIG_SOURCE_ANNOTATION } from '../../src/core/dynamic/config-source.ts';
+import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
+import { AGENT_NAMESPACE } from '../../src/kube/agent-namespace.ts';
+import { AGENT_DIRECTORY, pointerFile } from '../../src/kubeadm/node-agent/layout.ts';
+import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
 import { startApiServer } from '../../src/lab/api-server/server.ts';
 import { judge, tell, until } from './judge.ts';
 

@@ -1,6 +1,6 @@
 import { startLabAgents } from '../../src/cli/lab-agents.ts';
-import { AGENT_NAMESPACE } from '../../src/core/dynamic/agent/agent-namespace.ts';
-import { CONFIG_SOURCE_ANNOTATION } from '../../src/core/dynamic/config-source.ts';
+import { AGENT_NAMESPACE } from '../../src/kube/agent-namespace.ts';
+import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
 import { startBenchLab } from '../bench-lab.ts';
 import { judge, median, until } from './judge.ts';
 

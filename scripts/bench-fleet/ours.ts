@@ -5,16 +5,16 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { systemClock } from '../../src/adapters/clock-system.ts';
-import { knownHostsStore } from '../../src/adapters/known-hosts.ts';
-import { sshShared, sshTransport } from '../../src/adapters/transport-ssh.ts';
-import type { HostChange } from '../../src/core/plan/change.ts';
-import { diffFile } from '../../src/core/plan/diff-file.ts';
-import type { SshTarget } from '../../src/core/ssh/target.ts';
-import { applyHostChanges } from '../../src/engine/apply.ts';
-import { asRoot } from '../../src/engine/as-root.ts';
-import { hostOver } from '../../src/engine/host.ts';
-import { writerOver } from '../../src/engine/writer.ts';
+import { systemClock } from '../../src/base/adapters/clock-system.ts';
+import { applyHostChanges } from '../../src/host/apply.ts';
+import { asRoot } from '../../src/host/as-root.ts';
+import { hostOver } from '../../src/host/host-over-transport.ts';
+import type { HostChange } from '../../src/host/plan/change.ts';
+import { diffFile } from '../../src/host/plan/diff-file.ts';
+import { writerOver } from '../../src/host/writer.ts';
+import { knownHostsStore } from '../../src/ssh/adapters/known-hosts.ts';
+import { sshShared, sshTransport } from '../../src/ssh/adapters/transport-ssh.ts';
+import type { SshTarget } from '../../src/ssh/target.ts';
 import { workFiles } from './work.ts';
 
 /** What the bench wants done. */

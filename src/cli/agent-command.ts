@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { AGENT_NAMESPACE } from '../core/dynamic/agent/agent-namespace.ts';
-import { AGENT_DIRECTORY } from '../core/dynamic/agent/layout.ts';
-import { KUBELET_CONF } from '../core/facts/kubelet-identity.ts';
+import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
+import { AGENT_DIRECTORY } from '../kubeadm/node-agent/layout.ts';
+import { KUBELET_CONF } from '../kubelet/facts/kubelet-identity.ts';
 import { addAgentOptions } from './agent-options.ts';
 import type { On } from './command.ts';
 

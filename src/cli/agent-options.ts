@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
-import { usageError } from '../core/errors.ts';
-import { parseGoDuration } from '../core/text/go-duration.ts';
+import { usageError } from '../base/errors.ts';
+import { parseGoDuration } from '../base/text/go-duration.ts';
 import type { CommandOptions } from './command.ts';
 import { SECONDS_OF_A_DAY } from './options.ts';
 import { flagText } from './read-options.ts';

@@ -1,17 +1,17 @@
-import { kubeletCluster } from '../agent/kubelet-cluster.ts';
-import { runAgent } from '../agent/run-agent.ts';
-import { readOperatorKubeconfig } from '../core/config/operator-kubeconfig.ts';
-import { type AccessProblem, describeAccess } from '../core/dynamic/agent/access-problem.ts';
-import { DEFAULT_TIMING } from '../core/dynamic/agent/health.ts';
-import { renderAgentMetrics } from '../core/dynamic/agent/metrics.ts';
-import type { AgentState } from '../core/dynamic/agent/state.ts';
-import { AppError, type ExitCode, usageError } from '../core/errors.ts';
-import { type LiveChange, loadCatalogue } from '../core/kubelet/catalogue.ts';
-import type { LocalAnswer, LocalServer, Services } from '../ports/services.ts';
-import { observeKubelet } from '../workflows/observe-kubelet.ts';
+import { AppError, type ExitCode, usageError } from '../base/errors.ts';
+import { type AccessProblem, describeAccess } from '../dynamic/agent/access-problem.ts';
+import { DEFAULT_TIMING } from '../dynamic/agent/health.ts';
+import { kubeletCluster } from '../dynamic/agent/kubelet-cluster.ts';
+import { renderAgentMetrics } from '../dynamic/agent/metrics.ts';
+import { runAgent } from '../dynamic/agent/run-agent.ts';
+import type { AgentState } from '../dynamic/agent/state.ts';
+import { readOperatorKubeconfig } from '../kube/operator-kubeconfig.ts';
+import { observeKubelet } from '../kubeadm/workflows/observe-kubelet.ts';
+import { type LiveChange, loadCatalogue } from '../kubelet/catalogue.ts';
 import { type Address, addressOf, countOf, durationOf, spreadOf } from './agent-options.ts';
 import type { CommandOptions } from './command.ts';
 import { flagText, verbosityOf } from './read-options.ts';
+import type { LocalAnswer, LocalServer, Services } from './services.ts';
 
 /** `agent`: runs until it is stopped. Exit code 0 when that was asked for by a signal. */
 export async function runAgentCommand(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {

@@ -1,6 +1,6 @@
-import type { ExitCode } from '../core/errors.ts';
-import type { Services } from '../ports/services.ts';
-import { newCertificateKey } from '../workflows/shared-certs.ts';
+import type { ExitCode } from '../base/errors.ts';
+import { newCertificateKey } from '../kubeadm/workflows/shared-certs.ts';
+import type { Services } from './services.ts';
 
 /** `certs certificate-key`: needs neither host nor cluster. */
 export async function runCertificateKey(services: Services): Promise<ExitCode> {

@@ -1,11 +1,11 @@
-import { AppError, type ExitCode, type Problem } from '../core/errors.ts';
-import { type ExpirationInfo, expirationDocument, expirationInfo, expirationTables } from '../core/pki/expiration-info.ts';
-import { pkiUnreadable } from '../core/problems/pki.ts';
-import type { HostTarget, Services } from '../ports/services.ts';
-import { lookAtCertificates } from '../workflows/look-at-certificates.ts';
+import { AppError, type ExitCode, type Problem } from '../base/errors.ts';
+import { type ExpirationInfo, expirationDocument, expirationInfo, expirationTables } from '../kubeadm/pki/expiration-info.ts';
+import { pkiUnreadable } from '../kubeadm/pki/pki-problems.ts';
+import { lookAtCertificates } from '../kubeadm/workflows/look-at-certificates.ts';
 import type { CommandOptions } from './command.ts';
 import { type OpenedPkiSettings, openPkiSettings } from './pki-settings.ts';
 import { readHostTargets, verbosityOf } from './read-options.ts';
+import type { HostTarget, Services } from './services.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
 interface HostExpiration {

@@ -1,17 +1,17 @@
-import { type CertificateVerdict, judgeCertificates } from '../core/certificates/judge-certificates.ts';
-import { judgeControlPlane } from '../core/certificates/judge-control-plane.ts';
-import { AppError, type ExitCode, type Problem, usageError } from '../core/errors.ts';
-import { nodeCertificates } from '../core/facts/node-certificates.ts';
-import { RENEWABLE_NAMES } from '../core/pki/renewable.ts';
-import { formatAge } from '../core/text/age.ts';
-import { parseGoDuration } from '../core/text/go-duration.ts';
-import { joinLines } from '../core/text/styled.ts';
-import { renderTable } from '../core/text/table.ts';
-import { observe } from '../engine/observe.ts';
-import type { HostTarget, Services } from '../ports/services.ts';
-import { lookAtCertificates } from '../workflows/look-at-certificates.ts';
+import { AppError, type ExitCode, type Problem, usageError } from '../base/errors.ts';
+import { formatAge } from '../base/text/age.ts';
+import { parseGoDuration } from '../base/text/go-duration.ts';
+import { joinLines } from '../base/text/styled.ts';
+import { renderTable } from '../base/text/table.ts';
+import { observe } from '../host/observe.ts';
+import { type CertificateVerdict, judgeCertificates } from '../kubeadm/pki/judge-certificates.ts';
+import { judgeControlPlane } from '../kubeadm/pki/judge-control-plane.ts';
+import { RENEWABLE_NAMES } from '../kubeadm/pki/renewable.ts';
+import { lookAtCertificates } from '../kubeadm/workflows/look-at-certificates.ts';
+import { nodeCertificates } from '../kubelet/facts/node-certificates.ts';
 import type { CommandOptions } from './command.ts';
 import { flagText, readHostTargets } from './read-options.ts';
+import type { HostTarget, Services } from './services.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
 interface HostReport {

@@ -1,13 +1,13 @@
-import { mergeInitFlags } from '../core/config/flags.ts';
-import { KUBERNETES_DIR } from '../core/control-plane/paths.ts';
-import type { ExitCode } from '../core/errors.ts';
-import type { Services } from '../ports/services.ts';
-import { generateCsrWorkflow } from '../workflows/generate-csr.ts';
+import type { ExitCode } from '../base/errors.ts';
+import { mergeInitFlags } from '../kubeadm/config/flags.ts';
+import { KUBERNETES_DIR } from '../kubeadm/control-plane/paths.ts';
+import { generateCsrWorkflow } from '../kubeadm/workflows/generate-csr.ts';
 import type { CommandOptions } from './command.ts';
 import { hostDirectory } from './host-directory.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
+import type { Services } from './services.ts';
 
 /** `certs generate-csr`. */
 export async function runCertsGenerateCsr(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {

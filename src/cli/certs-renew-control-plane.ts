@@ -1,12 +1,12 @@
-import { type ExitCode, usageError } from '../core/errors.ts';
-import { RENEWABLE_NAMES } from '../core/pki/renewable.ts';
-import { parseGoDuration } from '../core/text/go-duration.ts';
-import type { Services } from '../ports/services.ts';
-import { renewCertsWorkflow } from '../workflows/renew-certs.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
+import { parseGoDuration } from '../base/text/go-duration.ts';
+import { RENEWABLE_NAMES } from '../kubeadm/pki/renewable.ts';
+import { renewCertsWorkflow } from '../kubeadm/workflows/renew-certs.ts';
 import type { CommandOptions } from './command.ts';
 import { openPkiSettings } from './pki-settings.ts';
 import { flagText, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
+import type { Services } from './services.ts';
 
 /** `certs renew NAME... | all`. */
 export async function runCertsRenewControlPlane(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {

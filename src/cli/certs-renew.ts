@@ -1,13 +1,13 @@
-import { isBootstrapToken, TOKEN_FORM } from '../core/config/bootstrap-token.ts';
-import { type ExitCode, usageError } from '../core/errors.ts';
-import { parseGoDuration } from '../core/text/go-duration.ts';
-import { Secret } from '../core/text/secret.ts';
-import type { Services } from '../ports/services.ts';
-import { renewKubeletWorkflow } from '../workflows/renew-kubelet.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
+import { parseGoDuration } from '../base/text/go-duration.ts';
+import { Secret } from '../base/text/secret.ts';
+import { isBootstrapToken, TOKEN_FORM } from '../kubeadm/config/bootstrap-token.ts';
+import { renewKubeletWorkflow } from '../kubeadm/workflows/renew-kubelet.ts';
 import type { CommandOptions } from './command.ts';
 import { openCluster } from './open-cluster.ts';
 import { flagList, flagText, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
+import type { Services } from './services.ts';
 import { trustOf } from './trust-of.ts';
 
 /** `certs renew-kubelet`. With a token no administrator is needed; without one he makes a token for the run. */

@@ -1,7 +1,7 @@
-import type { Cluster } from '../ports/cluster.ts';
-import type { Reporter } from '../ports/reporter.ts';
-import type { Services } from '../ports/services.ts';
+import type { Reporter } from '../base/reporter.ts';
+import type { Cluster } from '../kube/cluster.ts';
 import type { CommandOptions } from './command.ts';
+import type { Services } from './services.ts';
 
 export interface ClusterOnUse {
   /** Throws AppError NO_API_SERVER where there is none to talk to. */

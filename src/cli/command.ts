@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { ExitCode } from '../core/errors.ts';
-import type { Output, Services } from '../ports/services.ts';
+import type { ExitCode } from '../base/errors.ts';
+import type { Output, Services } from './services.ts';
 
 /** Runs a command and gives the exit code. Loaded on use, so that help is quick. */
 export type Run = (services: CommandServices, args: readonly string[], options: CommandOptions) => Promise<ExitCode>;

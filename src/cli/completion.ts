@@ -1,6 +1,6 @@
 import type { Command, Option } from 'commander';
-import { type ExitCode, usageError } from '../core/errors.ts';
-import type { Services } from '../ports/services.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
+import type { Services } from './services.ts';
 
 /** One command of the tree. `path` holds the names from the program's down. */
 interface Node {

@@ -1,12 +1,12 @@
-import type { ExitCode } from '../core/errors.ts';
-import { loadCatalogue, NEWEST_MINOR, OLDEST_MINOR } from '../core/kubelet/catalogue.ts';
-import { type DefaultsProfile, profileDefaults } from '../core/render/profile-defaults.ts';
-import { printableJson } from '../core/text/printable.ts';
-import { encodeYaml } from '../core/text/yaml-encode.ts';
-import type { Services } from '../ports/services.ts';
+import type { ExitCode } from '../base/errors.ts';
+import { printableJson } from '../base/text/printable.ts';
+import { encodeYaml } from '../codec/yaml-encode.ts';
+import { type DefaultsProfile, profileDefaults } from '../kubeadm/render/profile-defaults.ts';
+import { loadCatalogue, NEWEST_MINOR, OLDEST_MINOR } from '../kubelet/catalogue.ts';
 import type { CommandOptions } from './command.ts';
 import { readMinor } from './minor-option.ts';
 import { flagText } from './read-options.ts';
+import type { Services } from './services.ts';
 
 /** `config defaults`: the configuration of a kubelet whose file says nothing, or the one kubeadm writes. */
 export async function runDefaults(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {

@@ -1,13 +1,13 @@
-import { type ExitCode, formatProblem, usageError } from '../core/errors.ts';
-import { loadCatalogue, type Minor, NEWEST_MINOR, OLDEST_MINOR } from '../core/kubelet/catalogue.ts';
-import { type ConfigSide, diffConfigs } from '../core/kubelet/diff/diff-configs.ts';
-import { diffDocument, renderDiff } from '../core/kubelet/diff/render-diff.ts';
-import type { Services } from '../ports/services.ts';
+import { type ExitCode, formatProblem, usageError } from '../base/errors.ts';
+import { loadCatalogue, type Minor, NEWEST_MINOR, OLDEST_MINOR } from '../kubelet/catalogue.ts';
+import { type ConfigSide, diffConfigs } from '../kubelet/diff/diff-configs.ts';
+import { diffDocument, renderDiff } from '../kubelet/diff/render-diff.ts';
 import { clusterOnUse } from './cluster-on-use.ts';
 import type { CommandOptions } from './command.ts';
 import { readMinor } from './minor-option.ts';
 import { flagText } from './read-options.ts';
 import { type ReadSide, readSide } from './read-side.ts';
+import type { Services } from './services.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
 /** `config diff A B`: exit code 6 with `--exit-code` when they differ in what is in force. */

@@ -1,11 +1,11 @@
-import { type ExitCode, usageError } from '../core/errors.ts';
-import { loadCatalogue, NEWEST_MINOR } from '../core/kubelet/catalogue.ts';
-import { explain } from '../core/kubelet/explain/explain.ts';
-import { renderExplanation } from '../core/kubelet/explain/render-explanation.ts';
-import type { Services } from '../ports/services.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
+import { explain } from '../kubeadm/explain/explain.ts';
+import { renderExplanation } from '../kubeadm/explain/render-explanation.ts';
+import { loadCatalogue, NEWEST_MINOR } from '../kubelet/catalogue.ts';
 import type { CommandOptions } from './command.ts';
 import { readMinor } from './minor-option.ts';
 import { flagText } from './read-options.ts';
+import type { Services } from './services.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
 /** The oldest kubelet there is anything to tell about. */

@@ -1,17 +1,17 @@
-import { type PayloadKind, payloadDocument } from '../core/dynamic/agent/overlay.ts';
-import { type ExitCode, usageError } from '../core/errors.ts';
-import type { JsonObject } from '../core/json.ts';
-import { loadCatalogue } from '../core/kubelet/catalogue.ts';
-import { cleanConfigz } from '../core/kubelet/effective/clean-configz.ts';
-import { LAST_DYNAMIC_MINOR } from '../core/kubelet/effective/dynamic-store.ts';
-import { inlineValue } from '../core/text/inline-value.ts';
-import { printableJson } from '../core/text/printable.ts';
-import { encodeYaml } from '../core/text/yaml-encode.ts';
-import type { Services } from '../ports/services.ts';
-import { readNodeConfig } from '../workflows/read-node-config.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
+import type { JsonObject } from '../base/json.ts';
+import { printableJson } from '../base/text/printable.ts';
+import { inlineValue } from '../codec/inline-value.ts';
+import { encodeYaml } from '../codec/yaml-encode.ts';
+import { type PayloadKind, payloadDocument } from '../dynamic/agent/overlay.ts';
+import { readNodeConfig } from '../kubeadm/workflows/read-node-config.ts';
+import { loadCatalogue } from '../kubelet/catalogue.ts';
+import { cleanConfigz } from '../kubelet/effective/clean-configz.ts';
+import { LAST_DYNAMIC_MINOR } from '../kubelet/effective/dynamic-store.ts';
 import { clusterOnUse } from './cluster-on-use.ts';
 import type { CommandOptions } from './command.ts';
 import { flagText } from './read-options.ts';
+import type { Services } from './services.ts';
 
 /**
  * `config from-node NODE`: what a running kubelet has in force, as a file to push. By default an overlay, so that a node that is assigned the file keeps

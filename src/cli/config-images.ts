@@ -1,12 +1,12 @@
-import { mergeInitFlags } from '../core/config/flags.ts';
-import { controlPlaneImages } from '../core/control-plane/images.ts';
-import type { ExitCode } from '../core/errors.ts';
-import type { Services } from '../ports/services.ts';
-import { settleCluster } from '../workflows/control-plane/settle-cluster.ts';
+import type { ExitCode } from '../base/errors.ts';
+import { mergeInitFlags } from '../kubeadm/config/flags.ts';
+import { controlPlaneImages } from '../kubeadm/control-plane/images.ts';
+import { settleCluster } from '../kubeadm/workflows/control-plane/settle-cluster.ts';
 import type { CommandOptions } from './command.ts';
 import { releaseOf } from './init-control-plane.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { kubeadmFlags } from './read-options.ts';
+import type { Services } from './services.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
 /** `config images list`: the images a control plane of a configuration is made of. */

@@ -1,15 +1,15 @@
-import type { Arg } from '../core/arg.ts';
-import { AppError, type ExitCode, usageError } from '../core/errors.ts';
-import { loadCatalogue, type Minor, OLDEST_MINOR } from '../core/kubelet/catalogue.ts';
-import { parseCommandLine } from '../core/kubelet/flags/command-line.ts';
-import { renderFlagsEnv } from '../core/kubelet/flags-env.ts';
-import { type KubeletMigration, migrateKubelet, refuseLoss, resultText, stepText } from '../core/kubelet/migrate/migrate-kubelet.ts';
-import type { MigrationStep } from '../core/kubelet/migrate/migration-step.ts';
-import { parseEnvironmentFile, splitCommandWords } from '../core/systemd/environment.ts';
-import type { Services } from '../ports/services.ts';
+import type { Arg } from '../base/arg.ts';
+import { AppError, type ExitCode, usageError } from '../base/errors.ts';
+import { parseEnvironmentFile, splitCommandWords } from '../host/systemd/environment.ts';
+import { loadCatalogue, type Minor, OLDEST_MINOR } from '../kubelet/catalogue.ts';
+import { parseCommandLine } from '../kubelet/flags/command-line.ts';
+import { renderFlagsEnv } from '../kubelet/flags-env.ts';
+import { type KubeletMigration, migrateKubelet, refuseLoss, resultText, stepText } from '../kubelet/migrate/migrate-kubelet.ts';
+import type { MigrationStep } from '../kubelet/migrate/migration-step.ts';
 import type { CommandOptions } from './command.ts';
 import { readMinor } from './minor-option.ts';
 import { flagList, flagText } from './read-options.ts';
+import type { Services } from './services.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
 /** `config migrate FILE --from 1.X --to 1.Y`: exit code 2, and nothing is written, when something would be lost. */

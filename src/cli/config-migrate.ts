@@ -1,8 +1,8 @@
-import { migrateConfig } from '../core/config/migrate.ts';
-import { AppError, type ExitCode, formatProblem, type Problem, usageError } from '../core/errors.ts';
-import type { Services } from '../ports/services.ts';
+import { AppError, type ExitCode, formatProblem, type Problem, usageError } from '../base/errors.ts';
+import { migrateConfig } from '../kubeadm/config/migrate.ts';
 import type { CommandOptions } from './command.ts';
 import { flagText } from './read-options.ts';
+import type { Services } from './services.ts';
 
 /** `config migrate`: with `--old-config` kubeadm's documents, else a KubeletConfiguration. */
 export async function runMigrate(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {
@@ -15,10 +15,7 @@ export async function runMigrate(services: Services, args: readonly string[], op
 /** A KubeletConfiguration is printed as it is, and only when a kubelet accepts it: as config validate judges it. */
 async function kubeletErrors(text: string, file: string): Promise<readonly Problem[]> {
   if (!/^[ \t]*["']?kind["']?[ \t]*:[ \t]*["']?KubeletConfiguration/m.test(text)) return [];
-  const [{ loadCatalogue }, { judgeDocuments }] = await Promise.all([
-    import('../core/kubelet/catalogue.ts'),
-    import('./validate-documents.ts'),
-  ]);
+  const [{ loadCatalogue }, { judgeDocuments }] = await Promise.all([import('../kubelet/catalogue.ts'), import('./validate-documents.ts')]);
   const { problems } = judgeDocuments(text, file, { catalogue: await loadCatalogue(), chosen: null, allowDeprecated: true });
   return problems.filter(({ severity }) => severity !== 'warning');
 }

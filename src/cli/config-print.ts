@@ -1,12 +1,12 @@
-import { type DefaultsAction, printDefaults } from '../core/config/print.ts';
-import type { ExitCode } from '../core/errors.ts';
-import { loadCatalogue, NEWEST_MINOR } from '../core/kubelet/catalogue.ts';
-import { encodeClusterConfig } from '../core/render/cluster-config.ts';
-import { kubeadmProfile } from '../core/render/profile-defaults.ts';
-import { encodeYaml } from '../core/text/yaml-encode.ts';
-import type { Services } from '../ports/services.ts';
+import type { ExitCode } from '../base/errors.ts';
+import { encodeYaml } from '../codec/yaml-encode.ts';
+import { type DefaultsAction, printDefaults } from '../kubeadm/config/print.ts';
+import { encodeClusterConfig } from '../kubeadm/render/cluster-config.ts';
+import { kubeadmProfile } from '../kubeadm/render/profile-defaults.ts';
+import { loadCatalogue, NEWEST_MINOR } from '../kubelet/catalogue.ts';
 import type { CommandOptions } from './command.ts';
 import { flagList } from './read-options.ts';
+import type { Services } from './services.ts';
 
 /** `config print init-defaults` and its like. */
 export async function runPrintDefaults(services: Services, action: DefaultsAction, options: CommandOptions): Promise<ExitCode> {

@@ -1,15 +1,15 @@
 import { stringify } from 'yaml';
-import { mergeInitFlags } from '../core/config/flags.ts';
-import { AppError, type ExitCode } from '../core/errors.ts';
-import type { WantedFile } from '../core/plan/diff-file.ts';
-import { printableJson } from '../core/text/printable.ts';
-import type { Services } from '../ports/services.ts';
-import { initWorkflow } from '../workflows/init.ts';
+import { AppError, type ExitCode } from '../base/errors.ts';
+import { printableJson } from '../base/text/printable.ts';
+import type { WantedFile } from '../host/plan/diff-file.ts';
+import { mergeInitFlags } from '../kubeadm/config/flags.ts';
+import { initWorkflow } from '../kubeadm/workflows/init.ts';
 import type { CommandOptions } from './command.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { readNodeOptions } from './node-options.ts';
 import { openCluster } from './open-cluster.ts';
 import { flagText, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
+import type { Services } from './services.ts';
 
 /** `config render`: the files a node would get from init, as text. Nothing is compared with what is there, nothing is written. */
 export async function runRender(services: Services, args: readonly string[], options: CommandOptions): Promise<ExitCode> {

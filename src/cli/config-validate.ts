@@ -1,12 +1,12 @@
-import { AppError, type ExitCode, type Problem, usageError } from '../core/errors.ts';
-import { type Catalogue, loadCatalogue, type Minor, NEWEST_MINOR } from '../core/kubelet/catalogue.ts';
-import { judgeKubeletFile } from '../core/kubelet/kubelet-file.ts';
-import { OTHER_MINOR_CODE } from '../core/kubelet/validate/other-minor.ts';
-import type { Services } from '../ports/services.ts';
+import { AppError, type ExitCode, type Problem, usageError } from '../base/errors.ts';
+import { type Catalogue, loadCatalogue, type Minor, NEWEST_MINOR } from '../kubelet/catalogue.ts';
+import { judgeKubeletFile } from '../kubelet/kubelet-file.ts';
+import { OTHER_MINOR_CODE } from '../kubelet/validate/other-minor.ts';
 import { VERSION } from '../version.ts';
 import type { CommandOptions } from './command.ts';
 import { readValidatedMinor } from './minor-option.ts';
 import { flagList, flagText } from './read-options.ts';
+import type { Services } from './services.ts';
 import type { TextOptions, TextVerdict } from './validate-documents.ts';
 import type { KubeletsToAsk } from './validate-kubelets.ts';
 import { type FileVerdict, isOk, type ReportFormat, showVerdicts } from './validate-report.ts';
@@ -85,7 +85,7 @@ async function judgeText(text: string, file: string, options: TextOptions): Prom
   const { chosen, allowDeprecated, ...judgeOptions } = options;
   const own = judgeKubeletFile(text, file, { ...judgeOptions, minor: chosen ?? NEWEST_MINOR });
   if (own !== null) return { problems: own, kubeletText: text };
-  const { judgeOverlayFile } = await import('../core/dynamic/judge-payload.ts');
+  const { judgeOverlayFile } = await import('../dynamic/judge-payload.ts');
   const overlay = judgeOverlayFile(text, file, { ...judgeOptions, minor: chosen ?? NEWEST_MINOR });
   if (overlay !== null) return { problems: overlay, kubeletText: null };
   return (await import('./validate-documents.ts')).judgeDocuments(text, file, options);

@@ -1,14 +1,13 @@
-import { AppError, type ExitCode, type Problem, usageError } from '../core/errors.ts';
-import type { ResolvedFleet } from '../core/fleet/model.ts';
-import { csrProblems } from '../core/kubernetes/judge-serving-csr.ts';
-import { nodeOfRequest } from '../core/kubernetes/node-csr.ts';
-import { printableName } from '../core/kubernetes/san.ts';
-import { formatAge } from '../core/text/age.ts';
-import { joinLines } from '../core/text/styled.ts';
-import { renderTable } from '../core/text/table.ts';
-import type { Cluster } from '../ports/cluster.ts';
-import type { Reporter } from '../ports/reporter.ts';
-import type { Services } from '../ports/services.ts';
+import { AppError, type ExitCode, type Problem, usageError } from '../base/errors.ts';
+import type { Reporter } from '../base/reporter.ts';
+import { formatAge } from '../base/text/age.ts';
+import { joinLines } from '../base/text/styled.ts';
+import { renderTable } from '../base/text/table.ts';
+import type { ResolvedFleet } from '../fleet/model.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import { csrProblems } from '../kubeadm/judge-serving-csr.ts';
+import { nodeOfRequest } from '../kubeadm/node-csr.ts';
+import { printableName } from '../kubeadm/pki/san.ts';
 import {
   approveCsr,
   isPendingServing,
@@ -16,12 +15,13 @@ import {
   listKubeletCsrs,
   type ServingSources,
   unconfirmedSans,
-} from '../workflows/serving-csrs.ts';
+} from '../kubeadm/workflows/serving-csrs.ts';
 import type { CommandOptions } from './command.ts';
 import { namesOfFleet, namesOfHosts } from './csr-sources.ts';
 import { besideFleet, readFleet } from './load-fleet.ts';
 import { openCluster } from './open-cluster.ts';
 import { flagList, flagText, verbosityOf } from './read-options.ts';
+import type { Services } from './services.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
 /** `csr list`. */

@@ -1,14 +1,14 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
-import { discoveryCluster, parseKubeconfig } from '../core/config/kubeconfig.ts';
-import type { JoinConfiguration } from '../core/config/model.ts';
-import { readOperatorKubeconfig } from '../core/config/operator-kubeconfig.ts';
-import { isAppError, usageError } from '../core/errors.ts';
-import type { Host } from '../ports/host.ts';
-import type { Reporter } from '../ports/reporter.ts';
-import type { Services } from '../ports/services.ts';
-import { type DiscoveredCluster, type DiscoveryPlan, discoverCluster } from '../workflows/discovery/discover-cluster.ts';
-import { withoutSecrets } from '../workflows/discovery/fetch-kubeconfig.ts';
+import { isAppError, usageError } from '../base/errors.ts';
+import type { Reporter } from '../base/reporter.ts';
+import type { Host } from '../host/host.ts';
+import { discoveryCluster, parseKubeconfig } from '../kube/kubeconfig.ts';
+import { readOperatorKubeconfig } from '../kube/operator-kubeconfig.ts';
+import type { JoinConfiguration } from '../kubeadm/config/model.ts';
+import { type DiscoveredCluster, type DiscoveryPlan, discoverCluster } from '../kubeadm/workflows/discovery/discover-cluster.ts';
+import { withoutSecrets } from '../kubeadm/workflows/discovery/fetch-kubeconfig.ts';
 import { durationMs } from './node-options.ts';
+import type { Services } from './services.ts';
 
 export interface DiscoveryInput {
   readonly join: JoinConfiguration;

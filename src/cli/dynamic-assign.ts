@@ -1,14 +1,13 @@
-import { type ConfigSource, describeSource, parseSourceArgument } from '../core/dynamic/config-source.ts';
-import type { Backend, NodeConfig } from '../core/dynamic/node-config.ts';
-import { planBatches } from '../core/dynamic/rollout.ts';
-import { AppError, type ExitCode, usageError } from '../core/errors.ts';
-import type { PhasePlan } from '../core/plan/change.ts';
-import { notEnabled, otherNamespace, rolloutBlocked } from '../core/problems/dynamic.ts';
-import type { Cluster } from '../ports/cluster.ts';
-import type { Reporter } from '../ports/reporter.ts';
-import type { Services } from '../ports/services.ts';
-import { type AssignedBy, applyAssignment, findPayload, planAssignment } from '../workflows/dynamic/assign-config.ts';
-import { readNodes } from '../workflows/dynamic/read-nodes.ts';
+import { AppError, type ExitCode, usageError } from '../base/errors.ts';
+import type { Reporter } from '../base/reporter.ts';
+import { notEnabled, otherNamespace, rolloutBlocked } from '../dynamic/dynamic-problems.ts';
+import type { Backend, NodeConfig } from '../dynamic/node-config.ts';
+import { planBatches } from '../dynamic/rollout.ts';
+import { type AssignedBy, applyAssignment, findPayload, planAssignment } from '../dynamic/workflows/assign-config.ts';
+import { readNodes } from '../dynamic/workflows/read-nodes.ts';
+import type { PhasePlan } from '../host/plan/change.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import { type ConfigSource, describeSource, parseSourceArgument } from '../kubelet/config-source.ts';
 import type { CommandOptions } from './command.ts';
 import { requireGoodPayload } from './dynamic-payload.ts';
 import { showClusterPlan } from './dynamic-plan.ts';
@@ -19,6 +18,7 @@ import { findNodeNames, type NodeChoice, readNodeChoice } from './dynamic-target
 import { eventReporter } from './event-reporter.ts';
 import { openCluster } from './open-cluster.ts';
 import { flagText, verbosityOf } from './read-options.ts';
+import type { Services } from './services.ts';
 
 /**
  * `dynamic assign NODE...|--selector L|--group G --configmap NS/NAME/KEY | --file F`, batch by batch. Exit code 5 when the only node fell back, or all have back what

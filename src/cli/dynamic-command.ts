@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { AGENT_NAMESPACE } from '../core/dynamic/agent/agent-namespace.ts';
+import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import type { On } from './command.ts';
 import { defineDynamicEnable } from './dynamic-enable-command.ts';
 import { addClusterOptions, addSshOptions, collect, collectList, outputOption } from './options.ts';

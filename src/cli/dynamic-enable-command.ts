@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
-import { AGENT_NAMESPACE } from '../core/dynamic/agent/agent-namespace.ts';
-import { PROGRAM_DIRECTORY } from '../core/dynamic/agent/agent-program.ts';
+import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
+import { PROGRAM_DIRECTORY } from '../kubeadm/node-agent/agent-program.ts';
 import { addAgentOptions } from './agent-options.ts';
 import type { On } from './command.ts';
 import { addClusterOptions, addSshOptions } from './options.ts';

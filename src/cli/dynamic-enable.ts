@@ -1,19 +1,19 @@
-import { AGENT_NAMESPACE } from '../core/dynamic/agent/agent-namespace.ts';
-import { PROGRAM_DIRECTORY } from '../core/dynamic/agent/agent-program.ts';
-import { NATIVE_DIRECTORY } from '../core/dynamic/native-flags.ts';
-import type { Backend } from '../core/dynamic/node-config.ts';
-import { type ExitCode, usageError } from '../core/errors.ts';
-import { type Catalogue, loadCatalogue } from '../core/kubelet/catalogue.ts';
-import type { Workflow } from '../engine/run-workflow.ts';
-import type { HostTarget, Services } from '../ports/services.ts';
-import { disableWorkflow } from '../workflows/dynamic/disable-config.ts';
-import { enableWorkflow } from '../workflows/dynamic/enable-config.ts';
-import type { NodeTrust } from '../workflows/identify-node.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
+import type { Backend } from '../dynamic/node-config.ts';
+import { disableWorkflow } from '../dynamic/workflows/disable-config.ts';
+import { enableWorkflow } from '../dynamic/workflows/enable-config.ts';
+import type { Workflow } from '../host/run-workflow.ts';
+import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
+import { PROGRAM_DIRECTORY } from '../kubeadm/node-agent/agent-program.ts';
+import { NATIVE_DIRECTORY } from '../kubeadm/node-agent/native-flags.ts';
+import type { NodeTrust } from '../kubeadm/workflows/identify-node.ts';
+import { type Catalogue, loadCatalogue } from '../kubelet/catalogue.ts';
 import { agentAddress, checkAgentOptions } from './agent-options.ts';
 import type { CommandOptions } from './command.ts';
 import { openCluster } from './open-cluster.ts';
 import { flagText, readCommandTimeout, readSshOptions, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
+import type { HostTarget, Services } from './services.ts';
 import { trustOf } from './trust-of.ts';
 
 /** `dynamic enable HOST...`. */

@@ -1,17 +1,17 @@
-import { AGENT_NAMESPACE } from '../core/dynamic/agent/agent-namespace.ts';
-import { type ExitCode, usageError } from '../core/errors.ts';
-import { loadCatalogue } from '../core/kubelet/catalogue.ts';
-import { parseGoDuration } from '../core/text/go-duration.ts';
-import { joinLines } from '../core/text/styled.ts';
-import { applyClusterChange } from '../engine/apply.ts';
-import type { Services } from '../ports/services.ts';
-import { collectWorkflow } from '../workflows/dynamic/collect-checkpoints.ts';
-import { planGarbage } from '../workflows/dynamic/collect-garbage.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
+import { parseGoDuration } from '../base/text/go-duration.ts';
+import { joinLines } from '../base/text/styled.ts';
+import { collectWorkflow } from '../dynamic/workflows/collect-checkpoints.ts';
+import { planGarbage } from '../dynamic/workflows/collect-garbage.ts';
+import { applyClusterChange } from '../host/apply.ts';
+import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
+import { loadCatalogue } from '../kubelet/catalogue.ts';
 import { clusterOnUse } from './cluster-on-use.ts';
 import type { CommandOptions } from './command.ts';
 import { plansOf, showClusterPlan } from './dynamic-plan.ts';
 import { flagList, flagText, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
+import type { Services } from './services.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
 /** `dynamic gc`: deletes ConfigMaps that no node uses; with `--host` checkpoints that nobody needs, on those hosts. */

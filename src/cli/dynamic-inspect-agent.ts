@@ -1,12 +1,12 @@
-import { type AgentReading, reportAgent, usesOf } from '../core/dynamic/agent/agent-report.ts';
-import { statusOf } from '../core/dynamic/agent/status.ts';
-import { type ConfigIdentity, describeIdentity, formatConfigStatus } from '../core/dynamic/config-source.ts';
-import { formatProblem, type Problem } from '../core/errors.ts';
-import type { UnitState } from '../core/facts/unit.ts';
-import { formatAge } from '../core/text/age.ts';
-import { joinLines } from '../core/text/styled.ts';
-import { renderTable } from '../core/text/table.ts';
-import type { ReadAgent } from '../workflows/dynamic/read-agent.ts';
+import { formatProblem, type Problem } from '../base/errors.ts';
+import { formatAge } from '../base/text/age.ts';
+import { joinLines } from '../base/text/styled.ts';
+import { renderTable } from '../base/text/table.ts';
+import { type AgentReading, reportAgent, usesOf } from '../dynamic/agent/agent-report.ts';
+import { statusOf } from '../dynamic/agent/status.ts';
+import type { ReadAgent } from '../dynamic/workflows/read-agent.ts';
+import type { UnitState } from '../host/facts/unit.ts';
+import { type ConfigIdentity, describeIdentity, formatConfigStatus } from '../kubelet/config-source.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 
 /** What was found on a host, ready to be printed. */

@@ -1,19 +1,19 @@
-import { describeIdentity } from '../core/dynamic/config-source.ts';
-import { type MetaName, reportStore, type StoreReading, type StoreReport } from '../core/dynamic/native-report.ts';
-import { type ExitCode, usageError } from '../core/errors.ts';
-import { loadCatalogue } from '../core/kubelet/catalogue.ts';
-import { formatAge } from '../core/text/age.ts';
-import { joinLines } from '../core/text/styled.ts';
-import { renderTable } from '../core/text/table.ts';
-import type { HostTarget, Services } from '../ports/services.ts';
-import { hasAgent, readAgent } from '../workflows/dynamic/read-agent.ts';
-import { type ReadStore, readStore } from '../workflows/dynamic/read-store.ts';
-import { repairWorkflow } from '../workflows/dynamic/repair-config.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
+import { formatAge } from '../base/text/age.ts';
+import { joinLines } from '../base/text/styled.ts';
+import { renderTable } from '../base/text/table.ts';
+import { type MetaName, reportStore, type StoreReading, type StoreReport } from '../dynamic/native-report.ts';
+import { hasAgent, readAgent } from '../dynamic/workflows/read-agent.ts';
+import { type ReadStore, readStore } from '../dynamic/workflows/read-store.ts';
+import { repairWorkflow } from '../dynamic/workflows/repair-config.ts';
+import { loadCatalogue } from '../kubelet/catalogue.ts';
+import { describeIdentity } from '../kubelet/config-source.ts';
 import { clusterOnUse } from './cluster-on-use.ts';
 import type { CommandOptions } from './command.ts';
 import { findingDocument, findingLine, type Inspected, inspectedAgent } from './dynamic-inspect-agent.ts';
 import { flagText, isKubeconfigGiven, readHostTarget, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
+import type { HostTarget, Services } from './services.ts';
 import { type DocumentFormat, formatOf, renderDocument } from './show-document.ts';
 
 /** `dynamic inspect HOST [--repair]`: exit code 1 when something is broken. */

@@ -1,9 +1,9 @@
-import { judgePayload } from '../core/dynamic/judge-payload.ts';
-import type { NodeConfig } from '../core/dynamic/node-config.ts';
-import { AppError, type Problem } from '../core/errors.ts';
-import { loadCatalogue, type Minor, NEWEST_MINOR } from '../core/kubelet/catalogue.ts';
-import { LAST_DYNAMIC_MINOR } from '../core/kubelet/effective/dynamic-store.ts';
-import type { Reporter } from '../ports/reporter.ts';
+import { AppError, type Problem } from '../base/errors.ts';
+import type { Reporter } from '../base/reporter.ts';
+import { judgePayload } from '../dynamic/judge-payload.ts';
+import type { NodeConfig } from '../dynamic/node-config.ts';
+import { loadCatalogue, type Minor, NEWEST_MINOR } from '../kubelet/catalogue.ts';
+import { LAST_DYNAMIC_MINOR } from '../kubelet/effective/dynamic-store.ts';
 import type { CommandOptions } from './command.ts';
 import { readValidatedMinor } from './minor-option.ts';
 import { flagText } from './read-options.ts';

@@ -1,9 +1,9 @@
-import type { ExitCode } from '../core/errors.ts';
-import type { ClusterChange, PhasePlan, Warning } from '../core/plan/change.ts';
-import { planDocument, planIsEmpty } from '../core/plan/document.ts';
-import type { Cluster } from '../ports/cluster.ts';
-import type { Services } from '../ports/services.ts';
+import type { ExitCode } from '../base/errors.ts';
+import type { ClusterChange, PhasePlan, Warning } from '../host/plan/change.ts';
+import { planDocument, planIsEmpty } from '../host/plan/document.ts';
+import type { Cluster } from '../kube/cluster.ts';
 import type { CommandOptions } from './command.ts';
+import type { Services } from './services.ts';
 import { formatOf } from './show-document.ts';
 import { renderPlan } from './show-plan.ts';
 

@@ -1,22 +1,16 @@
-import { AGENT_NAMESPACE } from '../core/dynamic/agent/agent-namespace.ts';
-import {
-  type ConfigSource,
-  configSourceTrouble,
-  describeSource,
-  formatConfigSource,
-  isConfigMapKey,
-} from '../core/dynamic/config-source.ts';
-import { type ExitCode, usageError } from '../core/errors.ts';
-import type { Cluster } from '../ports/cluster.ts';
-import type { Reporter } from '../ports/reporter.ts';
-import type { Services } from '../ports/services.ts';
-import { applyPush, type PushPlan, planPush } from '../workflows/dynamic/push-config.ts';
-import { readNodes } from '../workflows/dynamic/read-nodes.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
+import type { Reporter } from '../base/reporter.ts';
+import { applyPush, type PushPlan, planPush } from '../dynamic/workflows/push-config.ts';
+import { readNodes } from '../dynamic/workflows/read-nodes.ts';
+import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import { type ConfigSource, configSourceTrouble, describeSource, formatConfigSource, isConfigMapKey } from '../kubelet/config-source.ts';
 import type { CommandOptions } from './command.ts';
 import { requireGoodPayload } from './dynamic-payload.ts';
 import { showClusterPlan } from './dynamic-plan.ts';
 import { openCluster } from './open-cluster.ts';
 import { flagList, flagText, verbosityOf } from './read-options.ts';
+import type { Services } from './services.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
 /** `dynamic push FILE`: prints `NAMESPACE/NAME/KEY`. */

@@ -1,21 +1,21 @@
-import { onAbort } from '../core/abort.ts';
-import { type ConfigSource, sameSource } from '../core/dynamic/config-source.ts';
-import type { Backend } from '../core/dynamic/node-config.ts';
-import type { RolloutStage } from '../core/dynamic/rollout.ts';
-import { AppError, type ExitCode, isAppError, type Problem } from '../core/errors.ts';
-import { namesText } from '../core/fleet/name-ranges.ts';
-import { assignmentReplaced, rolloutBlocked, rolloutNotRecorded, rolloutStopped } from '../core/problems/dynamic.ts';
-import type { Cluster } from '../ports/cluster.ts';
-import type { Reporter } from '../ports/reporter.ts';
-import type { Services } from '../ports/services.ts';
-import { notThereProblem } from '../workflows/dynamic/assign-config.ts';
-import { type RolloutOutcome, type RolloutResult, type RolloutTarget, rollOut } from '../workflows/dynamic/roll-out.ts';
-import { openRolloutRecord, type PreviousAssignments, type RolloutRecord } from '../workflows/dynamic/rollout-record.ts';
+import { onAbort } from '../base/abort.ts';
+import { AppError, type ExitCode, isAppError, type Problem } from '../base/errors.ts';
+import type { Reporter } from '../base/reporter.ts';
+import { assignmentReplaced, rolloutBlocked, rolloutNotRecorded, rolloutStopped } from '../dynamic/dynamic-problems.ts';
+import type { Backend } from '../dynamic/node-config.ts';
+import type { RolloutStage } from '../dynamic/rollout.ts';
+import { notThereProblem } from '../dynamic/workflows/assign-config.ts';
+import { type RolloutOutcome, type RolloutResult, type RolloutTarget, rollOut } from '../dynamic/workflows/roll-out.ts';
+import { openRolloutRecord, type PreviousAssignments, type RolloutRecord } from '../dynamic/workflows/rollout-record.ts';
+import { namesText } from '../fleet/name-ranges.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import { type ConfigSource, sameSource } from '../kubelet/config-source.ts';
 import type { CommandOptions } from './command.ts';
 import { minReadyOf, type RolloutWishes } from './dynamic-rules.ts';
 import { nodeDocument } from './dynamic-status.ts';
 import { rolloutListener } from './dynamic-watch.ts';
 import { flagText } from './read-options.ts';
+import type { Services } from './services.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
 export interface DynamicRollout {

@@ -1,7 +1,7 @@
-import type { AssignRules } from '../core/dynamic/rollout.ts';
-import { usageError } from '../core/errors.ts';
-import { hostsOf, parseAmount } from '../core/fleet/amount.ts';
-import { parseGoDuration } from '../core/text/go-duration.ts';
+import { usageError } from '../base/errors.ts';
+import { parseGoDuration } from '../base/text/go-duration.ts';
+import type { AssignRules } from '../dynamic/rollout.ts';
+import { hostsOf, parseAmount } from '../fleet/amount.ts';
 import type { CommandOptions } from './command.ts';
 import { flagText } from './read-options.ts';
 

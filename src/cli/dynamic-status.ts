@@ -1,17 +1,17 @@
-import { CONFIG_EVENT_REASON, type ConfigHistoryEntry } from '../core/dynamic/config-event.ts';
-import { describeIdentity, describeSource, formatConfigSource, formatConfigStatus, formatIdentity } from '../core/dynamic/config-source.ts';
-import type { Backend } from '../core/dynamic/node-config.ts';
-import { type ExitCode, usageError } from '../core/errors.ts';
-import { formatAge } from '../core/text/age.ts';
-import { joinLines } from '../core/text/styled.ts';
-import { renderTable } from '../core/text/table.ts';
-import type { Cluster } from '../ports/cluster.ts';
-import type { Services } from '../ports/services.ts';
-import { type JudgedNode, judgeNodes, readConfigHistory, readNodes } from '../workflows/dynamic/read-nodes.ts';
-import { watchNodes } from '../workflows/dynamic/watch-nodes.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
+import { formatAge } from '../base/text/age.ts';
+import { joinLines } from '../base/text/styled.ts';
+import { renderTable } from '../base/text/table.ts';
+import { CONFIG_EVENT_REASON, type ConfigHistoryEntry } from '../dynamic/config-event.ts';
+import type { Backend } from '../dynamic/node-config.ts';
+import { type JudgedNode, judgeNodes, readConfigHistory, readNodes } from '../dynamic/workflows/read-nodes.ts';
+import { watchNodes } from '../dynamic/workflows/watch-nodes.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import { describeIdentity, describeSource, formatConfigSource, formatConfigStatus, formatIdentity } from '../kubelet/config-source.ts';
 import { clusterOnUse } from './cluster-on-use.ts';
 import type { CommandOptions } from './command.ts';
 import { flagText, verbosityOf } from './read-options.ts';
+import type { Services } from './services.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
 /** `dynamic status [NODE...] [--watch]`. */

@@ -1,10 +1,10 @@
-import { usageError } from '../core/errors.ts';
-import { selectHosts } from '../core/fleet/select.ts';
-import type { Cluster } from '../ports/cluster.ts';
-import type { Services } from '../ports/services.ts';
+import { usageError } from '../base/errors.ts';
+import { selectHosts } from '../fleet/select.ts';
+import type { Cluster } from '../kube/cluster.ts';
 import type { CommandOptions } from './command.ts';
 import { readFleet } from './load-fleet.ts';
 import { flagList, flagText } from './read-options.ts';
+import type { Services } from './services.ts';
 
 /** What the command line says of the nodes it means, before the cluster is asked. */
 export interface NodeChoice {

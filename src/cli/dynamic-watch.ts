@@ -1,11 +1,11 @@
-import { describeSource } from '../core/dynamic/config-source.ts';
-import { formatProblem, isAppError } from '../core/errors.ts';
-import { namesText } from '../core/fleet/name-ranges.ts';
-import type { Reporter } from '../ports/reporter.ts';
-import type { Services } from '../ports/services.ts';
-import { stateText } from '../workflows/dynamic/assign-config.ts';
-import type { RolloutListener, RolloutOutcome } from '../workflows/dynamic/roll-out.ts';
+import { formatProblem, isAppError } from '../base/errors.ts';
+import type { Reporter } from '../base/reporter.ts';
+import { stateText } from '../dynamic/workflows/assign-config.ts';
+import type { RolloutListener, RolloutOutcome } from '../dynamic/workflows/roll-out.ts';
+import { namesText } from '../fleet/name-ranges.ts';
+import { describeSource } from '../kubelet/config-source.ts';
 import { nodeDocument } from './dynamic-status.ts';
+import type { Services } from './services.ts';
 
 export interface WatchInput {
   readonly reporter: Reporter;

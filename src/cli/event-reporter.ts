@@ -1,6 +1,6 @@
-import { printableJson } from '../core/text/printable.ts';
-import type { ReportEvent, Reporter } from '../ports/reporter.ts';
-import type { Services } from '../ports/services.ts';
+import type { ReportEvent, Reporter } from '../base/reporter.ts';
+import { printableJson } from '../base/text/printable.ts';
+import type { Services } from './services.ts';
 
 /** A reporter whose events are the result (`-o json` of a command that goes on for long): one JSON object a line on standard output. */
 export function eventReporter({ clock, output }: Pick<Services, 'clock' | 'output'>, verbosity: number): Reporter {

@@ -1,11 +1,10 @@
-import { AppError, type ExitCode, isAppError, usageError } from '../core/errors.ts';
-import { hostsToRetry, type JournaledRun } from '../core/fleet/journal.ts';
-import { namesText } from '../core/fleet/name-ranges.ts';
-import type { PlannedHost } from '../core/fleet/saved-plan.ts';
-import { quoteShell } from '../core/text/shell-quote.ts';
-import { type FleetResult, type FleetRules, runFleet } from '../engine/fleet.ts';
-import type { RunJournal, RunJournals } from '../ports/run-journals.ts';
-import type { Services } from '../ports/services.ts';
+import { AppError, type ExitCode, isAppError, usageError } from '../base/errors.ts';
+import { quoteShell } from '../base/text/shell-quote.ts';
+import { type FleetResult, type FleetRules, runFleet } from '../fleet/fleet.ts';
+import { hostsToRetry, type JournaledRun } from '../fleet/journal.ts';
+import { namesText } from '../fleet/name-ranges.ts';
+import type { RunJournal, RunJournals } from '../fleet/run-journals.ts';
+import type { PlannedHost } from '../fleet/saved-plan.ts';
 import type { CommandOptions } from './command.ts';
 import type { FleetAccess } from './fleet-cluster.ts';
 import type { FleetTask } from './fleet-members.ts';
@@ -15,6 +14,7 @@ import { openFleetRun } from './fleet-run.ts';
 import { type FleetTasks, readTasks } from './fleet-tasks.ts';
 import { watchFleet } from './fleet-watch.ts';
 import { flagText } from './read-options.ts';
+import type { Services } from './services.ts';
 
 /** `fleet apply [PLAN]`, `apply [PLAN]`. */
 export async function runFleetApply(services: Services, args: readonly string[], given: CommandOptions): Promise<ExitCode> {

@@ -1,21 +1,20 @@
-import type { HostKubeconfig } from '../core/config/host-kubeconfig.ts';
-import type { LoadedConfig } from '../core/config/load.ts';
-import { ADMIN_CONF } from '../core/control-plane/paths.ts';
-import { AppError } from '../core/errors.ts';
-import { fileFacts } from '../core/facts/file-facts.ts';
-import type { FleetCluster } from '../core/fleet/model.ts';
-import type { PlannedHost } from '../core/fleet/saved-plan.ts';
-import { revealText, Secret, SensitiveText } from '../core/text/secret.ts';
-import type { FleetMember, FleetResult } from '../engine/fleet.ts';
-import type { NodeClaims } from '../engine/node-claims.ts';
-import { observe } from '../engine/observe.ts';
-import { readHostKubeconfig } from '../engine/read-host-kubeconfig.ts';
-import { workflowMember } from '../engine/workflow-member.ts';
-import type { Host } from '../ports/host.ts';
-import type { Reporter } from '../ports/reporter.ts';
-import type { Services } from '../ports/services.ts';
-import { type ApiAccess, adminConfHint } from '../workflows/control-plane/api-access.ts';
-import { initControlPlaneWorkflow } from '../workflows/init-control-plane.ts';
+import { AppError } from '../base/errors.ts';
+import type { Reporter } from '../base/reporter.ts';
+import { revealText, Secret, SensitiveText } from '../base/text/secret.ts';
+import type { FleetMember, FleetResult } from '../fleet/fleet.ts';
+import type { FleetCluster } from '../fleet/model.ts';
+import type { PlannedHost } from '../fleet/saved-plan.ts';
+import { workflowMember } from '../fleet/workflow-member.ts';
+import { fileFacts } from '../host/facts/file-facts.ts';
+import type { Host } from '../host/host.ts';
+import { observe } from '../host/observe.ts';
+import type { HostKubeconfig } from '../kube/host-kubeconfig.ts';
+import type { LoadedConfig } from '../kubeadm/config/load.ts';
+import { ADMIN_CONF } from '../kubeadm/control-plane/paths.ts';
+import type { NodeClaims } from '../kubeadm/node-claims.ts';
+import { readHostKubeconfig } from '../kubeadm/read-host-kubeconfig.ts';
+import { type ApiAccess, adminConfHint } from '../kubeadm/workflows/control-plane/api-access.ts';
+import { initControlPlaneWorkflow } from '../kubeadm/workflows/init-control-plane.ts';
 import type { CommandOptions } from './command.ts';
 import { type FleetAccess, openFleetCluster } from './fleet-cluster.ts';
 import { readFleetConfiguration } from './fleet-configuration.ts';
@@ -31,6 +30,7 @@ import {
   waitingMember,
 } from './fleet-members.ts';
 import { installSources } from './install-sources.ts';
+import type { Services } from './services.ts';
 import { readWriting } from './writing-options.ts';
 
 export interface BringUpInput {

@@ -1,23 +1,23 @@
-import { type BootstrapCredentials, tokenCredentials } from '../core/config/bootstrap-credentials.ts';
-import { isBootstrapToken, TOKEN_FORM } from '../core/config/bootstrap-token.ts';
-import { usageError } from '../core/errors.ts';
-import type { FleetCluster, SecretReference } from '../core/fleet/model.ts';
-import { Secret } from '../core/text/secret.ts';
-import { partsOfToken } from '../core/token/bootstrap-token.ts';
-import { tokenSecret } from '../core/token/token-secret.ts';
-import type { Cluster } from '../ports/cluster.ts';
-import type { Host } from '../ports/host.ts';
-import type { Reporter } from '../ports/reporter.ts';
-import type { HostTarget, Services } from '../ports/services.ts';
-import type { ApiServerTarget } from '../workflows/bootstrap-files.ts';
-import { createTokens, deleteTokens } from '../workflows/bootstrap-tokens.ts';
-import type { NodeTrust } from '../workflows/identify-node.ts';
+import { usageError } from '../base/errors.ts';
+import type { Reporter } from '../base/reporter.ts';
+import { Secret } from '../base/text/secret.ts';
+import type { FleetCluster, SecretReference } from '../fleet/model.ts';
+import type { Host } from '../host/host.ts';
+import { partsOfToken } from '../kube/bootstrap-token.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import { type BootstrapCredentials, tokenCredentials } from '../kubeadm/config/bootstrap-credentials.ts';
+import { isBootstrapToken, TOKEN_FORM } from '../kubeadm/config/bootstrap-token.ts';
+import { tokenSecret } from '../kubeadm/token/token-secret.ts';
+import type { ApiServerTarget } from '../kubeadm/workflows/bootstrap-files.ts';
+import { createTokens, deleteTokens } from '../kubeadm/workflows/bootstrap-tokens.ts';
+import type { NodeTrust } from '../kubeadm/workflows/identify-node.ts';
 import type { CommandOptions } from './command.ts';
 import { discover } from './discover.ts';
 import { besideFleet } from './load-fleet.ts';
 import { hostNearApiServer, type WayToApiServer } from './near-api-server.ts';
 import { type OpenedCluster, openCluster } from './open-cluster.ts';
 import { flagText } from './read-options.ts';
+import type { HostTarget, Services } from './services.ts';
 import { trustOf } from './trust-of.ts';
 
 /** The cluster of a fleet, and what its nodes need to find it. */

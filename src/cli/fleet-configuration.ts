@@ -1,14 +1,14 @@
-import { mergeInitFlags } from '../core/config/flags.ts';
-import type { LoadedConfig } from '../core/config/load.ts';
-import type { InitConfiguration, NodeRegistration } from '../core/config/model.ts';
-import type { FleetCluster } from '../core/fleet/model.ts';
-import type { PlannedPatch } from '../core/kubelet/patch-files.ts';
-import type { Reporter } from '../ports/reporter.ts';
-import type { Services } from '../ports/services.ts';
+import type { Reporter } from '../base/reporter.ts';
+import type { FleetCluster } from '../fleet/model.ts';
+import { mergeInitFlags } from '../kubeadm/config/flags.ts';
+import type { LoadedConfig } from '../kubeadm/config/load.ts';
+import type { InitConfiguration, NodeRegistration } from '../kubeadm/config/model.ts';
+import type { PlannedPatch } from '../kubelet/patch-files.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { besideFleet } from './load-fleet.ts';
 import { readPatches } from './node-options.ts';
 import { kubeadmFlags } from './read-options.ts';
+import type { Services } from './services.ts';
 
 export interface FleetConfigurationInput {
   readonly cluster: FleetCluster;

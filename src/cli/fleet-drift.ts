@@ -1,12 +1,11 @@
-import { type ExitCode, formatProblem } from '../core/errors.ts';
-import { namesText } from '../core/fleet/name-ranges.ts';
-import { selectHosts } from '../core/fleet/select.ts';
-import { isClusterChange } from '../core/plan/change.ts';
-import type { HostPlan } from '../core/plan/document.ts';
-import { joinLines } from '../core/text/styled.ts';
-import { renderTable } from '../core/text/table.ts';
-import { type HostOutcome, hasWork, runFleet } from '../engine/fleet.ts';
-import type { Services } from '../ports/services.ts';
+import { type ExitCode, formatProblem } from '../base/errors.ts';
+import { joinLines } from '../base/text/styled.ts';
+import { renderTable } from '../base/text/table.ts';
+import { type HostOutcome, hasWork, runFleet } from '../fleet/fleet.ts';
+import { namesText } from '../fleet/name-ranges.ts';
+import { selectHosts } from '../fleet/select.ts';
+import { isClusterChange } from '../host/plan/change.ts';
+import type { HostPlan } from '../host/plan/document.ts';
 import type { CommandOptions } from './command.ts';
 import { openFleetCluster } from './fleet-cluster.ts';
 import { fleetMembers } from './fleet-members.ts';
@@ -16,6 +15,7 @@ import { waysToCluster } from './fleet-run.ts';
 import { watchFleet } from './fleet-watch.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
 import { flagList } from './read-options.ts';
+import type { Services } from './services.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
 /** One thing of a host that is not as the fleet file and the cluster say. */

@@ -1,16 +1,16 @@
-import { AppError, type ExitCode, formatProblem, isAppError, type Problem, usageError } from '../core/errors.ts';
-import type { CommandFact } from '../core/facts/question.ts';
-import type { ResolvedHost } from '../core/fleet/model.ts';
-import { selectHosts } from '../core/fleet/select.ts';
-import { printableJson } from '../core/text/printable.ts';
-import { joinLines } from '../core/text/styled.ts';
-import { inParallel } from '../engine/in-parallel.ts';
-import type { HostTarget, Services } from '../ports/services.ts';
+import { AppError, type ExitCode, formatProblem, isAppError, type Problem, usageError } from '../base/errors.ts';
+import { printableJson } from '../base/text/printable.ts';
+import { joinLines } from '../base/text/styled.ts';
+import { inParallel } from '../fleet/in-parallel.ts';
+import type { ResolvedHost } from '../fleet/model.ts';
+import { selectHosts } from '../fleet/select.ts';
+import type { CommandFact } from '../host/facts/question.ts';
 import type { CommandOptions } from './command.ts';
 import { fleetTargets } from './fleet-members.ts';
 import { readRules } from './fleet-rules.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
 import { flagList, flagText } from './read-options.ts';
+import type { HostTarget, Services } from './services.ts';
 
 interface Executed {
   readonly host: string;

@@ -1,19 +1,19 @@
-import { countMissingTokens } from '../core/config/defaults.ts';
-import type { LoadedConfig } from '../core/config/load.ts';
-import type { PlannedHost } from '../core/fleet/saved-plan.ts';
-import { loadCatalogue } from '../core/kubelet/catalogue.ts';
-import type { Secret } from '../core/text/secret.ts';
-import type { Cluster } from '../ports/cluster.ts';
-import type { Reporter } from '../ports/reporter.ts';
-import type { Services } from '../ports/services.ts';
-import type { ApiAccess } from '../workflows/control-plane/api-access.ts';
-import type { InitControlPlaneOptions } from '../workflows/init-control-plane.ts';
+import type { Reporter } from '../base/reporter.ts';
+import type { Secret } from '../base/text/secret.ts';
+import type { PlannedHost } from '../fleet/saved-plan.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import { countMissingTokens } from '../kubeadm/config/defaults.ts';
+import type { LoadedConfig } from '../kubeadm/config/load.ts';
+import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
+import type { InitControlPlaneOptions } from '../kubeadm/workflows/init-control-plane.ts';
+import { loadCatalogue } from '../kubelet/catalogue.ts';
 import type { CommandOptions } from './command.ts';
 import { readFleetPatches, registrationOf } from './fleet-configuration.ts';
 import { connectOver, releaseOf } from './init-control-plane.ts';
 import { freshTokens, isLeftOut, phaseSelection, placeholderTokens } from './init-tokens.ts';
 import { durationMs, isForKubelet } from './node-options.ts';
 import { ignoredChecks } from './read-options.ts';
+import type { Services } from './services.ts';
 
 export interface FleetInitInput {
   /** The control plane. */

@@ -1,14 +1,14 @@
 import { dirname, isAbsolute, relative, resolve } from 'node:path';
-import { AppError, type ExitCode, formatProblem, usageError } from '../core/errors.ts';
-import { importSshConfig } from '../core/fleet/import-ssh-config.ts';
-import { importedSettings, notTakenText, type StarterImport, starterFile } from '../core/fleet/starter.ts';
-import { readVagrantMachines, type VagrantMachine } from '../core/fleet/vagrant.ts';
-import { formatMinor, NEWEST_MINOR } from '../core/kubelet/catalogue.ts';
-import { isNodeIp, NODE_IP_FORM } from '../core/kubelet/node-ip.ts';
-import type { Services } from '../ports/services.ts';
+import { AppError, type ExitCode, formatProblem, usageError } from '../base/errors.ts';
+import { importSshConfig } from '../fleet/import-ssh-config.ts';
+import { importedSettings, notTakenText, type StarterImport, starterFile } from '../fleet/starter.ts';
+import { readVagrantMachines, type VagrantMachine } from '../fleet/vagrant.ts';
+import { formatMinor, NEWEST_MINOR } from '../kubelet/catalogue.ts';
+import { isNodeIp, NODE_IP_FORM } from '../kubelet/node-ip.ts';
 import type { CommandOptions } from './command.ts';
 import { besideFleet, fleetFileOf, readAnsible } from './load-fleet.ts';
 import { flagText } from './read-options.ts';
+import type { Services } from './services.ts';
 
 /** `fleet init`: writes a start file, or prints it with `-f -`. */
 export async function runFleetInit(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {

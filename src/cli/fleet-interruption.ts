@@ -1,10 +1,10 @@
-import { namesText } from '../core/fleet/name-ranges.ts';
-import { joinLines } from '../core/text/styled.ts';
-import type { HostOutcome } from '../engine/fleet.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { ReportEvent, Reporter } from '../ports/reporter.ts';
-import type { Services } from '../ports/services.ts';
+import type { Clock } from '../base/clock.ts';
+import type { ReportEvent, Reporter } from '../base/reporter.ts';
+import { joinLines } from '../base/text/styled.ts';
+import type { HostOutcome } from '../fleet/fleet.ts';
+import { namesText } from '../fleet/name-ranges.ts';
 import { reasonOf } from './fleet-report.ts';
+import type { Services } from './services.ts';
 
 /** Follows a run that changes hosts, to report the state of each host when the run ends at once. */
 export interface InterruptionLog {

@@ -1,13 +1,13 @@
-import { type ExitCode, formatProblem, usageError } from '../core/errors.ts';
-import { hostTable, inventoryDocument, inventoryTable } from '../core/fleet/inventory-document.ts';
-import type { ResolvedFleet, ResolvedHost } from '../core/fleet/model.ts';
-import { selectHosts } from '../core/fleet/select.ts';
-import { closestName } from '../core/text/closest-name.ts';
-import { joinLines } from '../core/text/styled.ts';
-import type { Services } from '../ports/services.ts';
+import { type ExitCode, formatProblem, usageError } from '../base/errors.ts';
+import { closestName } from '../base/text/closest-name.ts';
+import { joinLines } from '../base/text/styled.ts';
+import { hostTable, inventoryDocument, inventoryTable } from '../fleet/inventory-document.ts';
+import type { ResolvedFleet, ResolvedHost } from '../fleet/model.ts';
+import { selectHosts } from '../fleet/select.ts';
 import type { CommandOptions } from './command.ts';
 import { readFleet } from './load-fleet.ts';
 import { flagList, flagText } from './read-options.ts';
+import type { Services } from './services.ts';
 import { renderDocument } from './show-document.ts';
 
 /** `fleet inventory`. */

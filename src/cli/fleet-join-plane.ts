@@ -1,13 +1,17 @@
-import type { Secret } from '../core/text/secret.ts';
-import type { FleetMember } from '../engine/fleet.ts';
-import { type WorkflowMember, workflowMember } from '../engine/workflow-member.ts';
-import type { Services } from '../ports/services.ts';
-import type { ApiAccess } from '../workflows/control-plane/api-access.ts';
-import type { JoinOptions } from '../workflows/join.ts';
-import { type JoinControlPlaneInput, type JoinControlPlaneOptions, joinControlPlaneWorkflow } from '../workflows/join-control-plane.ts';
+import type { Secret } from '../base/text/secret.ts';
+import type { FleetMember } from '../fleet/fleet.ts';
+import { type WorkflowMember, workflowMember } from '../fleet/workflow-member.ts';
+import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
+import type { JoinOptions } from '../kubeadm/workflows/join.ts';
+import {
+  type JoinControlPlaneInput,
+  type JoinControlPlaneOptions,
+  joinControlPlaneWorkflow,
+} from '../kubeadm/workflows/join-control-plane.ts';
 import { type PlaneSettings, registrationOf } from './fleet-configuration.ts';
 import { connectOver } from './init-control-plane.ts';
 import { durationMs, isForKubelet } from './node-options.ts';
+import type { Services } from './services.ts';
 
 export interface JoiningMemberInput {
   readonly common: Omit<WorkflowMember<JoinControlPlaneOptions, JoinControlPlaneInput>, 'workflow' | 'options'>;

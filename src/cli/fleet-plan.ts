@@ -1,11 +1,10 @@
-import { AppError, type ExitCode, formatProblem } from '../core/errors.ts';
-import type { FleetCluster, ResolvedFleet } from '../core/fleet/model.ts';
-import { type PlanContext, type PlanOutcome, type SavedPlan, savePlan } from '../core/fleet/saved-plan.ts';
-import { selectHosts } from '../core/fleet/select.ts';
-import { formatClusterName } from '../core/plan/document.ts';
-import { joinLines, styled, type Text } from '../core/text/styled.ts';
-import { type HostOutcome, runFleet } from '../engine/fleet.ts';
-import type { Services } from '../ports/services.ts';
+import { AppError, type ExitCode, formatProblem } from '../base/errors.ts';
+import { joinLines, styled, type Text } from '../base/text/styled.ts';
+import { type HostOutcome, runFleet } from '../fleet/fleet.ts';
+import type { FleetCluster, ResolvedFleet } from '../fleet/model.ts';
+import { type PlanContext, type PlanOutcome, type SavedPlan, savePlan } from '../fleet/saved-plan.ts';
+import { selectHosts } from '../fleet/select.ts';
+import { formatClusterName } from '../host/plan/document.ts';
 import type { CommandOptions } from './command.ts';
 import type { FleetAccess } from './fleet-cluster.ts';
 import { exitOf, planLines, problemsOf, summaryLine } from './fleet-report.ts';
@@ -14,6 +13,7 @@ import { openFleetRun } from './fleet-run.ts';
 import { watchFleet } from './fleet-watch.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
 import { flagList, flagText, ignoredChecks, verbosityOf } from './read-options.ts';
+import type { Services } from './services.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
 /** `fleet plan`, `plan`. */

@@ -1,10 +1,10 @@
-import { AppError, type ExitCode, interrupted, isAppError, type Problem } from '../core/errors.ts';
-import { foldPlans } from '../core/fleet/fold.ts';
-import { namesText } from '../core/fleet/name-ranges.ts';
-import type { HostPlan } from '../core/plan/document.ts';
-import { styled, type Text } from '../core/text/styled.ts';
-import type { FleetResult, HostOutcome, HostStatus } from '../engine/fleet.ts';
-import type { Services } from '../ports/services.ts';
+import { AppError, type ExitCode, interrupted, isAppError, type Problem } from '../base/errors.ts';
+import { styled, type Text } from '../base/text/styled.ts';
+import type { FleetResult, HostOutcome, HostStatus } from '../fleet/fleet.ts';
+import { namesText } from '../fleet/name-ranges.ts';
+import type { HostPlan } from '../host/plan/document.ts';
+import { foldPlans } from '../host/plan/fold.ts';
+import type { Services } from './services.ts';
 import { changeLines, shownChanges } from './show-plan.ts';
 
 /**

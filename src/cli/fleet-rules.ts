@@ -1,6 +1,6 @@
-import { usageError } from '../core/errors.ts';
-import { type Amount, hostsOf, parseAmount } from '../core/fleet/amount.ts';
-import type { FleetRules } from '../engine/fleet.ts';
+import { usageError } from '../base/errors.ts';
+import { type Amount, hostsOf, parseAmount } from '../fleet/amount.ts';
+import type { FleetRules } from '../fleet/fleet.ts';
 import type { CommandOptions } from './command.ts';
 import { flagText } from './read-options.ts';
 

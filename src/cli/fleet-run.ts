@@ -1,15 +1,15 @@
-import { AppError, usageError } from '../core/errors.ts';
-import type { FleetCluster } from '../core/fleet/model.ts';
-import type { PlannedHost } from '../core/fleet/saved-plan.ts';
-import type { FleetMember, FleetResult } from '../engine/fleet.ts';
-import { type NodeClaims, nodeClaims } from '../engine/node-claims.ts';
-import type { Reporter } from '../ports/reporter.ts';
-import type { HostTarget, Services } from '../ports/services.ts';
+import { AppError, usageError } from '../base/errors.ts';
+import type { Reporter } from '../base/reporter.ts';
+import type { FleetMember, FleetResult } from '../fleet/fleet.ts';
+import type { FleetCluster } from '../fleet/model.ts';
+import type { PlannedHost } from '../fleet/saved-plan.ts';
+import { type NodeClaims, nodeClaims } from '../kubeadm/node-claims.ts';
 import type { CommandOptions } from './command.ts';
 import { type FleetAccess, openFleetCluster } from './fleet-cluster.ts';
 import { type FleetTask, fleetMembers, fleetTargets } from './fleet-members.ts';
 import { besideFleet } from './load-fleet.ts';
 import { flagText } from './read-options.ts';
+import type { HostTarget, Services } from './services.ts';
 
 export interface FleetRunInput {
   /** In the order in which outcomes are wanted. */

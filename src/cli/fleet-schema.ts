@@ -1,8 +1,8 @@
-import type { ExitCode } from '../core/errors.ts';
-import { fleetJsonSchema } from '../core/fleet/json-schema.ts';
-import { loadCatalogue, NEWEST_MINOR } from '../core/kubelet/catalogue.ts';
-import { printableJson } from '../core/text/printable.ts';
-import type { Services } from '../ports/services.ts';
+import type { ExitCode } from '../base/errors.ts';
+import { printableJson } from '../base/text/printable.ts';
+import { fleetJsonSchema } from '../fleet/json-schema.ts';
+import { loadCatalogue, NEWEST_MINOR } from '../kubelet/catalogue.ts';
+import type { Services } from './services.ts';
 
 /** `fleet schema`. */
 export async function runFleetSchema({ output }: Services): Promise<ExitCode> {

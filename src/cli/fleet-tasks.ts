@@ -1,13 +1,13 @@
 import { resolve } from 'node:path';
-import { formatProblem, type Problem, usageError } from '../core/errors.ts';
-import type { FleetCluster } from '../core/fleet/model.ts';
-import { hostsToApply, type PlannedHost, readPlan, type SavedHost } from '../core/fleet/saved-plan.ts';
-import { selectHosts } from '../core/fleet/select.ts';
-import type { Services } from '../ports/services.ts';
+import { formatProblem, type Problem, usageError } from '../base/errors.ts';
+import type { FleetCluster } from '../fleet/model.ts';
+import { hostsToApply, type PlannedHost, readPlan, type SavedHost } from '../fleet/saved-plan.ts';
+import { selectHosts } from '../fleet/select.ts';
 import type { CommandOptions } from './command.ts';
 import type { FleetTask } from './fleet-members.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
 import { flagList, flagText } from './read-options.ts';
+import type { Services } from './services.ts';
 
 /** What is to be done, by a fleet file or a saved plan. */
 export interface FleetTasks {

@@ -1,20 +1,20 @@
 import { dirname } from 'node:path';
-import { AppError, type ExitCode, isAppError, type Problem, usageError } from '../core/errors.ts';
-import type { ResolvedFleet } from '../core/fleet/model.ts';
-import { selectHosts } from '../core/fleet/select.ts';
-import { fleetSshTarget } from '../core/fleet/ssh-target.ts';
-import type { JsonObject } from '../core/json.ts';
-import { hostKeyMismatch, hostKeyRevoked } from '../core/problems/host.ts';
-import { type HostKey, hostKeyFingerprint, hostKeyTypeName, knownHostsNames } from '../core/ssh/known-hosts.ts';
-import type { SshTarget } from '../core/ssh/target.ts';
-import { joinLines } from '../core/text/styled.ts';
-import { renderTable } from '../core/text/table.ts';
-import { inParallel } from '../engine/in-parallel.ts';
-import type { HostKeys, ShownHostKey } from '../ports/host-keys.ts';
-import type { Services } from '../ports/services.ts';
+import { AppError, type ExitCode, isAppError, type Problem, usageError } from '../base/errors.ts';
+import type { JsonObject } from '../base/json.ts';
+import { joinLines } from '../base/text/styled.ts';
+import { renderTable } from '../base/text/table.ts';
+import { inParallel } from '../fleet/in-parallel.ts';
+import type { ResolvedFleet } from '../fleet/model.ts';
+import { selectHosts } from '../fleet/select.ts';
+import { fleetSshTarget } from '../fleet/ssh-target.ts';
+import { hostKeyMismatch, hostKeyRevoked } from '../host/host-problems.ts';
+import type { HostKeys, ShownHostKey } from '../ssh/host-keys.ts';
+import { type HostKey, hostKeyFingerprint, hostKeyTypeName, knownHostsNames } from '../ssh/known-hosts.ts';
+import type { SshTarget } from '../ssh/target.ts';
 import type { CommandOptions } from './command.ts';
 import { readFleet } from './load-fleet.ts';
 import { flagList, readSshOptions } from './read-options.ts';
+import type { Services } from './services.ts';
 import { formatOf, renderDocument } from './show-document.ts';
 
 /** What was found about one host, or one on the way. */

@@ -1,17 +1,17 @@
-import { emptyConfig } from '../core/config/load.ts';
-import { AppError } from '../core/errors.ts';
-import type { PlannedHost } from '../core/fleet/saved-plan.ts';
-import type { Secret } from '../core/text/secret.ts';
-import { planWorkflow } from '../engine/run-workflow.ts';
-import type { Cluster } from '../ports/cluster.ts';
-import type { Host } from '../ports/host.ts';
-import type { Services } from '../ports/services.ts';
-import type { ApiAccess } from '../workflows/control-plane/api-access.ts';
-import { planeStateOver } from '../workflows/control-plane/plane-state.ts';
-import { initControlPlaneWorkflow } from '../workflows/init-control-plane.ts';
+import { AppError } from '../base/errors.ts';
+import type { Secret } from '../base/text/secret.ts';
+import type { PlannedHost } from '../fleet/saved-plan.ts';
+import type { Host } from '../host/host.ts';
+import { planWorkflow } from '../host/run-workflow.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import { emptyConfig } from '../kubeadm/config/load.ts';
+import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
+import { planeStateOver } from '../kubeadm/workflows/control-plane/plane-state.ts';
+import { initControlPlaneWorkflow } from '../kubeadm/workflows/init-control-plane.ts';
 import type { CommandOptions } from './command.ts';
 import { fleetInitOptions } from './fleet-init-options.ts';
 import { verbosityOf } from './read-options.ts';
+import type { Services } from './services.ts';
 
 export interface UploadCertsInput {
   /** The control planes of the fleet; the first that is there uploads. */

@@ -1,12 +1,12 @@
-import type { ExitCode } from '../core/errors.ts';
-import { judgeFleet } from '../core/fleet/validate.ts';
-import { loadCatalogue, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
-import type { Services } from '../ports/services.ts';
+import type { ExitCode } from '../base/errors.ts';
+import { judgeFleet } from '../fleet/validate.ts';
+import { loadCatalogue, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
 import { VERSION } from '../version.ts';
 import type { CommandOptions } from './command.ts';
 import { examineFleet, fleetFileOf } from './load-fleet.ts';
 import { readMinor } from './minor-option.ts';
 import { flagText } from './read-options.ts';
+import type { Services } from './services.ts';
 import { type FileVerdict, isOk, type ReportFormat, showVerdicts } from './validate-report.ts';
 
 /** `fleet validate`: exit code 2 when the file, or a configuration in it, is not right. */

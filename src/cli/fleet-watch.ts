@@ -1,17 +1,17 @@
-import { onAbort } from '../core/abort.ts';
-import { formatProblem } from '../core/errors.ts';
-import { namesText } from '../core/fleet/name-ranges.ts';
-import type { FleetPorts, FleetProgress } from '../engine/fleet.ts';
-import { hostBlocks } from '../engine/host-blocks.ts';
-import type { ReportEvent, Reporter } from '../ports/reporter.ts';
-import type { RunJournal } from '../ports/run-journals.ts';
-import type { Services } from '../ports/services.ts';
+import { onAbort } from '../base/abort.ts';
+import { formatProblem } from '../base/errors.ts';
+import type { ReportEvent, Reporter } from '../base/reporter.ts';
+import type { FleetPorts, FleetProgress } from '../fleet/fleet.ts';
+import { hostBlocks } from '../fleet/host-blocks.ts';
+import { namesText } from '../fleet/name-ranges.ts';
+import type { RunJournal } from '../fleet/run-journals.ts';
 import type { CommandOptions } from './command.ts';
 import { eventReporter } from './event-reporter.ts';
 import { interruptedMessage, interruptionLog, watchForcedExit } from './fleet-interruption.ts';
 import { problemsOf } from './fleet-report.ts';
 import { progressLog } from './progress-log.ts';
 import { flagText, verbosityOf } from './read-options.ts';
+import type { Services } from './services.ts';
 
 /** Who watches a run: the terminal, a reader of events, the journal. */
 export interface FleetWatch {

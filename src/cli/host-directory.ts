@@ -1,6 +1,6 @@
 import { isAbsolute, resolve } from 'node:path';
-import { usageError } from '../core/errors.ts';
-import { trimTrailing } from '../core/text/trim-trailing.ts';
+import { usageError } from '../base/errors.ts';
+import { trimTrailing } from '../base/text/trim-trailing.ts';
 import type { CommandOptions } from './command.ts';
 import { flagList, flagText } from './read-options.ts';
 

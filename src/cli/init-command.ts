@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { INIT_PHASES } from '../workflows/phase-lists.ts';
+import { INIT_PHASES } from '../kubeadm/workflows/phase-lists.ts';
 import type { On, Run } from './command.ts';
 import { addHostOptions, addInitOptions, addNodeOptions, addPlanOptions } from './options.ts';
 import { phaseLines } from './phase-lines.ts';

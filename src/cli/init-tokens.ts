@@ -1,7 +1,7 @@
-import { Secret } from '../core/text/secret.ts';
-import type { Services } from '../ports/services.ts';
+import { Secret } from '../base/text/secret.ts';
 import type { CommandOptions } from './command.ts';
 import { flagList } from './read-options.ts';
+import type { Services } from './services.ts';
 import { formatOf } from './show-document.ts';
 
 /** Whether a phase of init is going to run: not left out, and the one asked for where one was. A parent stands for its children. */

@@ -1,9 +1,8 @@
-import { countMissingTokens } from '../core/config/defaults.ts';
-import { mergeInitFlags } from '../core/config/flags.ts';
-import type { ExitCode } from '../core/errors.ts';
-import type { Reporter } from '../ports/reporter.ts';
-import type { Services } from '../ports/services.ts';
-import { type InitOptions, initWorkflow } from '../workflows/init.ts';
+import type { ExitCode } from '../base/errors.ts';
+import type { Reporter } from '../base/reporter.ts';
+import { countMissingTokens } from '../kubeadm/config/defaults.ts';
+import { mergeInitFlags } from '../kubeadm/config/flags.ts';
+import { type InitOptions, initWorkflow } from '../kubeadm/workflows/init.ts';
 import type { CommandOptions } from './command.ts';
 import { freshTokens, phaseSelection, placeholderTokens, printJoinCommands } from './init-tokens.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
@@ -12,6 +11,7 @@ import { openCluster } from './open-cluster.ts';
 import { phaseName } from './phase-name.ts';
 import { isKubeconfigGiven, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
+import type { Services } from './services.ts';
 import { trustOf } from './trust-of.ts';
 
 /** `init` and `init phase NAME...`. Bootstraps a control plane; with `--kubeconfig` a first node of that existing cluster. */

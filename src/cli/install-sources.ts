@@ -1,9 +1,9 @@
-import { AppError } from '../core/errors.ts';
-import { isUrl } from '../core/install/model.ts';
-import type { LargeFile } from '../core/plan/large-file.ts';
-import type { Services } from '../ports/services.ts';
-import type { PrepareHostOptions } from '../workflows/prepare-host.ts';
+import { AppError } from '../base/errors.ts';
+import { isUrl } from '../host/install/model.ts';
+import type { LargeFile } from '../host/plan/large-file.ts';
+import type { PrepareHostOptions } from '../kubeadm/workflows/prepare-host.ts';
 import { besideFleet } from './load-fleet.ts';
+import type { Services } from './services.ts';
 
 const MAX_REDIRECTIONS = 5;
 /** A key file has a few KiB. */

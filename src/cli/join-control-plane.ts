@@ -1,13 +1,13 @@
-import type { JoinConfiguration } from '../core/config/model.ts';
-import { type ExitCode, usageError } from '../core/errors.ts';
-import type { Services } from '../ports/services.ts';
-import type { ApiAccess } from '../workflows/control-plane/api-access.ts';
-import type { JoinOptions } from '../workflows/join.ts';
-import { type JoinControlPlaneOptions, joinControlPlaneWorkflow } from '../workflows/join-control-plane.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
+import type { JoinConfiguration } from '../kubeadm/config/model.ts';
+import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
+import type { JoinOptions } from '../kubeadm/workflows/join.ts';
+import { type JoinControlPlaneOptions, joinControlPlaneWorkflow } from '../kubeadm/workflows/join-control-plane.ts';
 import { caDirectoriesHere, connectOver, isThisMachine, proxyEnvironment, routeHere } from './init-control-plane.ts';
 import { phaseSelection } from './init-tokens.ts';
 import type { ReadNodeOptions } from './node-options.ts';
 import { type HostsRun, runOnHosts } from './run-on-hosts.ts';
+import type { Services } from './services.ts';
 
 export interface JoinControlPlaneRun extends Omit<HostsRun<never, never>, 'workflow' | 'workflowOptions' | 'onlyPhase'> {
   readonly onlyPhase: string | undefined;

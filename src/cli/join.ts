@@ -1,17 +1,16 @@
-import { DEFAULT_CA_CERT_PATH } from '../core/config/defaults.ts';
-import { mergeJoinFlags } from '../core/config/flags.ts';
-import type { JoinConfiguration, NodeRegistration } from '../core/config/model.ts';
-import { type ExitCode, usageError } from '../core/errors.ts';
-import type { Warning } from '../core/plan/change.ts';
-import { httpProxyWarning } from '../core/preflight/http-proxy.ts';
-import { parseGoDuration } from '../core/text/go-duration.ts';
-import type { Cluster } from '../ports/cluster.ts';
-import type { Host } from '../ports/host.ts';
-import type { Reporter } from '../ports/reporter.ts';
-import type { HostTarget, Services } from '../ports/services.ts';
-import type { DiscoveredCluster } from '../workflows/discovery/discover-cluster.ts';
-import type { NodeTrust } from '../workflows/identify-node.ts';
-import { type JoinOptions, joinWorkflow } from '../workflows/join.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
+import type { Reporter } from '../base/reporter.ts';
+import { parseGoDuration } from '../base/text/go-duration.ts';
+import type { Host } from '../host/host.ts';
+import type { Warning } from '../host/plan/change.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import { DEFAULT_CA_CERT_PATH } from '../kubeadm/config/defaults.ts';
+import { mergeJoinFlags } from '../kubeadm/config/flags.ts';
+import type { JoinConfiguration, NodeRegistration } from '../kubeadm/config/model.ts';
+import { httpProxyWarning } from '../kubeadm/preflight/http-proxy.ts';
+import type { DiscoveredCluster } from '../kubeadm/workflows/discovery/discover-cluster.ts';
+import type { NodeTrust } from '../kubeadm/workflows/identify-node.ts';
+import { type JoinOptions, joinWorkflow } from '../kubeadm/workflows/join.ts';
 import type { CommandOptions } from './command.ts';
 import { discover, serverToJoin } from './discover.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
@@ -21,6 +20,7 @@ import { type OpenedCluster, openCluster } from './open-cluster.ts';
 import { phaseName } from './phase-name.ts';
 import { flagText, isKubeconfigGiven, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
+import type { HostTarget, Services } from './services.ts';
 import { trustOf } from './trust-of.ts';
 
 /** `join [ADDRESS:PORT]`. */

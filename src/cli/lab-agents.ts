@@ -1,23 +1,23 @@
-import { kubeletCluster } from '../agent/kubelet-cluster.ts';
-import { runAgent } from '../agent/run-agent.ts';
-import { readOperatorKubeconfig } from '../core/config/operator-kubeconfig.ts';
-import { AGENT_NAMESPACE, NAMESPACE_ANNOTATION } from '../core/dynamic/agent/agent-namespace.ts';
-import { agentRights } from '../core/dynamic/agent/agent-rights.ts';
-import { AGENT_SERVICE, AGENT_UNIT, POINTER_DROP_IN, renderAgentUnit, renderPointerDropIn } from '../core/dynamic/agent/agent-units.ts';
-import { DEFAULT_TIMING } from '../core/dynamic/agent/health.ts';
-import { AGENT_DIRECTORY } from '../core/dynamic/agent/layout.ts';
-import { fileFacts } from '../core/facts/file-facts.ts';
-import { clientIdentity, KUBELET_CONF } from '../core/facts/kubelet-identity.ts';
-import { type Catalogue, type LiveChange, loadCatalogue } from '../core/kubelet/catalogue.ts';
-import type { KubeObject } from '../core/kubernetes/object.ts';
-import { parseGoDuration } from '../core/text/go-duration.ts';
-import { observe } from '../engine/observe.ts';
-import type { Cluster } from '../ports/cluster.ts';
-import type { Host } from '../ports/host.ts';
-import type { Lab, LabHost } from '../ports/lab.ts';
-import type { Services } from '../ports/services.ts';
-import { readNodes } from '../workflows/dynamic/read-nodes.ts';
+import { parseGoDuration } from '../base/text/go-duration.ts';
+import { DEFAULT_TIMING } from '../dynamic/agent/health.ts';
+import { kubeletCluster } from '../dynamic/agent/kubelet-cluster.ts';
+import { runAgent } from '../dynamic/agent/run-agent.ts';
+import { readNodes } from '../dynamic/workflows/read-nodes.ts';
+import { fileFacts } from '../host/facts/file-facts.ts';
+import type { Host } from '../host/host.ts';
+import { observe } from '../host/observe.ts';
+import { AGENT_NAMESPACE, NAMESPACE_ANNOTATION } from '../kube/agent-namespace.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import type { KubeObject } from '../kube/object.ts';
+import { readOperatorKubeconfig } from '../kube/operator-kubeconfig.ts';
+import { agentRights } from '../kubeadm/node-agent/agent-rights.ts';
+import { AGENT_SERVICE, AGENT_UNIT, POINTER_DROP_IN, renderAgentUnit, renderPointerDropIn } from '../kubeadm/node-agent/agent-units.ts';
+import { AGENT_DIRECTORY } from '../kubeadm/node-agent/layout.ts';
+import { type Catalogue, type LiveChange, loadCatalogue } from '../kubelet/catalogue.ts';
+import { clientIdentity, KUBELET_CONF } from '../kubelet/facts/kubelet-identity.ts';
+import type { Lab, LabHost } from '../lab/lab-options.ts';
 import { nodeCluster } from './node-cluster.ts';
+import type { Services } from './services.ts';
 
 export interface LabAgents {
   /** Waits until every Node says what its agent makes of it. */

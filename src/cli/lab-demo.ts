@@ -1,10 +1,10 @@
-import { readOperatorKubeconfig } from '../core/config/operator-kubeconfig.ts';
-import type { ExitCode } from '../core/errors.ts';
-import { renderText } from '../core/text/styled.ts';
-import type { Lab } from '../ports/lab.ts';
-import type { Output } from '../ports/services.ts';
+import type { ExitCode } from '../base/errors.ts';
+import { renderText } from '../base/text/styled.ts';
+import { readOperatorKubeconfig } from '../kube/operator-kubeconfig.ts';
+import type { Lab } from '../lab/lab-options.ts';
 import type { CommandServices } from './command.ts';
 import { startLabAgents } from './lab-agents.ts';
+import type { Output } from './services.ts';
 
 /**
  * The main job in the lab: init on one host, join on the others, what is then there, and the second run that plans nothing. Every step is a command line that

@@ -1,6 +1,6 @@
-import { type ExitCode, usageError } from '../core/errors.ts';
-import { parseGoDuration } from '../core/text/go-duration.ts';
-import type { Lab } from '../ports/lab.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
+import { parseGoDuration } from '../base/text/go-duration.ts';
+import type { Lab } from '../lab/lab-options.ts';
 import type { CommandOptions, CommandServices } from './command.ts';
 import { type LabAgents, startLabAgents } from './lab-agents.ts';
 import { runLabDemo } from './lab-demo.ts';

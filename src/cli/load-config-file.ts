@@ -1,10 +1,10 @@
-import { emptyConfig, type LoadedConfig, loadConfig } from '../core/config/load.ts';
-import type { ConfigKind } from '../core/config/model.ts';
-import { AppError } from '../core/errors.ts';
-import type { Warning } from '../core/plan/change.ts';
-import type { Services } from '../ports/services.ts';
+import { AppError } from '../base/errors.ts';
+import type { Warning } from '../host/plan/change.ts';
+import { emptyConfig, type LoadedConfig, loadConfig } from '../kubeadm/config/load.ts';
+import type { ConfigKind } from '../kubeadm/config/model.ts';
 import type { CommandOptions } from './command.ts';
 import { flagText } from './read-options.ts';
+import type { Services } from './services.ts';
 
 /** The `--config` file as it is written; values are judged once flags have been laid over it. */
 export async function loadConfigFile(services: Services, options: CommandOptions, kinds: readonly ConfigKind[]): Promise<LoadedConfig> {

@@ -1,17 +1,17 @@
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { AppError, isAppError, type Problem } from '../core/errors.ts';
-import type { InventoryFile, VariablesFile } from '../core/fleet/ansible/import.ts';
-import type { ImportedInventory } from '../core/fleet/entries.ts';
-import { filterImport } from '../core/fleet/filter-import.ts';
-import type { Place } from '../core/fleet/findings.ts';
-import { fileLayer } from '../core/fleet/layer.ts';
-import { type LoadedFleet, loadFleet } from '../core/fleet/load.ts';
-import type { ResolvedFleet } from '../core/fleet/model.ts';
-import { resolveFleet } from '../core/fleet/resolve.ts';
-import type { FleetImport } from '../core/fleet/schema.ts';
-import type { Services } from '../ports/services.ts';
+import { AppError, isAppError, type Problem } from '../base/errors.ts';
+import type { InventoryFile, VariablesFile } from '../fleet/ansible/import.ts';
+import type { ImportedInventory } from '../fleet/entries.ts';
+import { filterImport } from '../fleet/filter-import.ts';
+import type { Place } from '../fleet/findings.ts';
+import { fileLayer } from '../fleet/layer.ts';
+import { type LoadedFleet, loadFleet } from '../fleet/load.ts';
+import type { ResolvedFleet } from '../fleet/model.ts';
+import { resolveFleet } from '../fleet/resolve.ts';
+import type { FleetImport } from '../fleet/schema.ts';
 import type { CommandOptions } from './command.ts';
 import { flagText } from './read-options.ts';
+import type { Services } from './services.ts';
 
 /** Where a fleet file is looked for when none is named. */
 const DEFAULT_FLEET_FILE = 'fleet.yaml';
@@ -84,14 +84,14 @@ function placeInImport({ document }: LoadedFleet, index: number, member: string)
 async function readImport(services: Services, { file }: LoadedFleet, { ansibleInventory, sshConfig }: FleetImport): Promise<ReadImport> {
   if (ansibleInventory !== undefined) return readAnsible(services, besideFleet(ansibleInventory, file, services.homeDirectory));
   if (sshConfig === undefined) return NOTHING;
-  const { importSshConfig } = await import('../core/fleet/import-ssh-config.ts');
+  const { importSshConfig } = await import('../fleet/import-ssh-config.ts');
   const files = await services.readSshConfig(besideFleet(sshConfig, file, services.homeDirectory));
   return { inventory: importSshConfig(files), problems: [] };
 }
 
 /** Reads an inventory of Ansible: a file, or a directory of them, with `group_vars` and `host_vars` beside it. */
 export async function readAnsible(services: Services, path: string): Promise<ReadImport> {
-  const [{ importAnsible }, files] = await Promise.all([import('../core/fleet/ansible/import.ts'), inventoryFiles(services, path)]);
+  const [{ importAnsible }, files] = await Promise.all([import('../fleet/ansible/import.ts'), inventoryFiles(services, path)]);
   const directory = files.directory;
   const variables = [...(await variablesFiles(services, directory, 'group')), ...(await variablesFiles(services, directory, 'host'))];
   return importAnsible(files.files, variables);

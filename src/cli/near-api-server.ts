@@ -1,8 +1,8 @@
-import { trimTrailing } from '../core/text/trim-trailing.ts';
-import type { Host } from '../ports/host.ts';
-import type { Reporter } from '../ports/reporter.ts';
-import type { HostTarget, Services } from '../ports/services.ts';
-import type { Trust } from '../ports/web.ts';
+import type { Reporter } from '../base/reporter.ts';
+import { trimTrailing } from '../base/text/trim-trailing.ts';
+import type { Host } from '../host/host.ts';
+import type { Trust } from '../kube/web.ts';
+import type { HostTarget, Services } from './services.ts';
 
 /** An API server, and how its answer is known for its own. */
 export interface ApiServerQuestion {

@@ -1,14 +1,14 @@
-import { AppError } from '../core/errors.ts';
-import { combineFacts } from '../core/facts/fact.ts';
-import { fileFacts } from '../core/facts/file-facts.ts';
-import { clientIdentity, KUBELET_CONF } from '../core/facts/kubelet-identity.ts';
-import { Secret, SensitiveText } from '../core/text/secret.ts';
-import { observe } from '../engine/observe.ts';
-import { readHostKubeconfig } from '../engine/read-host-kubeconfig.ts';
-import type { Cluster } from '../ports/cluster.ts';
-import type { Host } from '../ports/host.ts';
-import type { Services } from '../ports/services.ts';
+import { AppError } from '../base/errors.ts';
+import { Secret, SensitiveText } from '../base/text/secret.ts';
+import { combineFacts } from '../host/facts/fact.ts';
+import { fileFacts } from '../host/facts/file-facts.ts';
+import type { Host } from '../host/host.ts';
+import { observe } from '../host/observe.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import { readHostKubeconfig } from '../kubeadm/read-host-kubeconfig.ts';
+import { clientIdentity, KUBELET_CONF } from '../kubelet/facts/kubelet-identity.ts';
 import { answers } from './near-api-server.ts';
+import type { Services } from './services.ts';
 
 const FACTS = combineFacts({ files: fileFacts([KUBELET_CONF]), identity: clientIdentity });
 const MEND = 'Give the credentials of an administrator with --kubeconfig';

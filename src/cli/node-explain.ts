@@ -1,14 +1,14 @@
-import { type ExitCode, usageError } from '../core/errors.ts';
-import { type Catalogue, loadCatalogue } from '../core/kubelet/catalogue.ts';
-import { type NodeExplanation, selectFields } from '../core/kubelet/effective/node-explanation.ts';
-import { renderNodeExplanation } from '../core/kubelet/effective/render-node-explanation.ts';
-import { unknownName } from '../core/kubelet/explain/explain.ts';
-import { findField } from '../core/kubelet/explain/explain-field.ts';
-import type { Services } from '../ports/services.ts';
-import { explainHostKubelet, explainNodeKubelet } from '../workflows/explain-kubelet.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
+import { unknownName } from '../kubeadm/explain/explain.ts';
+import { findField } from '../kubeadm/explain/explain-field.ts';
+import { explainHostKubelet, explainNodeKubelet } from '../kubeadm/workflows/explain-kubelet.ts';
+import { type Catalogue, loadCatalogue } from '../kubelet/catalogue.ts';
+import { type NodeExplanation, selectFields } from '../kubelet/effective/node-explanation.ts';
+import { renderNodeExplanation } from '../kubelet/effective/render-node-explanation.ts';
 import { clusterOnUse } from './cluster-on-use.ts';
 import type { CommandOptions } from './command.ts';
 import { flagText, readHostTarget } from './read-options.ts';
+import type { Services } from './services.ts';
 import { renderDocument } from './show-document.ts';
 
 /** `node explain HOST|NODE [FIELD]`: each value in force, and which layer it is from. */

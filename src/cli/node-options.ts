@@ -1,16 +1,16 @@
-import type { Arg } from '../core/arg.ts';
-import type { LoadedConfig } from '../core/config/load.ts';
-import { parseSource, type SourceDocument } from '../core/config/source.ts';
-import { AppError, usageError } from '../core/errors.ts';
-import { loadCatalogue } from '../core/kubelet/catalogue.ts';
-import { isPatchFile, type PlannedPatch, planPatches } from '../core/kubelet/patch-files.ts';
-import type { FieldSetting } from '../core/kubelet/setting.ts';
-import { goDurationMs, parseGoDuration } from '../core/text/go-duration.ts';
-import type { Reporter } from '../ports/reporter.ts';
-import type { Services } from '../ports/services.ts';
-import type { NodeOptions } from '../workflows/prepare-node.ts';
+import type { Arg } from '../base/arg.ts';
+import { AppError, usageError } from '../base/errors.ts';
+import type { Reporter } from '../base/reporter.ts';
+import { goDurationMs, parseGoDuration } from '../base/text/go-duration.ts';
+import { parseSource, type SourceDocument } from '../codec/source.ts';
+import type { LoadedConfig } from '../kubeadm/config/load.ts';
+import type { NodeOptions } from '../kubeadm/workflows/prepare-node.ts';
+import { loadCatalogue } from '../kubelet/catalogue.ts';
+import { isPatchFile, type PlannedPatch, planPatches } from '../kubelet/patch-files.ts';
+import type { FieldSetting } from '../kubelet/setting.ts';
 import type { CommandOptions } from './command.ts';
 import { flagList, flagText, ignoredChecks } from './read-options.ts';
+import type { Services } from './services.ts';
 
 export interface NodeOptionsInput {
   readonly config: LoadedConfig;

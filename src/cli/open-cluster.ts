@@ -1,21 +1,15 @@
-import {
-  type Kubeconfig,
-  type KubeconfigCluster,
-  type KubeconfigTarget,
-  parseKubeconfig,
-  resolveContext,
-} from '../core/config/kubeconfig.ts';
-import { readOperatorKubeconfig } from '../core/config/operator-kubeconfig.ts';
-import { AppError } from '../core/errors.ts';
-import type { Warning } from '../core/plan/change.ts';
-import { formatClusterName } from '../core/plan/document.ts';
-import { revealText } from '../core/text/secret.ts';
-import type { Cluster } from '../ports/cluster.ts';
-import type { Host } from '../ports/host.ts';
-import type { Reporter } from '../ports/reporter.ts';
-import type { Services } from '../ports/services.ts';
+import { AppError } from '../base/errors.ts';
+import type { Reporter } from '../base/reporter.ts';
+import { revealText } from '../base/text/secret.ts';
+import type { Host } from '../host/host.ts';
+import type { Warning } from '../host/plan/change.ts';
+import { formatClusterName } from '../host/plan/document.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import { type Kubeconfig, type KubeconfigCluster, type KubeconfigTarget, parseKubeconfig, resolveContext } from '../kube/kubeconfig.ts';
+import { readOperatorKubeconfig } from '../kube/operator-kubeconfig.ts';
 import type { CommandOptions } from './command.ts';
 import { flagText } from './read-options.ts';
+import type { Services } from './services.ts';
 
 /** Address and authority of an API server. */
 export interface ApiServerAddress {

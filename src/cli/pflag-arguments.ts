@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander';
-import { usageError } from '../core/errors.ts';
+import { usageError } from '../base/errors.ts';
 
 /** How Go reads a boolean. @see strconv.ParseBool */
 const TRUE: ReadonlySet<string> = new Set(['1', 't', 'T', 'TRUE', 'true', 'True']);

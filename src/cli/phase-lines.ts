@@ -1,4 +1,4 @@
-import type { PhaseHelp } from '../workflows/phase-lists.ts';
+import type { PhaseHelp } from '../kubeadm/workflows/phase-lists.ts';
 
 /** Phases as help shows them, one a line. */
 export function phaseLines(phases: readonly PhaseHelp[]): string {

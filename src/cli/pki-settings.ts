@@ -1,17 +1,17 @@
-import { mergeInitFlags } from '../core/config/flags.ts';
-import { isAppError } from '../core/errors.ts';
-import type { Warning } from '../core/plan/change.ts';
-import type { Cluster } from '../ports/cluster.ts';
-import type { Host } from '../ports/host.ts';
-import type { Reporter } from '../ports/reporter.ts';
-import type { Services } from '../ports/services.ts';
-import type { PkiSettings } from '../workflows/look-at-certificates.ts';
+import { isAppError } from '../base/errors.ts';
+import type { Reporter } from '../base/reporter.ts';
+import type { Host } from '../host/host.ts';
+import type { Warning } from '../host/plan/change.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import { mergeInitFlags } from '../kubeadm/config/flags.ts';
+import type { PkiSettings } from '../kubeadm/workflows/look-at-certificates.ts';
 import type { CommandOptions } from './command.ts';
 import { hostDirectory } from './host-directory.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { nodeCluster } from './node-cluster.ts';
 import { openCluster } from './open-cluster.ts';
 import { flagText, isKubeconfigGiven } from './read-options.ts';
+import type { Services } from './services.ts';
 
 export interface OpenedPkiSettings {
   readonly settings: PkiSettings;

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { AppError, type ExitCode, isAppError } from '../core/errors.ts';
+import { AppError, type ExitCode, isAppError } from '../base/errors.ts';
 import type { CommandOptions, CommandServices, On } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { addVerbosity } from './options.ts';

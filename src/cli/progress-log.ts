@@ -1,9 +1,9 @@
-import { namesText } from '../core/fleet/name-ranges.ts';
-import { formatGoDuration } from '../core/text/go-duration.ts';
-import type { FleetProgress } from '../engine/fleet.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Reporter } from '../ports/reporter.ts';
-import type { Output } from '../ports/services.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Reporter } from '../base/reporter.ts';
+import { formatGoDuration } from '../base/text/go-duration.ts';
+import type { FleetProgress } from '../fleet/fleet.ts';
+import { namesText } from '../fleet/name-ranges.ts';
+import type { Output } from './services.ts';
 
 /** Follows the hosts of a run, and reports once a minute what is in progress. */
 export interface ProgressLog {

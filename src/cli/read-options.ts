@@ -1,11 +1,11 @@
-import type { Flags } from '../core/config/flag-values.ts';
-import { usageError } from '../core/errors.ts';
-import { unknownCheck } from '../core/preflight/check-names.ts';
-import { SECRET_VARIABLES } from '../core/secret-variables.ts';
-import { goDurationMs, isTimeLimit } from '../core/text/go-duration.ts';
-import { Secret } from '../core/text/secret.ts';
-import type { HostTarget, InputFiles, Services, SshOptions } from '../ports/services.ts';
+import { usageError } from '../base/errors.ts';
+import { SECRET_VARIABLES } from '../base/secret-variables.ts';
+import { goDurationMs, isTimeLimit } from '../base/text/go-duration.ts';
+import { Secret } from '../base/text/secret.ts';
+import type { Flags } from '../kubeadm/config/flag-values.ts';
+import { unknownCheck } from '../kubeadm/preflight/check-names.ts';
 import type { CommandOptions } from './command.ts';
+import type { HostTarget, InputFiles, Services, SshOptions } from './services.ts';
 
 /** The text of an option; undefined when it was not given. */
 export function flagText(options: CommandOptions, name: string): string | undefined {

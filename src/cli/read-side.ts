@@ -1,22 +1,22 @@
-import { parseSource } from '../core/config/source.ts';
-import { AppError, type Problem, usageError } from '../core/errors.ts';
-import type { JsonObject } from '../core/json.ts';
-import { type Catalogue, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
+import { AppError, type Problem, usageError } from '../base/errors.ts';
+import type { JsonObject } from '../base/json.ts';
+import { parseSource } from '../codec/source.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import { readConfigMapDocument } from '../kubeadm/workflows/cluster-documents.ts';
+import { observeKubelet } from '../kubeadm/workflows/observe-kubelet.ts';
+import { readNodeConfig } from '../kubeadm/workflows/read-node-config.ts';
+import { type Catalogue, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../kubelet/catalogue.ts';
 import {
   type DecodedKubeletConfiguration,
   decodeKubeletConfiguration,
   KUBELET_API_VERSION,
   KUBELET_KIND,
   syntaxOf,
-} from '../core/kubelet/decode.ts';
-import type { Cluster } from '../ports/cluster.ts';
-import type { Services } from '../ports/services.ts';
-import { readConfigMapDocument } from '../workflows/cluster-documents.ts';
-import { observeKubelet } from '../workflows/observe-kubelet.ts';
-import { readNodeConfig } from '../workflows/read-node-config.ts';
+} from '../kubelet/decode.ts';
 import type { CommandOptions } from './command.ts';
 import { readMinor } from './minor-option.ts';
 import { readHostTarget } from './read-options.ts';
+import type { Services } from './services.ts';
 
 /** A configuration to compare; `minor` is null where it does not say what kubelet it is for. */
 export interface ReadSide {

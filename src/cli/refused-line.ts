@@ -1,6 +1,6 @@
 import { Command, type ErrorOptions } from 'commander';
-import { type AppError, usageError } from '../core/errors.ts';
-import { closestName } from '../core/text/closest-name.ts';
+import { type AppError, usageError } from '../base/errors.ts';
+import { closestName } from '../base/text/closest-name.ts';
 
 /** A command line that cannot be parsed, with the command that refused it. `describeRefusedLine` makes the message. */
 export class RefusedLine extends Error {

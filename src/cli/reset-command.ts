@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { RESET_PHASES } from '../workflows/phase-lists.ts';
+import { RESET_PHASES } from '../kubeadm/workflows/phase-lists.ts';
 import type { On, Run } from './command.ts';
 import { addHostOptions, addPlanOptions } from './options.ts';
 import { phaseLines } from './phase-lines.ts';

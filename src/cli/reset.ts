@@ -1,15 +1,15 @@
-import { mergeResetFlags } from '../core/config/flags.ts';
-import { type ExitCode, usageError } from '../core/errors.ts';
-import type { Reporter } from '../ports/reporter.ts';
-import type { HostTarget, Services } from '../ports/services.ts';
-import type { ApiAccess } from '../workflows/control-plane/api-access.ts';
-import { resetWorkflow } from '../workflows/reset.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
+import type { Reporter } from '../base/reporter.ts';
+import { mergeResetFlags } from '../kubeadm/config/flags.ts';
+import type { ApiAccess } from '../kubeadm/workflows/control-plane/api-access.ts';
+import { resetWorkflow } from '../kubeadm/workflows/reset.ts';
 import type { CommandOptions } from './command.ts';
 import { connectOver } from './init-control-plane.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { type OpenedCluster, openCluster } from './open-cluster.ts';
 import { flagList, flagText, ignoredChecks, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
+import type { HostTarget, Services } from './services.ts';
 import { trustOf } from './trust-of.ts';
 
 /** `reset` and `reset phase NAME...`. */

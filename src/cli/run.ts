@@ -1,11 +1,11 @@
 import { type Command, CommanderError } from 'commander';
-import type { ExitCode } from '../core/errors.ts';
-import type { Services } from '../ports/services.ts';
+import type { ExitCode } from '../base/errors.ts';
 import type { CommandServices } from './command.ts';
 import { MAX_VERBOSITY } from './options.ts';
 import { helpAsOption, pflagArguments } from './pflag-arguments.ts';
 import { buildProgram } from './program.ts';
 import { describeRefusedLine, RefusedLine } from './refused-line.ts';
+import type { Services } from './services.ts';
 import { showProblem } from './show-problem.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { Document, Scalar, visit } from 'yaml';
-import { hasUnprintable, printableJson, replaceUnprintable } from '../core/text/printable.ts';
+import { hasUnprintable, printableJson, replaceUnprintable } from '../base/text/printable.ts';
 import type { CommandOptions } from './command.ts';
 import { flagText } from './read-options.ts';
 

@@ -1,10 +1,10 @@
 import { stringify } from 'yaml';
-import { subjectOfHostChange } from '../core/fleet/operations.ts';
-import type { JsonObject } from '../core/json.ts';
-import { NODE_MEMORY_PATH } from '../core/node-memory/node-memory.ts';
-import type { PlanDocument } from '../core/plan/document.ts';
-import { formatClusterName, planIsEmpty } from '../core/plan/document.ts';
-import { joinLines, type Style, styled, type Text } from '../core/text/styled.ts';
+import type { JsonObject } from '../base/json.ts';
+import { joinLines, type Style, styled, type Text } from '../base/text/styled.ts';
+import { subjectOfHostChange } from '../fleet/operations.ts';
+import type { PlanDocument } from '../host/plan/document.ts';
+import { formatClusterName, planIsEmpty } from '../host/plan/document.ts';
+import { NODE_MEMORY_PATH } from '../kubeadm/node-settings/node-memory.ts';
 import { renderDocument } from './show-document.ts';
 
 export type PlanFormat = 'text' | 'json' | 'yaml';

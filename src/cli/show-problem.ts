@@ -1,6 +1,6 @@
-import { AppError, type ExitCode, formatProblem } from '../core/errors.ts';
-import { styled } from '../core/text/styled.ts';
-import type { Output } from '../ports/services.ts';
+import { AppError, type ExitCode, formatProblem } from '../base/errors.ts';
+import { styled } from '../base/text/styled.ts';
+import type { Output } from './services.ts';
 
 /**
  * Says what went wrong, one line a problem, and gives the exit code. Details and stack come with `-v 5`. What is not an AppError is a bug of ours, and the

@@ -1,7 +1,7 @@
-import type { Cluster } from '../ports/cluster.ts';
-import type { Services } from '../ports/services.ts';
-import { type NodeTrust, nodeTrust } from '../workflows/identify-node.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import { type NodeTrust, nodeTrust } from '../kubeadm/workflows/identify-node.ts';
 import type { OpenedCluster } from './open-cluster.ts';
+import type { Services } from './services.ts';
 
 /** By which the Nodes of hosts are told, with the operator's credentials for a cluster that was opened. */
 export function trustOf(

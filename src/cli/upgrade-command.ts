@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { UPGRADE_NODE_PHASES } from '../workflows/phase-lists.ts';
+import { UPGRADE_NODE_PHASES } from '../kubeadm/workflows/phase-lists.ts';
 import type { On, Run } from './command.ts';
 import { addPlanOptions, addSshOptions, collect } from './options.ts';
 import { phaseLines } from './phase-lines.ts';

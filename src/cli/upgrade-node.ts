@@ -1,8 +1,7 @@
-import { mergeUpgradeFlags } from '../core/config/flags.ts';
-import { type ExitCode, usageError } from '../core/errors.ts';
-import { loadCatalogue } from '../core/kubelet/catalogue.ts';
-import type { Services } from '../ports/services.ts';
-import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../workflows/upgrade-node.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
+import { mergeUpgradeFlags } from '../kubeadm/config/flags.ts';
+import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../kubeadm/workflows/upgrade-node.ts';
+import { loadCatalogue } from '../kubelet/catalogue.ts';
 import type { CommandOptions } from './command.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { nodeCluster } from './node-cluster.ts';
@@ -10,6 +9,7 @@ import { declaredFields, durationMs, isForKubelet, readOverlay, readPatches } fr
 import { openCluster } from './open-cluster.ts';
 import { flagList, flagText, isKubeconfigGiven, kubeadmFlags, readHostTargets, verbosityOf } from './read-options.ts';
 import { runOnHosts } from './run-on-hosts.ts';
+import type { Services } from './services.ts';
 import { trustOf } from './trust-of.ts';
 
 /** `upgrade node` and `upgrade node phase NAME...`. */

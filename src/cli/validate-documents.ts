@@ -1,9 +1,9 @@
-import { CONFIG_KINDS } from '../core/config/document-header.ts';
-import { documentTexts } from '../core/config/document-text.ts';
-import { loadConfig } from '../core/config/load.ts';
-import type { Problem } from '../core/errors.ts';
-import { type Minor, NEWEST_MINOR, parseMinor } from '../core/kubelet/catalogue.ts';
-import { type JudgeOptions, judgeKubeletConfiguration } from '../core/kubelet/validate/judge.ts';
+import type { Problem } from '../base/errors.ts';
+import { documentTexts } from '../codec/document-text.ts';
+import { CONFIG_KINDS } from '../kubeadm/config/document-header.ts';
+import { loadConfig } from '../kubeadm/config/load.ts';
+import { type Minor, NEWEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
+import { type JudgeOptions, judgeKubeletConfiguration } from '../kubelet/validate/judge.ts';
 
 /** How a file is to be judged; `chosen` is the version asked for. */
 export interface TextOptions extends Omit<JudgeOptions, 'minor' | 'syntax'> {

@@ -1,11 +1,11 @@
-import { formatProblem, type Problem, usageError } from '../core/errors.ts';
-import { type Catalogue, formatMinor, type Minor } from '../core/kubelet/catalogue.ts';
-import { compareVerdicts } from '../core/kubelet/validate/compare-verdicts.ts';
-import type { Host } from '../ports/host.ts';
-import type { Services } from '../ports/services.ts';
-import { askKubelet, findKubelet, type KubeletToAsk } from '../workflows/ask-kubelet.ts';
+import { formatProblem, type Problem, usageError } from '../base/errors.ts';
+import type { Host } from '../host/host.ts';
+import { askKubelet, findKubelet, type KubeletToAsk } from '../kubeadm/workflows/ask-kubelet.ts';
+import { type Catalogue, formatMinor, type Minor } from '../kubelet/catalogue.ts';
+import { compareVerdicts } from '../kubelet/validate/compare-verdicts.ts';
 import type { CommandOptions } from './command.ts';
 import { flagList, flagText, readCommandTimeout, readHostTargets } from './read-options.ts';
+import type { Services } from './services.ts';
 import type { TextOptions, TextVerdict } from './validate-documents.ts';
 
 /** Kubelets that are asked what they say of a file. */

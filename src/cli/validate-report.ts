@@ -1,7 +1,7 @@
-import { formatProblem, type Problem } from '../core/errors.ts';
-import { encodeSarif } from '../core/report/sarif.ts';
-import { printableJson } from '../core/text/printable.ts';
-import type { Output } from '../ports/services.ts';
+import { formatProblem, type Problem } from '../base/errors.ts';
+import { printableJson } from '../base/text/printable.ts';
+import { encodeSarif } from './sarif.ts';
+import type { Output } from './services.ts';
 
 export interface FileVerdict {
   readonly file: string;

@@ -1,9 +1,9 @@
 import { stringify } from 'yaml';
-import type { ExitCode } from '../core/errors.ts';
-import { printableJson } from '../core/text/printable.ts';
-import type { Services } from '../ports/services.ts';
+import type { ExitCode } from '../base/errors.ts';
+import { printableJson } from '../base/text/printable.ts';
 import { VERSION } from '../version.ts';
 import type { CommandOptions } from './command.ts';
+import type { Services } from './services.ts';
 
 /** `version`. */
 export async function runVersion(services: Services, _args: readonly string[], options: CommandOptions): Promise<ExitCode> {

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { usageError } from '../core/errors.ts';
-import { parseGoDuration } from '../core/text/go-duration.ts';
-import type { MemberWriting } from '../engine/workflow-member.ts';
-import type { HostTarget, Services } from '../ports/services.ts';
+import { usageError } from '../base/errors.ts';
+import { parseGoDuration } from '../base/text/go-duration.ts';
+import type { MemberWriting } from '../fleet/workflow-member.ts';
 import type { CommandOptions } from './command.ts';
 import { flagText } from './read-options.ts';
+import type { HostTarget, Services } from './services.ts';
 
 const DEFAULT_CONFIRM_MS = 300_000;
 const LEAST_CONFIRM_MS = 10_000;

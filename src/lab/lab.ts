@@ -2,18 +2,18 @@ import { randomInt } from 'node:crypto';
 import { chmod, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import type { Server } from 'node:net';
 import { join, resolve } from 'node:path';
-import { usageError } from '../core/errors.ts';
-import { type Catalogue, loadCatalogue } from '../core/kubelet/catalogue.ts';
-import type { KubeObject } from '../core/kubernetes/object.ts';
-import type { Secret } from '../core/text/secret.ts';
-import { generateToken } from '../core/token/generate-token.ts';
-import type { Lab, LabHost, LabOptions } from '../ports/lab.ts';
+import { usageError } from '../base/errors.ts';
+import type { Secret } from '../base/text/secret.ts';
+import type { KubeObject } from '../kube/object.ts';
+import { generateToken } from '../kubeadm/token/generate-token.ts';
+import { type Catalogue, loadCatalogue } from '../kubelet/catalogue.ts';
 import { startApiServer } from './api-server/server.ts';
 import { createRootTree } from './hosts/root-tree.ts';
 import { newSshKey } from './hosts/ssh-key.ts';
 import { type SshServer, startSshServer } from './hosts/ssh-server.ts';
 import { writeStandInCommands } from './hosts/stand-in-commands.ts';
 import { StandInHost } from './hosts/stand-in-host.ts';
+import type { Lab, LabHost, LabOptions } from './lab-options.ts';
 
 const KUBELET_VERSION = 'v1.36.2';
 

@@ -1,5 +1,5 @@
 import { request as httpsRequest } from 'node:https';
-import { isJsonObject, type Json } from '../../src/core/json.ts';
+import { isJsonObject, type Json } from '../../src/base/json.ts';
 import { CONTENT_TYPES, type Scenario, type Step } from './api-server-requests.ts';
 
 /** An API server to ask, double or real, and an admin's credentials for it. */

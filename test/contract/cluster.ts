@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../src/core/kubernetes/object.ts';
+import type { Cluster, WatchEvent } from '../../src/kube/cluster.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
 import type { NodeProxy } from '../../src/lab/api-server/node-proxy.ts';
-import type { Cluster, WatchEvent } from '../../src/ports/cluster.ts';
 
 /** A running cluster and what can be done to it from outside. */
 export interface ClusterWorld {

@@ -1,10 +1,10 @@
 import { X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../src/core/json.ts';
-import type { KubeObject } from '../../src/core/kubernetes/object.ts';
-import { Secret } from '../../src/core/text/secret.ts';
-import { signDetached } from '../../src/core/token/jws.ts';
-import type { Cluster } from '../../src/ports/cluster.ts';
+import type { JsonObject } from '../../src/base/json.ts';
+import { Secret } from '../../src/base/text/secret.ts';
+import type { Cluster } from '../../src/kube/cluster.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { signDetached } from '../../src/kubeadm/token/jws.ts';
 import { NODE_CSR } from './api-server-requests.ts';
 
 /** A cluster whose controllers run. */

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import { localTransport } from '../../src/adapters/transport-local.ts';
-import { hostOver } from '../../src/engine/host.ts';
+import { localTransport } from '../../src/host/adapters/transport-local.ts';
+import { hostOver } from '../../src/host/host-over-transport.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { describeHost } from './host.ts';
 

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { type FileFact, MAX_FILE_BYTES } from '../../src/core/facts/question.ts';
-import type { LargeFile } from '../../src/core/plan/large-file.ts';
-import type { Operation } from '../../src/core/plan/operation.ts';
-import { Secret, SensitiveText } from '../../src/core/text/secret.ts';
-import type { Host } from '../../src/ports/host.ts';
+import { Secret, SensitiveText } from '../../src/base/text/secret.ts';
+import { type FileFact, MAX_FILE_BYTES } from '../../src/host/facts/question.ts';
+import type { Host } from '../../src/host/host.ts';
+import type { LargeFile } from '../../src/host/plan/large-file.ts';
+import type { Operation } from '../../src/host/plan/operation.ts';
 
 /** As adapters give large files. */
 function inPieces(text: string, pieceBytes: number): LargeFile {

@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import type { JsonObject } from '../../src/core/json.ts';
-import { dataOf } from '../../src/core/kubernetes/cluster-info.ts';
-import type { KubeObject } from '../../src/core/kubernetes/object.ts';
-import { refOf } from '../../src/core/kubernetes/object-ref.ts';
-import { Secret } from '../../src/core/text/secret.ts';
-import { renderTable } from '../../src/core/text/table.ts';
-import { caPinsOf } from '../../src/core/token/ca-pin.ts';
-import { isSignedBy } from '../../src/core/token/jws.ts';
-import type { Cluster } from '../../src/ports/cluster.ts';
+import type { JsonObject } from '../../src/base/json.ts';
+import { Secret } from '../../src/base/text/secret.ts';
+import { renderTable } from '../../src/base/text/table.ts';
+import type { Cluster } from '../../src/kube/cluster.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { refOf } from '../../src/kube/object-ref.ts';
+import { dataOf } from '../../src/kubeadm/cluster-info.ts';
+import { caPinsOf } from '../../src/kubeadm/token/ca-pin.ts';
+import { isSignedBy } from '../../src/kubeadm/token/jws.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 /** An empty cluster whose controllers run. */

@@ -1,5 +1,5 @@
 import { describe, it } from 'vitest';
-import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
+import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import { startApiServer } from '../../src/lab/api-server/server.ts';
 import { findRealBinaries, startRealApiServer, whyNoControlPlane } from '../support/real-apiserver.ts';
 import { requirement } from '../support/requirement.ts';

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bootstrapRbac } from '../../src/core/kubernetes/bootstrap-rbac.ts';
-import { explainBootstrap } from '../../src/core/kubernetes/explain-bootstrap.ts';
-import { kubeletConfigMap, kubeletConfigRbac } from '../../src/core/kubernetes/kubelet-config-map.ts';
-import { CLIENT_SIGNER, CSRS, readNodeCsr, SERVING_SIGNER } from '../../src/core/kubernetes/node-csr.ts';
-import type { KubeObject } from '../../src/core/kubernetes/object.ts';
-import { Secret } from '../../src/core/text/secret.ts';
-import { tokenSecret } from '../../src/core/token/token-secret.ts';
-import { mayDo } from '../../src/engine/may-do.ts';
+import { Secret } from '../../src/base/text/secret.ts';
+import type { Cluster } from '../../src/kube/cluster.ts';
+import { mayDo } from '../../src/kube/may-do.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { bootstrapRbac } from '../../src/kubeadm/bootstrap-rbac.ts';
+import { explainBootstrap } from '../../src/kubeadm/explain-bootstrap.ts';
+import { kubeletConfigMap, kubeletConfigRbac } from '../../src/kubeadm/kubelet-config-map.ts';
+import { CLIENT_SIGNER, CSRS, readNodeCsr, SERVING_SIGNER } from '../../src/kubeadm/node-csr.ts';
+import { tokenSecret } from '../../src/kubeadm/token/token-secret.ts';
+import { approveCsr, listKubeletCsrs } from '../../src/kubeadm/workflows/serving-csrs.ts';
 import { createCertificateRequest } from '../../src/lab/api-server/pki.ts';
-import type { Cluster } from '../../src/ports/cluster.ts';
-import { approveCsr, listKubeletCsrs } from '../../src/workflows/serving-csrs.ts';
 
 /** A cluster whose controllers run, and clients of it. */
 export interface LifecycleWorld {

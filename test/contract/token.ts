@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { caPinsOf } from '../../src/core/token/ca-pin.ts';
-import type { Cluster } from '../../src/ports/cluster.ts';
+import type { Cluster } from '../../src/kube/cluster.ts';
+import { caPinsOf } from '../../src/kubeadm/token/ca-pin.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 /** A cluster to manage tokens of. */

@@ -2,8 +2,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { isAppError } from '../../src/core/errors.ts';
-import type { RunResult, Transport } from '../../src/ports/transport.ts';
+import { isAppError } from '../../src/base/errors.ts';
+import type { RunResult, Transport } from '../../src/host/transport.ts';
 import { untilTrue } from '../support/until-true.ts';
 
 /** What the suite is run against. Its commands run on this machine, so that the suite can look at what they leave. */

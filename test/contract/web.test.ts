@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { nodeWeb } from '../../src/adapters/kube/web.ts';
+import { nodeWeb } from '../../src/kube/adapters/web.ts';
 import { type FakeServer, fakeWeb } from '../support/fake-web.ts';
 import { listenOnLoopback } from '../support/loopback.ts';
 import { webContract } from './web.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Trust, Web } from '../../src/kube/web.ts';
 import type { CertificateAuthority } from '../../src/lab/api-server/pki.ts';
 import { createAuthority } from '../../src/lab/api-server/pki.ts';
-import type { Trust, Web } from '../../src/ports/web.ts';
 
 /** A server of the world the suite is run in. */
 export interface WebServerPlan {

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Cluster } from '../../src/ports/cluster.ts';
+import type { Cluster } from '../../src/kube/cluster.ts';
 import { type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { findRealBinaries, whyNoKubelet } from '../support/real-apiserver.ts';
 import { type RealCluster, startRealCluster } from '../support/real-cluster.ts';

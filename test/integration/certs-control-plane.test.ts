@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readCertificate } from '../../src/core/x509/read-certificate.ts';
 import { startLab } from '../../src/lab/lab.ts';
-import type { Lab } from '../../src/ports/lab.ts';
+import type { Lab } from '../../src/lab/lab-options.ts';
+import { readCertificate } from '../../src/x509/read-certificate.ts';
 import { makePki, pkiContext, pkiNode, pkiOptions } from '../support/control-plane-pki.ts';
 import { fakeClock } from '../support/fake-clock.ts';
 import { fakeHost } from '../support/fake-host.ts';

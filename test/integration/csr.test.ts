@@ -3,12 +3,12 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
-import type { KubeObject } from '../../src/core/kubernetes/object.ts';
+import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
+import type { Cluster } from '../../src/kube/cluster.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
 import { createCertificateRequest } from '../../src/lab/api-server/pki.ts';
 import { startLab } from '../../src/lab/lab.ts';
-import type { Cluster } from '../../src/ports/cluster.ts';
-import type { Lab } from '../../src/ports/lab.ts';
+import type { Lab } from '../../src/lab/lab-options.ts';
 import { runCommand } from '../support/run-cli.ts';
 import { untilTrue } from '../support/until-true.ts';
 

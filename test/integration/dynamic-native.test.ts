@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/run.ts';
-import type { FileFact } from '../../src/core/facts/question.ts';
+import type { FileFact } from '../../src/host/facts/question.ts';
 import { createServices } from '../../src/wiring.ts';
 import { type FakeHost, type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
 import { crashes, fakeUnit, runs } from '../support/fake-units.ts';

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { interrupted } from '../../src/base/errors.ts';
 import { runCli } from '../../src/cli/run.ts';
-import { interrupted } from '../../src/core/errors.ts';
-import { clusterUnreachable } from '../../src/core/problems/cluster.ts';
+import { clusterUnreachable } from '../../src/kube/cluster-problems.ts';
 import { createServices } from '../../src/wiring.ts';
 import { type AgentFleet, agentFleet } from '../support/stand-in-agents.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startLab } from '../../src/lab/lab.ts';
-import type { Lab } from '../../src/ports/lab.ts';
+import type { Lab } from '../../src/lab/lab-options.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
 describe('a fleet whose cluster is not there yet', { timeout: 120_000 }, () => {

@@ -2,11 +2,11 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { LockRequest } from '../../src/core/commit/requests.ts';
-import { isAppError } from '../../src/core/errors.ts';
-import { HostLockedError } from '../../src/core/problems/commit.ts';
-import { hostOver } from '../../src/engine/host.ts';
-import type { Host } from '../../src/ports/host.ts';
+import { isAppError } from '../../src/base/errors.ts';
+import { HostLockedError } from '../../src/host/commit/commit-problems.ts';
+import type { LockRequest } from '../../src/host/commit/requests.ts';
+import type { Host } from '../../src/host/host.ts';
+import { hostOver } from '../../src/host/host-over-transport.ts';
 import { requirement } from '../support/requirement.ts';
 import { shellTransport } from '../support/shell-transport.ts';
 import { SHELLS } from '../support/shells.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { knownHostsStore } from '../../src/adapters/known-hosts.ts';
+import { knownHostsStore } from '../../src/ssh/adapters/known-hosts.ts';
 import {
   type HostKey,
   indexKnownHosts,
@@ -12,7 +12,7 @@ import {
   knownHostsNames,
   parseKnownHosts,
   renderKnownHostsLine,
-} from '../../src/core/ssh/known-hosts.ts';
+} from '../../src/ssh/known-hosts.ts';
 import { requirement } from '../support/requirement.ts';
 import { sshTargetFor } from '../support/ssh-target.ts';
 

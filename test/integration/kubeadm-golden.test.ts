@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { PlanDocument } from '../../src/core/plan/document.ts';
+import type { PlanDocument } from '../../src/host/plan/document.ts';
 import { compareInit, comparisonTable } from '../support/compare-init.ts';
 import { DEBIAN_CA_DIRECTORIES } from '../support/control-plane-node.ts';
 import { initRecordings } from '../support/kubeadm-recordings.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import type { PlanDocument } from '../../src/core/plan/document.ts';
+import type { PlanDocument } from '../../src/host/plan/document.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 /**

@@ -4,10 +4,10 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { askedKubelet, kubeletAcceptance } from '../../src/core/facts/kubelet-acceptance.ts';
-import { hostOver } from '../../src/engine/host.ts';
-import { observe } from '../../src/engine/observe.ts';
-import type { Host } from '../../src/ports/host.ts';
+import type { Host } from '../../src/host/host.ts';
+import { hostOver } from '../../src/host/host-over-transport.ts';
+import { observe } from '../../src/host/observe.ts';
+import { askedKubelet, kubeletAcceptance } from '../../src/kubelet/facts/kubelet-acceptance.ts';
 import { requirement } from '../support/requirement.ts';
 import { shellTransport } from '../support/shell-transport.ts';
 import { SHELLS } from '../support/shells.ts';

@@ -2,9 +2,9 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
+import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import { startLab } from '../../src/lab/lab.ts';
-import type { Lab } from '../../src/ports/lab.ts';
+import type { Lab } from '../../src/lab/lab-options.ts';
 
 describe('the lab', () => {
   const top = mkdtempSync(join(tmpdir(), 'kubeletadm-lab-'));

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { PlanDocument } from '../../src/core/plan/document.ts';
+import type { PlanDocument } from '../../src/host/plan/document.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'kubeletadm-phases-'));

@@ -2,10 +2,10 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
+import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
+import type { Cluster } from '../../src/kube/cluster.ts';
 import { startLab } from '../../src/lab/lab.ts';
-import type { Cluster } from '../../src/ports/cluster.ts';
-import type { Lab } from '../../src/ports/lab.ts';
+import type { Lab } from '../../src/lab/lab-options.ts';
 import { runCommand } from '../support/run-cli.ts';
 import { readTree } from '../support/tree.ts';
 import { untilTrue } from '../support/until-true.ts';

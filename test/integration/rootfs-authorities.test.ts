@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { caDirectoriesIn } from '../../src/core/control-plane/model.ts';
-import type { PlanDocument } from '../../src/core/plan/document.ts';
+import type { PlanDocument } from '../../src/host/plan/document.ts';
+import { caDirectoriesIn } from '../../src/kubeadm/control-plane/model.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-rootfs-'));

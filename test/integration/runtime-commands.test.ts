@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { countPodProcesses, lastLog, listImages, listPods, pullImage, removePods } from '../../src/core/cri/runtime-commands.ts';
+import { countPodProcesses, lastLog, listImages, listPods, pullImage, removePods } from '../../src/host/cri/runtime-commands.ts';
 import { findProgram } from '../support/shells.ts';
 
 /** Writes down how it was called. Has the pods a, b and c. Stopping one of `never` always fails, one of `once` the first time. */

@@ -4,10 +4,10 @@ import { tmpdir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { loadSshConfig } from '../../src/adapters/ssh-config.ts';
-import { isSafeHostName, isSafeUserName } from '../../src/core/ssh/names.ts';
-import { resolveSshTarget, type SshConfig } from '../../src/core/ssh/resolve-target.ts';
-import type { SshTarget } from '../../src/core/ssh/target.ts';
+import { loadSshConfig } from '../../src/ssh/adapters/ssh-config.ts';
+import { isSafeHostName, isSafeUserName } from '../../src/ssh/names.ts';
+import { resolveSshTarget, type SshConfig } from '../../src/ssh/resolve-target.ts';
+import type { SshTarget } from '../../src/ssh/target.ts';
 import { requirement } from '../support/requirement.ts';
 import { runCommand } from '../support/run-cli.ts';
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { interrupted } from '../../src/core/errors.ts';
+import { interrupted } from '../../src/base/errors.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'ka-wrong-'));

@@ -3,10 +3,10 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, w
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AGENT_DIRECTORY } from '../../src/core/dynamic/agent/layout.ts';
-import { conditionOf as reported } from '../../src/core/dynamic/agent/status.ts';
-import { CONFIG_SOURCE_ANNOTATION } from '../../src/core/dynamic/config-source.ts';
-import { loadCatalogue } from '../../src/core/kubelet/catalogue.ts';
+import { conditionOf as reported } from '../../src/dynamic/agent/status.ts';
+import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/layout.ts';
+import { loadCatalogue } from '../../src/kubelet/catalogue.ts';
+import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
 import { type AgentHost, agentHost, NODE, writeHostTools } from '../support/agent-host.ts';
 import { type FakeCluster, fakeCluster } from '../support/fake-cluster.ts';
 import { requirement } from '../support/requirement.ts';

@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AGENT_DIRECTORY } from '../../src/core/dynamic/agent/layout.ts';
-import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../src/core/dynamic/config-source.ts';
-import { loadCatalogue } from '../../src/core/kubelet/catalogue.ts';
+import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/layout.ts';
+import { loadCatalogue } from '../../src/kubelet/catalogue.ts';
+import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../src/kubelet/config-source.ts';
 import { type AgentHost, agentHost, NODE, writeHostTools } from '../support/agent-host.ts';
 import { type FakeCluster, fakeCluster } from '../support/fake-cluster.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { AGENT_DIRECTORY, stateFiles } from '../../src/core/dynamic/agent/layout.ts';
-import { AppError } from '../../src/core/errors.ts';
-import { type Behaviour, HEADER, newWorld, payload, type World, type WorldOptions } from '../unit/agent/world.ts';
+import { AppError } from '../../src/base/errors.ts';
+import { AGENT_DIRECTORY, stateFiles } from '../../src/kubeadm/node-agent/layout.ts';
+import { type Behaviour, HEADER, newWorld, payload, type World, type WorldOptions } from '../unit/dynamic/agent/world.ts';
 
 let world: World;
 const begin = (options?: WorldOptions): World => {

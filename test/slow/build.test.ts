@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { programKind } from '../../src/core/dynamic/agent/agent-program.ts';
+import { programKind } from '../../src/kubeadm/node-agent/agent-program.ts';
 import { requirement } from '../support/requirement.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));

@@ -5,7 +5,7 @@ import { Readable, Writable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type LabAgents, startLabAgents } from '../../src/cli/lab-agents.ts';
 import { startLab } from '../../src/lab/lab.ts';
-import type { Lab } from '../../src/ports/lab.ts';
+import type { Lab } from '../../src/lab/lab-options.ts';
 import { createServices } from '../../src/wiring.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { caDirectoriesIn } from '../../src/core/control-plane/model.ts';
+import { caDirectoriesIn } from '../../src/kubeadm/control-plane/model.ts';
 import { compareInit } from '../support/compare-init.ts';
 import { initInputs } from '../support/kubeadm-inputs.ts';
 import { findRealBinaries } from '../support/real-apiserver.ts';

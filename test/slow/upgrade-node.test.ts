@@ -2,11 +2,11 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
+import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
+import type { Cluster } from '../../src/kube/cluster.ts';
 import { createAuthority } from '../../src/lab/api-server/pki.ts';
 import { startLab } from '../../src/lab/lab.ts';
-import type { Cluster } from '../../src/ports/cluster.ts';
-import type { Lab } from '../../src/ports/lab.ts';
+import type { Lab } from '../../src/lab/lab-options.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 const CONFIG = 'var/lib/kubelet/config.yaml';

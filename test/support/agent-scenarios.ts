@@ -1,7 +1,7 @@
-import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../src/core/dynamic/config-source.ts';
-import type { JsonObject } from '../../src/core/json.ts';
-import type { KubeObject } from '../../src/core/kubernetes/object.ts';
-import type { Cluster } from '../../src/ports/cluster.ts';
+import type { JsonObject } from '../../src/base/json.ts';
+import type { Cluster } from '../../src/kube/cluster.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../src/kubelet/config-source.ts';
 
 const E1 = 'failed to load config, see Kubelet log for details';
 const E2 = 'failed to validate config, see Kubelet log for details';

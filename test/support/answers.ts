@@ -1,5 +1,5 @@
-import type { Fact } from '../../src/core/facts/fact.ts';
-import type { Answers, CommandFact, FileFact, Questions } from '../../src/core/facts/question.ts';
+import type { Fact } from '../../src/host/facts/fact.ts';
+import type { Answers, CommandFact, FileFact, Questions } from '../../src/host/facts/question.ts';
 
 /** What a command that went well wrote. */
 export function commandOutput(stdout: string): CommandFact {

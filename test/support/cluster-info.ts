@@ -1,7 +1,7 @@
-import { clusterInfoKubeconfig } from '../../src/core/config/kubeconfig-render.ts';
-import type { JsonObject } from '../../src/core/json.ts';
-import { Secret } from '../../src/core/text/secret.ts';
-import { signDetached } from '../../src/core/token/jws.ts';
+import type { JsonObject } from '../../src/base/json.ts';
+import { Secret } from '../../src/base/text/secret.ts';
+import { clusterInfoKubeconfig } from '../../src/kube/kubeconfig-render.ts';
+import { signDetached } from '../../src/kubeadm/token/jws.ts';
 
 /** A made-up token. */
 export const TOKEN = { id: 'abcdef', secret: '0123456789abcdef', full: 'abcdef.0123456789abcdef' } as const;

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'yaml';
-import { isJsonObject, type Json, type JsonObject } from '../../src/core/json.ts';
-import type { KubeObject } from '../../src/core/kubernetes/object.ts';
-import type { PlanDocument } from '../../src/core/plan/document.ts';
-import { renderTable } from '../../src/core/text/table.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../src/base/json.ts';
+import { renderTable } from '../../src/base/text/table.ts';
+import type { PlanDocument } from '../../src/host/plan/document.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
 import type { InitExpectation } from './kubeadm-recordings.ts';
 
 /** Files that we write and kubeadm does not, and why. */

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { applyClusterDefaults, applyInitDefaults } from '../../src/core/config/defaults.ts';
-import { loadConfig } from '../../src/core/config/load.ts';
-import type { ControlPlaneNode } from '../../src/core/control-plane/model.ts';
-import { CA_MOUNT_DIRS, type HostCaDirectory } from '../../src/core/control-plane/paths.ts';
-import { planPatches } from '../../src/core/kubelet/patch-files.ts';
-import { Secret } from '../../src/core/text/secret.ts';
+import { Secret } from '../../src/base/text/secret.ts';
+import { applyClusterDefaults, applyInitDefaults } from '../../src/kubeadm/config/defaults.ts';
+import { loadConfig } from '../../src/kubeadm/config/load.ts';
+import type { ControlPlaneNode } from '../../src/kubeadm/control-plane/model.ts';
+import { CA_MOUNT_DIRS, type HostCaDirectory } from '../../src/kubeadm/control-plane/paths.ts';
+import { planPatches } from '../../src/kubelet/patch-files.ts';
 
 /** The hosts the recordings were made on. */
 export const DEBIAN_CA_DIRECTORIES: readonly HostCaDirectory[] = CA_MOUNT_DIRS.filter((path) => !path.startsWith('/etc/pki/'));

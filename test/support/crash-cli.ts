@@ -1,8 +1,8 @@
 /** Runs a command line and kills this very process (SIGKILL) after the n-th change of a host or the cluster: `crash-cli.ts N ARGV...`. */
 import { runCli } from '../../src/cli/run.ts';
-import type { Cluster } from '../../src/ports/cluster.ts';
-import type { Host } from '../../src/ports/host.ts';
-import type { Services } from '../../src/ports/services.ts';
+import type { Services } from '../../src/cli/services.ts';
+import type { Host } from '../../src/host/host.ts';
+import type { Cluster } from '../../src/kube/cluster.ts';
 import { createServices } from '../../src/wiring.ts';
 
 const [limit = '0', ...argv] = process.argv.slice(2);

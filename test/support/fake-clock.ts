@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/ports/clock.ts';
+import type { Clock } from '../../src/base/clock.ts';
 
 /** A clock that stands still until somebody sleeps. */
 export interface FakeClock extends Clock {

@@ -1,8 +1,9 @@
-import type { JsonObject } from '../../src/core/json.ts';
-import type { KubeObject, ObjectRef } from '../../src/core/kubernetes/object.ts';
-import { describeCollection, describeRef, refOf, removedObject } from '../../src/core/kubernetes/object-ref.ts';
-import { REVIEWS, type ResourceType, resourceOf } from '../../src/core/kubernetes/resources.ts';
-import { clusterNoSuchKind, clusterRefused } from '../../src/core/problems/cluster.ts';
+import type { JsonObject } from '../../src/base/json.ts';
+import type { Cluster, WatchEvent, WatchOptions } from '../../src/kube/cluster.ts';
+import { clusterNoSuchKind, clusterRefused } from '../../src/kube/cluster-problems.ts';
+import type { KubeObject, ObjectRef } from '../../src/kube/object.ts';
+import { describeCollection, describeRef, refOf, removedObject } from '../../src/kube/object-ref.ts';
+import { REVIEWS, type ResourceType, resourceOf } from '../../src/kube/resources.ts';
 import { createAuthenticator, type UserInfo, userOf } from '../../src/lab/api-server/authenticate.ts';
 import { authorize, refusal } from '../../src/lab/api-server/authorize.ts';
 import { BOOTSTRAP_OBJECTS } from '../../src/lab/api-server/bootstrap-objects.ts';
@@ -15,7 +16,6 @@ import { answerReview } from '../../src/lab/api-server/reviews.ts';
 import { StatusError } from '../../src/lab/api-server/status.ts';
 import { createStore, type Store } from '../../src/lab/api-server/store.ts';
 import { openWatch } from '../../src/lab/api-server/watch.ts';
-import type { Cluster, WatchEvent, WatchOptions } from '../../src/ports/cluster.ts';
 
 export interface FakeClusterOptions {
   /** What exists besides the namespaces and roles of every cluster. */

@@ -1,10 +1,10 @@
-import type { LockHolder } from '../../src/core/commit/record.ts';
-import { parseRecord } from '../../src/core/commit/record.ts';
-import type { RevertRequest } from '../../src/core/commit/requests.ts';
-import { COMMIT_DIRECTORY } from '../../src/core/commit/revert-script.ts';
-import type { FileFact } from '../../src/core/facts/question.ts';
-import type { Operation } from '../../src/core/plan/operation.ts';
-import { CommitGoneError, HostLockedError } from '../../src/core/problems/commit.ts';
+import { CommitGoneError, HostLockedError } from '../../src/host/commit/commit-problems.ts';
+import type { LockHolder } from '../../src/host/commit/record.ts';
+import { parseRecord } from '../../src/host/commit/record.ts';
+import type { RevertRequest } from '../../src/host/commit/requests.ts';
+import { COMMIT_DIRECTORY } from '../../src/host/commit/revert-script.ts';
+import type { FileFact } from '../../src/host/facts/question.ts';
+import type { Operation } from '../../src/host/plan/operation.ts';
 
 /** The lock of a fake host and the change that waits there for its confirmation, as far as the engine can tell them from real ones. */
 export interface FakeCommits {

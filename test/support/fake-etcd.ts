@@ -1,5 +1,5 @@
-import { type EtcdMemberState, etcdMemberObject, etcdMemberOf } from '../../src/core/control-plane/etcd-member.ts';
-import type { Cluster } from '../../src/ports/cluster.ts';
+import type { Cluster } from '../../src/kube/cluster.ts';
+import { type EtcdMemberState, etcdMemberObject, etcdMemberOf } from '../../src/kubeadm/control-plane/etcd-member.ts';
 
 /** The members of an etcd cluster in memory. */
 export interface FakeEtcd extends Cluster {

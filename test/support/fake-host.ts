@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
-import { AppError } from '../../src/core/errors.ts';
+import { AppError } from '../../src/base/errors.ts';
+import { revealText } from '../../src/base/text/secret.ts';
 import {
   type Answer,
   type Answers,
@@ -10,11 +11,10 @@ import {
   MAX_FILE_BYTES,
   type Question,
   type Questions,
-} from '../../src/core/facts/question.ts';
-import type { Operation } from '../../src/core/plan/operation.ts';
-import { hostAnswerTooLarge } from '../../src/core/problems/host.ts';
-import { revealText } from '../../src/core/text/secret.ts';
-import type { Host, PerformOptions } from '../../src/ports/host.ts';
+} from '../../src/host/facts/question.ts';
+import type { Host, PerformOptions } from '../../src/host/host.ts';
+import { hostAnswerTooLarge } from '../../src/host/host-problems.ts';
+import type { Operation } from '../../src/host/plan/operation.ts';
 import { type FakeCommits, fakeCommits } from './fake-commits.ts';
 import { type FakeSystemd, type FakeUnit, fakeSystemd } from './fake-units.ts';
 

@@ -1,6 +1,6 @@
-import type { CommandFact } from '../../src/core/facts/question.ts';
-import type { UnitState } from '../../src/core/facts/unit.ts';
-import { UNIT_DIRECTORIES } from '../../src/core/systemd/kubelet-unit-paths.ts';
+import type { CommandFact } from '../../src/host/facts/question.ts';
+import type { UnitState } from '../../src/host/facts/unit.ts';
+import { UNIT_DIRECTORIES } from '../../src/host/systemd/kubelet-unit-paths.ts';
 
 /** A unit of a fake host, with what happens when it is started. */
 export interface FakeUnit {

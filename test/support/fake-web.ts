@@ -1,6 +1,6 @@
-import { onAbort } from '../../src/core/abort.ts';
-import type { PeerCertificate, WebAnswer, WebFailure, WebTrouble } from '../../src/core/network/web-answer.ts';
-import type { Web, WebRequest } from '../../src/ports/web.ts';
+import { onAbort } from '../../src/base/abort.ts';
+import type { Web, WebRequest } from '../../src/kube/web.ts';
+import type { PeerCertificate, WebAnswer, WebFailure, WebTrouble } from '../../src/kube/web-answer.ts';
 
 /** What a server answers with; the rest is filled in. `silence` never answers. */
 export type FakeReply = (Partial<WebAnswer> & { readonly trouble?: undefined }) | { readonly trouble: WebTrouble } | 'silence';

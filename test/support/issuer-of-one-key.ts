@@ -1,6 +1,6 @@
-import { certificateIssuer } from '../../src/adapters/certificate-issuer.ts';
-import type { Secret } from '../../src/core/text/secret.ts';
-import type { CertificateIssuer } from '../../src/ports/certificate-issuer.ts';
+import type { Secret } from '../../src/base/text/secret.ts';
+import { certificateIssuer } from '../../src/x509/adapters/certificate-issuer.ts';
+import type { CertificateIssuer } from '../../src/x509/certificate-issuer.ts';
 
 /** Makes one key of each algorithm, for all: RSA keys take a while. */
 export function issuerOfOneKey(): CertificateIssuer {

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync }
 import { dirname, join, relative } from 'node:path';
 import { execa } from 'execa';
 import { parse } from 'yaml';
-import { describeCertificate } from '../../src/core/pki/describe-certificate.ts';
+import { describeCertificate } from '../../src/x509/describe-certificate.ts';
 
 /** A directory that kubeadm takes for the root of a host (`--rootfs`). Nothing can be started there. */
 export interface KubeadmHost {

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import type { KubeObject } from '../../src/core/kubernetes/object.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
 
 /** What kubeadm 1.36.2 wrote for an input, and the input, to be given with `--config`. */
 export interface InitRecording {

@@ -1,6 +1,6 @@
 import { createServer, request as httpsRequest } from 'node:https';
 import type { TLSSocketOptions } from 'node:tls';
-import type { JsonObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/base/json.ts';
 import type { CertificateAuthority } from '../../src/lab/api-server/pki.ts';
 import { listenOnLoopback } from './loopback.ts';
 

@@ -1,7 +1,7 @@
-import { type ConfigIdentity, formatIdentity } from '../../src/core/dynamic/config-source.ts';
-import type { JsonObject } from '../../src/core/json.ts';
-import type { KubeObject } from '../../src/core/kubernetes/object.ts';
-import type { Cluster } from '../../src/ports/cluster.ts';
+import type { JsonObject } from '../../src/base/json.ts';
+import type { Cluster } from '../../src/kube/cluster.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { type ConfigIdentity, formatIdentity } from '../../src/kubelet/config-source.ts';
 
 /** What an administrator does with one Node and the ConfigMaps of one namespace. */
 export interface NativeSteps {

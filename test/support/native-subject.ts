@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import type { JsonObject } from '../../src/core/json.ts';
-import type { Cluster } from '../../src/ports/cluster.ts';
+import type { JsonObject } from '../../src/base/json.ts';
+import type { Cluster } from '../../src/kube/cluster.ts';
 import type { NativeSteps } from './native-steps.ts';
 
 /** A Node with a kubelet that reads its configuration from the API server, the stand-in or a real one, and what can happen to it. */

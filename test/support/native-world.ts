@@ -1,11 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { nativeStorePaths } from '../../src/core/dynamic/native-store.ts';
-import { isJsonObject } from '../../src/core/json.ts';
-import { type Catalogue, loadCatalogue } from '../../src/core/kubelet/catalogue.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import { isJsonObject } from '../../src/base/json.ts';
+import { nativeStorePaths } from '../../src/dynamic/native-store.ts';
+import { type Catalogue, loadCatalogue } from '../../src/kubelet/catalogue.ts';
 import { NativeKubelet, type NativeKubeletOptions } from '../../src/lab/native-config/native-kubelet.ts';
-import type { Clock } from '../../src/ports/clock.ts';
 import { type FakeCluster, fakeCluster } from './fake-cluster.ts';
 import { type NativeSteps, nativeSteps } from './native-steps.ts';
 

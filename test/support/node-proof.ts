@@ -1,8 +1,8 @@
 import { createPrivateKey, sign } from 'node:crypto';
-import type { CommandFact } from '../../src/core/facts/question.ts';
-import { readCertificateChain } from '../../src/core/x509/read-certificate.ts';
+import type { CommandFact } from '../../src/host/facts/question.ts';
+import type { NodeTrust } from '../../src/kubeadm/workflows/identify-node.ts';
 import { createAuthority, type KeyPair, type Validity } from '../../src/lab/api-server/pki.ts';
-import type { NodeTrust } from '../../src/workflows/identify-node.ts';
+import { readCertificateChain } from '../../src/x509/read-certificate.ts';
 
 const AUTHORITY = await createAuthority('kubernetes', {
   notBefore: new Date('2020-01-01T00:00:00Z'),

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { Duplex } from 'node:stream';
-import type { Dial } from '../../src/ports/dial.ts';
+import type { Dial } from '../../src/kube/dial.ts';
 
 /** A root tree with a network and processes of its own: paths and ports that are fixed clash with nothing on this machine. */
 export interface OwnMachine {

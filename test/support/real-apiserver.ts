@@ -7,8 +7,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { clientCertificateKubeconfig, tokenKubeconfig } from '../../src/core/config/kubeconfig-render.ts';
-import { Secret } from '../../src/core/text/secret.ts';
+import { Secret } from '../../src/base/text/secret.ts';
+import { clientCertificateKubeconfig, tokenKubeconfig } from '../../src/kube/kubeconfig-render.ts';
 import { type CertificateAuthority, createAuthority, type KeyPair, type Validity } from '../../src/lab/api-server/pki.ts';
 
 /** The programs of a real control plane on this machine. */

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
-import type { Cluster } from '../../src/ports/cluster.ts';
+import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
+import type { Cluster } from '../../src/kube/cluster.ts';
 import { type LabHosts, startLabHosts } from './lab-hosts.ts';
 import { findRealBinaries, startRealApiServer } from './real-apiserver.ts';
 

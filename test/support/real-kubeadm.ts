@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { parse } from 'yaml';
-import { describeCertificate } from '../../src/core/pki/describe-certificate.ts';
+import { describeCertificate } from '../../src/x509/describe-certificate.ts';
 import type { InitInput } from './kubeadm-inputs.ts';
 import type { InitExpectation, RecordedAction } from './kubeadm-recordings.ts';
 

@@ -1,4 +1,4 @@
-import type { ReportEvent, Reporter } from '../../src/ports/reporter.ts';
+import type { ReportEvent, Reporter } from '../../src/base/reporter.ts';
 
 export interface RecordingReporter extends Reporter {
   readonly events: readonly ReportEvent[];

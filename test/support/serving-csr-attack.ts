@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { kubeCluster } from '../../src/adapters/cluster-kube.ts';
-import { isAppError } from '../../src/core/errors.ts';
-import type { KubeObject } from '../../src/core/kubernetes/object.ts';
+import { isAppError } from '../../src/base/errors.ts';
+import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
+import type { Cluster } from '../../src/kube/cluster.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
 import { createCertificateRequest } from '../../src/lab/api-server/pki.ts';
-import type { Cluster } from '../../src/ports/cluster.ts';
 import { type CliResult, runCommand } from './run-cli.ts';
 
 /** An API server with its Service default/kubernetes and the signer for serving certificates: the double or real components. */

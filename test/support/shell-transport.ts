@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import type { RunOptions, RunResult, Transport } from '../../src/ports/transport.ts';
+import type { RunOptions, RunResult, Transport } from '../../src/host/transport.ts';
 
 export interface ShellOptions {
   /** What stands in for `/bin/sh`: a program and its first arguments. */

@@ -7,7 +7,7 @@ import { type ScannedSource, scanSource } from './scan-source.ts';
 export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 
 export interface SourceFile extends ScannedSource {
-  /** Below the repository, with `/`: `src/core/errors.ts`. */
+  /** Below the repository, with `/`: `src/base/errors.ts`. */
   readonly path: string;
 }
 

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SshTarget } from '../../src/core/ssh/target.ts';
+import type { SshTarget } from '../../src/ssh/target.ts';
 
 export interface TargetInput extends Partial<SshTarget> {
   readonly port: number;

@@ -1,10 +1,10 @@
-import { patchesFor } from '../../src/agent/report-status.ts';
-import { DEFAULT_TIMING, type Observation } from '../../src/core/dynamic/agent/health.ts';
-import { type AgentEvent, next } from '../../src/core/dynamic/agent/next.ts';
-import { type AgentState, newAgentState, wantedPayload } from '../../src/core/dynamic/agent/state.ts';
-import { CONFIG_SOURCE_ANNOTATION, parseSourceAnnotation } from '../../src/core/dynamic/config-source.ts';
-import type { KubeObject } from '../../src/core/kubernetes/object.ts';
-import type { Clock } from '../../src/ports/clock.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import { DEFAULT_TIMING, type Observation } from '../../src/dynamic/agent/health.ts';
+import { type AgentEvent, next } from '../../src/dynamic/agent/next.ts';
+import { patchesFor } from '../../src/dynamic/agent/report-status.ts';
+import { type AgentState, newAgentState, wantedPayload } from '../../src/dynamic/agent/state.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { CONFIG_SOURCE_ANNOTATION, parseSourceAnnotation } from '../../src/kubelet/config-source.ts';
 import { type FakeCluster, fakeCluster } from './fake-cluster.ts';
 
 /** What a kubelet does with payloads that hold a word, by seconds since it was given one. */

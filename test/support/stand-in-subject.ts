@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import type { KubeObject } from '../../src/core/kubernetes/object.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
 import { fakeCluster } from './fake-cluster.ts';
 import type { NativeSubject } from './native-subject.ts';
 import { type NativeWorldOptions, nativeWorld } from './native-world.ts';

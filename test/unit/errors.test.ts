@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AppError, aboutHost, formatProblem, isAppError, type Problem, usageError } from '../../src/core/errors.ts';
+import { AppError, aboutHost, formatProblem, isAppError, type Problem, usageError } from '../../src/base/errors.ts';
 
 const position = { file: 'node.yaml', line: 3, column: 5 };
 

@@ -5,18 +5,37 @@ import { REPOSITORY, repositoryTexts, resolveImport, type SourceFile, sourceFile
 
 const FILES = sourceFiles('src');
 
-interface Rule {
-  /** Folders of src it may import from, besides its own. */
-  readonly folders: readonly string[];
-  /** Only types may be imported. */
-  readonly typesOnly?: boolean;
-  readonly packages?: readonly string[];
-  /** Modules of Node: all, none, or names from one of them. */
-  readonly node?: 'all' | Readonly<Record<string, readonly string[]>>;
-}
+/** The domains of src, from the lowest to the highest. A domain imports from itself and from those before it. */
+const DOMAINS = ['base', 'codec', 'x509', 'kube', 'host', 'ssh', 'kubelet', 'kubeadm', 'dynamic', 'fleet', 'lab', 'cli'];
 
-/** Hashes, and the readers of certificates and keys: they compute, they touch nothing. */
-const PURE_CRYPTO = {
+/** Files right below src. `wiring.ts` builds the adapters; only `bin.ts` imports it. */
+const TOP_FILES: Readonly<Record<string, readonly string[]>> = {
+  'bin.ts': ['base', 'cli', 'wiring.ts', 'version.ts'],
+  'wiring.ts': [...DOMAINS, 'template-files.ts', 'version.ts', 'wiring-ssh.ts'],
+  'wiring-ssh.ts': [...DOMAINS],
+  'template-files.ts': [],
+  'version.ts': [],
+};
+
+/** npm packages of a folder: the most specific folder is valid. */
+const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  'src/codec': ['zod', 'yaml'],
+  'src/kube': ['zod'],
+  'src/kubeadm': ['zod', 'handlebars'],
+  'src/kubelet': ['zod', 'yaml'],
+  'src/dynamic': ['zod'],
+  'src/fleet': ['zod'],
+  'src/host/adapters': ['execa'],
+  'src/ssh/adapters/built-in': ['node-ssh', 'ssh2'],
+  'src/ssh/adapters/openssh': ['execa'],
+  'src/kube/adapters': ['@kubernetes/client-node', 'socks'],
+  'src/x509/adapters': ['@peculiar/x509', 'reflect-metadata'],
+  'src/lab': ['@peculiar/x509', 'reflect-metadata', 'ssh2'],
+  'src/cli': ['commander', 'yaml'],
+};
+
+/** Names of node: modules that compute and do not touch the system. */
+const PURE_NODE: Readonly<Record<string, readonly string[]>> = {
   'node:crypto': [
     'createCipheriv',
     'createDecipheriv',
@@ -30,54 +49,15 @@ const PURE_CRYPTO = {
     'X509Certificate',
   ],
 };
-
-/** The table of the architecture: who may import what. What is not said is forbidden. */
-const RULES: Readonly<Record<string, Rule>> = {
-  core: { folders: [], packages: ['zod', 'yaml', 'handlebars'], node: PURE_CRYPTO },
-  ports: { folders: ['core'], typesOnly: true },
-  engine: { folders: ['core', 'ports'] },
-  phases: { folders: ['core', 'ports', 'engine'] },
-  workflows: { folders: ['core', 'ports', 'engine', 'phases'] },
-  agent: { folders: ['core', 'ports', 'engine', 'phases', 'workflows'] },
-  adapters: { folders: ['core', 'ports'], node: 'all' },
-  lab: { folders: ['core', 'ports'], packages: ['@peculiar/x509', 'reflect-metadata', 'ssh2'], node: 'all' },
-  cli: {
-    folders: ['core', 'ports', 'engine', 'phases', 'workflows', 'agent', 'version.ts'],
-    packages: ['commander', 'yaml'],
-    node: { 'node:path': ['join', 'resolve', 'dirname', 'basename', 'relative', 'isAbsolute'] },
-  },
-};
-
-/** Which adapter wraps which package. An adapter is a file of src/adapters, or a folder there with the file that opens it. */
-const ADAPTER_PACKAGES: Readonly<Record<string, readonly string[]>> = {
-  'transport-local': ['execa'],
-  openssh: ['execa'],
-  ssh: ['node-ssh', 'ssh2'],
-  'ssh-config': ['ssh-config'],
-  kube: ['@kubernetes/client-node', 'socks'],
-  'certificate-issuer': ['@peculiar/x509', 'reflect-metadata'],
-};
-
-/** Files right below src. */
-const TOP_FILES: Readonly<Record<string, readonly string[]>> = {
-  'bin.ts': ['cli', 'core', 'wiring.ts', 'version.ts'],
-  'wiring.ts': ['adapters', 'cli', 'core', 'engine', 'ports', 'lab', 'template-files.ts', 'version.ts', 'wiring-ssh.ts'],
-  'wiring-ssh.ts': ['adapters', 'core', 'engine', 'ports'],
-  'template-files.ts': [],
-  'version.ts': [],
-};
+const CLI_NODE: typeof PURE_NODE = { ...PURE_NODE, 'node:path': ['join', 'resolve', 'dirname', 'basename', 'relative', 'isAbsolute'] };
 
 function folderOf(path: string): string {
   return path.split('/')[1] as string;
 }
 
-/** The file that opens a folder of src/adapters. */
-const OPENERS: Readonly<Record<string, string>> = { 'transport-openssh': 'openssh', 'transport-ssh': 'ssh', 'cluster-kube': 'kube' };
-
-/** `src/adapters/transport-ssh.ts` and `src/adapters/ssh/connect.ts` are both `ssh`. */
-function adapterOf(path: string): string {
-  const name = (path.split('/')[2] as string).replace(/\.ts$/, '');
-  return OPENERS[name] ?? name;
+/** Whether a file may touch the system: adapters, the lab, and the files that start the process. */
+function isAdapter(path: string): boolean {
+  return path.includes('/adapters/') || folderOf(path) === 'lab' || TOP_FILES[folderOf(path)] !== undefined;
 }
 
 function packageOf(specifier: string): string {
@@ -109,20 +89,16 @@ function judge(file: SourceFile, one: SourceImport): string | null {
   const to = folderOf(target);
   const top = TOP_FILES[from];
   if (top !== undefined) return top.includes(to) ? null : `src/${from} may import from ${top.join(', ') || 'nothing of src'} only`;
-  const rule = RULES[from];
-  if (rule === undefined) return `src/${from} is not in the table`;
-  if (rule.typesOnly === true && !one.typeOnly) return `src/${from} may import types only`;
-  if (from === 'adapters' && to === 'adapters' && adapterOf(file.path) !== adapterOf(target)) return 'adapters do not know each other';
-  return to === from || rule.folders.includes(to) ? null : `src/${from} may import from ${[from, ...rule.folders].join(', ')} only`;
+  if (from === 'cli' && to === 'version.ts') return null;
+  if (!DOMAINS.includes(from)) return `src/${from} is not a domain`;
+  if (target.includes('/adapters/') && !file.path.includes('/adapters/')) return 'only wiring.ts imports adapters';
+  return DOMAINS.indexOf(to) >= 0 && DOMAINS.indexOf(to) <= DOMAINS.indexOf(from) ? null : `src/${from} is below src/${to}`;
 }
 
 function judgeNode(file: SourceFile, { specifier, clause }: SourceImport): string | null {
-  const from = folderOf(file.path);
-  if (TOP_FILES[from] !== undefined) return null;
-  const allowed = RULES[from]?.node;
-  if (allowed === 'all') return null;
-  const names = allowed?.[specifier];
-  if (names === undefined) return `src/${from} does not touch the system`;
+  if (isAdapter(file.path)) return null;
+  const names = (folderOf(file.path) === 'cli' ? CLI_NODE : PURE_NODE)[specifier];
+  if (names === undefined) return 'only adapters touch the system';
   const strange = clause
     .replace(/[{}]/g, '')
     .split(',')
@@ -132,19 +108,21 @@ function judgeNode(file: SourceFile, { specifier, clause }: SourceImport): strin
 }
 
 function judgePackage(file: SourceFile, specifier: string): string | null {
-  const from = folderOf(file.path);
   const name = packageOf(specifier);
-  const allowed = from === 'adapters' ? (ADAPTER_PACKAGES[adapterOf(file.path)] ?? []) : (RULES[from]?.packages ?? []);
-  return allowed.includes(name) ? null : allowed.length === 0 ? 'no package belongs here' : `of all packages only ${allowed.join(', ')}`;
+  const folder = Object.keys(PACKAGES)
+    .filter((each) => file.path.startsWith(`${each}/`))
+    .toSorted((a, b) => b.length - a.length)[0];
+  const allowed = folder === undefined ? [] : (PACKAGES[folder] ?? []);
+  return allowed.includes(name) ? null : `${name} is not a package of ${folder ?? 'this folder'}`;
 }
 
 describe('imports', () => {
-  it.each([...Object.keys(RULES), ...Object.keys(TOP_FILES)])('of src/%s keep to the table', (name) => {
+  it.each([...DOMAINS, ...Object.keys(TOP_FILES)])('of src/%s keep to the order of the domains', (name) => {
     expect(FILES.filter(({ path }) => folderOf(path) === name).flatMap(violationsOf)).toEqual([]);
   });
 
   it('knows every folder of src', () => {
-    const known = new Set([...Object.keys(RULES), ...Object.keys(TOP_FILES)]);
+    const known = new Set([...DOMAINS, ...Object.keys(TOP_FILES)]);
     expect([...new Set(FILES.map(({ path }) => folderOf(path)))].filter((folder) => !known.has(folder))).toEqual([]);
   });
 
@@ -158,15 +136,11 @@ describe('imports', () => {
     expect(missing).toEqual([]);
   });
 
-  it('name wiring.ts in bin.ts alone, and the lab in wiring.ts alone', () => {
+  it('name wiring.ts in bin.ts alone', () => {
     const strange = FILES.flatMap((file) =>
       file.imports
-        .filter(({ specifier }) => {
-          const target = resolveImport(file.path, specifier);
-          if (target === 'src/wiring.ts') return file.path !== 'src/bin.ts';
-          return target?.startsWith('src/lab/') === true && !file.path.startsWith('src/lab/') && file.path !== 'src/wiring.ts';
-        })
-        .map((one) => report(file, one, 'not from here')),
+        .filter(({ specifier }) => resolveImport(file.path, specifier) === 'src/wiring.ts' && file.path !== 'src/bin.ts')
+        .map((one) => report(file, one, 'only bin.ts imports wiring.ts')),
     );
     expect(strange).toEqual([]);
   });
@@ -176,15 +150,10 @@ describe('imports', () => {
   });
 });
 
-/** Circles of imports that are there when the program runs, each once, as a path. */
+/** Circles of imports, of types too, each once, as a path. */
 function cyclesIn(files: readonly SourceFile[]): readonly string[] {
   const targets = new Map(
-    files.map((file) => [
-      file.path,
-      file.imports
-        .filter(({ typeOnly, clause }) => !typeOnly && !onlyTypes(clause))
-        .flatMap(({ specifier }) => resolveImport(file.path, specifier) ?? []),
-    ]),
+    files.map((file) => [file.path, file.imports.flatMap(({ specifier }) => resolveImport(file.path, specifier) ?? [])]),
   );
   const cycles = new Set<string>();
   const done = new Set<string>();
@@ -200,16 +169,6 @@ function cyclesIn(files: readonly SourceFile[]): readonly string[] {
   };
   for (const path of targets.keys()) visit(path, []);
   return [...cycles];
-}
-
-/** `{ type A, type B }`. */
-function onlyTypes(clause: string): boolean {
-  const names = clause
-    .replace(/[{}]/g, '')
-    .split(',')
-    .map((name) => name.trim())
-    .filter(Boolean);
-  return clause.startsWith('{') && names.length > 0 && names.every((name) => name.startsWith('type '));
 }
 
 describe('the sources', () => {
@@ -229,23 +188,20 @@ describe('the sources', () => {
 
   it.each<[string, RegExp, (path: string) => boolean]>([
     ['process.argv, process.env and process.exit belong to bin.ts', /\bprocess\.(?:argv|env|exit)\b/g, (path) => path === 'src/bin.ts'],
-    ['core does not know the process', /\bprocess\./g, (path) => folderOf(path) !== 'core'],
+    ['only adapters know the process', /\bprocess\./g, (path) => isAdapter(path)],
     [
       'time comes from the Clock',
       /\bDate\.now\(|\bnew Date\(\)|\bperformance\.now\(|\bsetTimeout\(|\bsetInterval\(/g,
-      (path) => /^(?:adapters|lab|bin\.ts|wiring\.ts)$/.test(folderOf(path)),
+      (path) => isAdapter(path),
     ],
-    [
-      'chance comes from outside',
-      /\bMath\.random\(|\brandomBytes\(|\brandomUUID\(/g,
-      (path) => /^(?:adapters|lab|wiring\.ts)$/.test(folderOf(path)),
-    ],
-    ['the network belongs to adapters', /\bfetch\(|\bXMLHttpRequest\b|\bWebSocket\b/g, (path) => /^(?:adapters|lab)$/.test(folderOf(path))],
+    ['chance comes from outside', /\bMath\.random\(|\brandomBytes\(|\brandomUUID\(/g, (path) => isAdapter(path)],
+    ['the network belongs to adapters', /\bfetch\(|\bXMLHttpRequest\b|\bWebSocket\b/g, (path) => isAdapter(path)],
     ['output goes through Reporter and Output', /\bconsole\.\w+\(/g, () => false],
     [
-      'secrets are revealed by encoders, adapters and what prints them on request',
+      'secrets are not revealed by phases, workflows, the agent and the engine',
       /\.reveal\(\)/g,
-      (path) => /^(?:adapters|lab|core|cli)$/.test(folderOf(path)) || path === 'src/engine/as-root.ts',
+      (path) =>
+        isAdapter(path) || path === 'src/host/as-root.ts' || (folderOf(path) !== 'host' && !/\/(?:phases|workflows|agent)\//.test(path)),
     ],
   ])('%s', (_, pattern, isAllowed) => {
     const found = FILES.filter(({ path }) => !isAllowed(path)).flatMap(({ path, code, lineOf }) =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { identityOf, Memo } from '../../src/core/memo.ts';
+import { identityOf, Memo } from '../../src/base/memo.ts';
 
 describe('what was worked out for an object', () => {
   it('is worked out once for all that it depends on', () => {

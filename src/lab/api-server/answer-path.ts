@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../base/json.ts';
 import { discoveryDocument, discoveryPaths, isServedGroup } from './discovery.ts';
 import { type Answer, PAGE_NOT_FOUND } from './exchange.ts';
 import { openapiDocument } from './openapi.ts';

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { ResourceType } from '../../core/kubernetes/resources.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import type { ResourceType } from '../../kube/resources.ts';
 import type { UserInfo } from './authenticate.ts';
 import { unrecognized } from './decode.ts';
 import { isReview } from './discovery.ts';

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { resourceOf } from '../../core/kubernetes/resources.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { resourceOf } from '../../kube/resources.ts';
 import { entriesOf, textOf } from './members.ts';
 import { unauthorized } from './status.ts';
 import type { Store } from './store.ts';

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../core/json.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { KubeObject } from '../../kube/object.ts';
 
 const RBAC = 'rbac.authorization.k8s.io/v1';
 const DEFAULTS = { labels: { 'kubernetes.io/bootstrapping': 'rbac-defaults' } };

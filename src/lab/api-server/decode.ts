@@ -1,6 +1,6 @@
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { apiVersionOf, RESOURCES, type ResourceType } from '../../core/kubernetes/resources.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { apiVersionOf, RESOURCES, type ResourceType } from '../../kube/resources.ts';
 import { rulesOf } from './kind-rules.ts';
 import { badRequest } from './status.ts';
 

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../core/json.ts';
-import { apiVersionOf, RESOURCES, REVIEWS, type ResourceType } from '../../core/kubernetes/resources.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { apiVersionOf, RESOURCES, REVIEWS, type ResourceType } from '../../kube/resources.ts';
 
 const SERVED: readonly ResourceType[] = [...RESOURCES, ...REVIEWS];
 const GROUPS: readonly string[] = [...new Set(SERVED.map(({ group }) => group))].filter((group) => group !== '').sort();

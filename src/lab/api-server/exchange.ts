@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { parseSource, sourceToJson } from '../../core/config/source.ts';
-import type { Json, JsonObject } from '../../core/json.ts';
+import type { Json, JsonObject } from '../../base/json.ts';
+import { parseSource, sourceToJson } from '../../codec/source.ts';
 import { decodeProtobuf } from './protobuf/decode-protobuf.ts';
 import { badRequest, StatusError, unsupportedMediaType } from './status.ts';
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../../ports/clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { NodeProxy } from './node-proxy.ts';
 import type { Registry } from './registry.ts';

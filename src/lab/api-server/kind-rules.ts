@@ -1,5 +1,5 @@
-import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { qualifiedResource, type ResourceType } from '../../core/kubernetes/resources.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { qualifiedResource, type ResourceType } from '../../kube/resources.ts';
 import { certificateSigningRequests } from './kinds/certificate-signing-request.ts';
 import { configMaps } from './kinds/config-map.ts';
 import { events } from './kinds/event.ts';

@@ -1,6 +1,6 @@
-import { isJsonObject, type JsonObject } from '../../core/json.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { apiVersionOf, type ResourceType } from '../../core/kubernetes/resources.ts';
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { apiVersionOf, type ResourceType } from '../../kube/resources.ts';
 import { withMember } from './members.ts';
 import { badRequest, expired } from './status.ts';
 import type { Store } from './store.ts';

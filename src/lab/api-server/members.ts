@@ -1,5 +1,5 @@
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
+import type { KubeObject } from '../../kube/object.ts';
 
 /** A member that is an object; an empty one where there is none. */
 export function memberOf(object: JsonObject | undefined, name: string): JsonObject {

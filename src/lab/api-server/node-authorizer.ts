@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../core/json.ts';
-import { resourceOf } from '../../core/kubernetes/resources.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { resourceOf } from '../../kube/resources.ts';
 import type { UserInfo } from './authenticate.ts';
 import { memberOf, textOf } from './members.ts';
 import { ruleAllows, type Verdict } from './rbac.ts';

@@ -1,5 +1,5 @@
-import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { ResourceType } from '../../core/kubernetes/resources.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import type { ResourceType } from '../../kube/resources.ts';
 import { type Answer, PAGE_NOT_FOUND } from './exchange.ts';
 import { itemsOf, memberOf, textOf } from './members.ts';
 import type { ResourceRequest } from './request-info.ts';

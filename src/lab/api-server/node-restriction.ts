@@ -1,6 +1,6 @@
-import { jsonEqual } from '../../core/json.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { ResourceType } from '../../core/kubernetes/resources.ts';
+import { jsonEqual } from '../../base/json.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import type { ResourceType } from '../../kube/resources.ts';
 import type { UserInfo } from './authenticate.ts';
 import { memberOf } from './members.ts';
 import { nodeNameOf } from './node-authorizer.ts';

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { ResourceType } from '../../core/kubernetes/resources.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import type { ResourceType } from '../../kube/resources.ts';
 import { rulesOf } from './kind-rules.ts';
 import { withMetadata } from './members.ts';
 import { labelKey, labelValue, nameCauses } from './names.ts';

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../core/json.ts';
-import { apiVersionOf, RESOURCES, type ResourceType, resourcePath } from '../../core/kubernetes/resources.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { apiVersionOf, RESOURCES, type ResourceType, resourcePath } from '../../kube/resources.ts';
 
 /**
  * Just enough OpenAPI v3 for a client to learn that the server checks fields itself (`fieldValidation`), so that kubectl does not want schemas.

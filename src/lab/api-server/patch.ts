@@ -1,8 +1,8 @@
-import { isAppError } from '../../core/errors.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
-import { applyPatch as applyCorePatch, type PatchType } from '../../core/kubelet/patch.ts';
-import { patchSchemaOf } from '../../core/kubelet/patch-schema.ts';
-import type { ResourceType } from '../../core/kubernetes/resources.ts';
+import { isAppError } from '../../base/errors.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
+import { applyPatch as applyCorePatch, type PatchType } from '../../codec/patch.ts';
+import { patchSchemaOf } from '../../codec/patch-schema.ts';
+import type { ResourceType } from '../../kube/resources.ts';
 import { badRequest, unprocessablePatch } from './status.ts';
 
 export type { PatchType };

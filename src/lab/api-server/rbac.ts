@@ -1,7 +1,7 @@
-import type { JsonObject } from '../../core/json.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { type ResourceType, resourceOf } from '../../core/kubernetes/resources.ts';
-import { trimTrailing } from '../../core/text/trim-trailing.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { trimTrailing } from '../../base/text/trim-trailing.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { type ResourceType, resourceOf } from '../../kube/resources.ts';
 import type { UserInfo } from './authenticate.ts';
 import { itemsOf, memberOf, textOf, textsOf } from './members.ts';
 import type { RequestInfo } from './request-info.ts';

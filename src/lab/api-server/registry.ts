@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { type Json, type JsonObject, jsonEqual } from '../../core/json.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { RESOURCES, type ResourceType, resourceOf } from '../../core/kubernetes/resources.ts';
+import { type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { RESOURCES, type ResourceType, resourceOf } from '../../kube/resources.ts';
 import type { UserInfo } from './authenticate.ts';
 import { decodeObject, decodePatched } from './decode.ts';
 import { rulesOf, selectableFields } from './kind-rules.ts';

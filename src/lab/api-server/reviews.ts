@@ -1,5 +1,5 @@
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
-import { apiVersionOf, type ResourceType } from '../../core/kubernetes/resources.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
+import { apiVersionOf, type ResourceType } from '../../kube/resources.ts';
 import { type Authenticator, type UserInfo, userOf } from './authenticate.ts';
 import { authorize } from './authorize.ts';
 import { memberOf, textOf, textsOf } from './members.ts';

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../core/kubernetes/object.ts';
+import type { KubeObject } from '../../kube/object.ts';
 import { labelKey, labelValue } from './names.ts';
 import { badRequest, goQuote } from './status.ts';
 

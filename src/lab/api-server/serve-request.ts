@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Clock } from '../../ports/clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import { sendAnswer, sendError } from './exchange.ts';
 import type { FaultAction, Faults } from './faults.ts';
 import { handleRequest, requesterOf } from './handle-request.ts';

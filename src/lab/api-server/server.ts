@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { clientCertificateKubeconfig, tokenKubeconfig } from '../../core/config/kubeconfig-render.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { resourceOf } from '../../core/kubernetes/resources.ts';
-import { Secret } from '../../core/text/secret.ts';
-import type { Clock } from '../../ports/clock.ts';
+import type { Clock } from '../../base/clock.ts';
+import { Secret } from '../../base/text/secret.ts';
+import { clientCertificateKubeconfig, tokenKubeconfig } from '../../kube/kubeconfig-render.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { resourceOf } from '../../kube/resources.ts';
 import { createAuthenticator } from './authenticate.ts';
 import { BOOTSTRAP_OBJECTS } from './bootstrap-objects.ts';
 import { startBootstrapSigner } from './controllers/bootstrap-signer.ts';

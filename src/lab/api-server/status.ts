@@ -1,5 +1,5 @@
-import type { Json, JsonObject } from '../../core/json.ts';
-import { qualifiedResource, type ResourceType } from '../../core/kubernetes/resources.ts';
+import type { Json, JsonObject } from '../../base/json.ts';
+import { qualifiedResource, type ResourceType } from '../../kube/resources.ts';
 
 /** An answer other than the object asked for: thrown by whatever finds the reason, sent by the server as a Status object. */
 export class StatusError extends Error {

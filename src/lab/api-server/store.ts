@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { jsonEqual } from '../../core/json.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { qualifiedResource, type ResourceType } from '../../core/kubernetes/resources.ts';
+import { jsonEqual } from '../../base/json.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { qualifiedResource, type ResourceType } from '../../kube/resources.ts';
 
 /** A change of one object. `previous` is what stood there before; of a deleted object, `object` is its last state under a new version. */
 export interface StoreEvent {

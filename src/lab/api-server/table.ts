@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../core/json.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { qualifiedResource, type ResourceType } from '../../core/kubernetes/resources.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { qualifiedResource, type ResourceType } from '../../kube/resources.ts';
 import { itemsOf, memberOf, textOf } from './members.ts';
 
 /** What `kubectl get` shows of an object; those with `wide` only with `-o wide`. */

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import type { JsonObject } from '../../core/json.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { Clock } from '../../ports/clock.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { KubeObject } from '../../kube/object.ts';
 import { isTrue } from './request-info.ts';
 import type { Store } from './store.ts';
 import { renderTable } from './table.ts';

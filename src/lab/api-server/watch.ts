@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../core/json.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { apiVersionOf, type ResourceType } from '../../core/kubernetes/resources.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { apiVersionOf, type ResourceType } from '../../kube/resources.ts';
 import { withMetadata } from './members.ts';
 import type { Selector } from './selectors.ts';
 import { expired, StatusError } from './status.ts';

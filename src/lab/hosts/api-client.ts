@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
-import { parseKubeconfig, resolveContext } from '../../core/config/kubeconfig.ts';
-import type { JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
 
 /** What an API server answered. */
 export interface ApiAnswer {

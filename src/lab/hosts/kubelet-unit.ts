@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { environmentFilesOf, execStartWords, type FoundText } from '../../core/systemd/exec-start.ts';
+import { environmentFilesOf, execStartWords, type FoundText } from '../../host/systemd/exec-start.ts';
 
 /** Directories of drop-ins of the kubelet's unit, the stronger last. */
 const DROP_IN_DIRECTORIES = ['usr/lib/systemd/system/kubelet.service.d', 'etc/systemd/system/kubelet.service.d'];

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { parseSource } from '../../core/config/source.ts';
-import { CONFIG_ERRORS } from '../../core/dynamic/error-texts.ts';
-import type { JsonObject } from '../../core/json.ts';
-import type { Catalogue, Minor } from '../../core/kubelet/catalogue.ts';
-import { syntaxOf } from '../../core/kubelet/decode.ts';
-import { resolveRelativePaths } from '../../core/kubelet/effective/host-paths.ts';
-import { judgeKubeletConfiguration } from '../../core/kubelet/validate/judge.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { parseSource } from '../../codec/source.ts';
+import { CONFIG_ERRORS } from '../../dynamic/error-texts.ts';
+import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
+import { syntaxOf } from '../../kubelet/decode.ts';
+import { resolveRelativePaths } from '../../kubelet/effective/host-paths.ts';
+import { judgeKubeletConfiguration } from '../../kubelet/validate/judge.ts';
 
 /** A configuration a kubelet can go on with, or what it reports and logs of one it can't. */
 export type LoadedPayload =

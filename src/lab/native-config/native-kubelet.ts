@@ -1,16 +1,10 @@
-import {
-  type ConfigIdentity,
-  type ConfigStatus,
-  formatConfigStatus,
-  LOCAL_STATUS,
-  sameIdentity,
-} from '../../core/dynamic/config-source.ts';
-import { CONFIG_ERRORS } from '../../core/dynamic/error-texts.ts';
-import type { MetaFile } from '../../core/dynamic/native-store.ts';
-import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../core/json.ts';
-import type { Catalogue, Minor } from '../../core/kubelet/catalogue.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { Cluster } from '../../ports/cluster.ts';
+import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
+import { CONFIG_ERRORS } from '../../dynamic/error-texts.ts';
+import type { MetaFile } from '../../dynamic/native-store.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
+import { type ConfigIdentity, type ConfigStatus, formatConfigStatus, LOCAL_STATUS, sameIdentity } from '../../kubelet/config-source.ts';
 import { memberOf, textOf } from '../api-server/members.ts';
 import { timestamp } from '../api-server/timestamp.ts';
 import { loadPayload } from './load-payload.ts';

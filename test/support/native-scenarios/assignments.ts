@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { JsonObject } from '../../../src/core/json.ts';
+import type { JsonObject } from '../../../src/base/json.ts';
 import { comesTo, type NativeSubject, stays } from '../native-subject.ts';
 import { BAD, GOOD, INVALID } from '../native-world.ts';
 import { E1, E2, type NativeScenario, nodeRef, scenario, takes } from './scenario.ts';

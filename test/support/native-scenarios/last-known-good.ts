@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { KubeObject } from '../../../src/core/kubernetes/object.ts';
+import type { KubeObject } from '../../../src/kube/object.ts';
 import { comesTo, stays } from '../native-subject.ts';
 import { BAD, GOOD, INVALID, payload } from '../native-world.ts';
 import { E1, E2, E4, type NativeScenario, scenario, standInScenario, takes, withLastKnownGood } from './scenario.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { JsonObject } from '../../../src/core/json.ts';
+import type { JsonObject } from '../../../src/base/json.ts';
 import { becomes } from '../native-subject.ts';
 import { GOOD } from '../native-world.ts';
 import { type NativeScenario, nodeRef, scenario } from './scenario.ts';

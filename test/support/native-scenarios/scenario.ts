@@ -1,5 +1,5 @@
-import { CONFIG_ERRORS } from '../../../src/core/dynamic/error-texts.ts';
-import type { KubeObject } from '../../../src/core/kubernetes/object.ts';
+import { CONFIG_ERRORS } from '../../../src/dynamic/error-texts.ts';
+import type { KubeObject } from '../../../src/kube/object.ts';
 import { comesTo, type NativeSubject } from '../native-subject.ts';
 import type { StandInSubject } from '../stand-in-subject.ts';
 

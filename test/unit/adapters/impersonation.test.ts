@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { impersonationHeaders } from '../../../src/adapters/kube/connection.ts';
-import { parseKubeconfig, resolveContext } from '../../../src/core/config/kubeconfig.ts';
+import { impersonationHeaders } from '../../../src/kube/adapters/connection.ts';
+import { parseKubeconfig, resolveContext } from '../../../src/kube/kubeconfig.ts';
 
 function target(user: object) {
   const text = JSON.stringify({

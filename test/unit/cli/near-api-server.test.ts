@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { hostNearApiServer } from '../../../src/cli/near-api-server.ts';
-import type { Dial } from '../../../src/ports/dial.ts';
-import type { Host } from '../../../src/ports/host.ts';
-import type { HostTarget, Services } from '../../../src/ports/services.ts';
-import type { WebRequest } from '../../../src/ports/web.ts';
+import type { HostTarget, Services } from '../../../src/cli/services.ts';
+import type { Host } from '../../../src/host/host.ts';
+import type { Dial } from '../../../src/kube/dial.ts';
+import type { WebRequest } from '../../../src/kube/web.ts';
 import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 import { untilTrue } from '../../support/until-true.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { openCluster } from '../../../src/cli/open-cluster.ts';
-import type { ClusterTarget } from '../../../src/ports/cluster-target.ts';
-import type { Dial } from '../../../src/ports/dial.ts';
-import type { Host } from '../../../src/ports/host.ts';
-import type { Services } from '../../../src/ports/services.ts';
+import type { Services } from '../../../src/cli/services.ts';
+import type { Host } from '../../../src/host/host.ts';
+import type { Dial } from '../../../src/kube/dial.ts';
+import type { ClusterTarget } from '../../../src/kubeadm/cluster-target.ts';
 import { fakeCluster } from '../../support/fake-cluster.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import type { Clock } from '../../../src/base/clock.ts';
 import { watchFleet } from '../../../src/cli/fleet-watch.ts';
 import { runOnHosts } from '../../../src/cli/run-on-hosts.ts';
-import type { FleetProgress } from '../../../src/engine/fleet.ts';
-import { definePhase } from '../../../src/engine/phase.ts';
-import type { Workflow } from '../../../src/engine/run-workflow.ts';
-import type { Clock } from '../../../src/ports/clock.ts';
-import type { Output, Services } from '../../../src/ports/services.ts';
+import type { Output, Services } from '../../../src/cli/services.ts';
+import type { FleetProgress } from '../../../src/fleet/fleet.ts';
+import { definePhase } from '../../../src/host/phase.ts';
+import type { Workflow } from '../../../src/host/run-workflow.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { renderText } from '../../../src/base/text/styled.ts';
 import { renderPlan } from '../../../src/cli/show-plan.ts';
-import { NODE_MEMORY_PATH } from '../../../src/core/node-memory/node-memory.ts';
-import type { Change } from '../../../src/core/plan/change.ts';
-import { planDocument } from '../../../src/core/plan/document.ts';
-import { renderText } from '../../../src/core/text/styled.ts';
+import type { Change } from '../../../src/host/plan/change.ts';
+import { planDocument } from '../../../src/host/plan/document.ts';
+import { NODE_MEMORY_PATH } from '../../../src/kubeadm/node-settings/node-memory.ts';
 
 const because = 'a test';
 const file = (path: string, value: number): Change => ({

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { ConfigEvent } from '../../../src/core/dynamic/config-event.ts';
-import { type ConfigIdentity, formatConfigSource, formatConfigStatus, LOCAL_STATUS } from '../../../src/core/dynamic/config-source.ts';
-import { judgeNodeConfig } from '../../../src/core/dynamic/judge-node-config.ts';
-import { readNodeConfig } from '../../../src/core/dynamic/node-config.ts';
+import type { ConfigEvent } from '../../../src/dynamic/config-event.ts';
+import { judgeNodeConfig } from '../../../src/dynamic/judge-node-config.ts';
+import { readNodeConfig } from '../../../src/dynamic/node-config.ts';
+import { type ConfigIdentity, formatConfigSource, formatConfigStatus, LOCAL_STATUS } from '../../../src/kubelet/config-source.ts';
 
 const at = (minutes: number): Date => new Date(Date.parse('2030-01-01T00:00:00Z') + minutes * 60_000);
 const identity = (name: string): ConfigIdentity => ({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { judgePayload } from '../../../src/core/dynamic/judge-payload.ts';
-import { loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
+import { judgePayload } from '../../../src/dynamic/judge-payload.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue.ts';
 
 const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';
 const catalogue = await loadCatalogue();

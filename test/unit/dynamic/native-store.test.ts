@@ -5,7 +5,7 @@ import {
   parseMetaFile,
   renderMetaFile,
   staysInStore,
-} from '../../../src/core/dynamic/native-store.ts';
+} from '../../../src/dynamic/native-store.ts';
 
 const IDENTITY = {
   namespace: 'kube-system',

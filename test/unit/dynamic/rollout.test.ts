@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type AssignRules, nextStep, planBatches, type RolloutNode, type RolloutStage } from '../../../src/core/dynamic/rollout.ts';
+import { type AssignRules, nextStep, planBatches, type RolloutNode, type RolloutStage } from '../../../src/dynamic/rollout.ts';
 
 /** `a b! c+ d~ e- f?`: waiting, down, passed, under way, failed, unreached. */
 function nodes(text: string): readonly RolloutNode[] {

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatProblem } from '../../../src/core/errors.ts';
-import { importAnsible, readAnsibleInventory } from '../../../src/core/fleet/ansible/import.ts';
-import { parseIniValue, STRUCTURE } from '../../../src/core/fleet/ansible/value.ts';
-import { filterImport } from '../../../src/core/fleet/filter-import.ts';
-import { importSshConfig } from '../../../src/core/fleet/import-ssh-config.ts';
+import { formatProblem } from '../../../src/base/errors.ts';
+import { importAnsible, readAnsibleInventory } from '../../../src/fleet/ansible/import.ts';
+import { parseIniValue, STRUCTURE } from '../../../src/fleet/ansible/value.ts';
+import { filterImport } from '../../../src/fleet/filter-import.ts';
+import { importSshConfig } from '../../../src/fleet/import-ssh-config.ts';
 import { fixture } from '../../support/fixture.ts';
 
 interface Recorded {

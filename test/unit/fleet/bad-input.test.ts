@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatProblem } from '../../../src/core/errors.ts';
-import { loadFleet } from '../../../src/core/fleet/load.ts';
-import { resolveFleet } from '../../../src/core/fleet/resolve.ts';
+import { formatProblem } from '../../../src/base/errors.ts';
+import { loadFleet } from '../../../src/fleet/load.ts';
+import { resolveFleet } from '../../../src/fleet/resolve.ts';
 import { HEADER, resolve } from './support.ts';
 
 function problemsOf(body: string): readonly string[] {

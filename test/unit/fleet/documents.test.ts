@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { importAnsible } from '../../../src/core/fleet/ansible/import.ts';
-import { hostTable, inventoryDocument, inventoryTable } from '../../../src/core/fleet/inventory-document.ts';
-import { loadFleet } from '../../../src/core/fleet/load.ts';
-import { resolveFleet } from '../../../src/core/fleet/resolve.ts';
-import { starterFile } from '../../../src/core/fleet/starter.ts';
+import { importAnsible } from '../../../src/fleet/ansible/import.ts';
+import { hostTable, inventoryDocument, inventoryTable } from '../../../src/fleet/inventory-document.ts';
+import { loadFleet } from '../../../src/fleet/load.ts';
+import { resolveFleet } from '../../../src/fleet/resolve.ts';
+import { starterFile } from '../../../src/fleet/starter.ts';
 import { fixture } from '../../support/fixture.ts';
 import { hostOf, resolved } from './support.ts';
 

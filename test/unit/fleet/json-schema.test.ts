@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { fleetJsonSchema } from '../../../src/core/fleet/json-schema.ts';
-import { loadFleet } from '../../../src/core/fleet/load.ts';
-import { starterFile } from '../../../src/core/fleet/starter.ts';
-import { loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
+import { fleetJsonSchema } from '../../../src/fleet/json-schema.ts';
+import { loadFleet } from '../../../src/fleet/load.ts';
+import { starterFile } from '../../../src/fleet/starter.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue.ts';
 import { HEADER } from './support.ts';
 
 const EVERYTHING = `name: edge

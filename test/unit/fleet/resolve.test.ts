@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { sourceToJson } from '../../../src/core/config/source.ts';
-import type { ResolvedHost } from '../../../src/core/fleet/model.ts';
-import { loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
-import { decodeKubeletConfiguration } from '../../../src/core/kubelet/decode.ts';
+import { sourceToJson } from '../../../src/codec/source.ts';
+import type { ResolvedHost } from '../../../src/fleet/model.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue.ts';
+import { decodeKubeletConfiguration } from '../../../src/kubelet/decode.ts';
 import { hostOf, resolved } from './support.ts';
 
 const LAYERS = `baseline:

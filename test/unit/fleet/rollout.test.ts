@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { hostsOf, parseAmount } from '../../../src/core/fleet/amount.ts';
-import { mayBegin, type RolloutRules, type RolloutState, whyStop } from '../../../src/core/fleet/rollout.ts';
+import { hostsOf, parseAmount } from '../../../src/fleet/amount.ts';
+import { mayBegin, type RolloutRules, type RolloutState, whyStop } from '../../../src/fleet/rollout.ts';
 
 const RULES: RolloutRules = { canary: 0, serial: 10, maxFail: null };
 const STATE: RolloutState = { passed: 0, failed: 0, broken: 0, changing: 0 };

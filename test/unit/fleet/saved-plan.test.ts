@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseSource, type SourceDocument } from '../../../src/core/config/source.ts';
-import { differingOperations, operationsOf } from '../../../src/core/fleet/operations.ts';
-import { hostsToApply, type PlanContext, type PlannedHost, readPlan, savePlan } from '../../../src/core/fleet/saved-plan.ts';
-import { NO_PREPARATION } from '../../../src/core/install/model.ts';
-import type { Change } from '../../../src/core/plan/change.ts';
-import type { HostPlan } from '../../../src/core/plan/document.ts';
-import { canonicalJson } from '../../../src/core/text/canonical-json.ts';
-import { Secret, SensitiveText } from '../../../src/core/text/secret.ts';
+import { Secret, SensitiveText } from '../../../src/base/text/secret.ts';
+import { canonicalJson } from '../../../src/codec/canonical-json.ts';
+import { parseSource, type SourceDocument } from '../../../src/codec/source.ts';
+import { differingOperations, operationsOf } from '../../../src/fleet/operations.ts';
+import { hostsToApply, type PlanContext, type PlannedHost, readPlan, savePlan } from '../../../src/fleet/saved-plan.ts';
+import { NO_PREPARATION } from '../../../src/host/install/model.ts';
+import type { Change } from '../../../src/host/plan/change.ts';
+import type { HostPlan } from '../../../src/host/plan/document.ts';
 
 const CONTEXT: PlanContext = {
   fleet: { file: 'fleet.yaml', directory: '/srv', name: null },

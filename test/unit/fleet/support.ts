@@ -1,8 +1,8 @@
-import { formatProblem } from '../../../src/core/errors.ts';
-import type { ImportedInventory } from '../../../src/core/fleet/entries.ts';
-import { loadFleet } from '../../../src/core/fleet/load.ts';
-import type { ResolvedFleet, ResolvedHost } from '../../../src/core/fleet/model.ts';
-import { resolveFleet } from '../../../src/core/fleet/resolve.ts';
+import { formatProblem } from '../../../src/base/errors.ts';
+import type { ImportedInventory } from '../../../src/fleet/entries.ts';
+import { loadFleet } from '../../../src/fleet/load.ts';
+import type { ResolvedFleet, ResolvedHost } from '../../../src/fleet/model.ts';
+import { resolveFleet } from '../../../src/fleet/resolve.ts';
 
 /** Two lines: what a test writes begins on line 3. */
 export const HEADER = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\n';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { formatProblem } from '../../../src/core/errors.ts';
-import { judgeFleet } from '../../../src/core/fleet/validate.ts';
-import { loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
+import { formatProblem } from '../../../src/base/errors.ts';
+import { judgeFleet } from '../../../src/fleet/validate.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue.ts';
 import { resolved } from './support.ts';
 
 async function judge(body: string, minor = 36) {

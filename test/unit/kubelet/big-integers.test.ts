@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { withBigIntegers } from '../../../src/core/kubelet/big-integers.ts';
-import { loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
+import { withBigIntegers } from '../../../src/kubelet/big-integers.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue.ts';
 
 const catalogue = await loadCatalogue();
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { ObjectNode, TypeNode } from '../../../src/codec/type-node.ts';
 import {
   type FieldType,
   formatMinor,
@@ -7,9 +8,8 @@ import {
   NEWEST_MINOR,
   OLDEST_MINOR,
   parseMinor,
-} from '../../../src/core/kubelet/catalogue.ts';
-import { kubeletConfigurationType } from '../../../src/core/kubelet/type.ts';
-import type { ObjectNode, TypeNode } from '../../../src/core/kubelet/type-node.ts';
+} from '../../../src/kubelet/catalogue.ts';
+import { kubeletConfigurationType } from '../../../src/kubelet/type.ts';
 
 const catalogue = await loadCatalogue();
 

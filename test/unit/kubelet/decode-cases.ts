@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../src/core/json.ts';
+import type { JsonObject } from '../../../src/base/json.ts';
 
 /**
  * Documents (without header) and what the kubelet of each minor makes of them. Every verdict, strict and lenient, was compared with the

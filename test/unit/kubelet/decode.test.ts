@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { parseSource } from '../../../src/core/config/source.ts';
-import { formatProblem, type Problem } from '../../../src/core/errors.ts';
-import { loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
+import { formatProblem, type Problem } from '../../../src/base/errors.ts';
+import { parseSource } from '../../../src/codec/source.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue.ts';
 import {
   checkJsonSyntax,
   type DecodedKubeletConfiguration,
   type DecodeOptions,
   decodeKubeletConfiguration,
   syntaxOf,
-} from '../../../src/core/kubelet/decode.ts';
+} from '../../../src/kubelet/decode.ts';
 import { DECODE_CASES } from './decode-cases.ts';
 
 const catalogue = await loadCatalogue();

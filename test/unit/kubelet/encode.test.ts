@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseSource, sourceToJson } from '../../../src/core/config/source.ts';
-import type { AppError } from '../../../src/core/errors.ts';
-import type { JsonObject } from '../../../src/core/json.ts';
-import { loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
-import { decodeKubeletConfiguration } from '../../../src/core/kubelet/decode.ts';
-import { encodeKubeletConfiguration, renderKubeletConfiguration } from '../../../src/core/kubelet/encode.ts';
-import { encodeYaml } from '../../../src/core/text/yaml-encode.ts';
+import type { AppError } from '../../../src/base/errors.ts';
+import type { JsonObject } from '../../../src/base/json.ts';
+import { parseSource, sourceToJson } from '../../../src/codec/source.ts';
+import { encodeYaml } from '../../../src/codec/yaml-encode.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue.ts';
+import { decodeKubeletConfiguration } from '../../../src/kubelet/decode.ts';
+import { encodeKubeletConfiguration, renderKubeletConfiguration } from '../../../src/kubelet/encode.ts';
 
 const catalogue = await loadCatalogue();
 const GOLDEN = path.join(import.meta.dirname, 'golden');

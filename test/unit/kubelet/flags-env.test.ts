@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Arg } from '../../../src/core/arg.ts';
-import { AppError } from '../../../src/core/errors.ts';
-import { buildKubeletFlags, type KubeletFlagsInput, readFlagsEnv, renderFlagsEnv } from '../../../src/core/kubelet/flags-env.ts';
-import type { Taint } from '../../../src/core/kubernetes/taint.ts';
-import { formatTaint } from '../../../src/core/kubernetes/taint.ts';
+import type { Arg } from '../../../src/base/arg.ts';
+import { AppError } from '../../../src/base/errors.ts';
+import type { Taint } from '../../../src/kube/taint.ts';
+import { formatTaint } from '../../../src/kube/taint.ts';
+import { buildKubeletFlags, type KubeletFlagsInput, readFlagsEnv, renderFlagsEnv } from '../../../src/kubelet/flags-env.ts';
 import { fixture } from '../../support/fixture.ts';
 
 const CONTAINERD = 'unix:///var/run/containerd/containerd.sock';

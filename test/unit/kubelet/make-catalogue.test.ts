@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 const SCRIPT = path.join(ROOT, 'scripts', 'make-catalogue.mjs');
-const DATA = path.join(ROOT, 'src', 'core', 'kubelet', 'data', 'fields.json');
+const DATA = path.join(ROOT, 'src', 'kubelet', 'data', 'fields.json');
 
 const FIELD = {
   path: 'maxPods',

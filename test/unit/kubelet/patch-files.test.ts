@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { type AppError, formatProblem } from '../../../src/core/errors.ts';
+import { type AppError, formatProblem } from '../../../src/base/errors.ts';
+import { KUBELET_PATCH_SCHEMA } from '../../../src/codec/patch-schema.ts';
 import {
   applyPlannedPatches,
   type PatchFile,
   type PatchFileName,
   parsePatchFileName,
   planPatches,
-} from '../../../src/core/kubelet/patch-files.ts';
-import { KUBELET_PATCH_SCHEMA } from '../../../src/core/kubelet/patch-schema.ts';
+} from '../../../src/kubelet/patch-files.ts';
 
 const EXTENSION = { ignored: 'the file extension must be one of [json yaml]' };
 const TARGET = {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/core/json.ts';
-import { loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
-import { addLayer, NO_LAYERS } from '../../../src/core/kubelet/layers.ts';
-import { shadowedFields } from '../../../src/core/kubelet/shadowed-fields.ts';
+import type { JsonObject } from '../../../src/base/json.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue.ts';
+import { addLayer, NO_LAYERS } from '../../../src/kubelet/layers.ts';
+import { shadowedFields } from '../../../src/kubelet/shadowed-fields.ts';
 
 const catalogue = await loadCatalogue();
 const shadowed = (flag: string, value: string, config: JsonObject) => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { loadCatalogue } from '../../../src/core/kubelet/catalogue.ts';
-import { readFlagsEnv, renderFlagsEnv } from '../../../src/core/kubelet/flags-env.ts';
-import { upgradeFlags } from '../../../src/core/kubelet/upgrade-flags.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue.ts';
+import { readFlagsEnv, renderFlagsEnv } from '../../../src/kubelet/flags-env.ts';
+import { upgradeFlags } from '../../../src/kubelet/upgrade-flags.ts';
 
 const catalogue = await loadCatalogue();
 const upgrade = (line: string, minor: number, moveSocket = false) =>

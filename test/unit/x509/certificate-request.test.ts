@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readCertificateRequest } from '../../../src/core/x509/certificate-request.ts';
 import { createCertificateRequest, parseCertificateRequest } from '../../../src/lab/api-server/pki.ts';
+import { readCertificateRequest } from '../../../src/x509/certificate-request.ts';
 
 const SUBJECT = { commonName: 'system:node:w1', organizations: ['system:nodes'] };
 const NAME = der(0x30);

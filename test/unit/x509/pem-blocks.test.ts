@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { pemBlocks } from '../../../src/core/x509/pem-blocks.ts';
+import { pemBlocks } from '../../../src/x509/pem-blocks.ts';
 
 const block = (label: string, body = 'AA==\n'): string => `-----BEGIN ${label}-----\n${body}-----END ${label}-----\n`;
 

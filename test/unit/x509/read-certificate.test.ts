@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { certificateIssuer } from '../../../src/adapters/certificate-issuer.ts';
-import { isSameCertificate, leadsTo, missingNames } from '../../../src/core/pki/certificate-checks.ts';
-import type { CertificateSpec } from '../../../src/core/pki/certificate-spec.ts';
-import { describeCertificate } from '../../../src/core/pki/describe-certificate.ts';
-import type { Secret } from '../../../src/core/text/secret.ts';
-import { readCertificateHead } from '../../../src/core/x509/certificate-head.ts';
-import { type CertificateContent, readCertificate, readCertificateChain } from '../../../src/core/x509/read-certificate.ts';
+import type { Secret } from '../../../src/base/text/secret.ts';
+import { isSameCertificate, leadsTo, missingNames } from '../../../src/kubeadm/pki/certificate-checks.ts';
+import { certificateIssuer } from '../../../src/x509/adapters/certificate-issuer.ts';
+import { readCertificateHead } from '../../../src/x509/certificate-head.ts';
+import type { CertificateSpec } from '../../../src/x509/certificate-spec.ts';
+import { describeCertificate } from '../../../src/x509/describe-certificate.ts';
+import { type CertificateContent, readCertificate, readCertificateChain } from '../../../src/x509/read-certificate.ts';
 
 const NOW = new Date('2030-01-01T00:00:00Z');
 const SPEC: CertificateSpec = {

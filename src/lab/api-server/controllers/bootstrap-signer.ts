@@ -1,6 +1,6 @@
-import type { KubeObject } from '../../../core/kubernetes/object.ts';
-import { Secret } from '../../../core/text/secret.ts';
-import { signDetached } from '../../../core/token/jws.ts';
+import { Secret } from '../../../base/text/secret.ts';
+import type { KubeObject } from '../../../kube/object.ts';
+import { signDetached } from '../../../kubeadm/token/jws.ts';
 import { bootstrapTokenOf } from '../authenticate.ts';
 import { entriesOf } from '../members.ts';
 import { CONTROLLER, type ControllerContext, typeOf } from './controller.ts';

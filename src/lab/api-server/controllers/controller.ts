@@ -1,6 +1,6 @@
-import type { KubeObject } from '../../../core/kubernetes/object.ts';
-import { type ResourceType, resourceOf } from '../../../core/kubernetes/resources.ts';
-import type { Clock } from '../../../ports/clock.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { KubeObject } from '../../../kube/object.ts';
+import { type ResourceType, resourceOf } from '../../../kube/resources.ts';
 import { type UserInfo, userOf } from '../authenticate.ts';
 import type { CertificateAuthority } from '../pki.ts';
 import type { Registry } from '../registry.ts';

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../core/kubernetes/object.ts';
+import type { KubeObject } from '../../../kube/object.ts';
 import { userOf } from '../authenticate.ts';
 import { authorize } from '../authorize.ts';
 import { itemsOf, memberOf, textOf, textsOf } from '../members.ts';

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../core/kubernetes/object.ts';
+import type { KubeObject } from '../../../kube/object.ts';
 import { memberOf, textOf, textsOf } from '../members.ts';
 import { type ParsedRequest, parseCertificateRequest } from '../pki.ts';
 

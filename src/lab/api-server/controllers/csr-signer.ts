@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../../core/json.ts';
-import type { KubeObject } from '../../../core/kubernetes/object.ts';
+import type { JsonObject } from '../../../base/json.ts';
+import type { KubeObject } from '../../../kube/object.ts';
 import { itemsOf, memberOf, textOf } from '../members.ts';
 import { CONTROLLER, type ControllerContext, forEachWritten, typeOf } from './controller.ts';
 import { isApproved } from './csr-approver.ts';

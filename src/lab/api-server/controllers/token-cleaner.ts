@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../core/kubernetes/object.ts';
+import type { KubeObject } from '../../../kube/object.ts';
 import { expiryOf } from '../authenticate.ts';
 import { textOf } from '../members.ts';
 import { CONTROLLER, type ControllerContext, forEachWritten, typeOf } from './controller.ts';

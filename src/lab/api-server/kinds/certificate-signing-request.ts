@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../../core/json.ts';
-import type { KubeObject } from '../../../core/kubernetes/object.ts';
-import { pemBlocks } from '../../../core/x509/pem-blocks.ts';
+import type { JsonObject } from '../../../base/json.ts';
+import type { KubeObject } from '../../../kube/object.ts';
+import { pemBlocks } from '../../../x509/pem-blocks.ts';
 import { itemsOf, memberOf, textOf, textsOf, withMember } from '../members.ts';
 import { anyName } from '../names.ts';
 import { type Cause, invalidValue, requiredValue, unsupportedValue } from '../status.ts';

@@ -1,5 +1,5 @@
-import { jsonEqual } from '../../../core/json.ts';
-import type { KubeObject } from '../../../core/kubernetes/object.ts';
+import { jsonEqual } from '../../../base/json.ts';
+import type { KubeObject } from '../../../kube/object.ts';
 import { entriesOf } from '../members.ts';
 import { configKey, nameCauses } from '../names.ts';
 import { type Cause, forbiddenValue, tooLong } from '../status.ts';

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../core/kubernetes/object.ts';
+import type { KubeObject } from '../../../kube/object.ts';
 import type { UserInfo } from '../authenticate.ts';
 import type { NameRule } from '../names.ts';
 import type { Cause } from '../status.ts';

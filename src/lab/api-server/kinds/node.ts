@@ -1,5 +1,5 @@
-import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../../core/json.ts';
-import type { KubeObject } from '../../../core/kubernetes/object.ts';
+import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../../base/json.ts';
+import type { KubeObject } from '../../../kube/object.ts';
 import { itemsOf, memberOf, textOf, textsOf, withMember } from '../members.ts';
 import { configKey, label, labelKey, labelValue, nameCauses, subdomain } from '../names.ts';
 import { type Cause, forbiddenValue, invalidValue, requiredValue, unsupportedValue } from '../status.ts';

@@ -1,5 +1,5 @@
-import { jsonEqual } from '../../../core/json.ts';
-import type { KubeObject } from '../../../core/kubernetes/object.ts';
+import { jsonEqual } from '../../../base/json.ts';
+import type { KubeObject } from '../../../kube/object.ts';
 import { itemsOf, memberOf, textOf, textsOf } from '../members.ts';
 import { nameCauses, pathSegment } from '../names.ts';
 import { type Cause, invalidValue, requiredValue, unsupportedValue } from '../status.ts';

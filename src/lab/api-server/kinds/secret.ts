@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../core/kubernetes/object.ts';
+import type { KubeObject } from '../../../kube/object.ts';
 import { entriesOf, memberOf, textOf, withMember } from '../members.ts';
 import { type Cause, invalidValue, requiredValue } from '../status.ts';
 import { immutableCauses, keyCauses } from './config-map.ts';

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { AGENT_NAMESPACE, agentNamespaceProblem } from '../../../../src/core/dynamic/agent/agent-namespace.ts';
-import { agentRights } from '../../../../src/core/dynamic/agent/agent-rights.ts';
-import { renderAgentUnit, renderPointerDropIn } from '../../../../src/core/dynamic/agent/agent-units.ts';
-import { AGENT_DIRECTORY, formatPointer, hashInPath } from '../../../../src/core/dynamic/agent/layout.ts';
-import { renderAgentMetrics } from '../../../../src/core/dynamic/agent/metrics.ts';
-import type { KubeObject } from '../../../../src/core/kubernetes/object.ts';
-import { parseUnitFile, unitValues } from '../../../../src/core/systemd/unit-file.ts';
+import { renderAgentMetrics } from '../../../../src/dynamic/agent/metrics.ts';
+import { parseUnitFile, unitValues } from '../../../../src/host/systemd/unit-file.ts';
+import { AGENT_NAMESPACE, agentNamespaceProblem } from '../../../../src/kube/agent-namespace.ts';
+import type { KubeObject } from '../../../../src/kube/object.ts';
+import { agentRights } from '../../../../src/kubeadm/node-agent/agent-rights.ts';
+import { renderAgentUnit, renderPointerDropIn } from '../../../../src/kubeadm/node-agent/agent-units.ts';
+import { AGENT_DIRECTORY, formatPointer, hashInPath } from '../../../../src/kubeadm/node-agent/layout.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 import { testAgent } from './support.ts';
 

@@ -5,9 +5,9 @@ import {
   reportAgent,
   unneededCheckpoints,
   usesOf,
-} from '../../../../src/core/dynamic/agent/agent-report.ts';
-import { type AgentState, newAgentState } from '../../../../src/core/dynamic/agent/state.ts';
-import { parseUnitState, type UnitState } from '../../../../src/core/facts/unit.ts';
+} from '../../../../src/dynamic/agent/agent-report.ts';
+import { type AgentState, newAgentState } from '../../../../src/dynamic/agent/state.ts';
+import { parseUnitState, type UnitState } from '../../../../src/host/facts/unit.ts';
 
 const unit = (activeState: string, subState = 'running'): UnitState => {
   const read = parseUnitState(`LoadState=loaded\nActiveState=${activeState}\nSubState=${subState}\nUnitFileState=enabled\n`);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { judgeProcess, type ProcessFacts } from '../../../../src/core/dynamic/agent/judge-process.ts';
+import { judgeProcess, type ProcessFacts } from '../../../../src/dynamic/agent/judge-process.ts';
 
 const NOW = Date.parse('2030-01-01T00:10:00Z');
 const seconds = (text: string): number => Date.parse(text) / 1000;

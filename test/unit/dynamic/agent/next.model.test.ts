@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_TIMING, type Observation, type Timing } from '../../../../src/core/dynamic/agent/health.ts';
-import { type AgentEvent, dueAt, next } from '../../../../src/core/dynamic/agent/next.ts';
-import { type AgentState, newAgentState } from '../../../../src/core/dynamic/agent/state.ts';
-import { formatStateFile, parseStateFile } from '../../../../src/core/dynamic/agent/state-file.ts';
-import { statusOf } from '../../../../src/core/dynamic/agent/status.ts';
+import { DEFAULT_TIMING, type Observation, type Timing } from '../../../../src/dynamic/agent/health.ts';
+import { type AgentEvent, dueAt, next } from '../../../../src/dynamic/agent/next.ts';
+import { type AgentState, newAgentState } from '../../../../src/dynamic/agent/state.ts';
+import { formatStateFile, parseStateFile } from '../../../../src/dynamic/agent/state-file.ts';
+import { statusOf } from '../../../../src/dynamic/agent/status.ts';
 import { candidate, healthy, START, wantedHash } from './support.ts';
 
 const TIMING: Timing = { ...DEFAULT_TIMING, trialMs: 5_000 };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_TIMING } from '../../../../src/core/dynamic/agent/health.ts';
-import { dueAt } from '../../../../src/core/dynamic/agent/next.ts';
-import { conditionOf } from '../../../../src/core/dynamic/agent/status.ts';
+import { DEFAULT_TIMING } from '../../../../src/dynamic/agent/health.ts';
+import { dueAt } from '../../../../src/dynamic/agent/next.ts';
+import { conditionOf } from '../../../../src/dynamic/agent/status.ts';
 import { candidate, healthy, START, testAgent } from './support.ts';
 
 const TRIAL_SECONDS = DEFAULT_TIMING.trialMs / 1000;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { minorOfNode, readNodeWord } from '../../../../src/core/dynamic/agent/node-word.ts';
-import type { JsonObject } from '../../../../src/core/json.ts';
-import type { KubeObject } from '../../../../src/core/kubernetes/object.ts';
+import type { JsonObject } from '../../../../src/base/json.ts';
+import { minorOfNode, readNodeWord } from '../../../../src/dynamic/agent/node-word.ts';
+import type { KubeObject } from '../../../../src/kube/object.ts';
 
 const AT = Date.parse('2030-01-01T00:00:10.900Z');
 const node = (...conditions: readonly JsonObject[]): KubeObject => ({

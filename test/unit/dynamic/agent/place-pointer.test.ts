@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { POINTER_DROP_IN } from '../../../../src/core/dynamic/agent/agent-units.ts';
-import { formatPointer, pointerFile } from '../../../../src/core/dynamic/agent/layout.ts';
-import { placePointer } from '../../../../src/core/dynamic/agent/place-pointer.ts';
-import { execStartWords, type UnitTexts } from '../../../../src/core/systemd/exec-start.ts';
+import { placePointer } from '../../../../src/dynamic/agent/place-pointer.ts';
+import { execStartWords, type UnitTexts } from '../../../../src/host/systemd/exec-start.ts';
+import { POINTER_DROP_IN } from '../../../../src/kubeadm/node-agent/agent-units.ts';
+import { formatPointer, pointerFile } from '../../../../src/kubeadm/node-agent/layout.ts';
 
 const D = '/var/lib/kubelet/kubeletadm-agent';
 const UNIT = { path: '/usr/lib/systemd/system/kubelet.service', text: '[Service]\nExecStart=/usr/bin/kubelet\n' };

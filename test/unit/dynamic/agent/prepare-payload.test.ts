@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { differingFields, expectedConfigz, type PayloadNode, preparePayload } from '../../../../src/core/dynamic/agent/prepare-payload.ts';
-import { loadCatalogue } from '../../../../src/core/kubelet/catalogue.ts';
+import { differingFields, expectedConfigz, type PayloadNode, preparePayload } from '../../../../src/dynamic/agent/prepare-payload.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
 
 const catalogue = await loadCatalogue();
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Fault, SyncTrouble } from '../../../../src/core/dynamic/agent/state.ts';
+import type { Fault, SyncTrouble } from '../../../../src/dynamic/agent/state.ts';
 import { type TestAgent, testAgent } from './support.ts';
 
 const E1 = 'failed to load config, see Kubelet log for details';

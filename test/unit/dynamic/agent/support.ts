@@ -1,10 +1,10 @@
-import { DEFAULT_TIMING, type Observation, type Timing } from '../../../../src/core/dynamic/agent/health.ts';
-import { type AgentEffect, type AgentEvent, next, type Step } from '../../../../src/core/dynamic/agent/next.ts';
-import { type AgentState, type Candidate, type Fault, newAgentState, wantedPayload } from '../../../../src/core/dynamic/agent/state.ts';
-import { formatStateFile, parseStateFile } from '../../../../src/core/dynamic/agent/state-file.ts';
-import { statusOf } from '../../../../src/core/dynamic/agent/status.ts';
-import { formatConfigStatus } from '../../../../src/core/dynamic/config-source.ts';
-import type { JsonObject } from '../../../../src/core/json.ts';
+import type { JsonObject } from '../../../../src/base/json.ts';
+import { DEFAULT_TIMING, type Observation, type Timing } from '../../../../src/dynamic/agent/health.ts';
+import { type AgentEffect, type AgentEvent, next, type Step } from '../../../../src/dynamic/agent/next.ts';
+import { type AgentState, type Candidate, type Fault, newAgentState, wantedPayload } from '../../../../src/dynamic/agent/state.ts';
+import { formatStateFile, parseStateFile } from '../../../../src/dynamic/agent/state-file.ts';
+import { statusOf } from '../../../../src/dynamic/agent/status.ts';
+import { formatConfigStatus } from '../../../../src/kubelet/config-source.ts';
 
 /** `A@1`, `B@2.bad`: a version of ConfigMap a, and its key where that is not `kubelet`. */
 export function candidate(text: string, hash: string | null): Candidate {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { DEFAULT_TIMING, lookAtTrial, NEW_WATCH, type Observation, type Watch } from '../../../../src/core/dynamic/agent/health.ts';
-import { newAgentState } from '../../../../src/core/dynamic/agent/state.ts';
-import { conditionOf } from '../../../../src/core/dynamic/agent/status.ts';
+import { DEFAULT_TIMING, lookAtTrial, NEW_WATCH, type Observation, type Watch } from '../../../../src/dynamic/agent/health.ts';
+import { newAgentState } from '../../../../src/dynamic/agent/state.ts';
+import { conditionOf } from '../../../../src/dynamic/agent/status.ts';
 
 const HASH = 'a'.repeat(64);
 const WELL: Observation = {

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { parseSource } from '../../../../src/core/config/source.ts';
-import { payloadDocument } from '../../../../src/core/dynamic/agent/overlay.ts';
-import { preparePayload } from '../../../../src/core/dynamic/agent/prepare-payload.ts';
-import { loadCatalogue } from '../../../../src/core/kubelet/catalogue.ts';
-import { decodeKubeletConfiguration } from '../../../../src/core/kubelet/decode.ts';
-import { effectiveConfiguration } from '../../../../src/core/kubelet/defaults/effective-configuration.ts';
-import { cleanConfigz } from '../../../../src/core/kubelet/effective/clean-configz.ts';
-import { encodeYaml } from '../../../../src/core/text/yaml-encode.ts';
+import { parseSource } from '../../../../src/codec/source.ts';
+import { encodeYaml } from '../../../../src/codec/yaml-encode.ts';
+import { payloadDocument } from '../../../../src/dynamic/agent/overlay.ts';
+import { preparePayload } from '../../../../src/dynamic/agent/prepare-payload.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
+import { decodeKubeletConfiguration } from '../../../../src/kubelet/decode.ts';
+import { effectiveConfiguration } from '../../../../src/kubelet/defaults/effective-configuration.ts';
+import { cleanConfigz } from '../../../../src/kubelet/effective/clean-configz.ts';
 
 const catalogue = await loadCatalogue();
 const minor = 36;

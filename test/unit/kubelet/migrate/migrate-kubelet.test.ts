@@ -1,20 +1,20 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseSource } from '../../../../src/core/config/source.ts';
-import { loadCatalogue } from '../../../../src/core/kubelet/catalogue.ts';
-import { decodeKubeletConfiguration } from '../../../../src/core/kubelet/decode.ts';
-import { parseCommandLine } from '../../../../src/core/kubelet/flags/command-line.ts';
-import { FLAG_ENDS } from '../../../../src/core/kubelet/migrate/flag-ends.ts';
+import { parseSource } from '../../../../src/codec/source.ts';
+import { encodeYaml } from '../../../../src/codec/yaml-encode.ts';
+import { profileDefaults } from '../../../../src/kubeadm/render/profile-defaults.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
+import { decodeKubeletConfiguration } from '../../../../src/kubelet/decode.ts';
+import { parseCommandLine } from '../../../../src/kubelet/flags/command-line.ts';
+import { FLAG_ENDS } from '../../../../src/kubelet/migrate/flag-ends.ts';
 import {
   type KubeletMigration,
   type MigrateOptions,
   migrateKubelet,
   refuseLoss,
   stepText,
-} from '../../../../src/core/kubelet/migrate/migrate-kubelet.ts';
-import { profileDefaults } from '../../../../src/core/render/profile-defaults.ts';
-import { encodeYaml } from '../../../../src/core/text/yaml-encode.ts';
+} from '../../../../src/kubelet/migrate/migrate-kubelet.ts';
 
 const catalogue = await loadCatalogue();
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../../src/core/json.ts';
-import { loadCatalogue } from '../../../../src/core/kubelet/catalogue.ts';
-import { classifyChanges, worstLiveChange } from '../../../../src/core/kubelet/validate/classify-changes.ts';
+import type { JsonObject } from '../../../../src/base/json.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
+import { classifyChanges, worstLiveChange } from '../../../../src/kubelet/validate/classify-changes.ts';
 
 const catalogue = await loadCatalogue();
 

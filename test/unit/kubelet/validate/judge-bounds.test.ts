@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseSource } from '../../../../src/core/config/source.ts';
-import type { Json } from '../../../../src/core/json.ts';
-import { loadCatalogue } from '../../../../src/core/kubelet/catalogue.ts';
-import { judgeKubeletConfiguration, type Verdict } from '../../../../src/core/kubelet/validate/judge.ts';
+import type { Json } from '../../../../src/base/json.ts';
+import { parseSource } from '../../../../src/codec/source.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
+import { judgeKubeletConfiguration, type Verdict } from '../../../../src/kubelet/validate/judge.ts';
 
 const catalogue = await loadCatalogue();
 const HEADER = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration' };

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { parseSource } from '../../../../src/core/config/source.ts';
-import { formatProblem, type Problem } from '../../../../src/core/errors.ts';
-import { loadCatalogue } from '../../../../src/core/kubelet/catalogue.ts';
-import { type JudgeOptions, judgeKubeletConfiguration, type Verdict } from '../../../../src/core/kubelet/validate/judge.ts';
-import { ADVICE_RULES, STARTUP_RULES, VALIDATION_RULES } from '../../../../src/core/kubelet/validate/rules.ts';
+import { formatProblem, type Problem } from '../../../../src/base/errors.ts';
+import { parseSource } from '../../../../src/codec/source.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
+import { type JudgeOptions, judgeKubeletConfiguration, type Verdict } from '../../../../src/kubelet/validate/judge.ts';
+import { ADVICE_RULES, STARTUP_RULES, VALIDATION_RULES } from '../../../../src/kubelet/validate/rules.ts';
 import { AREA_CASES } from './cases/area-cases.ts';
 import { GATE_CASES } from './cases/gate-cases.ts';
 import { MINOR_CASES } from './cases/minor-cases.ts';

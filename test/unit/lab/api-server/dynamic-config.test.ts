@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../../src/core/json.ts';
-import type { KubeObject } from '../../../../src/core/kubernetes/object.ts';
-import { type ResourceType, resourceOf } from '../../../../src/core/kubernetes/resources.ts';
+import type { JsonObject } from '../../../../src/base/json.ts';
+import type { KubeObject } from '../../../../src/kube/object.ts';
+import { type ResourceType, resourceOf } from '../../../../src/kube/resources.ts';
 import { userOf } from '../../../../src/lab/api-server/authenticate.ts';
 import { createRegistry } from '../../../../src/lab/api-server/registry.ts';
 import { createStore } from '../../../../src/lab/api-server/store.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../../src/core/json.ts';
-import { type ResourceType, resourceOf } from '../../../../src/core/kubernetes/resources.ts';
+import type { JsonObject } from '../../../../src/base/json.ts';
+import { type ResourceType, resourceOf } from '../../../../src/kube/resources.ts';
 import { userOf } from '../../../../src/lab/api-server/authenticate.ts';
 import { authorize } from '../../../../src/lab/api-server/authorize.ts';
 import { ruleAllows } from '../../../../src/lab/api-server/rbac.ts';

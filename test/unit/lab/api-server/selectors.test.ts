@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../../../src/core/kubernetes/object.ts';
+import type { KubeObject } from '../../../../src/kube/object.ts';
 import { parseFieldSelector, parseLabelSelector } from '../../../../src/lab/api-server/selectors.ts';
 
 const object = (labels: Record<string, string>, name = 'x'): KubeObject => ({ apiVersion: 'v1', kind: 'Node', metadata: { name, labels } });

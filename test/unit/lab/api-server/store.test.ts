@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../../../src/core/kubernetes/object.ts';
-import { type ResourceType, resourceOf } from '../../../../src/core/kubernetes/resources.ts';
+import type { KubeObject } from '../../../../src/kube/object.ts';
+import { type ResourceType, resourceOf } from '../../../../src/kube/resources.ts';
 import { createStore, type StoreEvent } from '../../../../src/lab/api-server/store.ts';
 import { openWatch } from '../../../../src/lab/api-server/watch.ts';
 

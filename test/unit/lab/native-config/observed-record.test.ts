@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { CONFIG_ERRORS } from '../../../../src/core/dynamic/error-texts.ts';
-import { nativeStorePaths } from '../../../../src/core/dynamic/native-store.ts';
-import type { JsonObject } from '../../../../src/core/json.ts';
+import type { JsonObject } from '../../../../src/base/json.ts';
+import { CONFIG_ERRORS } from '../../../../src/dynamic/error-texts.ts';
+import { nativeStorePaths } from '../../../../src/dynamic/native-store.ts';
 import { CRASHING, type NativeWorld, nativeWorld, payload } from '../../../support/native-world.ts';
 
 const E1 = CONFIG_ERRORS.LOAD_FAILED.text;

@@ -1,0 +1,33 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { LocalAnswer, LocalServer } from '../services.ts';
+
+/**
+ * Serves GETs on an address of this machine.
+ * @param answer null: there is nothing at that path
+ * @throws what listening throws
+ */
+export async function serveLocal(host: string, port: number, answer: (path: string) => LocalAnswer | null): Promise<LocalServer> {
+  const server = createServer((request, response) => {
+    const path = new URL(request.url ?? '/', 'http://localhost').pathname;
+    const found = request.method === 'GET' || request.method === 'HEAD' ? answer(path) : null;
+    const { status, type, body } = found ?? { status: 404, type: 'text/plain; charset=utf-8', body: 'not found\n' };
+    response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) });
+    response.end(request.method === 'HEAD' ? undefined : body);
+  });
+  server.headersTimeout = 5_000;
+  server.requestTimeout = 5_000;
+  server.maxConnections = 32;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

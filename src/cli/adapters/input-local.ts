@@ -1,0 +1,171 @@
+import { randomBytes } from 'node:crypto';
+import { createReadStream, readFileSync, statSync } from 'node:fs';
+import { lstat, mkdtemp, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, relative, sep } from 'node:path';
+import { AppError, usageError } from '../../base/errors.ts';
+import type { InputFiles, TreeFile } from '../services.ts';
+
+/** Files of this machine; `-` is standard input. */
+export function localInput(stdin: NodeJS.ReadableStream): InputFiles {
+  let stdinIsRead = false;
+  const readStdin = async (): Promise<string> => {
+    if (stdinIsRead)
+      throw usageError('standard input is wanted for two things', "Give one of them as a file ('-' and passwords are read from it)");
+    stdinIsRead = true;
+    return readStream(stdin);
+  };
+  return {
+    readText: (path) => (path === '-' ? readStdin() : readFileText(path)),
+    readTree: async (directory, isWanted) => {
+      const info = await lstat(directory).catch((cause: unknown) => refuse(directory, cause));
+      if (!info.isDirectory())
+        throw new AppError(
+          {
+            code: 'INPUT_NOT_A_DIRECTORY',
+            message: `${directory} is not a directory`,
+            mend: 'Give the directory itself, not a link to it',
+          },
+          { exitCode: 2 },
+        );
+      const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch((cause: unknown) =>
+        refuse(directory, cause),
+      );
+      const paths = entries.filter((entry) => !entry.isDirectory()).map((entry) => join(entry.parentPath, entry.name));
+      const named = paths
+        .map((path) => ({ path, name: relative(directory, path).split(sep).join('/') }))
+        .sort((a, b) => compareBytes(a.name, b.name));
+      const files: TreeFile[] = [];
+      // One after the other: a directory given by mistake may hold more files than a process may open.
+      for (const { path, name } of named) files.push({ path: name, text: isWanted(name) ? await readFileText(path) : '' });
+      return files;
+    },
+    exists: async (path) => (await stat(path).catch(() => null)) !== null,
+    isDirectory: async (path) => (await stat(path).catch(() => null))?.isDirectory() === true,
+  };
+}
+
+/** More than any file that is read here may have. What has no end (a device, a pipe that never closes) does not fill our memory. */
+const MAX_BYTES = 16 * 1024 * 1024;
+
+/** At once and not over the thread pool: for a small file those round trips take several times as long as reading it. */
+async function readFileText(path: string): Promise<string> {
+  try {
+    const info = statSync(path);
+    const bytes = info.isFile() && info.size <= MAX_BYTES ? readFileSync(path) : await readChunks(path, createReadStream(path));
+    return new TextDecoder('utf-8', { ignoreBOM: false }).decode(bytes);
+  } catch (cause) {
+    return refuse(path, cause);
+  }
+}
+
+async function readStream(stream: NodeJS.ReadableStream): Promise<string> {
+  return new TextDecoder().decode(await readChunks('standard input', stream));
+}
+
+async function readChunks(name: string, stream: NodeJS.ReadableStream): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of stream) {
+    chunks.push(Buffer.from(chunk));
+    size += chunk.length;
+    if (size > MAX_BYTES) throw tooLarge(name);
+  }
+  return Buffer.concat(chunks);
+}
+
+function tooLarge(name: string): AppError {
+  const message = `${name} has more than ${MAX_BYTES} bytes`;
+  return new AppError({ code: 'INPUT_TOO_LARGE', message, mend: 'Check that this is the right file' }, { exitCode: 2 });
+}
+
+function refuse(path: string, cause: unknown): never {
+  if (cause instanceof AppError) throw cause;
+  const code = (cause as NodeJS.ErrnoException).code;
+  const why =
+    code === 'ENOENT'
+      ? 'there is no such file'
+      : code === 'EACCES'
+        ? 'permission denied'
+        : code === 'EISDIR'
+          ? 'it is a directory'
+          : String((cause as Error).message);
+  throw new AppError({ code: 'INPUT_UNREADABLE', message: `cannot read ${path}: ${why}`, mend: 'Check the path' }, { exitCode: 2, cause });
+}
+
+function compareBytes(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/**
+ * Writes a file that the user named: under a random name in the same directory, created exclusively and with its final mode, fsync, rename, fsync of the
+ * directory. A regular file of the user keeps its mode. Otherwise only the user may read the new file: a link or a file of another user may have been prepared.
+ * @throws AppError INPUT_UNWRITABLE, exit code 2; also for what is no regular file, which a rename would remove
+ */
+export async function writeLocalFile(path: string, text: string): Promise<void> {
+  const directory = dirname(path);
+  const temporary = join(directory, `.${basename(path)}.kubeletadm.${randomBytes(8).toString('hex')}`);
+  try {
+    const file = await open(temporary, 'wx', await modeOfFile(path));
+    try {
+      await file.writeFile(text);
+      await file.sync();
+      await rename(temporary, path);
+    } catch (cause) {
+      await rm(temporary, { force: true });
+      throw cause;
+    } finally {
+      await file.close();
+    }
+    await syncDirectory(directory);
+  } catch (cause) {
+    const why = cause instanceof NotRegular ? 'it is not a regular file. Name another file' : (cause as Error).message;
+    throw new AppError({ code: 'INPUT_UNWRITABLE', message: `cannot write ${path}: ${why}` }, { exitCode: 2, cause });
+  }
+}
+
+class NotRegular extends Error {}
+
+async function modeOfFile(path: string): Promise<number> {
+  const absent = (error: NodeJS.ErrnoException): null => {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  };
+  const target = await stat(path).catch(absent);
+  if (target !== null && !target.isFile()) throw new NotRegular();
+  const own = await lstat(path).catch(absent);
+  return own?.isFile() === true && own.uid === process.geteuid?.() ? own.mode & 0o777 : 0o600;
+}
+
+async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** A new directory below the system's temporary one, for this user alone. */
+export function makeTemporaryDirectory(prefix: string): Promise<string> {
+  return mkdtemp(join(tmpdir(), prefix));
+}
+
+/** Removes what `makeTemporaryDirectory` made, with all that is in it. */
+export async function removeTemporaryDirectory(path: string): Promise<void> {
+  await rm(path, { recursive: true, force: true });
+}
+
+/** `mode path` of every file below some directories of a root, in lexical order. */
+export async function listFiles(root: string, directories: readonly string[]): Promise<readonly string[]> {
+  const lines: string[] = [];
+  for (const directory of directories) {
+    const entries = await readdir(join(root, directory), { recursive: true, withFileTypes: true }).catch(() => []);
+    for (const entry of entries.filter((each) => each.isFile())) {
+      const path = join(entry.parentPath, entry.name);
+      const mode = (await stat(path)).mode & 0o777;
+      lines.push(`${mode.toString(8).padStart(4, '0')} /${relative(root, path).split(sep).join('/')}`);
+    }
+  }
+  return lines.sort((a, b) => compareBytes(a.slice(5), b.slice(5)));
+}

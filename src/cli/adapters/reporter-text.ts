@@ -1,0 +1,23 @@
+import type { ReportEvent, Reporter } from '../../base/reporter.ts';
+import { styled, type Text } from '../../base/text/styled.ts';
+import type { Output } from '../services.ts';
+
+/** One plain line an event, on stderr: `host [phase] message`. */
+export function textReporter(output: Pick<Output, 'stderr'>, verbosity: number): Reporter {
+  return {
+    verbosity,
+    report: (event) => {
+      if ((event.verbosity ?? (event.level === 'debug' ? 2 : 0)) > verbosity) return;
+      output.stderr(formatEvent(event));
+    },
+  };
+}
+
+function formatEvent(event: ReportEvent): Text {
+  const host = event.host === undefined || event.host === 'localhost' ? '' : `${event.host} `;
+  const phase = event.phase === undefined ? [] : [styled('cyan', `[${event.phase}] `)];
+  const level = event.level === 'warning' ? [styled('yellow', 'warning: ')] : event.level === 'error' ? [styled('red', 'error: ')] : [];
+  const code = event.level === 'warning' ? ` [${event.code}]` : '';
+  // What follows a newline is no event of its own, whoever wrote it.
+  return [host, ...phase, ...level, `${event.message.replaceAll('\n', '\n  ')}${code}\n`];
+}

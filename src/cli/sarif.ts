@@ -1,0 +1,71 @@
+import type { Problem } from '../base/errors.ts';
+
+/** A problem and the file it is reported for. */
+export interface ReportedProblem {
+  /** A path with `/`, or `-` for standard input. */
+  readonly file: string;
+  readonly problem: Problem;
+}
+
+/**
+ * Problems as a SARIF log with one run, as code scanners take it.
+ * @param version of this program
+ * @see SARIF 2.1.0 (OASIS), and what GitHub code scanning wants of it: a rule for each result, places with line and column
+ */
+export function encodeSarif(reported: readonly ReportedProblem[], version: string) {
+  const ids = [...new Set(reported.map(({ problem }) => problem.code))].sort();
+  return {
+    $schema: 'https://json.schemastore.org/sarif-2.1.0.json',
+    version: '2.1.0',
+    runs: [
+      {
+        tool: { driver: { name: 'kubeletadm', semanticVersion: version, rules: ids.map(encodeRule) } },
+        columnKind: 'utf16CodeUnits',
+        results: reported.map(({ file, problem }) => encodeResult(file, problem, ids)),
+      },
+    ],
+  };
+}
+
+function encodeRule(id: string) {
+  const words = id
+    .replace(/^(?:CONFIG|KUBELET|INPUT)_/, '')
+    .toLowerCase()
+    .replaceAll('_', ' ');
+  return {
+    id,
+    name: id.toLowerCase().replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase()),
+    shortDescription: { text: words },
+    fullDescription: { text: `A configuration file of a node breaks the rule "${words}"` },
+    help: { text: 'Each result says which field it is about, what is wrong with it and how to mend it.' },
+  };
+}
+
+function encodeResult(file: string, { code, severity = 'error', message, mend, path, position }: Problem, ids: readonly string[]) {
+  const stop = mend === undefined ? '' : `${/[.?!]$/.test(message) ? '' : '.'} ${mend}`;
+  return {
+    ruleId: code,
+    ruleIndex: ids.indexOf(code),
+    level: severity,
+    message: { text: `${path ? `${path}: ` : ''}${message}${stop}` },
+    locations: [
+      {
+        physicalLocation: {
+          artifactLocation: { uri: fileUri(file) },
+          region: { startLine: position?.line ?? 1, startColumn: position?.column ?? 1 },
+        },
+        ...(path ? { logicalLocations: [{ fullyQualifiedName: path }] } : {}),
+      },
+    ],
+  };
+}
+
+/** Relative paths stay relative: scanners take them from the root of the repository. */
+function fileUri(file: string): string {
+  const encoded = file
+    .replace(/^\.\//, '')
+    .split('/')
+    .map((part) => encodeURIComponent(part))
+    .join('/');
+  return encoded.startsWith('/') ? `file://${encoded}` : encoded;
+}

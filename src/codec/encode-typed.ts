@@ -1,0 +1,148 @@
+import { AppError, type Problem } from '../base/errors.ts';
+import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
+import { readScalar, type Token, zeroScalar } from './scalar.ts';
+import type { FieldNode, ListNode, MapNode, ObjectNode, ScalarNode, TypeNode } from './type-node.ts';
+import { wrongScalar } from './typed-problems.ts';
+import { encodeYaml, type YamlValue } from './yaml-encode.ts';
+
+/**
+ * An object as Go's json.Marshal prints the struct of a type.
+ *
+ * Zero durations are printed `0s`, structs without content `{}`, fields without `omitempty` always; empty strings, lists and maps, zeros and
+ * false are dropped where Go does not keep them behind a pointer. Durations, quantities and times are normalised. Fields the type does not
+ * know are left out, as its struct could not hold them. A whole number beyond ±(2^53 - 1) is its decimal text, as in decoded values:
+ * `renderTyped` prints it as the number it is.
+ * @returns keys in code unit order; objects have no prototype
+ * @throws AppError CONFIG_WRONG_TYPE and its like, exit code 2, when a value does not have its field's type
+ */
+export function encodeTyped(type: ObjectNode, value: JsonObject): JsonObject {
+  return encode(type, value, (text) => text) as JsonObject;
+}
+
+/** The same as YAML text, byte for byte as Kubernetes components write it. */
+export function renderTyped(type: ObjectNode, value: JsonObject): string {
+  return encodeYaml(encode(type, value, BigInt));
+}
+
+function encode(type: ObjectNode, value: JsonObject, bigInteger: Context['bigInteger']): YamlValue {
+  const context: Context = { problems: [], bigInteger };
+  const encoded = encodeObject(context, type, { value, path: '' });
+  if (context.problems.length > 0) throw new AppError(context.problems, { exitCode: 2 });
+  return encoded;
+}
+
+interface Context {
+  readonly problems: Problem[];
+  /** What becomes of the decimal text of a number too large for JavaScript. */
+  readonly bigInteger: (text: string) => YamlValue;
+}
+
+interface Site {
+  readonly value: Json;
+  readonly path: string;
+}
+
+type Draft = { [key: string]: YamlValue };
+
+function encodeValue(context: Context, type: TypeNode, site: Site): YamlValue {
+  switch (type.kind) {
+    case 'object':
+      return encodeObject(context, type, site);
+    case 'list':
+      return encodeList(context, type, site);
+    case 'map':
+      return encodeMap(context, type, site);
+    default:
+      return encodeScalar(context, type, site);
+  }
+}
+
+function encodeObject(context: Context, type: ObjectNode, { value, path }: Site): YamlValue {
+  const members = value === null ? {} : value;
+  if (!isJsonObject(members)) return refuse(context, path, 'must be an object');
+  const draft: Draft = Object.create(null);
+  for (const name of [...type.fields.keys()].sort()) {
+    const field = type.fields.get(name) as FieldNode;
+    const given = Object.hasOwn(members, name) ? (members[name] as Json) : null;
+    const encoded = encodeField(context, field, { value: given, path: path === '' ? name : `${path}.${name}` });
+    if (encoded !== undefined) draft[name] = encoded;
+  }
+  return draft;
+}
+
+/** undefined: left out. */
+function encodeField(context: Context, { type, pointer, omitempty, printedWhenUnset }: FieldNode, site: Site): YamlValue | undefined {
+  if (site.value === null) return printedWhenUnset ? (pointer ? null : zeroValue(context, type, site.path)) : undefined;
+  const encoded = encodeValue(context, type, site);
+  return !pointer && omitempty && isEmpty(type, encoded) ? undefined : encoded;
+}
+
+function zeroValue(context: Context, type: TypeNode, path: string): YamlValue {
+  if (type.kind === 'object') return encodeObject(context, type, { value: null, path });
+  return type.kind === 'list' || type.kind === 'map' ? null : zeroScalar(type);
+}
+
+/** What `omitempty` drops: structs, and with them durations and quantities, are never empty. */
+function isEmpty(type: TypeNode, value: YamlValue): boolean {
+  switch (type.kind) {
+    case 'list':
+      return (value as readonly YamlValue[]).length === 0;
+    case 'map':
+      return Object.keys(value as Draft).length === 0;
+    case 'string':
+      return value === '';
+    case 'bool':
+      return value === false;
+    case 'int32':
+    case 'int64':
+    case 'uint32':
+    case 'float':
+      return value === 0;
+    default:
+      return false;
+  }
+}
+
+function encodeList(context: Context, type: ListNode, { value, path }: Site): YamlValue {
+  if (!Array.isArray(value)) return refuse(context, path, 'must be a list');
+  return value.map((item: Json, index) => encodeItem(context, type.items, { value: item, path: `${path}[${index}]` }));
+}
+
+function encodeMap(context: Context, type: MapNode, { value, path }: Site): YamlValue {
+  if (!isJsonObject(value)) return refuse(context, path, 'must be an object');
+  const draft: Draft = Object.create(null);
+  for (const key of Object.keys(value).sort()) {
+    draft[key] = encodeItem(context, type.values, { value: value[key] as Json, path: `${path}[${key}]` });
+  }
+  return draft;
+}
+
+function encodeItem(context: Context, type: TypeNode, site: Site): YamlValue {
+  return site.value === null ? zeroValue(context, type, site.path) : encodeValue(context, type, site);
+}
+
+function encodeScalar(context: Context, type: ScalarNode, { value, path }: Site): YamlValue {
+  if (typeof value === 'object') return refuse(context, path, 'must be a single value');
+  const bigInteger = isIntegerType(type) && typeof value === 'string' && /^-?[0-9]{16,19}$/.test(value);
+  const result = readScalar(type, bigInteger ? { kind: 'number', text: value } : tokenOf(value));
+  if ('fault' in result) {
+    context.problems.push(wrongScalar({ path }, result.fault));
+    return null;
+  }
+  return bigInteger ? context.bigInteger(value) : (result.value as YamlValue);
+}
+
+function isIntegerType({ kind }: ScalarNode): boolean {
+  return kind === 'int64' || kind === 'durationOrNanoseconds';
+}
+
+function tokenOf(value: string | number | boolean): Token {
+  if (typeof value === 'string') return { kind: 'string', value };
+  return typeof value === 'boolean' ? { kind: 'bool', value } : { kind: 'number', text: Object.is(value, -0) ? '0' : String(value) };
+}
+
+/** Lists and maps are put in place of what is refused, so that all that is wrong comes out at once. */
+function refuse(context: Context, path: string, message: string): YamlValue {
+  context.problems.push(wrongScalar({ path }, { kind: 'wrong-type', message }));
+  return [];
+}

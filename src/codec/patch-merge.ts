@@ -1,0 +1,24 @@
+import { patchInvalid } from './patch-problems.ts';
+import { describeType, isMutableObject, type Mutable, type MutableObject, withoutNulls } from './patch-tree.ts';
+
+/**
+ * Applies a JSON merge patch (RFC 7386), changing `target` in place: null removes, objects are merged, all else is replaced.
+ * As in evanphx/json-patch v4, nulls are also dropped from objects that are new.
+ * @throws AppError PATCH_INVALID when the patch is no object
+ */
+export function applyMergePatch(target: Mutable, patch: Mutable): Mutable {
+  if (!isMutableObject(patch)) throw patchInvalid(`a merge patch is an object, not ${describeType(patch)}`);
+  if (!isMutableObject(target)) return withoutNulls(patch);
+  mergeInto(target, patch);
+  return target;
+}
+
+function mergeInto(target: MutableObject, patch: MutableObject): void {
+  for (const [key, value] of Object.entries(patch)) {
+    const current = target[key];
+    if (value === null) delete target[key];
+    else if (!isMutableObject(current)) target[key] = withoutNulls(value);
+    else if (isMutableObject(value)) mergeInto(current, value);
+    else target[key] = value;
+  }
+}

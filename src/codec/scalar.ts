@@ -1,0 +1,192 @@
+import type { Json } from '../base/json.ts';
+import { formatGoDuration, parseGoDuration } from '../base/text/go-duration.ts';
+import { maskSecrets } from '../base/text/mask.ts';
+import { parseQuantity } from '../base/text/quantity.ts';
+import { normaliseRfc3339 } from '../base/text/rfc3339.ts';
+import { trimTrailing } from '../base/text/trim-trailing.ts';
+import type { ScalarNode } from './type-node.ts';
+
+/** A scalar as JSON has it on its way into the kubelet: numbers as text, because their spelling decides (`50` is an int32, `50.5` is not). */
+export type Token =
+  | { readonly kind: 'null' }
+  | { readonly kind: 'bool'; readonly value: boolean }
+  | { readonly kind: 'number'; readonly text: string }
+  | { readonly kind: 'string'; readonly value: string };
+
+/** Why a scalar is refused: for the error factories of problems/config.ts. */
+export interface ScalarFault {
+  readonly kind: 'wrong-type' | 'out-of-range' | 'invalid-duration' | 'invalid-quantity' | 'invalid-timestamp';
+  readonly message: string;
+  readonly mend?: string;
+}
+
+export type ScalarResult = { readonly value: Json } | { readonly fault: ScalarFault };
+
+/**
+ * Reads a scalar of a given type with the rules of the kubelet's JSON decoder.
+ *
+ * Values come out normalised: durations and quantities as Go prints them, timestamps in UTC, whole numbers as numbers. A whole number beyond
+ * ±(2^53 - 1) comes out as its decimal text, as a JavaScript number could not hold it exactly; the encoder knows it by the type.
+ * @param token null is for the caller to treat, except with durations, which refuse it
+ */
+export function readScalar(type: ScalarNode, token: Token): ScalarResult {
+  switch (type.kind) {
+    case 'string':
+      return token.kind === 'string' ? { value: token.value } : wrongType('must be a text', token, mendString(token));
+    case 'bool':
+      return token.kind === 'bool' ? { value: token.value } : wrongType('must be true or false', token, mendBool(token));
+    case 'int32':
+    case 'int64':
+    case 'uint32':
+      return readInteger(type.kind, token);
+    case 'float':
+      return readFloat(token);
+    case 'duration':
+      return readDuration(token);
+    case 'durationOrNanoseconds':
+      return token.kind === 'number' ? readInteger('int64', token) : readDuration(token);
+    case 'quantity':
+      return readQuantity(token);
+    case 'intOrString':
+      return token.kind === 'string' ? { value: token.value } : readInteger('int32', token);
+    case 'timestamp':
+      return readTimestamp(token);
+  }
+}
+
+/** What Go has for a scalar that is null inside a list or map. */
+export function zeroScalar(type: ScalarNode): Json {
+  switch (type.kind) {
+    case 'string':
+      return '';
+    case 'bool':
+      return false;
+    case 'duration':
+      return '0s';
+    case 'quantity':
+      return '0';
+    case 'timestamp':
+      return null;
+    default:
+      return 0;
+  }
+}
+
+const RANGES = {
+  int32: [-(2n ** 31n), 2n ** 31n - 1n],
+  int64: [-(2n ** 63n), 2n ** 63n - 1n],
+  uint32: [0n, 2n ** 32n - 1n],
+} as const;
+const MAX_DIGITS = 400;
+
+function readInteger(type: keyof typeof RANGES, token: Token): ScalarResult {
+  if (token.kind !== 'number') return wrongType('must be a whole number', token, mendNumber(token));
+  const [min, max] = RANGES[type];
+  const isWhole = /^-?[0-9]+$/.test(token.text);
+  if (!isWhole && !isHugeWhole(token.text)) return wrongType('must be a whole number', token);
+  const value = isWhole && token.text.length <= MAX_DIGITS ? BigInt(token.text) : null;
+  // Go's parser of unsigned numbers knows no sign, not even of zero.
+  if (value === null || value < min || value > max || (min === 0n && token.text.startsWith('-'))) {
+    return { fault: { kind: 'out-of-range', message: `must be a whole number from ${min} to ${max}, not ${shorten(token.text)}` } };
+  }
+  return { value: Number.isSafeInteger(Number(value)) ? Number(value) : String(value) };
+}
+
+/** `1e+21`: whole, but too large to be written out. */
+function isHugeWhole(text: string): boolean {
+  return /^-?[0-9](?:\.[0-9]+)?e\+[0-9]+$/.test(text);
+}
+
+function readFloat(token: Token): ScalarResult {
+  if (token.kind !== 'number') return wrongType('must be a number', token, mendNumber(token));
+  const value = Number(token.text);
+  if (Number.isFinite(value)) return { value };
+  return { fault: { kind: 'out-of-range', message: `must be a number of 64 bits, not ${shorten(token.text)}` } };
+}
+
+function readDuration(token: Token): ScalarResult {
+  if (token.kind !== 'string') return durationFault(`must be a duration, not ${describe(token)}`, mendDuration(token));
+  const nanoseconds = parseGoDuration(token.value);
+  if (nanoseconds !== null) return { value: formatGoDuration(nanoseconds) };
+  return durationFault(`${describe(token)} is not a valid duration`, mendDurationText(token.value));
+}
+
+function durationFault(message: string, mend: string): ScalarResult {
+  return { fault: { kind: 'invalid-duration', message, mend } };
+}
+
+function readQuantity(token: Token): ScalarResult {
+  if (token.kind === 'bool') return wrongType('must be a quantity', token);
+  if (token.kind === 'null') return { value: '0' };
+  const text = token.kind === 'string' ? trimGoSpace(token.value) : token.text;
+  const quantity = parseQuantity(text);
+  if (quantity !== null) return { value: quantity.text };
+  const mend = 'Write a number with a suffix such as Mi, Gi, M, G or m';
+  return { fault: { kind: 'invalid-quantity', message: `${describe(token)} is no quantity`, mend } };
+}
+
+const GO_SPACE = ' \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000';
+
+/** Go trims the JSON text, in which control characters and line separators are escaped and so stay. */
+function trimGoSpace(text: string): string {
+  return trimTrailing(text, GO_SPACE).replace(/^[ \u0085\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+/, '');
+}
+
+function readTimestamp(token: Token): ScalarResult {
+  if (token.kind !== 'string') return wrongType('must be a time', token);
+  const value = normaliseRfc3339(token.value);
+  if (value !== null) return { value };
+  return { fault: { kind: 'invalid-timestamp', message: `${describe(token)} is no time`, mend: 'Write it as 2026-01-02T03:04:05Z' } };
+}
+
+function wrongType(expected: string, token: Token, mend?: string): ScalarResult {
+  return { fault: { kind: 'wrong-type', message: `${expected}, not ${describe(token)}`, ...(mend === undefined ? {} : { mend }) } };
+}
+
+function mendString(token: Token): string | undefined {
+  const text = token.kind === 'number' ? token.text : token.kind === 'bool' ? String(token.value) : undefined;
+  return text === undefined ? undefined : `Write "${text}", in quotes`;
+}
+
+function mendBool(token: Token): string | undefined {
+  const text = token.kind === 'string' ? token.value.toLowerCase() : token.kind === 'number' ? token.text : '';
+  if (['true', 'yes', 'on', 'y', '1'].includes(text)) return 'Write true, without quotes';
+  return ['false', 'no', 'off', 'n', '0'].includes(text) ? 'Write false, without quotes' : undefined;
+}
+
+function mendNumber(token: Token): string | undefined {
+  return token.kind === 'string' && /^[-+]?[0-9]+(?:\.[0-9]+)?$/.test(token.value) ? `Write ${token.value}, without quotes` : undefined;
+}
+
+function mendDuration(token: Token): string {
+  if (token.kind === 'null') return 'Leave the field out, or write 0s';
+  return token.kind === 'number' ? `Write it with a unit, for example ${token.text}s` : 'Write it as 1h30m or 10s';
+}
+
+function mendDurationText(text: string): string {
+  const days = /^([0-9]{1,6})d$/.exec(text)?.[1];
+  if (days !== undefined) return `There is no unit for days: write ${Number(days) * 24}h`;
+  return /^[0-9]+$/.test(text) ? `Write it with a unit, for example ${shorten(text)}s` : 'Write it as 1h30m or 10s';
+}
+
+function describe(token: Token): string {
+  switch (token.kind) {
+    case 'null':
+      return 'null';
+    case 'bool':
+      return String(token.value);
+    case 'number':
+      return `the number ${shorten(token.text)}`;
+    case 'string':
+      return `the text ${quote(token.value)}`;
+  }
+}
+
+/** With quotes, so that blanks at the ends are seen; without anything a terminal would obey. */
+function quote(text: string): string {
+  return JSON.stringify(shorten(maskSecrets(text))).replace(/\p{C}/gu, ' ');
+}
+
+function shorten(text: string): string {
+  return text.length <= 60 ? text : `${text.slice(0, 60)}…`;
+}

@@ -1,0 +1,401 @@
+import {
+  type Alias,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseAllDocuments,
+  type Scalar,
+  visit,
+  type YAMLMap,
+} from 'yaml';
+import type { Position, Problem } from '../base/errors.ts';
+import type { Json } from '../base/json.ts';
+import { resolvePlainScalar, type YamlScalar } from './yaml-scalar.ts';
+
+/** A node of a YAML or JSON text with the place it came from: what decoders read, so that each finding has its line. */
+export type SourceNode = SourceScalar | SourceList | SourceMap;
+export interface SourceScalar {
+  readonly kind: 'scalar';
+  readonly scalar: YamlScalar;
+  /** As written, without quotes. */
+  readonly text: string;
+  readonly offset: number;
+}
+export interface SourceList {
+  readonly kind: 'list';
+  readonly items: readonly SourceNode[];
+  readonly offset: number;
+}
+export interface SourceMap {
+  readonly kind: 'map';
+  /** In the order written. A key given twice is there twice: the last one counts. */
+  readonly entries: readonly SourceEntry[];
+  readonly offset: number;
+}
+export interface SourceEntry {
+  readonly key: string;
+  readonly keyOffset: number;
+  readonly value: SourceNode;
+}
+
+/** One document of a file. `root` is null when it is empty. */
+export interface SourceDocument {
+  readonly file: string;
+  /** 0-based place in the file, empty documents counted. */
+  readonly index: number;
+  readonly root: SourceNode | null;
+  positionAt(offset: number): Position;
+}
+
+export interface Source {
+  readonly documents: readonly SourceDocument[];
+  readonly problems: readonly Problem[];
+}
+
+/** Limits of a text, so that reading it takes bounded time and memory. */
+export interface SourceLimits {
+  readonly characters: number;
+  /** Values, counted after aliases are followed. */
+  readonly nodes: number;
+  /** How to fix a text beyond the limits. */
+  readonly mend: string;
+}
+
+/** Limits of a configuration file: a hundred times what a large KubeletConfiguration has. */
+const CONFIG_LIMITS: SourceLimits = {
+  characters: 256 * 1024,
+  nodes: 40_000,
+  mend: 'A KubeletConfiguration has a few kilobytes: check that this is the right file',
+};
+const MAX_DEPTH = 200;
+
+/**
+ * Reads YAML or JSON text the way Kubernetes components do, keeping places. Time and memory are bounded: size, depth and the number of nodes
+ * after aliases are limited.
+ * @param text the file's text; a byte order mark and CRLF are accepted
+ * @param file the name used in positions (`-` for standard input)
+ * @param limits default: those of one configuration document
+ * @returns the documents; when `problems` is not empty they may be incomplete. Codes: CONFIG_TOO_LARGE, CONFIG_NOT_TEXT, CONFIG_SYNTAX
+ */
+export function parseSource(text: string, file: string, limits: SourceLimits = CONFIG_LIMITS): Source {
+  const refusal = (message: string): Source => refuse(message, file, limits);
+  const refused = refuseText(text, file, limits);
+  if (refused !== null) return { documents: [], problems: [refused] };
+  if (nestingTooDeep(text)) return refusal(TOO_DEEP);
+  if ((text.match(/^%/gm)?.length ?? 0) > MAX_DIRECTIVES) return refusal(`the file has more than ${MAX_DIRECTIVES} directives (%)`);
+  const lineCounter = new LineCounter();
+  const positionAt = (offset: number): Position => {
+    const { line, col } = lineCounter.linePos(offset);
+    return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
+  try {
+    return readDocuments(text, file, { lineCounter, positionAt, maxNodes: limits.nodes });
+  } catch (error) {
+    if (!(error instanceof RangeError || error instanceof LimitError)) throw error;
+    return refusal(error instanceof LimitError ? error.message : TOO_DEEP);
+  }
+}
+
+/** Each costs as much as a hundred other lines; a file has one, if any. */
+const MAX_DIRECTIVES = 100;
+const TOO_DEEP = `the document is nested deeper than ${MAX_DEPTH} levels`;
+
+/** What no YAML file may hold (YAML 1.1, 5.1 Character Set), and what decoding puts in place of bytes that are not UTF-8. */
+const NOT_TEXT = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffd-\uffff]/;
+
+function whyNotText(char: string): string {
+  if (char === '\0') return 'the file holds a NUL byte: it is binary or UTF-16';
+  return char === '\ufffd'
+    ? 'the file is not valid UTF-8'
+    : `the file holds a control character (0x${char.charCodeAt(0).toString(16).padStart(2, '0')})`;
+}
+
+function refuseText(text: string, file: string, limits: SourceLimits): Problem | null {
+  const position = { file, line: 1, column: 1 };
+  if (text.length > limits.characters) {
+    const message = `the file has ${text.length} characters, more than ${limits.characters}`;
+    return { code: 'CONFIG_TOO_LARGE', message, mend: limits.mend, position };
+  }
+  const bad = NOT_TEXT.exec(text);
+  if (!bad) return null;
+  const before = text.slice(0, bad.index).split('\n');
+  const mend = 'Save it as UTF-8';
+  return {
+    code: 'CONFIG_NOT_TEXT',
+    message: whyNotText(bad[0]),
+    mend,
+    position: { file, line: before.length, column: (before.at(-1)?.length ?? 0) + 1 },
+  };
+}
+
+function refuse(message: string, file: string, { mend }: SourceLimits): Source {
+  const problem: Problem = { code: 'CONFIG_TOO_LARGE', message, mend, position: { file, line: 1, column: 1 } };
+  return { documents: [], problems: [problem] };
+}
+
+interface Reading {
+  readonly lineCounter: LineCounter;
+  readonly positionAt: (offset: number) => Position;
+  readonly maxNodes: number;
+}
+
+function readDocuments(text: string, file: string, { lineCounter, positionAt, maxNodes }: Reading): Source {
+  const parsed = parseAllDocuments(text, {
+    lineCounter,
+    schema: 'failsafe',
+    version: '1.1',
+    uniqueKeys: false,
+    prettyErrors: false,
+    logLevel: 'silent',
+    stringKeys: false,
+  });
+  const problems: Problem[] = [];
+  const documents: SourceDocument[] = [];
+  for (const [index, document] of (Array.isArray(parsed) ? parsed : []).entries()) {
+    if (document.errors.some(({ message }) => /call stack/.test(message))) throw new LimitError(TOO_DEEP);
+    const error = document.errors[0];
+    if (error !== undefined) {
+      // The first is the fault; what the parser says after it mostly follows from it.
+      problems.push({ code: 'CONFIG_SYNTAX', message: syntaxMessage(error.message), position: positionAt(error.pos[0]) });
+      continue;
+    }
+    const reader = new TreeReader(document, problems, positionAt, maxNodes);
+    documents.push({ file, index, root: isEmpty(document.contents) ? null : reader.read(document.contents), positionAt });
+  }
+  const tab = problems.length === 0 && Array.isArray(parsed) ? misplacedTab(text, parsed) : null;
+  if (tab !== null) problems.push(tabProblem(positionAt(tab)));
+  return { documents, problems };
+}
+
+/**
+ * The first line without content that begins with a tab, outside of quotes and flow collections: Kubernetes' reader refuses it, ours takes it
+ * for an empty line.
+ */
+function misplacedTab(text: string, documents: readonly Document[]): number | null {
+  const lines = [...text.matchAll(/^\t[ \t]*(?:#.*)?\r?$/gm)].map(({ index }) => index);
+  if (lines.length === 0) return null;
+  const shelters = sheltersOf(documents);
+  let [next, end] = [0, 0];
+  for (const line of lines) {
+    for (; next < shelters.length && (shelters[next]?.[0] ?? 0) < line; next++) end = Math.max(end, shelters[next]?.[1] ?? 0);
+    if (line >= end) return line;
+  }
+  return null;
+}
+
+/** Where tabs may begin a line: start and end of quoted scalars and flow collections, in order of start. */
+function sheltersOf(documents: readonly Document[]): readonly (readonly [number, number])[] {
+  const shelters: [number, number][] = [];
+  const add = (node: Node): void => {
+    if (node.range) shelters.push([node.range[0], node.range[1]]);
+  };
+  for (const document of documents) {
+    visit(document, {
+      Scalar: (_, node) => (node.type === 'QUOTE_DOUBLE' || node.type === 'QUOTE_SINGLE' ? add(node) : undefined),
+      Collection: (_, node) => (node.flow === true ? add(node) : undefined),
+    });
+  }
+  return shelters.sort((a, b) => a[0] - b[0]);
+}
+
+function tabProblem(position: Position): Problem {
+  return { code: 'CONFIG_SYNTAX', message: 'not valid YAML: a line may not begin with a tab', mend: 'Use blanks', position };
+}
+
+/** A cheap look before the recursive parser: brackets of flow collections and leading blanks of block ones. */
+function nestingTooDeep(text: string): boolean {
+  let depth = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === 0x5b || code === 0x7b) {
+      if (++depth > MAX_DEPTH * 4) return true;
+    } else if (code === 0x5d || code === 0x7d) depth = Math.max(0, depth - 1);
+  }
+  return TOO_MANY_DASHES.test(text);
+}
+
+/** Each dash takes exactly one blank: a blank that two parts of the pattern could take would be tried in all ways. */
+const TOO_MANY_DASHES = new RegExp(`^(?: *- ){${MAX_DEPTH},}|^(?: *\\? ){${MAX_DEPTH},}`, 'm');
+
+function isEmpty(node: unknown): boolean {
+  return node === null || (isScalar(node) && node.type === 'PLAIN' && (node.source ?? '') === '');
+}
+
+function syntaxMessage(message: string): string {
+  const first = message.split('\n')[0] ?? message;
+  return `not valid YAML: ${first.charAt(0).toLowerCase()}${first.slice(1)}`.replace(/\.$/, '');
+}
+
+/** Of one file: who made so many mistakes made one mistake many times. */
+const MAX_PROBLEMS = 50;
+
+class LimitError extends Error {}
+
+class TreeReader {
+  readonly #document: Document;
+  readonly #problems: Problem[];
+  readonly #positionAt: (offset: number) => Position;
+  readonly #maxNodes: number;
+  #nodes = 0;
+  #targets: ReadonlyMap<Alias, Node> | null = null;
+
+  constructor(document: Document, problems: Problem[], positionAt: (offset: number) => Position, maxNodes: number) {
+    this.#document = document;
+    this.#problems = problems;
+    this.#positionAt = positionAt;
+    this.#maxNodes = maxNodes;
+  }
+
+  read(node: unknown, depth = 0): SourceNode {
+    if (++this.#nodes > this.#maxNodes)
+      throw new LimitError(`the document has more than ${this.#maxNodes} values once its aliases are followed`);
+    if (depth > MAX_DEPTH) throw new LimitError(TOO_DEEP);
+    if (isAlias(node)) return this.#readAlias(node, depth);
+    if (isMap(node)) return { kind: 'map', entries: this.#readEntries(node, depth), offset: offsetOf(node) };
+    if (isSeq(node)) return { kind: 'list', items: node.items.map((item) => this.read(item, depth + 1)), offset: offsetOf(node) };
+    if (isScalar(node)) return this.#readScalar(node, offsetOf(node));
+    return { kind: 'scalar', scalar: { type: 'null', value: null }, text: '', offset: 0 };
+  }
+
+  #readAlias(alias: Alias, depth: number): SourceNode {
+    const target = this.#target(alias);
+    if (target === undefined) {
+      this.#problem(`unresolved alias *${alias.source}`, offsetOf(alias));
+      return { kind: 'scalar', scalar: { type: 'null', value: null }, text: '', offset: offsetOf(alias) };
+    }
+    return this.read(target, depth + 1);
+  }
+
+  /** The value an alias stands for: the last one with its anchor before it. Found for all aliases at once: each may be one of many. */
+  #target(alias: Alias): Node | undefined {
+    if (this.#targets === null) {
+      const [targets, anchors] = [new Map<Alias, Node>(), new Map<string, Node>()];
+      visit(this.#document, {
+        Alias: (_, node) => {
+          const target = anchors.get(node.source);
+          if (target !== undefined) targets.set(node, target);
+        },
+        Value: (_, node) => {
+          if (node.anchor !== undefined) anchors.set(node.anchor, node);
+        },
+      });
+      this.#targets = targets;
+    }
+    return this.#targets.get(alias);
+  }
+
+  /** In order: what is merged in with `<<` takes the place of keys before it and is replaced by those after it. */
+  #readEntries(map: YAMLMap, depth: number): SourceEntry[] {
+    // By key where a merge key is concerned: those replace and are replaced, while a key written twice stays twice.
+    const entries = new Set<{ readonly entry: SourceEntry; readonly merged: boolean }>();
+    const byKey = new Map<string, { readonly entry: SourceEntry; readonly merged: boolean }>();
+    const put = (entry: SourceEntry, merged: boolean): void => {
+      const same = byKey.get(entry.key);
+      if (same !== undefined && (merged || same.merged)) entries.delete(same);
+      const added = { entry, merged };
+      entries.add(added);
+      byKey.set(entry.key, added);
+    };
+    for (const pair of map.items as Pair[]) {
+      const key = this.#readKey(pair, map);
+      if (key === null) continue;
+      const value: SourceNode = pair.value === null ? emptyAt(key.keyOffset) : this.read(pair.value, depth + 1);
+      if (key.merge) for (const entry of this.#mergeEntries(value)) put(entry, true);
+      else put({ key: key.key, keyOffset: key.keyOffset, value }, false);
+    }
+    return [...entries].map(({ entry }) => entry);
+  }
+
+  #readKey(pair: Pair, map: YAMLMap): { key: string; keyOffset: number; merge: boolean } | null {
+    const node = isAlias(pair.key) ? this.#target(pair.key) : pair.key;
+    const keyOffset = offsetOf(pair.key as Node | null) || offsetOf(map);
+    if (!isScalar(node)) {
+      this.#problem('a mapping key must be a string', keyOffset);
+      return null;
+    }
+    const { scalar, text } = this.#readScalar(node, keyOffset);
+    if (scalar.type === 'null') {
+      this.#problem('a mapping key must be a string, not null', keyOffset);
+      return null;
+    }
+    return { key: keyText(scalar), keyOffset, merge: text === '<<' && node.type === 'PLAIN' };
+  }
+
+  #mergeEntries(value: SourceNode): readonly SourceEntry[] {
+    if (value.kind === 'map') return value.entries;
+    // Of several mappings the first that has a key wins.
+    if (value.kind === 'list' && value.items.every((item) => item.kind === 'map'))
+      return value.items.toReversed().flatMap((item) => item.entries);
+    this.#problem('a merge key (<<) needs a mapping, or a list of mappings', value.offset);
+    return [];
+  }
+
+  #readScalar(node: Scalar, offset: number): SourceScalar {
+    const text = node.source ?? String(node.value ?? '');
+    const plain = node.type === 'PLAIN' ? resolvePlainScalar(text) : ({ type: 'string', value: text } as const);
+    const scalar = node.tag === undefined ? plain : resolveTagged(text, node.tag);
+    if (scalar === null) this.#problem(`"${text}" cannot be read as !!${node.tag?.slice(YAML_TAG.length)}`, offset);
+    else if (scalar.type === 'float' && !Number.isFinite(scalar.value)) this.#problem(`${text} is not a number JSON has`, offset);
+    return { kind: 'scalar', scalar: scalar ?? { type: 'string', value: text }, text, offset };
+  }
+
+  #problem(message: string, offset: number): void {
+    if (this.#problems.length >= MAX_PROBLEMS) return;
+    this.#problems.push({ code: 'CONFIG_SYNTAX', message: `not valid YAML: ${message}`, position: this.#positionAt(offset) });
+  }
+}
+
+function emptyAt(offset: number): SourceScalar {
+  return { kind: 'scalar', scalar: { type: 'null', value: null }, text: '', offset };
+}
+
+/** Tags of YAML itself; others are the user's own and leave text as it is. */
+const YAML_TAG = 'tag:yaml.org,2002:';
+
+/** Null when the text is none of the tag's kind. */
+function resolveTagged(text: string, tag: string): YamlScalar | null {
+  const kind = tag.startsWith(YAML_TAG) ? tag.slice(YAML_TAG.length) : 'str';
+  if (kind === 'str') return { type: 'string', value: text };
+  const scalar = resolvePlainScalar(text);
+  if (kind === 'float' && scalar.type === 'int') return { type: 'float', value: Number(scalar.value) };
+  return scalar.type === kind ? scalar : null;
+}
+
+function keyText(scalar: YamlScalar): string {
+  return scalar.value === null ? 'null' : String(scalar.value);
+}
+
+function offsetOf(node: Node | null | undefined): number {
+  return node?.range?.[0] ?? 0;
+}
+
+/** The value of a source node as plain JSON; of a key given twice the last counts. Integers beyond 2^53 lose precision. */
+export function sourceToJson(node: SourceNode): Json {
+  return toJson(node, Number);
+}
+
+/** The same, but integers beyond ±(2^53 - 1) are their decimal text, as in a decoded KubeletConfiguration. */
+export function sourceToExactJson(node: SourceNode): Json {
+  return toJson(node, (integer) => (Number.isSafeInteger(Number(integer)) ? Number(integer) : String(integer)));
+}
+
+function toJson(node: SourceNode, integerToJson: (integer: bigint) => Json): Json {
+  switch (node.kind) {
+    case 'scalar':
+      return typeof node.scalar.value === 'bigint' ? integerToJson(node.scalar.value) : node.scalar.value;
+    case 'list':
+      return node.items.map((item) => toJson(item, integerToJson));
+    case 'map':
+      return Object.fromEntries(node.entries.map((entry) => [entry.key, toJson(entry.value, integerToJson)]));
+  }
+}
+
+/** The entry that counts for a key: the last one. */
+export function entryOf(node: SourceNode | null, key: string): SourceEntry | undefined {
+  return node?.kind === 'map' ? node.entries.findLast((entry) => entry.key === key) : undefined;
+}

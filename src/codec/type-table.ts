@@ -1,0 +1,61 @@
+import type { FieldNode, ObjectNode, ScalarNode, TypeNode } from './type-node.ts';
+
+/**
+ * Reads a table of types, one a line: `Name = field field …`, continued on indented lines. A field is `name` (a text), `name:int32`, `name:[]Other`,
+ * `name:{}string` (a map) or `name:*Other` (a Go pointer: an explicit zero is something else than nothing). Behind it `!` stands for a field that Go prints
+ * always, `~` for a struct that it leaves out when it is empty; structs without a mark are always printed.
+ * @returns a type by its name; built when it is first asked for
+ */
+export function readTypeTable(table: string): (name: string) => ObjectNode {
+  let lines: ReadonlyMap<string, readonly string[]> | null = null;
+  const built = new Map<string, ObjectNode>();
+  const typeNamed = (name: string): ObjectNode => {
+    const known = built.get(name);
+    if (known !== undefined) return known;
+    lines ??= readLines(table);
+    const fields = new Map((lines.get(name) ?? []).map((text) => readField(text, typeNamed)).map((field) => [field.name, field]));
+    const node: ObjectNode = { kind: 'object', fields };
+    built.set(name, node);
+    return node;
+  };
+  return typeNamed;
+}
+
+function readLines(table: string): ReadonlyMap<string, readonly string[]> {
+  const entries = table.trim().split(/\n(?! )/);
+  return new Map(
+    entries.map((entry) => {
+      const [name = '', , ...fields] = entry.split(/\s+/);
+      return [name, fields];
+    }),
+  );
+}
+
+const FIELD = /^(?<name>\w+)(?::(?<pointer>\*?)(?<shape>(?:\[\]|\{\})?)(?<type>\w+))?(?<mark>[!~]?)$/;
+
+function readField(text: string, typeNamed: (name: string) => ObjectNode): FieldNode {
+  const { name = '', pointer = '', shape = '', type: typeName = 'string', mark = '' } = FIELD.exec(text)?.groups ?? {};
+  const inner = SCALARS.get(typeName) ?? typeNamed(typeName);
+  const type: TypeNode = shape === '[]' ? { kind: 'list', items: inner } : shape === '{}' ? { kind: 'map', values: inner } : inner;
+  const alwaysPrinted = mark === '!' || (mark === '' && pointer === '' && isStruct(type));
+  return { name, path: name, type, pointer: pointer !== '', omitempty: mark !== '!', printedWhenUnset: alwaysPrinted };
+}
+
+/** What `omitempty` never drops. */
+function isStruct({ kind }: TypeNode): boolean {
+  return kind === 'object' || kind === 'duration' || kind === 'durationOrNanoseconds' || kind === 'quantity' || kind === 'timestamp';
+}
+
+const SCALARS: ReadonlyMap<string, ScalarNode> = new Map<string, ScalarNode>([
+  ['string', { kind: 'string', values: null }],
+  ['bool', { kind: 'bool' }],
+  ['int32', { kind: 'int32' }],
+  ['int64', { kind: 'int64' }],
+  ['uint32', { kind: 'uint32' }],
+  ['float32', { kind: 'float' }],
+  ['duration', { kind: 'duration' }],
+  ['durationOrNanoseconds', { kind: 'durationOrNanoseconds' }],
+  ['quantity', { kind: 'quantity' }],
+  ['time', { kind: 'timestamp' }],
+  ['intOrString', { kind: 'intOrString' }],
+]);

@@ -1,0 +1,43 @@
+import { isJsonObject, parseJsonObject } from '../../base/json.ts';
+
+/** A request of the agent that the API server refuses. */
+export interface AccessProblem {
+  /** A verb and a kind: `read Node`, `write Node/status`, `read ConfigMap`. */
+  readonly request: string;
+  readonly code: string;
+  /** The message of the error. */
+  readonly why: string;
+  /** When it was first refused, in milliseconds since 1970. */
+  readonly since: number;
+}
+
+/** What an agent that follows no ConfigMap does not request. */
+export const READ_CONFIG_MAP = 'read ConfigMap';
+
+/** Whether two lists hold the same problems, whatever their times are. */
+export function sameAccess(a: readonly AccessProblem[], b: readonly AccessProblem[]): boolean {
+  const keys = (list: readonly AccessProblem[]): string => JSON.stringify(list.map(({ request, code }) => `${request} ${code}`).sort());
+  return keys(a) === keys(b);
+}
+
+/** One line: `cannot read Node since 2030-01-01T00:00:00Z: Unauthorized`. */
+export function describeAccess({ request, why, since }: AccessProblem): string {
+  return `the API server refuses the agent to ${request} since ${new Date(since).toISOString().replace(/\.\d+/, '')}: ${why}`;
+}
+
+/** The text of the file that keeps them beside the state. */
+export function formatAccess(problems: readonly AccessProblem[]): string {
+  return `${JSON.stringify({ problems })}\n`;
+}
+
+/** Reads that file; empty for a text that is not one. */
+export function parseAccess(text: string): readonly AccessProblem[] {
+  const list = parseJsonObject(text)?.problems;
+  if (!Array.isArray(list)) return [];
+  return list.flatMap((one) => {
+    if (!isJsonObject(one)) return [];
+    const { request, code, why, since } = one;
+    const isWhole = typeof request === 'string' && typeof code === 'string' && typeof why === 'string' && Number.isFinite(since);
+    return isWhole ? [{ request, code, why, since: Number(since) }] : [];
+  });
+}

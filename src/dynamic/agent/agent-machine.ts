@@ -1,0 +1,85 @@
+import type { Clock } from '../../base/clock.ts';
+import { messageOf } from '../../base/errors.ts';
+import type { CheckpointStore, StoredAgent } from '../checkpoint-store.ts';
+import type { Timing } from './health.ts';
+import { type AgentEffect, type AgentEvent, next } from './next.ts';
+import type { NodeReport } from './node-report.ts';
+import { type AgentState, neededHashes, newAgentState } from './state.ts';
+import { sameOnDisk } from './state-file.ts';
+import { conditionOf } from './status.ts';
+
+/** The state of an agent and what moves it. */
+export interface AgentMachine {
+  readonly state: AgentState;
+  /** Moves it, and does what follows from that. */
+  dispatch(event: AgentEvent): Promise<void>;
+}
+
+export interface AgentMachineOptions {
+  readonly store: Pick<CheckpointStore, 'saveState' | 'freeReserve'>;
+  readonly loaded: Pick<StoredAgent, 'state' | 'generation'>;
+  readonly clock: Clock;
+  readonly timing: Timing;
+  readonly report: NodeReport;
+  /** Does what was decided. Answers with what came of it; null: nothing. */
+  readonly carryOut: (effect: AgentEffect, state: AgentState) => Promise<AgentEvent | null>;
+  /** Told when there is something to tell. */
+  readonly onState: (state: AgentState) => void;
+}
+
+/** Runs the state machine: what is decided is on disk before anything is done for it. */
+export function agentMachine({ store, loaded, clock, timing, report, carryOut, onState }: AgentMachineOptions): AgentMachine {
+  const now = (): number => clock.now().getTime();
+  let { generation } = loaded;
+  let state: AgentState = loaded.state ?? newAgentState(now());
+
+  /** What is on disk is older than what was decided. */
+  let isStale = false;
+
+  const write = async (): Promise<void> => {
+    await store.saveState(state, generation + 1);
+    generation++;
+    isStale = false;
+  };
+  const save = async (): Promise<void> => {
+    try {
+      await write().catch(async () => {
+        await store.freeReserve(neededHashes(state));
+        await write();
+      });
+    } catch (error) {
+      // The decision is carried out all the same; the file on disk is older and whole, and is written again with the next event.
+      if (!isStale) report('warning', 'AGENT_STATE_NOT_WRITTEN', messageOf(error));
+      isStale = true;
+    }
+  };
+
+  const dispatch = async (event: AgentEvent): Promise<void> => {
+    const before = state;
+    const step = next(state, event, now(), timing);
+    state = step.state;
+    if (!sameOnDisk(before, state) || event.kind === 'booted' || isStale) await save();
+    for (const effect of step.effects) {
+      const outcome = await carryOut(effect, state);
+      if (outcome !== null) await dispatch(outcome);
+    }
+    if (isToldOtherwise(before, state)) onState(state);
+  };
+
+  return {
+    get state() {
+      return state;
+    },
+    dispatch,
+  };
+}
+
+function isToldOtherwise(before: AgentState, after: AgentState): boolean {
+  return (
+    !sameOnDisk(before, after) ||
+    before.sync !== after.sync ||
+    before.switching !== after.switching ||
+    before.unseen !== after.unseen ||
+    JSON.stringify(conditionOf(before)) !== JSON.stringify(conditionOf(after))
+  );
+}

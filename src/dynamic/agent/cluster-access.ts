@@ -1,0 +1,83 @@
+import type { Clock } from '../../base/clock.ts';
+import { AppError, messageOf } from '../../base/errors.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { type AccessProblem, sameAccess } from './access-problem.ts';
+
+/** A cluster whose refusals are remembered until the same request succeeds. */
+export interface ClusterAccess {
+  readonly cluster: Cluster;
+  readonly problems: readonly AccessProblem[];
+  /** Drops the problem of a request that is not made any more. */
+  drop(request: string): void;
+}
+
+export interface ClusterAccessOptions {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  /** Those of the agent's last run: each stays until its request succeeds. */
+  readonly initial: readonly AccessProblem[];
+  /** Called when a request is refused for another reason than before, or succeeds again. */
+  readonly onChange: (problems: readonly AccessProblem[]) => void;
+}
+
+const REFUSALS = ['CLUSTER_UNAUTHORIZED', 'CLUSTER_FORBIDDEN'];
+
+/** Observes which requests the API server refuses: 401 (the credential) and 403 (the rights). Other errors change nothing. */
+export function clusterAccess({ cluster, clock, initial, onChange }: ClusterAccessOptions): ClusterAccess {
+  let problems = initial;
+  const change = (next: readonly AccessProblem[]): void => {
+    const isSame = sameAccess(problems, next);
+    problems = next;
+    if (!isSame) onChange(problems);
+  };
+  const drop = (request: string): void => change(problems.filter((one) => one.request !== request));
+  const refused = (request: string, error: unknown): void => {
+    const code = error instanceof AppError ? (error.problems[0]?.code ?? '') : '';
+    if (!REFUSALS.includes(code)) return;
+    const since = problems.find((one) => one.request === request)?.since ?? clock.now().getTime();
+    change([...problems.filter((one) => one.request !== request), { request, code, why: messageOf(error), since }]);
+  };
+  const observed = async <T>(request: string, result: Promise<T>): Promise<T> => {
+    try {
+      const answer = await result;
+      drop(request);
+      return answer;
+    } catch (error) {
+      refused(request, error);
+      throw error;
+    }
+  };
+  return {
+    get problems() {
+      return problems;
+    },
+    drop,
+    cluster: {
+      get server() {
+        return cluster.server;
+      },
+      version: () => cluster.version(),
+      get: (ref) => observed(`read ${ref.kind}`, cluster.get(ref)),
+      list: (kind, options) => observed(`read ${kind.kind}`, cluster.list(kind, options)),
+      // Events are additional information: without them an agent does its work.
+      create: (object) => cluster.create(object),
+      update: (object) => observed(`write ${object.kind}`, cluster.update(object)),
+      patch: (ref, type, patch, options) =>
+        observed(
+          `write ${ref.kind}${options?.subresource === undefined ? '' : `/${options.subresource}`}`,
+          cluster.patch(ref, type, patch, options),
+        ),
+      delete: (ref) => cluster.delete(ref),
+      getRaw: (path) => cluster.getRaw(path),
+      watch: async function* (kind, options) {
+        try {
+          yield* cluster.watch(kind, options);
+        } catch (error) {
+          refused(`read ${kind.kind}`, error);
+          throw error;
+        }
+      },
+      close: () => cluster.close(),
+    },
+  };
+}

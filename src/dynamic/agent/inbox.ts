@@ -1,0 +1,45 @@
+import type { Clock } from '../../base/clock.ts';
+
+/** Messages in the order they came, for one reader. */
+export interface Inbox<T> {
+  put(message: T): void;
+  /**
+   * The next message, or null when none came within `ms`.
+   * @param ms null: waits for as long as it takes
+   */
+  take(ms: number | null): Promise<T | null>;
+}
+
+/** An inbox; `take` rejects with the signal's reason when it is aborted. */
+export function createInbox<T>(clock: Clock, signal: AbortSignal): Inbox<T> {
+  const messages: T[] = [];
+  let wake: () => void = () => undefined;
+  return {
+    put: (message) => {
+      messages.push(message);
+      wake();
+    },
+    take: async (ms) => {
+      signal.throwIfAborted();
+      if (messages.length > 0) return messages.shift() as T;
+      const stop = new AbortController();
+      const abort = () => stop.abort(signal.reason);
+      signal.addEventListener('abort', abort, { once: true });
+      try {
+        const arrival = new Promise<void>((resolve, reject) => {
+          wake = resolve;
+          stop.signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+        });
+        const timeout = ms === null ? [] : [clock.sleep(ms, stop.signal).catch(() => undefined)];
+        await Promise.race([arrival, ...timeout]);
+        signal.throwIfAborted();
+        arrival.catch(() => undefined);
+      } finally {
+        wake = () => undefined;
+        signal.removeEventListener('abort', abort);
+        stop.abort();
+      }
+      return messages.shift() ?? null;
+    },
+  };
+}

@@ -1,0 +1,394 @@
+import { type ConfigIdentity, describeIdentity } from '../../kubelet/config-source.ts';
+import { DEFAULT_TIMING, type Failure, lookAtGood, lookAtTrial, NEW_WATCH, type Observation, type Timing } from './health.ts';
+import {
+  type AgentState,
+  assignedOf,
+  type Candidate,
+  type Fault,
+  isSeen,
+  NOT_OBSERVED,
+  type Payload,
+  type Rejection,
+  rejectionOf,
+  type SyncTrouble,
+  wantedPayload,
+} from './state.ts';
+import { lostText } from './status.ts';
+
+/** What happens to an agent. */
+export type AgentEvent =
+  /** It was started, perhaps in the midst of a switch. `intact`: the hashes of the checkpoints that can be used. */
+  | { readonly kind: 'booted'; readonly intact: readonly string[]; readonly kubelet: string | null }
+  /**
+   * The node is assigned this, and its checkpoint is stored; or it is refused, before the kubelet was touched.
+   * @param retry a word that was not given before lifts the rejection of this payload
+   */
+  | {
+      readonly kind: 'assigned';
+      readonly candidate: Candidate;
+      readonly refusal: Fault | null;
+      readonly retry: string | null;
+      readonly nodeUid?: string | null;
+    }
+  /** The node is assigned nothing. `node`: the one that says so; its assignment was lost where it is another than the one that held it. */
+  | { readonly kind: 'unassigned'; readonly node?: { readonly uid: string; readonly createdAt: string } }
+  /** What the node is assigned can't be had now. */
+  | { readonly kind: 'unavailable'; readonly trouble: SyncTrouble }
+  /** The kubelet was given a configuration; `runs` is what its process is seen to run (`local`: its own), null: not known yet. */
+  | {
+      readonly kind: 'switched';
+      readonly id: number;
+      readonly before: Observation | null;
+      readonly restarts: number | null;
+      readonly runs: string | null;
+    }
+  /**
+   * It was not; `damaged`: because the checkpoint can't be used.
+   * @param local the pointer was removed, so that no unproven configuration is started again: whether the process was observed with the local one
+   */
+  | {
+      readonly kind: 'switch-failed';
+      readonly id: number;
+      readonly why: string;
+      readonly damaged: boolean;
+      readonly local?: { readonly isObserved: boolean } | null;
+    }
+  | { readonly kind: 'observed'; readonly seen: Observation }
+  /** Time has passed. */
+  | { readonly kind: 'tick' };
+
+/** What an agent does. Each may be done twice: the agent may have died between doing it and writing down that it was done. */
+export type AgentEffect =
+  /** Let the kubelet run this; nothing is restarted when it does already. Answered by `switched` or `switch-failed`. */
+  | { readonly kind: 'switch'; readonly id: number; readonly to: string | null; readonly because: string }
+  /** Tell the cluster. */
+  | { readonly kind: 'announce'; readonly type: 'Normal' | 'Warning'; readonly reason: AnnounceReason; readonly message: string }
+  /** Remove the checkpoints nobody needs. */
+  | { readonly kind: 'collect' };
+
+export type AnnounceReason =
+  | 'KubeletConfigChanged'
+  | 'KubeletConfigGood'
+  | 'KubeletConfigRejected'
+  | 'KubeletConfigFallenBack'
+  | 'KubeletConfigUnavailable'
+  | 'KubeletConfigAssignmentLost';
+
+export interface Step {
+  readonly state: AgentState;
+  /** In order, after the state was written down. */
+  readonly effects: readonly AgentEffect[];
+}
+
+/** More would be of a node nobody looks after. */
+const MOST_REJECTIONS = 256;
+
+/**
+ * The agent's next step: pure, the same for the same arguments.
+ *
+ * What it holds, whatever happens: the payload to run was not rejected, and is assigned or was good; the last known good was healthy through a whole trial;
+ * what fails falls back to the last known good, what fails after that to the local configuration, and an assignment that is taken away leads there too.
+ * @param now milliseconds since 1970, by a clock that may jump
+ */
+export function next(state: AgentState, event: AgentEvent, now: number, timing: Timing = DEFAULT_TIMING): Step {
+  switch (event.kind) {
+    case 'booted':
+      return boot(state, event, now);
+    case 'assigned':
+      return assign(withRetry(state, event), event, now);
+    case 'unassigned':
+      return unassign(state, event.node ?? null, now);
+    case 'unavailable':
+      return unavailable(state, event.trouble);
+    case 'switched':
+      return switched(state, event, now);
+    case 'switch-failed':
+      return switchFailed(state, event, now, timing);
+    case 'observed':
+      return observed(state, event.seen, now, timing);
+    case 'tick':
+      return switchAgain(state, now);
+  }
+}
+
+/** When something is due though nothing happens: a look at the kubelet, or another try at a switch. Null: never. */
+export function dueAt(
+  state: AgentState,
+  timing: Timing = DEFAULT_TIMING,
+): { readonly kind: 'look' | 'switch'; readonly at: number } | null {
+  const { switching, watch } = state;
+  if (switching !== null) return switching.againAt === null ? null : { kind: 'switch', at: switching.againAt };
+  if (wantedPayload(state) === null && isSeen(state)) return null;
+  // A kubelet that was observed and is stopped since is not asked for each second.
+  const isClose = state.phase === 'trial' || state.unseen === NOT_OBSERVED || state.active?.hash !== state.seen?.hash;
+  return { kind: 'look', at: (watch.lastAt ?? state.since) + (isClose ? timing.lookMs : timing.superviseMs) };
+}
+
+function boot(state: AgentState, { intact, kubelet }: Extract<AgentEvent, { readonly kind: 'booted' }>, now: number): Step {
+  const isOther = kubelet !== null && state.kubelet !== null && kubelet !== state.kubelet;
+  const good = state.lastKnownGood;
+  const kept: AgentState = {
+    ...state,
+    kubelet: kubelet ?? state.kubelet,
+    // What another kubelet could not live with, this one may.
+    rejected: isOther ? [] : state.rejected,
+    lastKnownGood: good !== null && intact.includes(good.hash) ? good : null,
+    watch: NEW_WATCH,
+  };
+  const wanted = wantedPayload(kept);
+  const isLost = wanted !== null && !intact.includes(wanted.hash);
+  const fault: Fault = { code: 'LOAD_FAILED', cause: 'its checkpoint on the node is damaged or gone' };
+  const found = isLost ? fallBack(kept, wanted, fault, now, { remember: false }) : { state: kept, effects: [] };
+  // Whatever was under way is not any more.
+  const step = switchTo(found.state, 'the agent started');
+  return { state: step.state, effects: [...step.effects, ...found.effects.filter(({ kind }) => kind !== 'switch')] };
+}
+
+/** A new word of the user lifts the rejection of what is assigned. */
+function withRetry(state: AgentState, { candidate, retry }: Extract<AgentEvent, { readonly kind: 'assigned' }>): AgentState {
+  if (retry === null || retry === state.retried) return state;
+  return { ...state, retried: retry, rejected: state.rejected.filter(({ hash }) => hash !== candidate.hash) };
+}
+
+function assign(
+  before: AgentState,
+  { candidate, refusal, nodeUid }: Extract<AgentEvent, { readonly kind: 'assigned' }>,
+  now: number,
+): Step {
+  const state: AgentState = { ...before, sync: null, lost: null, nodeUid: nodeUid ?? before.nodeUid };
+  const { identity, hash, changes } = candidate;
+  if (refusal !== null || hash === null) {
+    const fault = refusal ?? { code: 'LOAD_FAILED', cause: 'nothing could be made of it' };
+    return reject(state, candidate, fault, now);
+  }
+  const payload: Payload = { identity, hash, changes };
+  const rejection = rejectionOf(state, hash);
+  if (rejection !== null) return refuseAgain(state, payload, rejection, now);
+  const { lastKnownGood } = state;
+  const why = `it is assigned ${describeIdentity(identity)}`;
+  if (lastKnownGood?.hash === hash) {
+    const since = state.phase === 'good' && state.assigned.hash === hash ? state.since : now;
+    return changed(moveTo(before, { ...always(state), phase: 'good', assigned: payload, lastKnownGood: payload, since }, why));
+  }
+  const isSame = state.phase === 'trial' && state.assigned.hash === hash;
+  return changed(moveTo(before, { ...always(state), phase: 'trial', assigned: payload, since: isSame ? state.since : now }, why));
+}
+
+function reject(state: AgentState, candidate: Candidate, fault: Fault, now: number): Step {
+  const isKnown =
+    state.phase === 'rejected' &&
+    state.fault.cause === fault.cause &&
+    state.fault.code === fault.code &&
+    sameContent(state.assigned, candidate);
+  const rejected: AgentState = { ...always(state), phase: 'rejected', assigned: candidate, fault, since: isKnown ? state.since : now };
+  const step = moveTo(state, rejected, 'what it is assigned was refused');
+  return isKnown
+    ? step
+    : told(step, 'Warning', 'KubeletConfigRejected', `${describeIdentity(candidate.identity)} was refused: ${fault.cause}`);
+}
+
+/** Content that can't be read has no hash: then the version tells. */
+function sameContent(a: Candidate, b: Candidate): boolean {
+  return a.hash === b.hash && (a.hash !== null || describeIdentity(a.identity) === describeIdentity(b.identity));
+}
+
+function refuseAgain(state: AgentState, payload: Payload, { fault }: Rejection, now: number): Step {
+  const isKnown = state.phase === 'fallen-back' && state.assigned.hash === payload.hash;
+  const back: AgentState = { ...always(state), phase: 'fallen-back', assigned: payload, fault, since: isKnown ? state.since : now };
+  const step = moveTo(state, back, 'what it is assigned was rejected before');
+  return isKnown
+    ? step
+    : told(step, 'Warning', 'KubeletConfigRejected', `${describeIdentity(payload.identity)} was rejected before: ${fault.cause}`);
+}
+
+function unassign(state: AgentState, node: { readonly uid: string; readonly createdAt: string } | null, now: number): Step {
+  const since = state.phase === 'local' ? state.since : now;
+  const isOtherNode = node !== null && state.nodeUid !== null && node.uid !== state.nodeUid;
+  const identity = isOtherNode ? (assignedOf(state)?.identity ?? null) : null;
+  const lost = identity === null || node === null ? state.lost : { identity, createdAt: node.createdAt };
+  const nodeUid = node?.uid ?? state.nodeUid;
+  const local: AgentState = { ...always(state), phase: 'local', lastKnownGood: null, sync: null, since, nodeUid, lost };
+  const moved = changed(moveTo(state, local, 'it is assigned nothing'));
+  const step = lost === null || lost === state.lost ? moved : told(moved, 'Warning', 'KubeletConfigAssignmentLost', lostText(lost));
+  return state.phase === 'local' ? step : { ...step, effects: [...step.effects, { kind: 'collect' }] };
+}
+
+function unavailable(state: AgentState, trouble: SyncTrouble): Step {
+  const isKnown = state.sync?.code === trouble.code && state.sync.cause === trouble.cause;
+  if (isKnown) return { state, effects: [] };
+  const effect = { kind: 'announce', type: 'Warning', reason: 'KubeletConfigUnavailable', message: trouble.cause } as const;
+  return { state: { ...state, sync: trouble }, effects: state.sync?.code === trouble.code ? [] : [effect] };
+}
+
+function switched(state: AgentState, event: Extract<AgentEvent, { readonly kind: 'switched' }>, now: number): Step {
+  // It is about another switch: the one that is wanted now will be answered too.
+  if (state.switching === null || state.switching.id !== event.id) return { state, effects: [] };
+  const { before, restarts, runs } = event;
+  const active = wantedPayload(state);
+  const troubles = before === null ? null : { ready: before.ready?.is !== false, pressures: before.pressures };
+  return {
+    state: {
+      ...state,
+      switching: null,
+      active,
+      seen: runs === (active?.hash ?? 'local') ? active : state.seen,
+      unseen: runs === (active?.hash ?? 'local') ? null : NOT_OBSERVED,
+      watch: { ...NEW_WATCH, lastAt: now, restarts, before: troubles },
+    },
+    effects: [],
+  };
+}
+
+function switchFailed(
+  state: AgentState,
+  { id, why, damaged, local = null }: Extract<AgentEvent, { readonly kind: 'switch-failed' }>,
+  now: number,
+  timing: Timing,
+): Step {
+  const { switching } = state;
+  if (switching === null || switching.id !== id) return { state, effects: [] };
+  const wanted = wantedPayload(state);
+  if (damaged && wanted !== null && state.phase !== 'local')
+    return fallBack(state, wanted, { code: 'LOAD_FAILED', cause: `its checkpoint on the node can't be used: ${why}` }, now, {
+      remember: false,
+    });
+  const failures = switching.failures + 1;
+  const againAt = now + Math.min(timing.switchAgainMs * 2 ** Math.min(failures - 1, 20), timing.switchAgainMaxMs);
+  const tried: AgentState = { ...state, switching: { ...switching, trouble: why, failures, againAt } };
+  if (local === null) return { state: { ...tried, unseen: NOT_OBSERVED }, effects: [] };
+  const { isObserved } = local;
+  return {
+    state: { ...tried, active: null, seen: isObserved ? null : state.seen, unseen: isObserved ? null : NOT_OBSERVED, watch: NEW_WATCH },
+    effects: [],
+  };
+}
+
+function switchAgain(state: AgentState, now: number): Step {
+  const { switching } = state;
+  if (switching === null || switching.againAt === null) return { state, effects: [] };
+  // A clock that was put back would have it wait for ever.
+  const isDue = switching.againAt <= now || switching.againAt > now + DEFAULT_TIMING.switchAgainMaxMs * 2;
+  if (!isDue) return { state, effects: [] };
+  const id = state.switches + 1;
+  const again: AgentState = { ...state, switches: id, switching: { ...switching, id, againAt: null } };
+  return { state: again, effects: [{ kind: 'switch', id, to: switching.to, because: 'the last try failed' }] };
+}
+
+function observed(before: AgentState, seen: Observation, now: number, timing: Timing): Step {
+  const wanted = wantedPayload(before);
+  if (before.switching !== null) return { state: before, effects: [] };
+  if (before.phase === 'local' || wanted === null) {
+    const watch = { ...before.watch, lastAt: now };
+    const isLocal = seen.runs === 'local';
+    return {
+      state: { ...before, watch, seen: isLocal ? null : before.seen, unseen: isLocal ? null : unseenOf(before, seen) },
+      effects: [],
+    };
+  }
+  const isProven = seen.runs === wanted.hash && seen.isProven;
+  const state: AgentState = isProven ? { ...before, seen: wanted, unseen: null } : { ...before, unseen: unseenOf(before, seen) };
+  if (state.phase !== 'trial') {
+    const { watch, failure } = lookAtGood(state.watch, seen, now, timing);
+    const looked: AgentState = { ...state, watch };
+    return failure === null ? { state: looked, effects: [] } : fallBack(looked, wanted, faultOf(failure), now, { remember: true });
+  }
+  const { watch, failure } = lookAtTrial(state.watch, wanted.hash, seen, now, timing);
+  const looked: AgentState = { ...state, watch };
+  if (failure !== null) return fallBack(looked, wanted, faultOf(failure), now, { remember: true });
+  return watch.healthyMs >= timing.trialMs ? graduate(looked, wanted, now) : { state: looked, effects: [] };
+}
+
+/** What was observed in place of the configuration that was set. */
+function unseenOf({ unseen }: AgentState, { runs }: Observation): string {
+  if (unseen === NOT_OBSERVED) return unseen;
+  return runs === null ? 'no kubelet process was observed' : 'the kubelet process was not observed with that configuration';
+}
+
+function faultOf({ sign, cause }: Failure): Fault {
+  return { code: 'RUN_FAILED', cause, sign };
+}
+
+function graduate(state: AgentState, payload: Payload, now: number): Step {
+  const good: AgentState = { ...always(state), phase: 'good', assigned: payload, lastKnownGood: payload, since: now };
+  const message = `${describeIdentity(payload.identity)} is the last known good configuration`;
+  return told({ state: good, effects: [{ kind: 'collect' }] }, 'Normal', 'KubeletConfigGood', message);
+}
+
+/** The payload that runs is left: for the last known good, or for the local configuration where it was that one. */
+function fallBack(state: AgentState, failed: Payload, fault: Fault, now: number, { remember }: { readonly remember: boolean }): Step {
+  const lastKnownGood = state.lastKnownGood?.hash === failed.hash ? null : state.lastKnownGood;
+  const rejected = remember
+    ? [...state.rejected.filter(({ hash }) => hash !== failed.hash), { hash: failed.hash, fault, at: now }].slice(-MOST_REJECTIONS)
+    : state.rejected;
+  const kept = { ...always(state), lastKnownGood, rejected, since: now };
+  const back: AgentState =
+    state.phase === 'rejected'
+      ? { ...kept, phase: 'rejected', assigned: state.assigned, fault: state.fault }
+      : { ...kept, phase: 'fallen-back', assigned: state.phase === 'fallen-back' ? state.assigned : failed, fault };
+  const step = moveTo(state, back, fault.cause);
+  const target = lastKnownGood === null ? 'the local configuration' : describeIdentity(lastKnownGood.identity);
+  const message = `rolling back from ${describeIdentity(failed.identity)} to ${target}: ${fault.cause}`;
+  return told(step, 'Warning', 'KubeletConfigFallenBack', message);
+}
+
+/** Has the kubelet run what the new state wants, unless it does already or is about to. */
+function moveTo(from: AgentState, to: AgentState, because: string): Step {
+  const wanted = wantedPayload(to)?.hash ?? null;
+  const current = from.switching === null ? (from.active?.hash ?? null) : from.switching.to;
+  return wanted === current ? { state: renamed({ ...to, switching: from.switching }), effects: [] } : switchTo(to, because);
+}
+
+/** The same content from another version of the ConfigMap, or from another one. */
+function renamed(state: AgentState): AgentState {
+  const wanted = wantedPayload(state);
+  if (wanted === null || wanted.hash !== state.active?.hash) return state;
+  return { ...state, active: wanted, seen: wanted.hash === state.seen?.hash ? wanted : state.seen };
+}
+
+function switchTo(state: AgentState, because: string): Step {
+  const to = wantedPayload(state)?.hash ?? null;
+  const id = state.switches + 1;
+  const switching = { id, to, trouble: null, failures: 0, againAt: null };
+  return { state: { ...state, switches: id, switching }, effects: [{ kind: 'switch', id, to, because }] };
+}
+
+/** Tells of a change that somebody asked for. */
+function changed(step: Step): Step {
+  if (!step.effects.some(({ kind }) => kind === 'switch')) return step;
+  return told(step, 'Normal', 'KubeletConfigChanged', changeText(wantedPayload(step.state)?.identity ?? null));
+}
+
+function told(step: Step, type: 'Normal' | 'Warning', reason: AnnounceReason, message: string): Step {
+  return { ...step, effects: [...step.effects, { kind: 'announce', type, reason, message }] };
+}
+
+/** What is there in every phase. */
+function always({
+  active,
+  seen,
+  unseen,
+  lastKnownGood,
+  rejected,
+  sync,
+  switching,
+  switches,
+  watch,
+  retried,
+  nodeUid,
+  lost,
+  kubelet,
+  since,
+}: AgentState) {
+  return { active, seen, unseen, lastKnownGood, rejected, sync, switching, switches, watch, retried, nodeUid, lost, kubelet, since };
+}
+
+/**
+ * What the kubelet's own event says when its configuration changes.
+ * @see kubernetes/kubernetes pkg/kubelet/kubeletconfig (1.21)
+ */
+function changeText(identity: ConfigIdentity | null): string {
+  if (identity === null) return 'Kubelet restarting to use local config';
+  const { namespace, name, uid, resourceVersion, kubeletConfigKey } = identity;
+  const path = `/api/v1/namespaces/${namespace}/configmaps/${name}`;
+  return `Kubelet restarting to use ${path}, UID: ${uid}, ResourceVersion: ${resourceVersion}, KubeletConfigKey: ${kubeletConfigKey}`;
+}

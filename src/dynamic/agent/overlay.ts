@@ -1,0 +1,49 @@
+import type { JsonObject } from '../../base/json.ts';
+import type { SourceDocument, SourceNode } from '../../codec/source.ts';
+import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/decode.ts';
+
+/** A document that changes the local configuration field by field, in place of one that takes its place. A kubelet does not read one by mistake. */
+const OVERLAY_API_VERSION = 'kubeletadm.dev/v1alpha1';
+export const OVERLAY_KIND = 'KubeletConfigurationOverlay';
+
+/** Whether a document is an overlay, by its header. */
+export function isOverlayDocument(document: SourceDocument): boolean {
+  const { kind, apiVersion } = headerOf(document);
+  return kind === OVERLAY_KIND && apiVersion === OVERLAY_API_VERSION;
+}
+
+function headerOf({ root }: SourceDocument): { readonly kind: string; readonly apiVersion: string } {
+  const text = (name: string): string => {
+    const value = root?.kind === 'map' ? root.entries.findLast(({ key }) => key === name)?.value : undefined;
+    return value?.kind === 'scalar' ? value.text : '';
+  };
+  return { kind: text('kind'), apiVersion: text('apiVersion') };
+}
+
+/** The document of an overlay as one of a KubeletConfiguration: their fields are the same. */
+export function asKubeletDocument(document: SourceDocument): SourceDocument {
+  const { root } = document;
+  if (root?.kind !== 'map') return document;
+  const header: Readonly<Record<string, string>> = { kind: KUBELET_KIND, apiVersion: KUBELET_API_VERSION };
+  const replaced = (value: SourceNode, text: string): SourceNode => ({
+    kind: 'scalar',
+    scalar: { type: 'string', value: text },
+    text,
+    offset: value.offset,
+  });
+  const entries = root.entries.map((entry) => {
+    const text = header[entry.key];
+    return text === undefined ? entry : { ...entry, value: replaced(entry.value, text) };
+  });
+  return { file: document.file, index: document.index, positionAt: (offset) => document.positionAt(offset), root: { ...root, entries } };
+}
+
+/** A KubeletConfiguration takes the place of the local configuration; an overlay changes single fields of it. */
+export type PayloadKind = 'configuration' | 'overlay';
+
+/** Fields as a document that a ConfigMap can hold. */
+export function payloadDocument(kind: PayloadKind, fields: JsonObject): JsonObject {
+  const header =
+    kind === 'overlay' ? { apiVersion: OVERLAY_API_VERSION, kind: OVERLAY_KIND } : { apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND };
+  return { ...header, ...fields };
+}

@@ -1,0 +1,99 @@
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import type { Host } from '../../host/host.ts';
+import { observe } from '../../host/observe.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { PAYLOAD_FILE } from '../../kubeadm/node-agent/layout.ts';
+import { askKubelet } from '../../kubeadm/workflows/ask-kubelet.ts';
+import { type ObservedKubelet, observeKubelet } from '../../kubeadm/workflows/observe-kubelet.ts';
+import { type Catalogue, type LiveChange, parseMinor } from '../../kubelet/catalogue.ts';
+import type { ConfigSource } from '../../kubelet/config-source.ts';
+import type { HostText } from '../../kubelet/effective/running-config.ts';
+import { cgroupDriverTrouble, runtimeCgroupDriver } from '../../kubelet/facts/cgroup-driver.ts';
+import type { NodeTerms } from './node-assignment.ts';
+import { expectedConfigz, type PreparedPayload, preparePayload } from './prepare-payload.ts';
+
+export interface PrepareOptions {
+  readonly host: Host;
+  readonly nodeName: string;
+  readonly catalogue: Catalogue;
+  /** What the kubelet reads while nothing is assigned. */
+  readonly localConfig: string;
+  readonly allow: LiveChange;
+  /** Where checkpoints are kept. */
+  readonly directory: string;
+  readonly signal: AbortSignal;
+}
+
+/** A version of a ConfigMap that a node is assigned. */
+export interface AssignedObject {
+  readonly source: ConfigSource;
+  readonly object: KubeObject;
+  readonly terms: NodeTerms;
+}
+
+/**
+ * Makes of what a node is assigned what its kubelet is to read, judged as this node is now, and by the kubelet itself. Nothing is changed.
+ * @param proven hashes of what ran on this node: the kubelet is not asked about those
+ * @throws what observing the kubelet throws
+ */
+export async function prepareAssigned(
+  { source, object, terms }: AssignedObject,
+  proven: readonly string[],
+  { host, nodeName, catalogue, localConfig, allow, directory, signal }: PrepareOptions,
+): Promise<PreparedPayload> {
+  const kubelet = await observeKubelet(host, catalogue, signal);
+  const { version, minor, flags } = kubelet;
+  const { uid = '', resourceVersion = '' } = object.metadata;
+  const { local } = await host.ask({ local: { kind: 'file', path: localConfig } }, { signal });
+  const prepared = preparePayload(
+    {
+      identity: { ...source, uid, resourceVersion },
+      data: isJsonObject(object.data) ? (object.data as Readonly<Record<string, string>>) : {},
+    },
+    {
+      name: nodeName,
+      group: terms.group,
+      directory,
+      minor,
+      kubeletMinor: parseMinor(version) ?? minor,
+      catalogue,
+      local: { path: localConfig, text: local?.content ?? '' },
+      flags,
+      dropIns: dropInsOf(kubelet),
+      running: kubelet.kubelet === null ? null : kubelet.running.layered.config,
+      cgroupVersion: null,
+    },
+    { allow, isCordoned: terms.isCordoned },
+  );
+  const { hash } = prepared.candidate;
+  if (prepared.files === null || (hash !== null && proven.includes(hash))) return prepared;
+  const refuse = (cause: string): PreparedPayload => ({ ...prepared, files: null, refusal: { code: 'VALIDATION_FAILED', cause } });
+  const wrongDriver = await driverTrouble(host, prepared.config ?? {}, kubelet, signal);
+  if (wrongDriver !== null) return refuse(wrongDriver);
+  const asked = { host, path: 'kubelet', version, minor, flags, running: null, cgroupVersion: null };
+  const word = await askKubelet(asked, prepared.files[PAYLOAD_FILE] ?? '', { catalogue, signal });
+  return word.verdict !== 'refused' || word.isHost ? prepared : refuse(`the kubelet refuses it: ${word.cause}`);
+}
+
+/** A kubelet comes up with another cgroup driver than its runtime has, and is Ready; no pod starts then. */
+async function driverTrouble(
+  host: Host,
+  wanted: JsonObject,
+  { running, flags }: ObservedKubelet,
+  signal: AbortSignal,
+): Promise<string | null> {
+  if (wanted.cgroupDriver === running.layered.config.cgroupDriver) return null;
+  const socket = wanted.containerRuntimeEndpoint ?? flags.findLast(({ name }) => name === 'container-runtime-endpoint')?.value;
+  if (typeof socket !== 'string' || socket === '') return null;
+  return cgroupDriverTrouble(wanted.cgroupDriver, await observe(host, runtimeCgroupDriver(socket), signal));
+}
+
+/** What the configz of the kubelet that runs has to show of a payload. */
+export function expectedOf(text: string, kubelet: ObservedKubelet, catalogue: Catalogue): JsonObject {
+  const { minor, flags } = kubelet;
+  return expectedConfigz(text, { minor, catalogue, flags, dropIns: dropInsOf(kubelet) });
+}
+
+function dropInsOf({ files }: ObservedKubelet): readonly HostText[] {
+  return files.flatMap(({ path, file }) => (path.endsWith('.conf') && file?.content !== undefined ? [{ path, text: file.content }] : []));
+}

@@ -1,0 +1,281 @@
+import { formatProblem, isAppError, type Problem } from '../../base/errors.ts';
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { parseSource, sourceToJson } from '../../codec/source.ts';
+import { MAX_FILE_BYTES } from '../../host/facts/question.ts';
+import {
+  type CheckpointFiles,
+  checkpointDirectory,
+  hashOfFiles,
+  isFileName,
+  MANIFEST_FILE,
+  PAYLOAD_FILE,
+} from '../../kubeadm/node-agent/layout.ts';
+import type { Catalogue, LiveChange, Minor } from '../../kubelet/catalogue.ts';
+import type { ConfigIdentity } from '../../kubelet/config-source.ts';
+import { decodeKubeletConfiguration, syntaxOf } from '../../kubelet/decode.ts';
+import {
+  type HostText,
+  layerRunningConfig,
+  type PlacedFlag,
+  type RunningConfig,
+  withoutNulls,
+} from '../../kubelet/effective/running-config.ts';
+import { renderKubeletConfiguration } from '../../kubelet/encode.ts';
+import { leavesOf, mergeConfig } from '../../kubelet/layers.ts';
+import { type ClassifiedChange, classifyChanges, worstLiveChange } from '../../kubelet/validate/classify-changes.ts';
+import { isStartupRule, judgeKubeletConfiguration } from '../../kubelet/validate/judge.ts';
+import { type OtherMinorWarning, otherMinorWarning } from '../../kubelet/validate/other-minor.ts';
+import { asKubeletDocument, isOverlayDocument, OVERLAY_KIND } from './overlay.ts';
+import type { Candidate, Fault } from './state.ts';
+
+/** Label of a Node: the group whose layer it gets. */
+export const GROUP_LABEL = 'kubeletadm.dev/group';
+
+/** The worst class of change that is made on a running node. What is worse is refused; what wants the node drained is made on one that is cordoned. */
+export interface ChangePolicy {
+  readonly allow: LiveChange;
+  /** The Node takes no new pods: whoever did that has drained it. */
+  readonly isCordoned: boolean;
+}
+
+/** A kubelet, and what wins over the file it reads. */
+export interface StartedKubelet {
+  readonly minor: Minor;
+  readonly catalogue: Catalogue;
+  readonly flags: readonly PlacedFlag[];
+  /** Fragments of `--config-dir`, which win over the file. */
+  readonly dropIns: readonly HostText[];
+}
+
+/** The node that is to run a payload, as it is now. */
+export interface PayloadNode extends StartedKubelet {
+  readonly name: string;
+  readonly group: string | null;
+  /** Where its agent keeps checkpoints: relative paths of a payload count from there. */
+  readonly directory: string;
+  /** What the kubelet reads while nothing is assigned. */
+  readonly local: HostText;
+  /** What is in force now, without apiVersion and kind; null: not known. */
+  readonly running: JsonObject | null;
+  readonly cgroupVersion: 1 | 2 | null;
+  /** The minor of its kubelet where the catalogue does not hold it; `minor` is the nearest one then. */
+  readonly kubeletMinor?: Minor | undefined;
+}
+
+/** What is read from the API server: one version of a ConfigMap. */
+export interface PayloadSource {
+  readonly identity: ConfigIdentity;
+  /** `data` of the ConfigMap; `binaryData` does not count. */
+  readonly data: Readonly<Record<string, string>>;
+}
+
+export interface PreparedPayload {
+  readonly candidate: Candidate;
+  /** Null when it is refused. */
+  readonly files: CheckpointFiles | null;
+  readonly refusal: Fault | null;
+  /** What the kubelet would have in force with it; null: nothing could be made of it. */
+  readonly config: JsonObject | null;
+  /** Says which rules it was validated by, where those are not the kubelet's own. */
+  readonly warning: OtherMinorWarning | null;
+}
+
+/**
+ * Makes of a ConfigMap what one node is to run, before the node is touched: the document under the key, whole or an overlay over the local configuration, then
+ * the layers under `KEY.group.GROUP` and `KEY.node.NAME`; judged as its kubelet would judge it, with every changed field held against the policy.
+ * The hash is that of the result: what changes nothing for this node is the same payload.
+ */
+export function preparePayload({ identity, data }: PayloadSource, node: PayloadNode, policy: ChangePolicy): PreparedPayload {
+  const warning = otherMinorWarning(node.kubeletMinor ?? node.minor);
+  const refuse = (code: Fault['code'], cause: string, hash: string | null = null, changes: readonly string[] = []): PreparedPayload => ({
+    candidate: { identity, hash, changes },
+    files: null,
+    refusal: { code, cause },
+    config: null,
+    warning,
+  });
+  const key = identity.kubeletConfigKey;
+  if (!Object.hasOwn(data, key)) return refuse('LOAD_FAILED', `the ConfigMap has no key ${JSON.stringify(key)} in data`);
+  const keys = [key, `${key}.group.${node.group ?? ''}`, `${key}.node.${node.name}`].filter((name) => Object.hasOwn(data, name));
+  let config: JsonObject = {};
+  for (const name of keys) {
+    const layer = readLayer(data[name] as string, name, node);
+    if ('trouble' in layer) return refuse('LOAD_FAILED', layer.trouble);
+    if (!layer.isOverlay && name !== key) return refuse('LOAD_FAILED', `${name}: a layer is of kind ${OVERLAY_KIND}`);
+    const below = name === key && layer.isOverlay ? readLayer(node.local.text, node.local.path, node) : { value: config };
+    if ('trouble' in below) return refuse('LOAD_FAILED', below.trouble);
+    config = layer.isOverlay ? mergeConfig(withoutNulls(below.value, layer.said), layer.value) : layer.value;
+  }
+  const rendered = render(config, node);
+  if ('trouble' in rendered) return refuse('LOAD_FAILED', rendered.trouble);
+  const siblings = siblingsOf(config, data);
+  const clash = Object.keys(siblings).find((name) => name === PAYLOAD_FILE || name === MANIFEST_FILE || !isFileName(name));
+  if (clash !== undefined) return refuse('LOAD_FAILED', `the key ${JSON.stringify(clash)} can't be a file beside the configuration`);
+  const files = { ...siblings, [PAYLOAD_FILE]: rendered.text };
+  const large = Object.entries(files).find(([, text]) => Buffer.byteLength(text) > MAX_FILE_BYTES);
+  if (large !== undefined) return refuse('LOAD_FAILED', `the file ${large[0]} is larger than ${MAX_FILE_BYTES / 1024} KiB`);
+  const hash = hashOfFiles(files);
+
+  const verdict = judge(rendered.text, node);
+  if (verdict !== null) return refuse('VALIDATION_FAILED', warning === null ? verdict : `${verdict} (${warning.message})`, hash);
+  const found = changesOf({ path: `${checkpointDirectory(node.directory, hash)}/${PAYLOAD_FILE}`, text: rendered.text }, node);
+  const changes = found.ofLocal.map((change) => describeChange(change, found.shadowedBy(change.path)));
+  const forbidden = found.ofRunning.filter((change) => !isAllowed(change, policy));
+  if (forbidden.length > 0) return refuse('NOT_ALLOWED', describeForbidden(forbidden, policy), hash, changes);
+  return { candidate: { identity, hash, changes }, files, refusal: null, config: found.wanted, warning };
+}
+
+/**
+ * What the configz of a kubelet has to show of a payload: the fields that no flag and no fragment wins over.
+ * @param text the payload as the kubelet reads it
+ */
+export function expectedConfigz(text: string, { minor, catalogue, flags, dropIns }: StartedKubelet): JsonObject {
+  const document = parseSource(text, PAYLOAD_FILE).documents[0];
+  if (document === undefined) return {};
+  const { apiVersion: _version, kind: _kind, ...fields } = decodeKubeletConfiguration(document, { minor, catalogue, lenient: true }).value;
+  const configFile = { path: PAYLOAD_FILE, text };
+  return withoutShadowed(fields, shadowsOf(layerRunningConfig({ catalogue, minor, flags, dropIns, dynamicConfig: null, configFile })));
+}
+
+/** The fields that a running kubelet has not as they are expected. */
+export function differingFields(
+  configz: JsonObject,
+  expected: JsonObject,
+  options: Pick<PayloadNode, 'minor' | 'catalogue'>,
+): readonly string[] {
+  return classifyChanges(configz, mergeConfig(configz, expected), options).map(({ path }) => path);
+}
+
+type Layer = { readonly value: JsonObject; readonly said: JsonObject; readonly isOverlay: boolean } | { readonly trouble: string };
+
+/** Reads leniently, as the kubelet does: unknown fields and duplicates are passed over. */
+function readLayer(text: string, name: string, { minor, catalogue }: PayloadNode): Layer {
+  const { documents, problems } = parseSource(text, name);
+  const broken = problems.find(isError);
+  if (broken !== undefined) return { trouble: formatProblem(broken) };
+  const [document] = documents;
+  if (document === undefined || document.root === null) return { trouble: `${name} is empty` };
+  if (documents.length > 1) return { trouble: `${name} has more than one document` };
+  const isOverlay = isOverlayDocument(document);
+  const decoded = decodeKubeletConfiguration(isOverlay ? asKubeletDocument(document) : document, {
+    minor,
+    catalogue,
+    lenient: true,
+    syntax: syntaxOf(text),
+  });
+  const error = decoded.problems.find(isError);
+  if (error !== undefined) return { trouble: formatProblem(error) };
+  const said = sourceToJson(document.root);
+  return { value: decoded.value, said: isJsonObject(said) ? said : {}, isOverlay };
+}
+
+function isError({ severity }: Problem): boolean {
+  return severity !== 'warning';
+}
+
+function render(config: JsonObject, node: PayloadNode): { readonly text: string } | { readonly trouble: string } {
+  try {
+    return { text: renderKubeletConfiguration(config, node) };
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return { trouble: error.message };
+  }
+}
+
+/** Fields whose relative paths count from the directory of the configuration, so that a ConfigMap can bring the files. */
+const PATH_FIELDS: readonly (readonly string[])[] = [
+  ['staticPodPath'],
+  ['authentication', 'x509', 'clientCAFile'],
+  ['tlsCertFile'],
+  ['tlsPrivateKeyFile'],
+  ['resolvConf'],
+  ['volumePluginDir'],
+];
+
+function siblingsOf(config: JsonObject, data: Readonly<Record<string, string>>): CheckpointFiles {
+  const named = PATH_FIELDS.map((path) => path.reduce<unknown>((at, name) => (isJsonObject(at) ? at[name] : undefined), config));
+  return Object.fromEntries(
+    named.flatMap((name) => (typeof name === 'string' && Object.hasOwn(data, name) ? [[name, data[name] ?? '']] : [])),
+  );
+}
+
+/** Why its kubelet would not take it, or take it and not start; null when nothing speaks against it. */
+function judge(text: string, { minor, kubeletMinor = minor, catalogue, cgroupVersion }: PayloadNode): string | null {
+  const document = parseSource(text, PAYLOAD_FILE).documents[0];
+  if (document === undefined) return 'it is empty';
+  const { problems } = judgeKubeletConfiguration(document, {
+    minor: kubeletMinor,
+    catalogue,
+    lenient: true,
+    cgroupVersion: cgroupVersion ?? 2,
+  });
+  const against = problems.filter((problem) => isError(problem) || isStartupRule(problem.code));
+  if (against.length === 0) return null;
+  const said = against.slice(0, 3).map(({ path, message }) => (path === undefined ? message : `${path}: ${message}`));
+  return `${said.join('; ')}${against.length > 3 ? ` and ${against.length - 3} more` : ''}`;
+}
+
+interface FoundChanges {
+  /** Of what the kubelet has in force now: these are made. */
+  readonly ofRunning: readonly ClassifiedChange[];
+  /** Of the local configuration: these are told. */
+  readonly ofLocal: readonly ClassifiedChange[];
+  /** What the kubelet would have in force. */
+  readonly wanted: JsonObject;
+  /** What wins over the payload's word on a field; null: nothing. */
+  readonly shadowedBy: (path: string) => string | null;
+}
+
+function changesOf(configFile: HostText, node: PayloadNode): FoundChanges {
+  const { minor, catalogue, flags, dropIns, local } = node;
+  const input = { catalogue, minor, flags, dropIns, dynamicConfig: null };
+  const running = layerRunningConfig({ ...input, configFile });
+  const wanted = running.layered.config;
+  const before = layerRunningConfig({ ...input, configFile: local }).layered.config;
+  return {
+    ofRunning: classifyChanges(node.running ?? before, wanted, node),
+    ofLocal: classifyChanges(before, wanted, node),
+    wanted,
+    shadowedBy: shadowsOf(running),
+  };
+}
+
+/** What wins over the file's word on a field; null: nothing. */
+function shadowsOf({ layered }: RunningConfig): (path: string) => string | null {
+  return (path) => {
+    const origin = layered.history.get(path)?.at(-1)?.origin;
+    return origin?.layer === 'flag' || origin?.layer === 'drop-in' ? origin.source : null;
+  };
+}
+
+function withoutShadowed(fields: JsonObject, shadowedBy: (path: string) => string | null): JsonObject {
+  const shadowed = [...leavesOf(fields).keys()].filter((path) => shadowedBy(path) !== null || isRelativePathField(path, fields));
+  // A field is left out whole when a part of it is decided elsewhere.
+  const names = new Set(shadowed.map((path) => path.split(/[.[]/, 1)[0] as string));
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.has(name)));
+}
+
+/** The kubelet makes them absolute. */
+function isRelativePathField(path: string, fields: JsonObject): boolean {
+  const value = leavesOf(fields).get(path);
+  return PATH_FIELDS.some((field) => field.join('.') === path) && typeof value === 'string' && !value.startsWith('/');
+}
+
+function isAllowed(change: ClassifiedChange, { allow, isCordoned }: ChangePolicy): boolean {
+  return isAtMost(change.class, allow) || (isCordoned && isAtMost(change.class, 'drain'));
+}
+
+function isAtMost(name: LiveChange, most: LiveChange): boolean {
+  return worstLiveChange([{ class: name }, { class: most }]) === most;
+}
+
+function describeForbidden(changes: readonly ClassifiedChange[], { allow }: ChangePolicy): string {
+  const said = changes.slice(0, 5).map(({ path, class: name, reason }) => `${path} (${name}: ${reason})`);
+  const mend = changes.every(({ class: name }) => name === 'drain') ? ', or drain the node first' : '';
+  return `the policy of this node allows changes up to ${allow}${mend}: ${said.join(', ')}`;
+}
+
+function describeChange({ path, before, after }: ClassifiedChange, shadow: string | null): string {
+  const text = (value: unknown): string => (value === undefined ? 'unset' : JSON.stringify(value));
+  return `${path}: ${text(before)} to ${text(after)}${shadow === null ? '' : ` (${shadow} wins)`}`;
+}

@@ -1,0 +1,186 @@
+import type { Clock } from '../../base/clock.ts';
+import { isAppError } from '../../base/errors.ts';
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { formatRfc3339 } from '../../base/text/rfc3339.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import type { KubeObject, ObjectRef } from '../../kube/object.ts';
+import {
+  CONFIG_REPORT_ANNOTATION,
+  CONFIG_STATUS_ANNOTATION,
+  formatConfigStatus,
+  parseStatusAnnotation,
+} from '../../kubelet/config-source.ts';
+import { formatReport, nextReport, parseReport } from './config-report.ts';
+import type { AgentEffect } from './next.ts';
+import { type AgentState, isObserved } from './state.ts';
+import { CONFIG_CONDITION, conditionOf, statusOf } from './status.ts';
+
+type Announcement = Extract<AgentEffect, { readonly kind: 'announce' }>;
+
+export interface StatusReporter {
+  /** What is to be told from now on. */
+  stateIs(state: AgentState): void;
+  /** The Node as the API server has it; null: it is not there, or not known. */
+  nodeIs(node: KubeObject | null): void;
+  announce(announcement: Announcement): void;
+  /** Tells, and tries again what fails, until the signal is aborted. */
+  run(signal: AbortSignal): Promise<void>;
+  /** Whether all was told. */
+  readonly isDelivered: boolean;
+}
+
+export interface ReporterOptions {
+  readonly cluster: Cluster;
+  readonly nodeName: string;
+  readonly clock: Clock;
+  /** From 0 up to 1. */
+  readonly random: () => number;
+}
+
+const FIRST_DELAY_MS = 500;
+const LONGEST_DELAY_MS = 30_000;
+const FINAL_REFUSALS = ['CLUSTER_ALREADY_EXISTS', 'CLUSTER_FORBIDDEN', 'CLUSTER_INVALID'] as const;
+/** More than this waits for an API server that is away for long: the oldest are dropped, the status tells what counts. */
+const MOST_WAITING = 50;
+
+/**
+ * Tells a cluster of an agent: the condition `KubeletConfigOk`, the annotation in the form of `status.config`, and Events. What the Node says already is not
+ * sent again; what could not be delivered is tried again until it is, with growing delays and a jitter.
+ */
+export function statusReporter(options: ReporterOptions): StatusReporter {
+  const { cluster, nodeName, clock, random } = options;
+  const ref: ObjectRef = { apiVersion: 'v1', kind: 'Node', name: nodeName };
+  let state: AgentState | null = null;
+  let node: KubeObject | null = null;
+  let waiting: { readonly announcement: Announcement; readonly at: Date; readonly serial: number }[] = [];
+  let serial = 0;
+  let wake: () => void = () => undefined;
+  let dirty = false;
+  /** Ends a pause after a failure: the API server was heard of. */
+  let heard = new AbortController();
+  const touch = (): void => {
+    dirty = true;
+    wake();
+  };
+  const isTold = (): boolean => node === null || state === null || patchesFor(node, state, clock.now()).length === 0;
+
+  const deliver = async (): Promise<void> => {
+    if (node !== null && state !== null) {
+      for (const { subresource, patch } of patchesFor(node, state, clock.now())) {
+        node = await cluster.patch(
+          ref,
+          subresource === undefined ? 'merge' : 'strategic',
+          patch,
+          subresource === undefined ? {} : { subresource },
+        );
+      }
+    }
+    const [first] = waiting;
+    if (first === undefined) return;
+    await cluster.create(eventOf(nodeName, first.announcement, first.at, first.serial)).catch((error: unknown) => {
+      // Another try would be answered in the same way.
+      if (!FINAL_REFUSALS.some((code) => isAppError(error, code))) throw error;
+    });
+    waiting = waiting.filter((one) => one !== first);
+  };
+
+  return {
+    get isDelivered() {
+      return waiting.length === 0 && isTold();
+    },
+    stateIs: (next) => {
+      state = next;
+      touch();
+    },
+    nodeIs: (next) => {
+      node = next;
+      if (next !== null) heard.abort();
+      touch();
+    },
+    announce: (announcement) => {
+      waiting = [...waiting, { announcement, at: clock.now(), serial: serial++ }].slice(-MOST_WAITING);
+      touch();
+    },
+    run: async (signal) => {
+      for (let failures = 0; !signal.aborted; ) {
+        dirty = false;
+        let isFailed = false;
+        try {
+          await deliver();
+          failures = 0;
+        } catch {
+          isFailed = true;
+          failures++;
+        }
+        if (signal.aborted) return;
+        if (isFailed) {
+          const delayMs = Math.min(FIRST_DELAY_MS * 2 ** Math.min(failures - 1, 10), LONGEST_DELAY_MS) * (0.5 + random());
+          heard = new AbortController();
+          await clock.sleep(delayMs, AbortSignal.any([signal, heard.signal])).catch(() => undefined);
+        } else if (!dirty && waiting.length === 0) await nextTouch(signal, (resolve) => (wake = resolve));
+      }
+    },
+  };
+}
+
+async function nextTouch(signal: AbortSignal, onWake: (resolve: () => void) => void): Promise<void> {
+  let done: () => void = () => undefined;
+  const woken = new Promise<void>((resolve) => {
+    done = resolve;
+    onWake(resolve);
+  });
+  signal.addEventListener('abort', done, { once: true });
+  await woken;
+  signal.removeEventListener('abort', done);
+}
+
+interface NodePatch {
+  /** Undefined: the Node itself. */
+  readonly subresource?: string;
+  readonly patch: JsonObject;
+}
+
+/**
+ * The requests after which the Node reports a state; empty when it does already. The condition first, then the annotations, which name the condition that
+ * belongs to them: a reader tells a Node between the two requests by that.
+ */
+export function patchesFor(node: KubeObject, state: AgentState, now: Date): readonly NodePatch[] {
+  const status = statusOf(state);
+  const text = JSON.stringify(formatConfigStatus(status));
+  const condition = conditionOf(state);
+  const conditions = isJsonObject(node.status) && Array.isArray(node.status.conditions) ? node.status.conditions.filter(isJsonObject) : [];
+  const found = conditions.find(({ type }) => type === CONFIG_CONDITION);
+  const isSame = found?.status === condition.status && found.reason === condition.reason && found.message === condition.message;
+  const time = formatRfc3339(now);
+  const lastTransitionTime = found?.status === condition.status ? (found.lastTransitionTime ?? time) : time;
+  const written = { type: CONFIG_CONDITION, ...condition, lastHeartbeatTime: time, lastTransitionTime };
+  const { annotations = {} } = node.metadata;
+  const errorBefore = parseStatusAnnotation(annotations[CONFIG_STATUS_ANNOTATION])?.error ?? null;
+  const before = parseReport(annotations[CONFIG_REPORT_ANNOTATION]);
+  const next = nextReport(before, { condition, observed: isObserved(state), error: status.error, errorBefore, at: time });
+  const wanted = { [CONFIG_STATUS_ANNOTATION]: text, [CONFIG_REPORT_ANNOTATION]: formatReport(next) };
+  const isAnnotated = Object.entries(wanted).every(([name, value]) => annotations[name] === value);
+  return [
+    ...(isSame ? [] : [{ subresource: 'status', patch: { status: { conditions: [written] } } }]),
+    ...(isAnnotated ? [] : [{ patch: { metadata: { annotations: wanted } } }]),
+  ];
+}
+
+/** An Event about a Node, as the kubelet makes them: in the namespace `default`, with the Node's name for its uid. */
+export function eventOf(nodeName: string, { type, reason, message }: Announcement, at: Date, serial: number): KubeObject {
+  const time = formatRfc3339(at);
+  const unique = (BigInt(at.getTime()) * 1_000_000n + BigInt(serial % 1_000_000)).toString(16);
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: `${nodeName}.${unique}`, namespace: 'default' },
+    involvedObject: { kind: 'Node', name: nodeName, uid: nodeName },
+    type,
+    reason,
+    message: message.slice(0, 1024),
+    source: { component: 'kubeletadm-agent', host: nodeName },
+    firstTimestamp: time,
+    lastTimestamp: time,
+    count: 1,
+  };
+}

@@ -1,0 +1,231 @@
+import type { Clock } from '../../base/clock.ts';
+import { messageOf } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import type { Host } from '../../host/host.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import type { Web } from '../../kube/web.ts';
+import type { Catalogue, LiveChange } from '../../kubelet/catalogue.ts';
+import { type CheckpointStore, checkpointStore, type StoredAgent } from '../checkpoint-store.ts';
+import { type AccessProblem, describeAccess, READ_CONFIG_MAP } from './access-problem.ts';
+import { type AgentMachine, agentMachine } from './agent-machine.ts';
+import { carryOut } from './carry-out.ts';
+import { clusterAccess } from './cluster-access.ts';
+import { configzSource } from './configz-source.ts';
+import { type AssignmentFollower, type ConfigMapMessage, followAssignment } from './follow-assignment.ts';
+import { followObject } from './follow-object.ts';
+import type { Timing } from './health.ts';
+import { createInbox, type Inbox } from './inbox.ts';
+import { kubeletWatch } from './kubelet-watch.ts';
+import { type AgentEvent, dueAt } from './next.ts';
+import { type NodeReport, nodeReport } from './node-report.ts';
+import { prepareAssigned } from './prepare-assigned.ts';
+import { statusReporter } from './report-status.ts';
+import { type AgentState, neededHashes } from './state.ts';
+
+export interface AgentOptions {
+  readonly nodeName: string;
+  readonly cluster: Cluster;
+  readonly host: Host;
+  /** By which the kubelet is asked. */
+  readonly web: Web;
+  /** Of the kubelet, on its host: the agent asks the kubelet with the kubelet's own credential. */
+  readonly kubeconfig: string;
+  readonly clock: Clock;
+  readonly reporter: Reporter;
+  /** From 0 up to 1. */
+  readonly random: () => number;
+  readonly catalogue: Catalogue;
+  /** Where state and checkpoints are kept. */
+  readonly directory: string;
+  /** What the kubelet reads while nothing is assigned. */
+  readonly localConfig: string;
+  /** ConfigMaps of other namespaces are not read. */
+  readonly namespace: string;
+  readonly allow: LiveChange;
+  readonly timing: Timing;
+  /** How many checkpoints are kept besides those that are needed. */
+  readonly spareCheckpoints: number;
+  /** An edit of the ConfigMap in place reaches the nodes spread over that time. */
+  readonly spreadMs: number;
+  readonly signal: AbortSignal;
+  /** Told of every step: for metrics and tests. */
+  readonly onState?: (state: AgentState) => void;
+  /** Told whether the Node is known: false while the API server does not answer, or has no such Node. */
+  readonly onNode?: (isKnown: boolean) => void;
+  /** Calls a function when a file of the host was changed, until the agent ends. Without it, changes are noticed at the next resync. */
+  readonly watchFile?: ((path: string, onChange: () => void) => void) | undefined;
+  /** Called with the requests that the API server refuses, at the start and whenever that changes. */
+  readonly onAccess?: ((problems: readonly AccessProblem[]) => void) | undefined;
+}
+
+type Message =
+  | ConfigMapMessage
+  | { readonly kind: 'node'; readonly node: KubeObject | null }
+  | { readonly kind: 'local-config' }
+  | { readonly kind: 'node-trouble'; readonly error: unknown };
+
+/**
+ * Runs an agent until its signal is aborted: follows the Node and what it is assigned, and has the kubelet run it. Whatever is decided is decided by `next`; here
+ * the pieces are put together that hear of what happens, and that do what was decided.
+ */
+export async function runAgent(options: AgentOptions): Promise<void> {
+  const { nodeName, host, clock, random, catalogue, timing, signal } = options;
+  const report = nodeReport(options.reporter, nodeName);
+  const store = checkpointStore(host, options.directory);
+  const inbox = createInbox<Message>(clock, signal);
+
+  const loaded = await store.load(signal);
+  const access = clusterAccess({
+    cluster: options.cluster,
+    clock,
+    initial: loaded.access,
+    onChange: accessWriter(store, report, options.onAccess),
+  });
+  const { cluster } = access;
+  const following = { cluster, clock, random };
+  options.onAccess?.(access.problems);
+  tellDamaged(loaded, report);
+  const status = statusReporter({ cluster, nodeName, clock, random });
+  const { web, kubeconfig } = options;
+  const configz = configzSource({ host, web, kubeconfig, signal });
+  const onTrouble = (message: string): void => report('debug', 'CONFIGZ_NOT_TOLD', message);
+  const watch = kubeletWatch({ host, nodeName, store, catalogue, clock, configz, onTrouble, signal });
+  const onState = (state: AgentState): void => {
+    status.stateIs(state);
+    options.onState?.(state);
+  };
+  const { spareCheckpoints } = options;
+  const machine = agentMachine({
+    store,
+    loaded,
+    clock,
+    timing,
+    report,
+    carryOut: (effect, state) => carryOut(effect, state, { host, store, status, watch, report, spareCheckpoints, signal }),
+    onState,
+  });
+  const assignment = followAssignment({
+    namespace: options.namespace,
+    spreadMs: options.spreadMs,
+    clock,
+    random,
+    signal,
+    follow: (source, until) =>
+      void followObject(
+        { apiVersion: 'v1', kind: 'ConfigMap', namespace: source.namespace, name: source.name },
+        {
+          ...following,
+          signal: until,
+          onObject: (object) => inbox.put({ kind: 'config-map', source, object }),
+          onTrouble: (error) => inbox.put({ kind: 'config-map-trouble', source, error }),
+          // One that can't change is read once: one watch less for the API server.
+          isFinal: (object) => object.immutable === true,
+        },
+      ),
+    prepare: async (assigned) => {
+      const { active, lastKnownGood } = machine.state;
+      const proven = [active, lastKnownGood].flatMap((payload) => (payload === null ? [] : [payload.hash]));
+      const { candidate, files, refusal, warning } = await prepareAssigned(assigned, proven, options);
+      if (warning !== null) report('warning', warning.code, warning.message);
+      const { hash } = candidate;
+      if (files !== null && hash !== null)
+        await store.saveCheckpoint(hash, files, candidate.identity).catch(async (error: unknown) => {
+          const removed = await store.collect([...neededHashes(machine.state), hash], 0);
+          if (removed.length === 0) throw error;
+          await store.saveCheckpoint(hash, files, candidate.identity);
+        });
+      return { kind: 'assigned', candidate, refusal, retry: assigned.terms.retry };
+    },
+  });
+  const hear = async (message: Message): Promise<AgentEvent | null> => {
+    if (message.kind === 'config-map' || message.kind === 'config-map-trouble') return assignment.hear(message);
+    if (message.kind === 'local-config') return assignment.localChanged();
+    if (message.kind === 'node-trouble') report('warning', 'NODE_NOT_FOLLOWED', messageOf(message.error));
+    // What the Node said last is old while it can't be followed.
+    const node = message.kind === 'node' ? message.node : null;
+    options.onNode?.(node !== null);
+    status.nodeIs(node);
+    watch.nodeIs(node);
+    const event = await assignment.nodeIs(node);
+    if (event?.kind === 'unassigned') access.drop(READ_CONFIG_MAP);
+    return event;
+  };
+
+  options.watchFile?.(options.localConfig, () => inbox.put({ kind: 'local-config' }));
+  const background = Promise.all([
+    followObject(
+      { apiVersion: 'v1', kind: 'Node', name: nodeName },
+      {
+        ...following,
+        signal,
+        onObject: (object) => inbox.put({ kind: 'node', node: object }),
+        onTrouble: (error) => inbox.put({ kind: 'node-trouble', error }),
+      },
+    ),
+    status.run(signal),
+  ]);
+  try {
+    const intact = loaded.checkpoints.flatMap(({ hash, files }) => (files === null ? [] : [hash]));
+    await machine.dispatch({ kind: 'booted', intact, kubelet: await kubeletVersion(host) });
+    onState(machine.state);
+    while (!signal.aborted) await turn({ machine, assignment, inbox, hear, look: watch.look, clock, timing });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    await background;
+  }
+}
+
+interface TurnOptions extends Pick<AgentOptions, 'clock' | 'timing'> {
+  readonly machine: AgentMachine;
+  readonly assignment: AssignmentFollower;
+  readonly inbox: Inbox<Message>;
+  readonly hear: (message: Message) => Promise<AgentEvent | null>;
+  readonly look: ReturnType<typeof kubeletWatch>['look'];
+}
+
+/** A clock that was put back must not have it wait for longer. */
+const LONGEST_WAIT_MS = 60_000;
+
+/** Waits for what comes next: a message, or the time for something. Then does what is to be done. */
+async function turn({ machine, assignment, inbox, hear, look, clock, timing }: TurnOptions): Promise<void> {
+  const now = (): number => clock.now().getTime();
+  const dispatch = async (event: AgentEvent | null): Promise<void> => {
+    if (event !== null) await machine.dispatch(event);
+  };
+  const times = [dueAt(machine.state, timing)?.at ?? null, assignment.wakeAt].flatMap((at) => (at === null ? [] : [at - now()]));
+  const message = await inbox.take(times.length === 0 ? null : Math.min(Math.max(0, Math.min(...times)), LONGEST_WAIT_MS));
+  if (message !== null) await dispatch(await hear(message));
+  await dispatch(await assignment.wake());
+  const due = dueAt(machine.state, timing);
+  if (due === null || (due.at > now() && due.at - now() <= LONGEST_WAIT_MS)) return;
+  await dispatch(due.kind === 'switch' ? { kind: 'tick' } : { kind: 'observed', seen: await look(machine.state) });
+}
+
+/** Writes in the order of the changes; what cannot be written is reported. */
+function accessWriter(
+  store: Pick<CheckpointStore, 'saveAccess'>,
+  report: NodeReport,
+  onAccess: AgentOptions['onAccess'],
+): (problems: readonly AccessProblem[]) => void {
+  let last = Promise.resolve();
+  return (problems) => {
+    onAccess?.(problems);
+    for (const problem of problems) report('warning', 'API_SERVER_REFUSES', describeAccess(problem));
+    if (problems.length === 0) report('info', 'API_SERVER_ACCEPTS', 'the API server accepts all requests of the agent again');
+    last = last
+      .then(() => store.saveAccess(problems))
+      .catch((error: unknown) => report('warning', 'AGENT_STATE_NOT_WRITTEN', messageOf(error)));
+  };
+}
+
+function tellDamaged({ damaged, state }: StoredAgent, report: NodeReport): void {
+  for (const path of damaged)
+    report('warning', 'AGENT_STATE_DAMAGED', `${path} can't be read, ${state === null ? 'and no other copy' : 'the other copy counts'}`);
+}
+
+async function kubeletVersion(host: Host): Promise<string | null> {
+  const { version } = await host.ask({ version: { kind: 'command', argv: ['kubelet', '--version'] } });
+  return /^Kubernetes (v\S+)/.exec(version.stdout)?.[1] ?? null;
+}

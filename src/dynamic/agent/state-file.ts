@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto';
+import { isJsonObject, type Json, type JsonObject, parseJsonObject } from '../../base/json.ts';
+import { type ConfigIdentity, formatIdentity, parseIdentity } from '../../kubelet/config-source.ts';
+import { NEW_WATCH } from './health.ts';
+import { type AgentState, type Candidate, type Fault, newAgentState, type Payload, type Rejection } from './state.ts';
+
+/** One of the two files an agent keeps its state in. */
+export interface StateFile {
+  /** Grows with each write: the higher one counts. */
+  readonly generation: number;
+  readonly state: AgentState;
+}
+
+/**
+ * The text of a state file. What is only for the kubelet that runs now (how long it was healthy) is left out: after a start of the agent a trial begins
+ * anew.
+ */
+export function formatStateFile({ generation, state }: StateFile): string {
+  const body = { generation, state: stateToJson(state), version: 1 };
+  return `${JSON.stringify({ checksum: checksumOf(body), ...body })}\n`;
+}
+
+/** Reads a state file; null when it is torn, changed by hand, or of a version that is not known. */
+export function parseStateFile(text: string): StateFile | null {
+  const parsed = parseJsonObject(text);
+  if (parsed === null) return null;
+  const { checksum, ...body } = parsed;
+  const { generation, state, version } = body;
+  if (version !== 1 || typeof generation !== 'number' || !isJsonObject(state) || checksum !== checksumOf(body)) return null;
+  const read = stateFromJson(state);
+  return read === null ? null : { generation, state: read };
+}
+
+/** Whether two states are the same on disk. */
+export function sameOnDisk(a: AgentState, b: AgentState): boolean {
+  return JSON.stringify(stateToJson(a)) === JSON.stringify(stateToJson(b));
+}
+
+function checksumOf(body: JsonObject): string {
+  return createHash('sha256').update(JSON.stringify(body)).digest('hex');
+}
+
+function stateToJson(state: AgentState): JsonObject {
+  const { phase, active, seen, lastKnownGood, rejected, retried, nodeUid, lost, kubelet, since } = state;
+  return {
+    phase,
+    since,
+    active: candidateToJson(active),
+    seen: candidateToJson(seen),
+    lastKnownGood: candidateToJson(lastKnownGood),
+    assigned: candidateToJson(state.phase === 'local' ? null : state.assigned),
+    fault: state.phase === 'rejected' || state.phase === 'fallen-back' ? { ...state.fault } : null,
+    rejected: rejected.map(({ hash, fault, at }) => ({ hash, fault: { ...fault }, at })),
+    retried,
+    nodeUid,
+    lost: lost === null ? null : { source: formatIdentity(lost.identity), createdAt: lost.createdAt },
+    kubelet,
+  };
+}
+
+function candidateToJson(candidate: Candidate | null): Json {
+  if (candidate === null) return null;
+  return { source: formatIdentity(candidate.identity), hash: candidate.hash, changes: candidate.changes };
+}
+
+function stateFromJson(json: JsonObject): AgentState | null {
+  const { phase, since, rejected, retried, nodeUid, kubelet } = json;
+  if (typeof since !== 'number') return null;
+  const kept = {
+    ...newAgentState(since),
+    active: payloadFromJson(json.active),
+    // Earlier versions did not write it.
+    seen: payloadFromJson(json.seen === undefined ? json.active : json.seen),
+    lastKnownGood: payloadFromJson(json.lastKnownGood),
+    rejected: Array.isArray(rejected) ? rejected.flatMap((one: Json) => rejectionFromJson(one) ?? []) : [],
+    retried: typeof retried === 'string' ? retried : null,
+    nodeUid: typeof nodeUid === 'string' ? nodeUid : null,
+    lost: lostFromJson(json.lost),
+    kubelet: typeof kubelet === 'string' ? kubelet : null,
+    watch: NEW_WATCH,
+  };
+  const candidate = candidateFromJson(json.assigned);
+  const payload = payloadFromJson(json.assigned);
+  const fault = faultFromJson(json.fault);
+  if (phase === 'local') return { ...kept, phase };
+  if ((phase === 'trial' || phase === 'good') && payload !== null) return { ...kept, phase, assigned: payload };
+  if (phase === 'rejected' && candidate !== null && fault !== null) return { ...kept, phase, assigned: candidate, fault };
+  if (phase === 'fallen-back' && payload !== null && fault !== null) return { ...kept, phase, assigned: payload, fault };
+  return null;
+}
+
+function candidateFromJson(json: Json | undefined): Candidate | null {
+  if (!isJsonObject(json)) return null;
+  const identity: ConfigIdentity | null = parseIdentity(json.source);
+  const changes = Array.isArray(json.changes) ? json.changes.filter((one: Json) => typeof one === 'string') : [];
+  return identity === null ? null : { identity, hash: typeof json.hash === 'string' ? json.hash : null, changes };
+}
+
+function lostFromJson(json: Json | undefined): AgentState['lost'] {
+  if (!isJsonObject(json) || typeof json.createdAt !== 'string') return null;
+  const identity = parseIdentity(json.source);
+  return identity === null ? null : { identity, createdAt: json.createdAt };
+}
+
+function payloadFromJson(json: Json | undefined): Payload | null {
+  const candidate = candidateFromJson(json);
+  return candidate === null || candidate.hash === null ? null : { ...candidate, hash: candidate.hash };
+}
+
+function rejectionFromJson(json: Json): Rejection | null {
+  if (!isJsonObject(json)) return null;
+  const fault = faultFromJson(json.fault);
+  return fault === null || typeof json.hash !== 'string' || typeof json.at !== 'number' ? null : { hash: json.hash, fault, at: json.at };
+}
+
+/** A file with the right checksum was written here: what it says of a fault is taken as it is. */
+function faultFromJson(json: Json | undefined): Fault | null {
+  return isJsonObject(json) && typeof json.code === 'string' && typeof json.cause === 'string' ? (json as unknown as Fault) : null;
+}

@@ -1,0 +1,132 @@
+import { type ConfigStatus, describeSource } from '../../kubelet/config-source.ts';
+import { CONFIG_ERRORS } from '../error-texts.ts';
+import { type AgentState, assignedOf, type Fault, isObserved, isSeen, type LostAssignment, type SyncTrouble } from './state.ts';
+
+/** The condition of the Node that tells of its configuration. The kubelets 1.8 to 1.10 had one of that name. */
+export const CONFIG_CONDITION = 'KubeletConfigOk';
+
+/** Its reason while a kubelet that was given a configuration has not been seen healthy with it yet, and once it was. */
+export const STARTING_REASON = 'Starting';
+export const TRIAL_REASON = 'Trial';
+export const GOOD_REASON = 'Good';
+
+/** Its reason while a payload was refused before the kubelet ran it. */
+export const REJECTED_REASON = 'Rejected';
+
+/** Its reason while the assignment cannot be read, or the kubelet not be switched to it. */
+export const UNAVAILABLE_REASON = 'Unavailable';
+
+/** Its reason while a Node that was created again has no new assignment. */
+export const ASSIGNMENT_LOST_REASON = 'AssignmentLost';
+
+/** Stands in the message of a trial that can't come to its end. */
+export const NOT_PROVEN = 'whose time does not count while not all can be seen';
+
+/** A condition without its times. */
+export interface ConfigCondition {
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What the node reports, in the terms of `Node.status.config`. The errors are upstream's texts where there is one. */
+export function statusOf(state: AgentState): ConfigStatus {
+  return {
+    assigned: assignedOf(state)?.identity ?? null,
+    active: state.seen?.identity ?? null,
+    lastKnownGood: state.lastKnownGood?.identity ?? null,
+    error: errorOf(state),
+  };
+}
+
+/** The condition `KubeletConfigOk`: what `status.config` says in one line, with the real cause. */
+export function conditionOf(state: AgentState): ConfigCondition {
+  const trouble = troubleOf(state);
+  if (trouble !== null && state.phase !== 'rejected' && state.phase !== 'fallen-back')
+    return { status: 'False', reason: UNAVAILABLE_REASON, message: trouble.cause };
+  switch (state.phase) {
+    case 'local': {
+      const nothing = state.lost === null ? 'nothing is assigned' : lostText(state.lost);
+      return isSeen(state)
+        ? {
+            status: 'True',
+            reason: state.lost === null ? 'Local' : ASSIGNMENT_LOST_REASON,
+            message: `runs the local configuration, ${nothing}`,
+          }
+        : { status: 'Unknown', reason: STARTING_REASON, message: `starting with the local configuration, ${nothing}` };
+    }
+    case 'trial':
+      // Until the first look that found nothing against it: what waits for a healthy trial must not take the start of one for it.
+      if (state.switching !== null || !state.watch.wasHealthy)
+        return { status: 'Unknown', reason: STARTING_REASON, message: `starting: ${changesText(state.assigned.changes)}` };
+      return {
+        status: 'True',
+        reason: TRIAL_REASON,
+        message: `${trialText(state.watch.unproven)}: ${changesText(state.assigned.changes)}`,
+      };
+    case 'good':
+      return isSeen(state)
+        ? { status: 'True', reason: GOOD_REASON, message: `proven: ${changesText(state.assigned.changes)}` }
+        : { status: 'Unknown', reason: STARTING_REASON, message: `starting: ${changesText(state.assigned.changes)}` };
+    case 'rejected':
+    case 'fallen-back': {
+      const what = state.lastKnownGood === null ? 'the local configuration' : 'the last known good configuration';
+      const runs = isSeen(state) ? `runs ${what}` : notSeenText(state, what);
+      const reason = state.phase === 'rejected' ? REJECTED_REASON : 'FallenBack';
+      return { status: 'False', reason, message: `${state.fault.cause}; ${runs}` };
+    }
+  }
+}
+
+/** Why a Node that was created again is assigned nothing. */
+export function lostText({ identity, createdAt }: LostAssignment): string {
+  const source = describeSource(identity);
+  return `nothing is assigned: the Node was re-created at ${createdAt}, and its assignment ${source} was deleted with the old Node. Assign it again with dynamic assign NODE --configmap ${source}, after dynamic enable where the rights of the agent were deleted too`;
+}
+
+/** While the kubelet was not observed with what it is to run. */
+function notSeenText(state: AgentState, what: string): string {
+  const { switching, active, unseen } = state;
+  if (switching === null || switching.trouble === null) return `starting with ${what}`;
+  const failed = `the kubelet could not be switched to ${what}: ${switching.trouble}`;
+  if (isObserved(state) && active === null) return `${failed}; runs the local configuration until then`;
+  return `${failed}; its running configuration is not known (${unseen ?? 'not observed'})`;
+}
+
+/** A trial that nothing speaks against, and that does not get on. */
+function trialText(unproven: string | null): string {
+  return unproven === null ? 'in trial' : `in trial, ${NOT_PROVEN} (${unproven})`;
+}
+
+function troubleOf({ sync, switching }: AgentState): SyncTrouble | null {
+  if (sync !== null) return sync;
+  const why = switching?.trouble ?? null;
+  return why === null ? null : { code: 'SYNC_INTERNAL_FAILURE', cause: `the kubelet could not be switched: ${why}` };
+}
+
+function errorOf(state: AgentState): string | null {
+  const trouble = troubleOf(state);
+  if (trouble !== null) return CONFIG_ERRORS[trouble.code].text;
+  return state.phase === 'rejected' || state.phase === 'fallen-back' ? faultText(state.fault) : null;
+}
+
+function faultText({ code, cause }: Fault): string {
+  switch (code) {
+    case 'LOAD_FAILED':
+    case 'VALIDATION_FAILED':
+    case 'INTERNAL_FAILURE':
+      return CONFIG_ERRORS[code].text;
+    case 'NOT_ALLOWED':
+      return `failed to accept config: ${cause}`;
+    case 'RUN_FAILED':
+      return `failed to run config: ${cause}`;
+  }
+}
+
+const MOST_CHANGES = 10;
+
+function changesText(changes: readonly string[]): string {
+  if (changes.length === 0) return 'changes nothing of the local configuration';
+  const rest = changes.length - MOST_CHANGES;
+  return `${changes.slice(0, MOST_CHANGES).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+}

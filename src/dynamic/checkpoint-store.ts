@@ -1,0 +1,238 @@
+import { defineFact } from '../host/facts/fact.ts';
+import { fileFacts } from '../host/facts/file-facts.ts';
+import type { FileFact } from '../host/facts/question.ts';
+import type { Host } from '../host/host.ts';
+import { observe } from '../host/observe.ts';
+import type { Operation } from '../host/plan/operation.ts';
+import {
+  accessFile,
+  type CheckpointFiles,
+  checkpointDirectory,
+  checkpointsDirectory,
+  formatManifest,
+  formatPointer,
+  hashInPath,
+  hashOfFiles,
+  isHash,
+  MANIFEST_FILE,
+  type Manifest,
+  parseManifest,
+  pointerFile,
+  reserveFile,
+  reserveText,
+  rollbackPointerFile,
+  stateFiles,
+} from '../kubeadm/node-agent/layout.ts';
+import type { ConfigIdentity } from '../kubelet/config-source.ts';
+import { type AccessProblem, formatAccess, parseAccess } from './agent/access-problem.ts';
+import type { AgentState } from './agent/state.ts';
+import { formatStateFile, parseStateFile } from './agent/state-file.ts';
+
+/** A checkpoint as it is on disk. */
+export interface StoredCheckpoint {
+  readonly hash: string;
+  /** Null: the manifest can't be read. */
+  readonly manifest: Manifest | null;
+  /** Null: a file is gone, torn or was changed. */
+  readonly files: CheckpointFiles | null;
+  /** When it was written, in Unix seconds; 0 where that is not known. */
+  readonly writtenAt: number;
+  /** When the last of its files was written. */
+  readonly changedAt: number;
+}
+
+export interface StoredAgent {
+  /** Null: no copy can be read, or there is none. */
+  readonly state: AgentState | null;
+  readonly generation: number;
+  /** State files that are there and can't be read. */
+  readonly damaged: readonly string[];
+  readonly checkpoints: readonly StoredCheckpoint[];
+  /** Requests that the API server refused the agent when it last made them. */
+  readonly access: readonly AccessProblem[];
+  /** What the next kubelet would run; null: the local configuration. */
+  readonly pointer: string | null;
+}
+
+/** What an agent keeps on the disk of its node. Each method is whole or has no effect that counts, wherever it breaks off. */
+export interface CheckpointStore {
+  /** All that is there, with each checkpoint's content checked against its name. */
+  load(signal?: AbortSignal): Promise<StoredAgent>;
+  /** Writes the older of the two copies. */
+  saveState(state: AgentState, generation: number): Promise<void>;
+  /** Files that are whole are not written again: their times show that a kubelet started since has read them. Also repairs damaged ones. */
+  saveCheckpoint(hash: string, files: CheckpointFiles, identity: ConfigIdentity): Promise<void>;
+  /** Null: not there, or damaged. */
+  readCheckpoint(hash: string): Promise<CheckpointFiles | null>;
+  /** Null: nothing is known of it. */
+  findCheckpoint(hash: string): Promise<StoredCheckpoint | null>;
+  /**
+   * The operations after which the next start of the kubelet reads it; null: the local configuration.
+   * @param prepared what `readRollbackPointer` gives: the same hash is set by a rename, which needs no space on the disk
+   */
+  pointTo(hash: string | null, prepared?: string | null): readonly Operation[];
+  readPointer(): Promise<string | null>;
+  /** The hash that a rollback can restore by a rename; null: none. */
+  readRollbackPointer(): Promise<string | null>;
+  /**
+   * Takes the space for a rollback before a trial: writes the pointer of the rollback, and a file that `freeReserve` removes. Unneeded checkpoints are
+   * removed when the disk is full.
+   * @param hash what a rollback restores; null: the local configuration, which takes no space
+   * @throws what `host.perform` throws: the space cannot be taken
+   */
+  reserveRollback(hash: string | null, needed: readonly string[]): Promise<void>;
+  /** Removes the checkpoints that are not needed and the reserved file, so that something small can be written to a full disk. */
+  freeReserve(needed: readonly string[]): Promise<void>;
+  /** Writes which requests the API server refuses; removes the file where it refuses none. */
+  saveAccess(problems: readonly AccessProblem[]): Promise<void>;
+  /** Removes checkpoints: none that are needed, and of the others not the newest `spare`. */
+  collect(needed: readonly string[], spare: number): Promise<readonly string[]>;
+}
+
+const OWNER = 'root:root';
+
+/** The store of an agent in a directory of a host. Errors are those of `host.ask` and `host.perform`. */
+export function checkpointStore(host: Host, directory: string): CheckpointStore {
+  const listCheckpoints = async (signal?: AbortSignal): Promise<readonly StoredCheckpoint[]> => {
+    const names = await listOf(host, checkpointsDirectory(directory), signal);
+    return readCheckpoints(host, directory, names.filter(isHash), signal);
+  };
+  const pointerIn = async (path: string): Promise<string | null> =>
+    hashInPath((await observe(host, fileFacts([path]))).get(path)?.content ?? '');
+  const store: CheckpointStore = {
+    load: async (signal) => {
+      const [first, second] = stateFiles(directory);
+      const found = await observe(host, fileFacts([first, second, pointerFile(directory), accessFile(directory)]), signal);
+      const copies = [first, second].map((path) => ({ path, file: found.get(path) ?? null }));
+      const read = copies.map(({ file }) => (file?.content === undefined ? null : parseStateFile(file.content)));
+      const newest = read.reduce((best, one) => (one !== null && one.generation > (best?.generation ?? -1) ? one : best), null);
+      return {
+        state: newest?.state ?? null,
+        generation: newest?.generation ?? 0,
+        damaged: copies.filter(({ file }, i) => file !== null && read[i] === null).map(({ path }) => path),
+        checkpoints: await listCheckpoints(signal),
+        access: parseAccess(found.get(accessFile(directory))?.content ?? ''),
+        pointer: hashInPath(found.get(pointerFile(directory))?.content ?? ''),
+      };
+    },
+    saveState: async (state, generation) => {
+      const path = stateFiles(directory)[generation % 2] as string;
+      const content = formatStateFile({ generation, state });
+      await host.perform([privateDirectory(directory), writeFile(path, content)]);
+    },
+    saveCheckpoint: async (hash, files, identity) => {
+      const at = checkpointDirectory(directory, hash);
+      const manifest = { identity, files: Object.keys(files).sort() };
+      const found = await store.findCheckpoint(hash);
+      if (found !== null && found.files !== null && found.manifest !== null) {
+        const isSame = formatManifest(found.manifest) === formatManifest(manifest);
+        if (!isSame) await host.perform([writeFile(`${at}/${MANIFEST_FILE}`, formatManifest(manifest))]);
+        return;
+      }
+      await host.perform([
+        privateDirectory(directory),
+        privateDirectory(checkpointsDirectory(directory)),
+        privateDirectory(at),
+        ...Object.entries(files).map(([name, text]) => writeFile(`${at}/${name}`, text)),
+        writeFile(`${at}/${MANIFEST_FILE}`, formatManifest(manifest)),
+      ]);
+    },
+    readCheckpoint: async (hash) => (await store.findCheckpoint(hash))?.files ?? null,
+    findCheckpoint: async (hash) => (await readCheckpoints(host, directory, [hash]))[0] ?? null,
+    pointTo: (hash, prepared = null) => {
+      const path = pointerFile(directory);
+      if (hash === null) return [{ kind: 'remove-file', path }];
+      if (hash === prepared) return [{ kind: 'move-file', path: rollbackPointerFile(directory), to: path }];
+      return [privateDirectory(directory), writeFile(path, formatPointer(directory, hash))];
+    },
+    readPointer: () => pointerIn(pointerFile(directory)),
+    readRollbackPointer: () => pointerIn(rollbackPointerFile(directory)),
+    reserveRollback: async (hash, needed) => {
+      const [pointer, reserve] = [rollbackPointerFile(directory), reserveFile(directory)];
+      const prepared = await store.readRollbackPointer();
+      // Only a whole file has this name: it was renamed to it.
+      const { reserved } = await host.ask({ reserved: { kind: 'file', path: reserve, content: false } });
+      const missing = [
+        ...(hash === null || hash === prepared ? [] : [writeFile(pointer, formatPointer(directory, hash))]),
+        ...(reserved === null ? [writeFile(reserve, reserveText())] : []),
+      ];
+      if (missing.length === 0) return;
+      const operations = [privateDirectory(directory), ...missing];
+      try {
+        await host.perform(operations);
+      } catch (error) {
+        const removed = await store.collect(needed, 0);
+        if (removed.length === 0) throw error;
+        await host.perform(operations);
+      }
+    },
+    freeReserve: async (needed) => {
+      await store.collect(needed, 0);
+      await host.perform([{ kind: 'remove-file', path: reserveFile(directory) }]);
+    },
+    saveAccess: async (problems) => {
+      const path = accessFile(directory);
+      const write = [privateDirectory(directory), writeFile(path, formatAccess(problems))];
+      await host.perform(problems.length === 0 ? [{ kind: 'remove-file', path }] : write);
+    },
+    collect: async (needed, spare) => {
+      const others = (await listCheckpoints()).filter(({ hash }) => !needed.includes(hash));
+      const old = others.toSorted((a, b) => b.writtenAt - a.writtenAt).slice(spare);
+      const removals = old.flatMap(({ hash }): Operation[] => {
+        const path = checkpointDirectory(directory, hash);
+        // The manifest first: what is left of one that was half removed is no checkpoint.
+        return [
+          { kind: 'remove-file', path: `${path}/${MANIFEST_FILE}` },
+          { kind: 'empty-directory', path },
+          { kind: 'remove-directory', path },
+        ];
+      });
+      if (removals.length > 0) await host.perform(removals);
+      return old.map(({ hash }) => hash);
+    },
+  };
+  return store;
+}
+
+async function readCheckpoints(
+  host: Host,
+  directory: string,
+  hashes: readonly string[],
+  signal?: AbortSignal,
+): Promise<readonly StoredCheckpoint[]> {
+  if (hashes.length === 0) return [];
+  const manifestOf = (hash: string): string => `${checkpointDirectory(directory, hash)}/${MANIFEST_FILE}`;
+  const found = await observe(host, fileFacts(hashes.map(manifestOf)), signal);
+  const known = hashes.map((hash) => {
+    const file: FileFact | null = found.get(manifestOf(hash)) ?? null;
+    return { hash, manifest: file?.content === undefined ? null : parseManifest(file.content), writtenAt: file?.modifiedAt ?? 0 };
+  });
+  const pathsOf = ({ hash, manifest }: { readonly hash: string; readonly manifest: Manifest | null }): readonly string[] =>
+    (manifest?.files ?? []).map((name) => `${checkpointDirectory(directory, hash)}/${name}`);
+  const paths = known.flatMap(pathsOf);
+  const texts = paths.length === 0 ? new Map<string, FileFact | null>() : await observe(host, fileFacts(paths), signal);
+  return known.map((one) => {
+    const { hash, manifest } = one;
+    const files = Object.fromEntries(
+      (manifest?.files ?? []).map((name) => [name, texts.get(`${checkpointDirectory(directory, hash)}/${name}`)?.content ?? '']),
+    );
+    const changedAt = Math.max(0, ...pathsOf(one).map((path) => texts.get(path)?.modifiedAt ?? 0));
+    return { ...one, changedAt, files: manifest !== null && hashOfFiles(files) === hash ? files : null };
+  });
+}
+
+async function listOf(host: Host, path: string, signal?: AbortSignal): Promise<readonly string[]> {
+  return (await observe(
+    host,
+    defineFact({ names: { kind: 'list', path } }, ({ names }) => names ?? []),
+    signal,
+  )) as readonly string[];
+}
+
+function privateDirectory(path: string): Operation {
+  return { kind: 'make-directory', path, mode: 0o700, owner: OWNER };
+}
+
+function writeFile(path: string, content: string): Operation {
+  return { kind: 'write-file', path, mode: 0o600, owner: OWNER, content };
+}

@@ -1,0 +1,54 @@
+import type { KubeObject } from '../kube/object.ts';
+import type { ConfigIdentity } from '../kubelet/config-source.ts';
+
+/** A kubelet's word that it restarts to use another configuration. */
+export interface ConfigEvent {
+  readonly at: Date;
+  /** Null: the local configuration. */
+  readonly identity: ConfigIdentity | null;
+  readonly message: string;
+}
+
+/** The reason of the Events that kubelets up to 1.23, and the agent, send when the configuration changes. */
+export const CONFIG_EVENT_REASON = 'KubeletConfigChanged';
+
+const MESSAGE =
+  /^\/api\/v1\/namespaces\/([^/\s]+)\/configmaps\/([^/\s,]+), UID: ([^,\s]+), ResourceVersion: ([^,\s]+), KubeletConfigKey: (\S+)$/;
+
+/** What an agent says besides that begins alike. */
+const REASON_PREFIX = 'KubeletConfig';
+
+/** Something that became of a node's configuration. */
+export interface ConfigHistoryEntry {
+  readonly at: Date;
+  /** `KubeletConfigChanged`, or what else an agent says. */
+  readonly reason: string;
+  /** What a kubelet changed to; null: the local configuration, or it is about something else. */
+  readonly identity: ConfigIdentity | null;
+  readonly message: string;
+}
+
+/** Reads an Event about a node's configuration; null for another. */
+export function readHistoryEntry(event: KubeObject): ConfigHistoryEntry | null {
+  const { reason, message } = event;
+  if (typeof reason !== 'string' || !reason.startsWith(REASON_PREFIX) || typeof message !== 'string') return null;
+  const at = timeOf(event);
+  return Number.isNaN(at.getTime()) ? null : { at, reason, identity: readConfigEvent(event)?.identity ?? null, message };
+}
+
+function timeOf(event: KubeObject): Date {
+  return new Date(String(event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp));
+}
+
+/** Reads such an Event; null for one that says something else or when it was is not told. */
+export function readConfigEvent(event: KubeObject): ConfigEvent | null {
+  if (event.reason !== CONFIG_EVENT_REASON || typeof event.message !== 'string') return null;
+  const at = timeOf(event);
+  if (Number.isNaN(at.getTime())) return null;
+  const { message } = event;
+  if (/to use local config$/.test(message)) return { at, identity: null, message };
+  const match = MESSAGE.exec(message.slice(message.lastIndexOf('/api/v1/namespaces/')));
+  if (match === null) return null;
+  const [, namespace = '', name = '', uid = '', resourceVersion = '', kubeletConfigKey = ''] = match;
+  return { at, identity: { namespace, name, uid, resourceVersion, kubeletConfigKey }, message };
+}

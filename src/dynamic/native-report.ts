@@ -1,0 +1,299 @@
+import type { Problem } from '../base/errors.ts';
+import { formatAge } from '../base/text/age.ts';
+import type { FileFact } from '../host/facts/question.ts';
+import type { UnitState } from '../host/facts/unit.ts';
+import type { HostChange } from '../host/plan/change.ts';
+import { type ConfigIdentity, describeIdentity, sameIdentity } from '../kubelet/config-source.ts';
+import type { KubeletFailure } from '../kubelet/facts/kubelet-failure.ts';
+import { type MetaFile, nativeCheckpointDirectory, nativeStorePaths, parseMetaFile, renderMetaFile } from './native-store.ts';
+
+/** What stands in a store, as it was read. */
+export interface StoreReading {
+  /** `--dynamic-config-dir`. */
+  readonly directory: string;
+  /** Unix seconds of the host's clock. */
+  readonly now: number;
+  readonly unit: UnitState | null;
+  readonly files: Readonly<Record<MetaName, FileFact | null>>;
+  readonly payloads: Readonly<Record<MetaName, PayloadReading>>;
+  readonly comparisons: Readonly<Record<MetaName, CheckpointComparison>>;
+  readonly checkpoints: readonly CheckpointReading[];
+  /** Half-written things a kubelet left when it was killed. */
+  readonly leftovers: readonly string[];
+  /** How often the kubelet died in the last two minutes, by its journal. A change of its configuration is none: it leaves with exit code 0. */
+  readonly recentFailures: number;
+  /** Why, as its journal says it; null when it did not. */
+  readonly failure: KubeletFailure | null;
+}
+
+export type MetaName = 'assigned' | 'lastKnownGood';
+
+/** Null: the payload is not there. Else what the kubelet refuses of it; warnings do not count. */
+export type PayloadReading = readonly Problem[] | null;
+
+/** A checkpoint compared with the data of its ConfigMap. */
+export type CheckpointComparison =
+  | { readonly kind: 'equal' }
+  /** A file of the checkpoint is missing or differs, although it is the same version of the ConfigMap. */
+  | { readonly kind: 'torn'; readonly path: string; readonly why: string }
+  | { readonly kind: 'unknown'; readonly why: string };
+
+export interface CheckpointReading {
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly keys: readonly string[];
+}
+
+export interface StoreReport {
+  readonly assigned: MetaFile;
+  readonly lastKnownGood: MetaFile;
+  /** What a kubelet that is started now runs with; `nothing`: it leaves with exit code 1. */
+  readonly starts: 'local' | MetaName | 'nothing';
+  /** Seconds since `meta/assigned` was written: above 600 what is assigned becomes the last known good, however it runs. */
+  readonly assignedAgeSeconds: number | null;
+  readonly isLooping: boolean;
+  readonly findings: readonly Problem[];
+}
+
+const TRIAL_SECONDS = 600;
+/** One death may be an accident. */
+const MANY_FAILURES = 3;
+
+/** Says what a store means for the kubelet that is started with it, and what is wrong. */
+export function reportStore(reading: StoreReading): StoreReport {
+  const [assigned, lastKnownGood] = [metaOf(reading.files.assigned), metaOf(reading.files.lastKnownGood)];
+  const starts = startsWith(reading, assigned, lastKnownGood);
+  const written = reading.files.assigned?.modifiedAt ?? null;
+  const assignedAgeSeconds = written === null || assigned.kind !== 'source' ? null : Math.max(0, Math.floor(reading.now - written));
+  const looping = isLooping(reading);
+  const report = { assigned, lastKnownGood, starts, assignedAgeSeconds, isLooping: looping };
+  return { ...report, findings: [...metaFindings(reading, report), ...runFindings(reading, report)] };
+}
+
+/**
+ * Plans the repair of a store; nothing for one that is whole and whose kubelet stays up. The kubelet is stopped, told the last known good where that is whole and is
+ * not the cause of the crashes, else the local configuration, and started. A checkpoint that differs from its ConfigMap is removed: the kubelet downloads it again with
+ * its first sync, and restarts to use it. Other payloads are left where they are.
+ */
+export function planStoreRepair(reading: StoreReading, report: StoreReport): readonly HostChange[] {
+  const damaged = damagedCheckpoints(reading, report);
+  if (!isStartImpossible(report) && damaged.length === 0) return [];
+  const paths = nativeStorePaths(reading.directory);
+  const wanted = repairedMeta(reading, report);
+  const good = wanted.assigned;
+  const because =
+    good === null ? 'the kubelet is to start with its local configuration' : `the kubelet is to start with ${describeIdentity(good)}`;
+  const writes = (['assigned', 'lastKnownGood'] as const).flatMap((name): readonly HostChange[] => {
+    const [path, file, content] = [paths[name], reading.files[name], renderMetaFile(wanted[name])];
+    if (file?.type === 'file' && file.content === content) return [];
+    const aside: readonly HostChange[] =
+      file === null || file.type === 'file'
+        ? []
+        : [{ kind: 'move-file', path, to: `${path}.broken-${Math.floor(reading.now)}`, because: 'it is no file' }];
+    const before = file?.type === 'file' ? { content: file.content ?? '', mode: file.mode, owner: file.owner } : null;
+    const action = before === null ? 'create' : 'update';
+    return [...aside, { kind: 'write-file', path, mode: 0o600, owner: 'root:root', action, content, before, because }];
+  });
+  return [
+    { kind: 'stop-unit', unit: 'kubelet', because: 'it writes there too' },
+    ...writes,
+    ...tornDirectories(reading, report).map(
+      (path): HostChange => ({ kind: 'remove-directory', path, because: 'it differs from its ConfigMap: the kubelet downloads it again' }),
+    ),
+    { kind: 'restart-unit', unit: 'kubelet', because },
+  ];
+}
+
+/**
+ * The checkpoints of a store that no file below `meta` names; the newest is left, the kubelet may be about to name it. None where one of those files can't be
+ * read: it may name any of them.
+ */
+export function unusedCheckpoints({ checkpoints }: StoreReading, { assigned, lastKnownGood }: StoreReport): StoreReading['checkpoints'] {
+  const metas = [assigned, lastKnownGood];
+  if (metas.some(({ kind }) => kind === 'corrupt')) return [];
+  const newest = checkpoints.reduce((most, { resourceVersion }) => Math.max(most, Number(resourceVersion)), 0);
+  const isNamed = (uid: string, version: string): boolean =>
+    metas.some((meta) => meta.kind === 'source' && meta.identity.uid === uid && meta.identity.resourceVersion === version);
+  return checkpoints.filter(({ uid, resourceVersion }) => !isNamed(uid, resourceVersion) && Number(resourceVersion) < newest);
+}
+
+/** What a kubelet is to start with after a repair; null: the local configuration. */
+export function storeWayBack(reading: StoreReading, report: StoreReport): ConfigIdentity | null {
+  return repairedMeta(reading, report).assigned;
+}
+
+/** The checkpoints that a kubelet could only use after it has downloaded them again: torn, or not in the store. */
+export function damagedCheckpoints({ payloads, comparisons }: StoreReading, report: Pick<StoreReport, MetaName>): readonly MetaName[] {
+  return META_NAMES.filter((name) => report[name].kind === 'source' && (payloads[name] === null || comparisons[name].kind === 'torn'));
+}
+
+const META_NAMES = ['assigned', 'lastKnownGood'] as const;
+
+function isStartImpossible({ isLooping: looping, starts }: StoreReport): boolean {
+  return looping || starts === 'nothing';
+}
+
+/** What the meta files are to name. A last known good whose checkpoint is damaged is forgotten: a kubelet that falls back to it exits, and never uses the local configuration. */
+function repairedMeta(reading: StoreReading, report: StoreReport): Readonly<Record<MetaName, ConfigIdentity | null>> {
+  const damaged = damagedCheckpoints(reading, report);
+  const { assigned, lastKnownGood } = report;
+  const payload = reading.payloads.lastKnownGood;
+  const isGood = lastKnownGood.kind === 'source' && !damaged.includes('lastKnownGood') && payload !== null && payload.length === 0;
+  const same = assigned.kind === 'source' && lastKnownGood.kind === 'source' && sameIdentity(assigned.identity, lastKnownGood.identity);
+  const good = isGood && !same ? lastKnownGood.identity : null;
+  if (isStartImpossible(report)) return { assigned: good, lastKnownGood: good };
+  return {
+    assigned: damaged.includes('assigned') ? good : identityOf(assigned),
+    lastKnownGood: damaged.includes('lastKnownGood') ? null : identityOf(lastKnownGood),
+  };
+}
+
+function identityOf(meta: MetaFile): ConfigIdentity | null {
+  return meta.kind === 'source' ? meta.identity : null;
+}
+
+function tornDirectories({ directory, comparisons }: StoreReading, report: StoreReport): readonly string[] {
+  const paths = META_NAMES.flatMap((name) => {
+    const identity = identityOf(report[name]);
+    return identity !== null && comparisons[name].kind === 'torn' ? [nativeCheckpointDirectory(directory, identity)] : [];
+  });
+  return [...new Set(paths)];
+}
+
+function metaOf(file: FileFact | null): MetaFile {
+  if (file === null) return { kind: 'local' };
+  if (file.type !== 'file') return { kind: 'corrupt', why: `it is a ${file.type}, not a file` };
+  return parseMetaFile(file.content ?? '');
+}
+
+function startsWith({ payloads }: StoreReading, assigned: MetaFile, lastKnownGood: MetaFile): StoreReport['starts'] {
+  if (assigned.kind === 'corrupt' || lastKnownGood.kind === 'corrupt') return 'nothing';
+  if (assigned.kind === 'local') return 'local';
+  if (isWhole(payloads.assigned)) return 'assigned';
+  if (lastKnownGood.kind === 'local') return 'local';
+  return isWhole(payloads.lastKnownGood) ? 'lastKnownGood' : 'nothing';
+}
+
+function isWhole(payload: PayloadReading): boolean {
+  return payload !== null && payload.length === 0;
+}
+
+/**
+ * The count of restarts that systemd keeps says nothing about now; but systemd counts from the last start by hand, and what failed before that, such as before a
+ * repair, is no failure of what runs now.
+ */
+function isLooping(reading: StoreReading): boolean {
+  const { unit } = reading;
+  if (unit === null) return false;
+  const failures = failuresOf(reading);
+  if (unit.activeState === 'failed' || failures >= MANY_FAILURES) return true;
+  return unit.subState === 'auto-restart' && failures > 0;
+}
+
+function failuresOf({ unit, recentFailures }: Pick<StoreReading, 'unit' | 'recentFailures'>): number {
+  return unit === null ? recentFailures : Math.min(recentFailures, unit.restarts + 1);
+}
+
+type Judged = Omit<StoreReport, 'findings'>;
+
+function metaFindings(reading: StoreReading, report: Judged): readonly Problem[] {
+  const paths = nativeStorePaths(reading.directory);
+  return (['assigned', 'lastKnownGood'] as const).flatMap((name): readonly Problem[] => {
+    const meta = report[name];
+    if (meta.kind === 'corrupt')
+      return [
+        {
+          code: 'DYNAMIC_META_CORRUPT',
+          message: `${paths[name]}: ${meta.why}: the kubelet leaves with exit code 1 each time it is started, and does not use what else is there`,
+          mend: REPAIR,
+        },
+      ];
+    if (meta.kind === 'local') return [];
+    const payload = reading.payloads[name];
+    const what = `what is ${name === 'assigned' ? 'assigned' : 'the last known good'}, ${describeIdentity(meta.identity)},`;
+    if (payload === null)
+      return [
+        {
+          code: 'DYNAMIC_CHECKPOINT_MISSING',
+          message: `${what} is not in the store`,
+          mend: 'The kubelet downloads it again, and uses it after one more restart: dynamic inspect --repair HOST restarts it',
+        },
+      ];
+    const compared = reading.comparisons[name];
+    if (compared.kind === 'torn')
+      return [
+        {
+          code: 'DYNAMIC_CHECKPOINT_TORN',
+          message: `${compared.path} ${compared.why}, and the kubelet never downloads a checkpoint again that exists`,
+          mend: 'dynamic inspect --repair HOST --kubeconfig FILE removes the checkpoint, and the kubelet downloads it again',
+        },
+      ];
+    const [first, ...more] = payload;
+    if (first === undefined) return [];
+    const others = more.length === 0 ? '' : ` (and ${more.length} more)`;
+    return [
+      {
+        code: 'DYNAMIC_PAYLOAD_REFUSED',
+        message: `${what} is refused: ${first.path ?? ''} ${first.message}${others}; ${
+          compared.kind === 'equal' ? 'the checkpoint is equal to the ConfigMap' : `not compared with the ConfigMap: ${compared.why}`
+        }`,
+        mend:
+          compared.kind === 'equal'
+            ? 'Assign another'
+            : 'Compare the checkpoint with its ConfigMap: dynamic inspect HOST --kubeconfig FILE. If they are equal, assign another',
+      },
+    ];
+  });
+}
+
+function runFindings(
+  { unit, failure, recentFailures }: StoreReading,
+  { starts, isLooping: looping, assigned, lastKnownGood, assignedAgeSeconds }: Judged,
+): readonly Problem[] {
+  const findings: Problem[] = [];
+  const failures = failuresOf({ unit, recentFailures });
+  if (starts === 'nothing' && assigned.kind !== 'corrupt' && lastKnownGood.kind !== 'corrupt')
+    findings.push({
+      code: 'DYNAMIC_NOTHING_LEFT',
+      message:
+        'neither what is assigned nor the last known good can be used: the kubelet leaves with exit code 1, and never uses its local configuration',
+      mend: REPAIR,
+    });
+  if (looping) {
+    const deaths = failures === 0 ? '' : `, it died ${failures} times in two minutes`;
+    // What is said of the store is the cause then; the journal may tell of an earlier one.
+    const cause = failure === null || starts === 'nothing' ? '' : `: ${failure.cause}`;
+    findings.push({
+      code: 'DYNAMIC_CRASH_LOOP',
+      message: `the kubelet does not stay up${deaths}${cause}`,
+      mend: starts === 'local' ? (failure?.mend ?? REPAIR) : REPAIR,
+    });
+  }
+  const same = assigned.kind === 'source' && lastKnownGood.kind === 'source' && sameIdentity(assigned.identity, lastKnownGood.identity);
+  if (looping && same && starts === 'assigned')
+    findings.push({
+      code: 'DYNAMIC_LOOP_PROMOTED',
+      message: 'what it dies of is its last known good by now: only the age of a file counts for that',
+      mend: REPAIR,
+    });
+  else if (looping && assignedAgeSeconds !== null && starts === 'assigned') {
+    const left = TRIAL_SECONDS - assignedAgeSeconds;
+    const when = left > 0 ? `in ${formatAge(left * 1000)}` : 'with its next start';
+    findings.push({
+      code: 'DYNAMIC_LOOP_PROMOTED',
+      severity: 'warning',
+      message: `what it dies of becomes its last known good ${when}`,
+      mend: REPAIR,
+    });
+  }
+  if (unit !== null && unit.restartPolicy !== 'always')
+    findings.push({
+      code: 'DYNAMIC_UNIT_STAYS_DOWN',
+      severity: 'warning',
+      message: `the unit has Restart=${unit.restartPolicy || 'no'}: a kubelet that changes its configuration leaves with exit code 0, and stays down`,
+      mend: 'Set Restart=always',
+    });
+  return findings;
+}
+
+const REPAIR = 'dynamic inspect --repair gets it back; assign what is right or reset the node first';

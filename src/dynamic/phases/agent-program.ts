@@ -1,0 +1,77 @@
+import { AppError } from '../../base/errors.ts';
+import { crashReason } from '../../base/text/crash-reason.ts';
+import { defineFact } from '../../host/facts/fact.ts';
+import { observe } from '../../host/observe.ts';
+import { definePhase } from '../../host/phase.ts';
+import type { LargeFile } from '../../host/plan/large-file.ts';
+import { revertChanges } from '../../host/plan/revert.ts';
+import { isProgramName } from '../../kubeadm/node-agent/agent-program.ts';
+
+export interface AgentProgramInput {
+  readonly file: LargeFile;
+  readonly path: string;
+  /** How it is started; without arguments. */
+  readonly command: readonly string[];
+}
+
+interface Facts {
+  /** In hexadecimal digits; null: there is none. */
+  readonly sha256: string | null;
+}
+
+const NAME = 'agent-program';
+const LONG_MS = 60_000;
+
+/** Puts the agent's program on the host, and shows that it runs there. Programs of earlier versions stay until the agent runs with this one. */
+export const agentProgram = definePhase<AgentProgramInput | null, Facts>({
+  name: NAME,
+  short: "Put the agent's program on the host",
+  observe: async ({ host, signal }, input) => ({ sha256: input === null ? null : await observe(host, hashOf(input.path), signal) }),
+  plan: ({ sha256 }, input) => {
+    if (input === null) return { changes: [] };
+    const { file, path } = input;
+    if (sha256 === file.sha256) return { changes: [], noop: `${path} is there` };
+    const because = sha256 === null ? 'it is missing' : 'it is damaged';
+    return { changes: [{ kind: 'put-file', path, mode: 0o755, owner: 'root:root', content: file, because }] };
+  },
+  undo: (_, applied) => revertChanges(applied),
+  verify: async ({ host, signal }, input) => {
+    if (input === null) return;
+    const argv = [...input.command, '--version'];
+    const { said } = await host.ask(
+      { said: { kind: 'command', argv } },
+      { timeoutMs: LONG_MS, ...(signal === undefined ? {} : { signal }) },
+    );
+    if (said.exitCode === 0 && /^\d+\.\d+\.\d+/.test(said.stdout.trim())) return;
+    const why = crashReason(said.stderr || said.stdout) || `exit code ${said.exitCode}`;
+    const mend =
+      'Give a program that runs there with --program: the bundle with Node.js 20.19 or later, or an executable for its kind of machine';
+    throw new AppError({ host: host.name, code: 'AGENT_PROGRAM_DOES_NOT_RUN', message: `${NAME}: ${argv.join(' ')}: ${why}`, mend });
+  },
+});
+
+/** Takes programs of other versions away. */
+export const agentOldPrograms = definePhase<{ readonly directory: string; readonly keep: string | null } | null, readonly string[]>({
+  name: 'agent-old-programs',
+  short: 'Remove unused programs of the agent',
+  observe: async ({ host, signal }, input) => {
+    if (input === null) return [];
+    const { directory, keep } = input;
+    const names = await observe(
+      host,
+      defineFact({ names: { kind: 'list', path: directory } }, ({ names }) => names ?? []),
+      signal,
+    );
+    return names
+      .filter(isProgramName)
+      .map((name) => `${directory}/${name}`)
+      .filter((path) => path !== keep);
+  },
+  plan: (old) => ({ changes: old.map((path) => ({ kind: 'remove-file', path, before: null, because: 'no unit starts it any more' })) }),
+});
+
+function hashOf(path: string) {
+  return defineFact({ sum: { kind: 'command', argv: ['sha256sum', path] } }, ({ sum }) =>
+    sum.exitCode === 0 ? (/^\\?([0-9a-f]{64})\b/.exec(sum.stdout)?.[1] ?? null) : null,
+  );
+}

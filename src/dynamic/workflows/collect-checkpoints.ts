@@ -1,0 +1,46 @@
+import { definePhase } from '../../host/phase.ts';
+import type { HostChange } from '../../host/plan/change.ts';
+import type { Workflow } from '../../host/run-workflow.ts';
+import { checkpointDirectory } from '../../kubeadm/node-agent/layout.ts';
+import type { Catalogue } from '../../kubelet/catalogue.ts';
+import { unneededCheckpoints } from '../agent/agent-report.ts';
+import { reportStore, unusedCheckpoints } from '../native-report.ts';
+import { nativeStorePaths } from '../native-store.ts';
+import { hasAgent, readAgent } from './read-agent.ts';
+import { readStore } from './read-store.ts';
+
+export interface CollectOptions {
+  readonly catalogue: Catalogue;
+  /** Of a kubelet up to 1.23; null: an agent, or what the kubelet is started with. */
+  readonly directory: string | null;
+  /** Younger ones are left alone: one that is just made is used by nobody yet. */
+  readonly olderThanSeconds: number;
+}
+
+/** Removes the checkpoints of a host that nobody needs: a kubelet up to 1.23 never does, an agent keeps a few. */
+const collect = definePhase<CollectOptions, readonly HostChange[]>({
+  name: 'dynamic-gc',
+  short: 'Remove unused checkpoints',
+  observe: async ({ host, signal }, { catalogue, directory, olderThanSeconds }) => {
+    const because = 'unused';
+    if (directory === null && (await hasAgent(host, signal))) {
+      const { reading } = await readAgent(host, catalogue, signal);
+      const hashes = unneededCheckpoints(reading, olderThanSeconds);
+      return hashes.map((hash) => ({ kind: 'remove-directory', path: checkpointDirectory(reading.directory, hash), because }) as const);
+    }
+    const { reading } = await readStore(host, { catalogue, directory, ...(signal === undefined ? {} : { signal }) });
+    const { checkpoints } = nativeStorePaths(reading.directory);
+    const unused = unusedCheckpoints(reading, reportStore(reading));
+    return unused.map(
+      ({ uid, resourceVersion }) => ({ kind: 'remove-directory', path: `${checkpoints}/${uid}/${resourceVersion}`, because }) as const,
+    );
+  },
+  plan: (changes) => (changes.length === 0 ? { changes, noop: 'every checkpoint is needed, or is young' } : { changes }),
+});
+
+/** `dynamic gc --host`. */
+export const collectWorkflow: Workflow<CollectOptions, CollectOptions> = {
+  name: 'dynamic gc',
+  phases: [collect],
+  prepare: async (_, options) => ({ input: options, warnings: [], refusals: [] }),
+};

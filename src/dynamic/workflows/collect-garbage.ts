@@ -1,0 +1,57 @@
+import { isJsonObject, type Json } from '../../base/json.ts';
+import type { ClusterChange } from '../../host/plan/change.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import {
+  CONFIG_SOURCE_ANNOTATION,
+  CONFIG_STATUS_ANNOTATION,
+  parseConfigSource,
+  parseIdentity,
+  parseSourceAnnotation,
+  parseStatusAnnotation,
+} from '../../kubelet/config-source.ts';
+import { PUSHED_LABEL } from './push-config.ts';
+
+export interface GarbageOptions {
+  readonly namespace: string;
+  readonly now: Date;
+  /** Younger ones may be about to be assigned. */
+  readonly olderThanMs: number;
+}
+
+/**
+ * Plans the removal of ConfigMaps that `dynamic push` made and no Node names any more: neither as assigned, nor as what runs, nor as the last known good.
+ * @returns oldest name first
+ */
+export async function planGarbage(cluster: Cluster, { namespace, now, olderThanMs }: GarbageOptions): Promise<readonly ClusterChange[]> {
+  const { items } = await cluster.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace }, { labelSelector: `${PUSHED_LABEL}=true` });
+  const nodes = await cluster.list({ apiVersion: 'v1', kind: 'Node' });
+  const used = new Set(nodes.items.flatMap(namedBy));
+  const isOld = ({ metadata }: KubeObject): boolean => now.getTime() - Date.parse(metadata.creationTimestamp ?? '') >= olderThanMs;
+  return items
+    .filter((object) => !used.has(`${namespace}/${object.metadata.name}`) && isOld(object))
+    .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
+    .map((object) => ({
+      kind: 'delete-object',
+      ref: { apiVersion: 'v1', kind: 'ConfigMap', namespace, name: object.metadata.name },
+      because: 'no node is assigned it, runs it or would fall back to it',
+    }));
+}
+
+/** `namespace/name` of every ConfigMap a Node names. */
+function namedBy(node: KubeObject): readonly string[] {
+  const spec = (node.spec ?? {}) as { readonly configSource?: Json };
+  const status = (node.status ?? {}) as { readonly config?: Json };
+  const annotations = node.metadata.annotations ?? {};
+  const reported = isJsonObject(status.config) ? status.config : {};
+  const byAgent = parseStatusAnnotation(annotations[CONFIG_STATUS_ANNOTATION]);
+  const sources = [
+    parseConfigSource(spec.configSource).source,
+    parseSourceAnnotation(annotations[CONFIG_SOURCE_ANNOTATION]).source,
+    ...MEMBERS.map((member) => parseIdentity(reported[member])),
+    ...MEMBERS.map((member) => byAgent?.[member] ?? null),
+  ];
+  return sources.flatMap((source) => (source === null ? [] : [`${source.namespace}/${source.name}`]));
+}
+
+const MEMBERS = ['assigned', 'active', 'lastKnownGood'] as const;

@@ -1,0 +1,127 @@
+import { printable } from '../../base/text/printable.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { observe } from '../../host/observe.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import type { Prepared, Workflow } from '../../host/run-workflow.ts';
+import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
+import { PROGRAM_DIRECTORY } from '../../kubeadm/node-agent/agent-program.ts';
+import { AGENT_SERVICE, AGENT_UNIT, AGENT_WANTED, POINTER_DROP_IN } from '../../kubeadm/node-agent/agent-units.ts';
+import { readInstalledAgent } from '../../kubeadm/node-agent/installed-agent.ts';
+import { AGENT_DIRECTORY, pointerFile } from '../../kubeadm/node-agent/layout.ts';
+import { foreignDirectory, NATIVE_DROP_IN } from '../../kubeadm/node-agent/native-flags.ts';
+import { type AgentRemoveInput, agentRemove } from '../../kubeadm/phases/agent-remove.ts';
+import { agentRightsRemoval } from '../../kubeadm/phases/agent-rights.ts';
+import { type ChangeUnitsInput, changeUnits } from '../../kubeadm/phases/change-units.ts';
+import type { NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
+import { selectPhase } from '../../kubeadm/workflows/select-phase.ts';
+import type { Catalogue } from '../../kubelet/catalogue.ts';
+import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
+import { placePointer } from '../agent/place-pointer.ts';
+import { forgetAssignment } from '../phases/forget-assignment.ts';
+import { type DynamicHost, observeDynamicHost } from './observe-dynamic-host.ts';
+import { healthzOf } from './read-agent.ts';
+
+export interface DisableOptions {
+  readonly catalogue: Catalogue;
+  /** By the operator; null: the host has to prove its Node. */
+  readonly nodeName: string | null;
+  readonly trust: NodeTrust;
+  /** The namespace of node configurations; null: as it was installed. */
+  readonly namespace: string | null;
+  /** Null: as it was installed. */
+  readonly programDirectory: string | null;
+}
+
+interface DisableInput {
+  readonly units: ChangeUnitsInput;
+  readonly remove: AgentRemoveInput;
+  readonly nodeName: string | null;
+  readonly namespace: string;
+  /** Others have started the kubelet so that it goes on to report. */
+  readonly keepsReport: boolean;
+}
+
+const stopAgent = changeUnits('agent-stop', "Stop the agent, and have the kubelet's unit read its own configuration alone");
+
+/**
+ * Takes away what `dynamic enable` put there, whichever it was: the kubelet's units are to the byte what they were before, and the kubelet is restarted where it
+ * runs something else than its own configuration. The rights of its agent are deleted. The agent's unit, which says how it was installed, goes last: a run that was killed is
+ * run again.
+ */
+export const disableWorkflow: Workflow<DisableOptions, DisableInput> = {
+  name: 'dynamic disable',
+  phases: [
+    selectPhase(stopAgent, (input) => input.units),
+    selectPhase(forgetAssignment, ({ nodeName, keepsReport }) => (nodeName === null ? null : { nodeName, keepsReport })),
+    selectPhase(agentRightsRemoval, ({ nodeName, namespace }) => (nodeName === null ? null : { nodeName, namespace, isOptional: false })),
+    selectPhase(agentRemove, (input) => input.remove),
+  ],
+  prepare: prepareDisable,
+};
+
+async function prepareDisable(context: PhaseContext, options: DisableOptions): Promise<Prepared<DisableInput>> {
+  const unit = (await observe(context.host, fileFacts([AGENT_UNIT]), context.signal)).get(AGENT_UNIT)?.content ?? null;
+  const installed = readInstalledAgent(unit);
+  const { catalogue, nodeName, trust } = options;
+  const found = await observeDynamicHost(context, { catalogue, nodeName, trust, backend: null, needsNode: false });
+  const local = await localText(context, found);
+  const runsOther = found.payload !== null || (found.runsWith('dynamic-config-dir') && hasDropIn(found));
+  const foreign = found.minor > LAST_DYNAMIC_MINOR || found.unitTexts === null ? null : foreignDirectory(found.unitTexts);
+  return {
+    input: {
+      units: {
+        files: [],
+        removed: [AGENT_WANTED, POINTER_DROP_IN, pointerFile(AGENT_DIRECTORY), NATIVE_DROP_IN],
+        running: null,
+        stopped: AGENT_SERVICE,
+        readyUrl: null,
+        kubelet: runsOther ? { when: 'always', because: 'it returns to its local configuration' } : null,
+        health: local === null ? found.health : { ...found.health, url: await healthzOf(context.host, local.path, context.signal) },
+        proof: found.proof === null || local === null ? found.proof : { ...found.proof, after: local.text },
+      },
+      remove: {
+        directory: AGENT_DIRECTORY,
+        programDirectory: options.programDirectory ?? installed.programDirectory ?? PROGRAM_DIRECTORY,
+        keepsDropInDirectory: installed.keepsDropInDirectory,
+      },
+      nodeName: found.nodeName,
+      namespace: options.namespace ?? installed.namespace ?? AGENT_NAMESPACE,
+      keepsReport: foreign !== null,
+    },
+    warnings: [
+      ...(foreign === null ? [] : [staysEnabled(foreign.source)]),
+      ...(installed.nodeName === null || found.nodeName === null || installed.nodeName === found.nodeName
+        ? []
+        : [otherNode(installed.nodeName, found.nodeName)]),
+    ],
+    refusals: found.refusals,
+    node: found.node,
+  };
+}
+
+function staysEnabled(source: string): Warning {
+  const message = `${source} starts the kubelet with --dynamic-config-dir, and is not of dynamic enable: the kubelet goes on to read what its Node is assigned`;
+  return { code: 'DYNAMIC_STAYS_ENABLED', message };
+}
+
+/** The agent's unit is the host's word: an account is not deleted for it. */
+function otherNode(installed: string, nodeName: string): Warning {
+  const message = `the agent was installed for Node ${printable(installed)}, and this host is ${nodeName}: the rights and the assignment of the other Node are kept`;
+  return { code: 'AGENT_OF_ANOTHER_NODE', message };
+}
+
+function hasDropIn({ unitTexts }: DynamicHost): boolean {
+  return unitTexts?.unitFiles.some(({ path }) => path === NATIVE_DROP_IN) === true;
+}
+
+/** What the kubelet is to run afterwards; null where that is not known. */
+async function localText(
+  { host, signal }: PhaseContext,
+  { unitTexts }: DynamicHost,
+): Promise<{ readonly path: string; readonly text: string } | null> {
+  const place = unitTexts === null ? null : placePointer(unitTexts, AGENT_DIRECTORY);
+  if (place?.kind !== 'drop-in') return null;
+  const text = (await observe(host, fileFacts([place.localConfig]), signal)).get(place.localConfig)?.content;
+  return text === undefined ? null : { path: place.localConfig, text };
+}

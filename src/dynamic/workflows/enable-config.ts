@@ -1,0 +1,274 @@
+import { AppError, type Problem } from '../../base/errors.ts';
+import { combineFacts, defineFact } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { observe } from '../../host/observe.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import type { WantedFile } from '../../host/plan/diff-file.ts';
+import type { LargeFile } from '../../host/plan/large-file.ts';
+import type { Prepared, Workflow } from '../../host/run-workflow.ts';
+import { agentNamespaceProblem } from '../../kube/agent-namespace.ts';
+import { isNodeEnough, OLDEST_NODE, programKind, programPath } from '../../kubeadm/node-agent/agent-program.ts';
+import {
+  AGENT_SERVICE,
+  AGENT_UNIT,
+  AGENT_WANTED,
+  DROP_IN_DIRECTORY,
+  POINTER_DROP_IN,
+  renderAgentUnit,
+} from '../../kubeadm/node-agent/agent-units.ts';
+import { readInstalledAgent } from '../../kubeadm/node-agent/installed-agent.ts';
+import { AGENT_DIRECTORY } from '../../kubeadm/node-agent/layout.ts';
+import { NATIVE_DROP_IN, nativeFlags } from '../../kubeadm/node-agent/native-flags.ts';
+import { agentFormerAccount, type FormerAccountInput } from '../../kubeadm/phases/agent-former-account.ts';
+import { type AgentRightsInput, agentRightsPhase } from '../../kubeadm/phases/agent-rights.ts';
+import { type ChangeUnitsInput, changeUnits } from '../../kubeadm/phases/change-units.ts';
+import type { NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
+import { selectPhase } from '../../kubeadm/workflows/select-phase.ts';
+import type { Catalogue } from '../../kubelet/catalogue.ts';
+import { KUBELET_CONF } from '../../kubelet/facts/kubelet-identity.ts';
+import { placePointer } from '../agent/place-pointer.ts';
+import type { Backend } from '../node-config.ts';
+import { type AgentAssignmentInput, agentAssignment } from '../phases/agent-assignment.ts';
+import { agentDirectory } from '../phases/agent-directory.ts';
+import { type AgentProgramInput, agentOldPrograms, agentProgram } from '../phases/agent-program.ts';
+import { keepsConfigSource } from './keeps-config-source.ts';
+import { moveAssignment } from './move-assignment.ts';
+import { type DynamicHost, observeDynamicHost } from './observe-dynamic-host.ts';
+
+export interface EnableOptions {
+  readonly catalogue: Catalogue;
+  /** Null: by the version of the kubelet. */
+  readonly backend: Backend | null;
+  /** By the operator; null: the host has to prove its Node. */
+  readonly nodeName: string | null;
+  readonly trust: NodeTrust;
+  /** The namespace of node configurations. */
+  readonly namespace: string;
+  readonly program: {
+    /** Null: there is none to be sent. */
+    readonly file: LargeFile | null;
+    readonly directory: string;
+    /** Node.js on the host; null: found there. */
+    readonly node: string | null;
+  };
+  /** Options of `agent` as they were given. */
+  readonly agentOptions: readonly string[];
+  /** Null: it serves nothing. */
+  readonly agentAddress: string | null;
+  /** For kubelets up to 1.23. */
+  readonly nativeDirectory: string;
+}
+
+interface EnableInput {
+  readonly program: AgentProgramInput | null;
+  readonly rights: AgentRightsInput | null;
+  readonly directory: string | null;
+  readonly agent: ChangeUnitsInput | null;
+  readonly assignment: AgentAssignmentInput | null;
+  readonly formerAccount: FormerAccountInput | null;
+  readonly oldPrograms: { readonly directory: string; readonly keep: string | null } | null;
+  readonly kubelet: ChangeUnitsInput | null;
+}
+
+/** Has the agent run beside the kubelet; the kubelet goes on as it is, and reads the agent's pointer when it is started next. */
+export const startAgent = changeUnits('agent-start', "Start the agent beside the kubelet, and have the kubelet's unit read its pointer", [
+  AGENT_WANTED,
+]);
+const startKubelet = changeUnits('kubelet-flags', 'Start the kubelet with a directory for configurations from the cluster');
+
+/** Lets a node be configured from ConfigMaps: by an agent, or up to 1.23 by the kubelet itself. */
+export const enableWorkflow: Workflow<EnableOptions, EnableInput> = {
+  name: 'dynamic enable',
+  phases: [
+    selectPhase(agentProgram, (input) => input.program),
+    selectPhase(agentRightsPhase, (input) => input.rights),
+    selectPhase(agentDirectory, (input) => input.directory),
+    selectPhase(startAgent, (input) => input.agent),
+    selectPhase(agentAssignment, (input) => input.assignment),
+    selectPhase(agentFormerAccount, (input) => input.formerAccount),
+    selectPhase(agentOldPrograms, (input) => input.oldPrograms),
+    selectPhase(startKubelet, (input) => input.kubelet),
+  ],
+  prepare: prepareEnable,
+};
+
+const NOTHING: EnableInput = {
+  program: null,
+  rights: null,
+  directory: null,
+  agent: null,
+  assignment: null,
+  formerAccount: null,
+  oldPrograms: null,
+  kubelet: null,
+};
+
+async function prepareEnable(context: PhaseContext, options: EnableOptions): Promise<Prepared<EnableInput>> {
+  const found = await observeDynamicHost(context, { ...options, needsNode: true });
+  const { backend } = found;
+  const prepared = backend === 'native' ? await prepareNative(context, options, found) : await prepareAgent(context, options, found);
+  return { ...prepared, node: found.node, refusals: [...found.refusals, ...prepared.refusals] };
+}
+
+async function isMissing({ host, signal }: PhaseContext, path: string): Promise<boolean> {
+  return (await observe(host, fileFacts([path]), signal)).get(path)?.content === undefined;
+}
+
+/** Whether the directory of the drop-ins is there without the agent: `dynamic disable` removes only what enable made. */
+async function hasOwnDropInDirectory({ host, signal }: PhaseContext): Promise<boolean> {
+  const names = defineFact({ names: { kind: 'list', path: DROP_IN_DIRECTORY } }, (answers) => answers.names as readonly string[] | null);
+  const found = await observe(host, combineFacts({ unit: fileFacts([AGENT_UNIT]), names }), signal);
+  const unit = found.unit.get(AGENT_UNIT)?.content;
+  if (unit !== undefined) return readInstalledAgent(unit).keepsDropInDirectory;
+  return found.names !== null && !found.names.some((name) => [POINTER_DROP_IN, NATIVE_DROP_IN].includes(`${DROP_IN_DIRECTORY}/${name}`));
+}
+
+async function prepareAgent(context: PhaseContext, options: EnableOptions, found: DynamicHost): Promise<Prepared<EnableInput>> {
+  const { nodeName, unitTexts } = found;
+  const host = context.host.name;
+  const refusals: Problem[] = [];
+  const refuse = (code: string, message: string, mend: string): void => void refusals.push({ host, code, message, mend });
+  const program = await prepareProgram(context, options, found, refuse);
+  const place = unitTexts === null ? null : placePointer(unitTexts, AGENT_DIRECTORY);
+  if (place?.kind === 'impossible') refuse('KUBELET_UNIT_UNSUITABLE', place.why, place.mend);
+  if (place?.kind === 'drop-in' && (await isMissing(context, place.localConfig)))
+    refuse('HOST_FILE_MISSING', `${place.localConfig}: there is no such file, but the kubelet is to read it`, 'Run init or join again');
+  const kubeconfig = found.flag('kubeconfig') ?? KUBELET_CONF;
+  if (await isMissing(context, kubeconfig))
+    refuse(
+      'NODE_NO_CREDENTIALS',
+      `${kubeconfig} does not exist: the agent uses the credential of the kubelet`,
+      'Let the host join the cluster first (init or join)',
+    );
+  const { namespace } = options;
+  const shared = agentNamespaceProblem(namespace);
+  if (shared !== null) refusals.push({ host, ...shared });
+  const move = nodeName === null || context.cluster === null ? null : await moveAssignment(context.cluster, nodeName, namespace);
+  if (move?.refusal != null) refusals.push({ host, ...move.refusal });
+  if (place?.kind !== 'drop-in' || program === null || nodeName === null) return { input: NOTHING, warnings: [], refusals };
+  const words = [
+    ...program.command,
+    'agent',
+    ...['--kubeconfig', kubeconfig, '--node-name', nodeName, '--namespace', namespace],
+    ...(place.localConfig === DEFAULT_LOCAL ? [] : ['--local-config', place.localConfig]),
+    ...options.agentOptions,
+  ];
+  const unitFile = (path: string, content: string): WantedFile => ({ path, content, mode: 0o644, owner: 'root:root' });
+  return {
+    input: {
+      ...NOTHING,
+      program,
+      rights: { nodeName, namespace },
+      directory: AGENT_DIRECTORY,
+      agent: {
+        files: [
+          unitFile(AGENT_UNIT, renderAgentUnit(words, AGENT_DIRECTORY, await hasOwnDropInDirectory(context))),
+          unitFile(POINTER_DROP_IN, place.text),
+        ],
+        removed: [],
+        running: AGENT_SERVICE,
+        stopped: null,
+        readyUrl: options.agentAddress === null ? null : `http://${options.agentAddress}/readyz`,
+        kubelet: null,
+        health: found.health,
+        proof: found.proof,
+      },
+      assignment: move?.input ?? null,
+      formerAccount: { nodeName, directory: AGENT_DIRECTORY },
+      oldPrograms: { directory: options.program.directory, keep: program.path },
+    },
+    warnings: [],
+    refusals,
+  };
+}
+
+const DEFAULT_LOCAL = '/var/lib/kubelet/config.yaml';
+
+async function prepareProgram(
+  { host, signal }: PhaseContext,
+  { program: { file, directory, node } }: EnableOptions,
+  { machine }: DynamicHost,
+  refuse: (code: string, message: string, mend: string) => void,
+): Promise<AgentProgramInput | null> {
+  if (file === null)
+    throw new AppError(
+      {
+        code: 'AGENT_PROGRAM_MISSING',
+        message: 'the agent is one file, and this program runs from its sources',
+        mend: 'Make it with npm run build (or build:sea) and name it with --program dist/kubeletadm.mjs',
+      },
+      { exitCode: 2 },
+    );
+  const kind = programKind(file);
+  const path = programPath(directory, file, kind.kind);
+  if (kind.kind === 'other') {
+    refuse(
+      'AGENT_PROGRAM_UNKNOWN',
+      'the program is neither the bundle nor an executable',
+      'Name the file that npm run build or build:sea made',
+    );
+    return null;
+  }
+  if (kind.kind === 'executable') {
+    if (machine !== null && machine !== kind.machine)
+      refuse(
+        'AGENT_PROGRAM_OTHER_MACHINE',
+        `the program is for ${kind.machine}, the host is ${machine}`,
+        'Name one for that kind of machine, or the bundle, with --program',
+      );
+    return { file, path, command: [path] };
+  }
+  const found = await observe(host, nodeProgram(node), signal);
+  const wanted = `Node.js ${OLDEST_NODE.join('.')} or later`;
+  const mend = 'Install it or name it with --node; or build an executable that needs none (npm run build:sea) and name that with --program';
+  if (found === null) refuse('NODE_JS_MISSING', `there is no ${node ?? 'node'} on the host, and the program needs ${wanted}`, mend);
+  else if (!isNodeEnough(found.version))
+    refuse('NODE_JS_TOO_OLD', `${found.path} is ${found.version}, and the program needs ${wanted}`, mend);
+  return { file, path, command: [found?.path ?? 'node', path] };
+}
+
+/** Node.js on the host, by its absolute path: units have no PATH to speak of. */
+function nodeProgram(named: string | null) {
+  const script =
+    'for n in "$@"; do p=$(command -v "$n") && v=$("$p" --version 2>/dev/null </dev/null) && { printf "%s %s\\n" "$p" "$v"; exit 0; }; done; exit 1';
+  const names = named === null ? ['node', '/usr/local/bin/node', '/usr/bin/node'] : [named];
+  return defineFact({ found: { kind: 'command', argv: ['sh', '-c', script, 'sh', ...names] } }, ({ found }) => {
+    const [, path, version] = /^(\/.*) (v\S+)$/m.exec(found.exitCode === 0 ? found.stdout : '') ?? [];
+    return path === undefined || version === undefined ? null : { path, version };
+  });
+}
+
+async function prepareNative(context: PhaseContext, options: EnableOptions, found: DynamicHost): Promise<Prepared<EnableInput>> {
+  const { unitTexts, minor, nodeName } = found;
+  const host = context.host.name;
+  const refusals: Problem[] = [];
+  const warnings: Warning[] = [];
+  const flags = unitTexts === null ? null : nativeFlags(unitTexts, { directory: options.nativeDirectory, minor });
+  if (flags?.kind === 'impossible') refusals.push({ host, code: 'KUBELET_UNIT_UNSUITABLE', message: flags.why, mend: flags.mend });
+  if (nodeName !== null && context.cluster !== null && refusals.length + found.refusals.length === 0) {
+    const { problem, warning } = await keepsConfigSource(context.cluster, nodeName);
+    if (problem !== null) refusals.push({ ...problem, host });
+    if (warning !== null) warnings.push(warning);
+  }
+  if (flags === null || flags.kind === 'impossible') return { input: NOTHING, warnings, refusals };
+  const files = flags.kind === 'there' ? [] : [{ path: NATIVE_DROP_IN, content: flags.text, mode: 0o644, owner: 'root:root' }];
+  const because = 'it is started with other flags now';
+  return {
+    input: {
+      ...NOTHING,
+      kubelet: {
+        files,
+        removed: [],
+        running: null,
+        stopped: null,
+        readyUrl: null,
+        kubelet: { when: found.runsWith('dynamic-config-dir') ? 'changed' : 'always', because },
+        health: found.health,
+        proof: found.proof,
+      },
+    },
+    warnings,
+    refusals,
+  };
+}

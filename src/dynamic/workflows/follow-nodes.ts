@@ -1,0 +1,82 @@
+import { type FollowCollectionOptions, followCollection } from '../../kube/follow-collection.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { CONFIG_EVENT_REASON } from '../config-event.ts';
+import { judgeNodeConfig } from '../judge-node-config.ts';
+import { type Backend, readNodeConfig } from '../node-config.ts';
+import { eventsByNode, type JudgedNode } from './read-nodes.ts';
+
+export interface FollowNodesOptions extends Pick<FollowCollectionOptions, 'cluster' | 'clock' | 'random' | 'onTrouble' | 'longestDelayMs'> {
+  readonly signal: AbortSignal;
+  readonly backend?: Backend | undefined;
+  /** Only these are sent. */
+  readonly labelSelector?: string | undefined;
+  /** Nodes were told, at first and whenever one or an Event of one changed. */
+  readonly onChange: () => void;
+}
+
+export interface FollowedNodes {
+  /** What became of the nodes' assignments, as far as it was told until now; null: not all was told yet. */
+  judge(now: Date): readonly JudgedNode[] | null;
+  /** Resolves when the signal was aborted. */
+  readonly ended: Promise<unknown>;
+}
+
+/**
+ * Follows Nodes and what their kubelets say of changes, by one watch each, until the signal is aborted. Where they may only be listed, they are, about every second.
+ * @param names none: all
+ */
+export function followNodes(names: readonly string[], options: FollowNodesOptions): FollowedNodes {
+  const { backend, onChange, labelSelector } = options;
+  const [only] = names.length === 1 ? names : [];
+  const isNamed = new Set(names);
+  let nodes: ReadonlyMap<string, KubeObject> | null = null;
+  let events: ReadonlyMap<string, KubeObject> = new Map();
+  let areEventsKnown = false;
+  const change = (): void => {
+    if (nodes !== null && areEventsKnown) onChange();
+  };
+  const byLabel = labelSelector === undefined ? {} : { labelSelector };
+  const nodeSelector = only === undefined ? byLabel : { fieldSelector: `metadata.name=${only}` };
+  const eventSelector = `involvedObject.kind=Node,reason=${CONFIG_EVENT_REASON}${only === undefined ? '' : `,involvedObject.name=${only}`}`;
+  const following = [
+    followCollection(
+      { apiVersion: 'v1', kind: 'Node', ...nodeSelector },
+      {
+        ...options,
+        onObjects: (objects) => {
+          nodes = objects;
+          change();
+        },
+      },
+    ),
+    followCollection(
+      { apiVersion: 'v1', kind: 'Event', namespace: 'default', fieldSelector: eventSelector },
+      {
+        ...options,
+        onObjects: (objects) => {
+          events = objects;
+          areEventsKnown = true;
+          change();
+        },
+        // Events only tell since when.
+        onTrouble: () => {
+          areEventsKnown = true;
+          change();
+        },
+      },
+    ),
+  ];
+  return {
+    judge: (now) => {
+      if (nodes === null || !areEventsKnown) return null;
+      const last = eventsByNode([...events.values()]);
+      const chosen = [...nodes.values()].filter(({ metadata }) => names.length === 0 || isNamed.has(metadata.name));
+      const judged = chosen.map((node) => {
+        const config = readNodeConfig(node, backend);
+        return { config, verdict: judgeNodeConfig(config, last.get(config.name)?.at(-1) ?? null, now) };
+      });
+      return judged.sort((a, b) => (a.config.name < b.config.name ? -1 : 1));
+    },
+    ended: Promise.all(following),
+  };
+}

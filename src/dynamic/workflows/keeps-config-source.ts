@@ -1,0 +1,32 @@
+import { AppError, isAppError, type Problem } from '../../base/errors.ts';
+import { isJsonObject } from '../../base/json.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { parseMinor } from '../../kubelet/catalogue.ts';
+import { sourceDropped } from '../dynamic-problems.ts';
+
+/** The first API server that knows dry runs, and the first whose gate is off unless it is given. */
+const DRY_RUN_MINOR = 13;
+
+/**
+ * Whether an API server keeps `spec.configSource`: asked with a dry run, for one that drops the field says yes all the same.
+ * @returns the problem, or a warning where it can't be asked
+ */
+export async function keepsConfigSource(
+  cluster: Cluster,
+  nodeName: string,
+): Promise<{ readonly problem: Problem | null; readonly warning: Warning | null }> {
+  const version = await cluster.version();
+  if ((parseMinor(version) ?? 0) < DRY_RUN_MINOR) return { problem: null, warning: null };
+  const configMap = { namespace: 'kube-system', name: 'kubeletadm-probe', kubeletConfigKey: 'kubelet' };
+  try {
+    const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
+    const { spec } = await cluster.patch(ref, 'merge', { spec: { configSource: { configMap } } }, { dryRun: true });
+    const isKept = isJsonObject(spec) && isJsonObject(spec.configSource);
+    return { problem: isKept ? null : sourceDropped(nodeName, cluster.server, version), warning: null };
+  } catch (error) {
+    if (!isAppError(error, 'CLUSTER_FORBIDDEN') && !(error instanceof AppError)) throw error;
+    const message = `whether the API server keeps spec.configSource could not be asked: ${error.problems[0]?.message ?? ''}`;
+    return { problem: null, warning: { code: 'DYNAMIC_GATE_UNKNOWN', message } };
+  }
+}

@@ -1,0 +1,46 @@
+import type { Problem } from '../../base/errors.ts';
+import { jsonEqual } from '../../base/json.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { CONFIG_SOURCE_ANNOTATION, type ConfigSource, describeSource, parseSourceAnnotation } from '../../kubelet/config-source.ts';
+import type { AgentAssignmentInput } from '../phases/agent-assignment.ts';
+import { PUSHED_LABEL } from './push-config.ts';
+
+/** What becomes of the assignment of a node whose agent is to read another namespace. Both null: it stays as it is. */
+export interface AssignmentMove {
+  readonly input: AgentAssignmentInput | null;
+  readonly refusal: Problem | null;
+}
+
+/**
+ * Finds out whether a node is assigned a ConfigMap that its agent may not read. One that `dynamic push` made is copied. Any other is refused: the node itself
+ * can write its assignment, and must not obtain a copy of a ConfigMap that it may not read.
+ */
+export async function moveAssignment(cluster: Cluster, nodeName: string, namespace: string): Promise<AssignmentMove> {
+  const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
+  const { source } = parseSourceAnnotation(node?.metadata.annotations?.[CONFIG_SOURCE_ANNOTATION]);
+  if (source === null || source.namespace === namespace) return { input: null, refusal: null };
+  const to = { ...source, namespace };
+  const [found, existing] = await Promise.all([configMap(cluster, source), configMap(cluster, to)]);
+  if (found?.metadata.labels?.[PUSHED_LABEL] === undefined) return refuse(nodeName, source, namespace);
+  const { data = {}, immutable } = found;
+  const copy: KubeObject = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: to.name, namespace, labels: { [PUSHED_LABEL]: 'true' } },
+    data,
+    ...(immutable === true ? { immutable } : {}),
+  };
+  if (existing !== null && !jsonEqual(existing.data ?? {}, data)) return refuse(nodeName, source, namespace);
+  return { input: { nodeName, from: source, to, copy }, refusal: null };
+}
+
+function configMap(cluster: Cluster, { namespace, name }: ConfigSource): Promise<KubeObject | null> {
+  return cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace, name });
+}
+
+function refuse(nodeName: string, source: ConfigSource, namespace: string): AssignmentMove {
+  const message = `Node ${nodeName} is assigned ${describeSource(source)}, which its agent can't read: it may read ConfigMaps of ${namespace} only`;
+  const mend = `Push the configuration again (kubeletadm dynamic push FILE --namespace ${namespace}), run kubeletadm dynamic reset ${nodeName}, enable the agent again and assign what push printed`;
+  return { input: null, refusal: { code: 'AGENT_NAMESPACE_OTHER', message, mend } };
+}

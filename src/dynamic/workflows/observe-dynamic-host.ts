@@ -1,0 +1,121 @@
+import { isAppError, type Problem } from '../../base/errors.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { upTo } from '../../base/text/up-to.ts';
+import { combineFacts } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { initSystem } from '../../host/facts/init-system.ts';
+import { operatingSystem } from '../../host/facts/operating-system.ts';
+import { observe } from '../../host/observe.ts';
+import type { NodeClaim } from '../../host/own-claim.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import type { UnitTexts } from '../../host/systemd/exec-start.ts';
+import { hashInPath } from '../../kubeadm/node-agent/layout.ts';
+import type { ChangeUnitsInput } from '../../kubeadm/phases/change-units.ts';
+import { challengeHost, identifyBy, type NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
+import { type ObservedFlags, observeKubeletFlags } from '../../kubeadm/workflows/observe-kubelet.ts';
+import { observeUnitTexts } from '../../kubeadm/workflows/observe-unit-texts.ts';
+import { type Catalogue, formatMinor, type Minor } from '../../kubelet/catalogue.ts';
+import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
+import { layerRunningConfig } from '../../kubelet/effective/running-config.ts';
+import type { HealthTarget } from '../../kubelet/kubelet-health.ts';
+import { noSuchNode } from '../dynamic-problems.ts';
+import type { Backend } from '../node-config.ts';
+import { healthzOf } from './read-agent.ts';
+
+export interface DynamicHostOptions {
+  readonly catalogue: Catalogue;
+  readonly backend: Backend | null;
+  /** By the operator; null: the host has to prove its Node. */
+  readonly nodeName: string | null;
+  readonly trust: NodeTrust;
+  /** What is put there needs its Node; what is taken away does not. */
+  readonly needsNode: boolean;
+}
+
+/** A host whose kubelet is to be configured from the cluster, or is not any more. */
+export interface DynamicHost {
+  readonly backend: Backend;
+  readonly minor: Minor;
+  /** The Node that the host proved to be, or that the operator named; null: refused. */
+  readonly node: NodeClaim | null;
+  readonly nodeName: string | null;
+  /** `uname -m`. */
+  readonly machine: string | null;
+  readonly unitTexts: UnitTexts | null;
+  /** What its kubelet has in force, by its file and its flags; null: that can't be read. */
+  readonly config: JsonObject | null;
+  /** Of the kubelet that runs, or of the next one. */
+  flag(name: string): string | undefined;
+  /** Whether the kubelet that runs was started with a flag. */
+  runsWith(name: string): boolean;
+  /** The payload of an agent that the kubelet was started with; null: its own configuration. */
+  readonly payload: string | null;
+  readonly health: HealthTarget;
+  readonly proof: ChangeUnitsInput['proof'];
+  /** Why nothing can be done there. */
+  readonly refusals: readonly Problem[];
+}
+
+const HEALTH_MS = 120_000;
+
+/** Looks at a host and its Node. */
+export async function observeDynamicHost(context: PhaseContext, options: DynamicHostOptions): Promise<DynamicHost> {
+  const { host, signal, cluster } = context;
+  const observed = await observeKubeletFlags(host, options.catalogue, signal);
+  const flag = (name: string): string | undefined => observed.flags.findLast((one) => one.name === name)?.value;
+  const wanted = { trust: options.trust, named: options.nodeName, kubeconfig: flag('kubeconfig') };
+  const { challenge, fact } = await challengeHost(wanted);
+  const { os, init, evidence } = await observe(host, combineFacts({ os: operatingSystem, init: initSystem, evidence: fact }), signal);
+  const unitTexts = await observeUnitTexts(host, observed.unit, signal);
+  const identified = await identifyBy(context, { challenge, evidence }, wanted);
+  const nodeName = identified.claim?.nodeName ?? null;
+  const { minor } = observed;
+  const backend = options.backend ?? (minor <= LAST_DYNAMIC_MINOR ? 'native' : 'agent');
+  const refusals: Problem[] = [];
+  const refuse = (code: string, message: string, mend: string): void => void refusals.push({ host: host.name, code, message, mend });
+  if (os.uid !== null && os.uid !== 0)
+    refuse('IsPrivilegedUser', 'the user on the host is not root', 'Run as root, or let the user use sudo');
+  if (init !== 'systemd') refuse('SYSTEMD_MISSING', 'systemd does not run there', 'The kubelet has to be a unit of systemd');
+  else if (unitTexts === null) refuse('KUBELET_UNIT_MISSING', 'there is no unit kubelet.service', 'Make it a node with init or join');
+  if (backend === 'native' && minor > LAST_DYNAMIC_MINOR)
+    refuse(
+      'DYNAMIC_NOT_NATIVE',
+      `its kubelet ${observed.version} has no dynamic configuration of its own, kubelets up to ${formatMinor(LAST_DYNAMIC_MINOR)} have`,
+      'Leave --backend out',
+    );
+  refusals.push(...identified.refusals);
+  if (nodeName !== null && cluster !== null && identified.node === null && options.needsNode)
+    refusals.push({ ...noSuchNode(nodeName, cluster.server), host: host.name, message: `${cluster.server} has no Node ${nodeName}` });
+  const configPath = flag('config') ?? null;
+  const configText = configPath === null ? null : ((await observe(host, fileFacts([configPath]), signal)).get(configPath)?.content ?? null);
+  const flags = observed.flags.map(({ name, value }) => `--${name}=${value}`);
+  return {
+    backend,
+    minor,
+    node: identified.claim,
+    nodeName,
+    machine: os.machine,
+    unitTexts,
+    config: configOf(configPath, configText, observed, options.catalogue),
+    flag,
+    runsWith: (name) =>
+      observed.kubelet?.argv.some((word) => upTo(word, '=').replace(/^--?/, '') === name && word.startsWith('-')) === true,
+    payload: observed.kubelet === null ? null : hashInPath(observed.kubelet.argv.join('\n')),
+    health: { url: await healthzOf(host, configPath, signal), timeoutMs: HEALTH_MS },
+    proof:
+      nodeName === null || configText === null
+        ? null
+        : { nodeName, flags, minor, catalogue: options.catalogue, before: configText, after: configText },
+    refusals,
+  };
+}
+
+function configOf(path: string | null, text: string | null, { minor, flags }: ObservedFlags, catalogue: Catalogue): JsonObject | null {
+  if (path === null || text === null) return null;
+  try {
+    return layerRunningConfig({ catalogue, minor, flags, configFile: { path, text }, dropIns: [], dynamicConfig: null }).layered.config;
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return null;
+  }
+}

@@ -1,0 +1,92 @@
+import { isJsonObject } from '../../base/json.ts';
+import { parseSource, sourceToJson } from '../../codec/source.ts';
+import { combineFacts, defineFact } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { unitState } from '../../host/facts/unit.ts';
+import type { Host } from '../../host/host.ts';
+import { observe } from '../../host/observe.ts';
+import { AGENT_SERVICE, AGENT_UNIT, POINTER_DROP_IN } from '../../kubeadm/node-agent/agent-units.ts';
+import { AGENT_DIRECTORY, hashInPath, pointerFile } from '../../kubeadm/node-agent/layout.ts';
+import { healthzUrl } from '../../kubeadm/render/node-design.ts';
+import { observeKubeletFlags } from '../../kubeadm/workflows/observe-kubelet.ts';
+import type { Catalogue } from '../../kubelet/catalogue.ts';
+import { describeIdentity } from '../../kubelet/config-source.ts';
+import { clientIdentity, KUBELET_CONF } from '../../kubelet/facts/kubelet-identity.ts';
+import { kubeletHealth } from '../../kubelet/kubelet-health.ts';
+import type { AgentReading } from '../agent/agent-report.ts';
+import { checkpointStore } from '../checkpoint-store.ts';
+
+export interface ReadAgent {
+  readonly reading: AgentReading;
+  readonly kubeletVersion: string;
+  readonly nodeName: string | null;
+  /** Where the kubelet that runs, or the next one, answers. */
+  readonly healthzUrl: string | null;
+}
+
+/** Where a kubelet with this configuration file answers; as by default where it can't be read. Null: nowhere. */
+export async function healthzOf(host: Host, path: string | null, signal?: AbortSignal): Promise<string | null> {
+  const text = path === null ? '' : ((await observe(host, fileFacts([path]), signal)).get(path)?.content ?? '');
+  const root = parseSource(text, path ?? '').documents[0]?.root ?? null;
+  const value = root === null ? null : sourceToJson(root);
+  return healthzUrl(isJsonObject(value) ? value : {});
+}
+
+/** Whether an agent was installed there. */
+export async function hasAgent(host: Host, signal?: AbortSignal): Promise<boolean> {
+  const facts = combineFacts({
+    files: fileFacts([AGENT_UNIT]),
+    names: defineFact({ names: { kind: 'list', path: AGENT_DIRECTORY } }, ({ names }) => names),
+  });
+  const { files, names } = await observe(host, facts, signal);
+  return names !== null || files.get(AGENT_UNIT) != null;
+}
+
+/**
+ * Reads what an agent keeps on its host, and what runs there. Nothing is changed.
+ * @throws AppError KUBELET_MISSING, KUBELET_UNSUPPORTED
+ */
+export async function readAgent(host: Host, catalogue: Catalogue, signal?: AbortSignal): Promise<ReadAgent> {
+  const stored = await checkpointStore(host, AGENT_DIRECTORY).load(signal);
+  // What the kubelet is to read may be gone: that is what is looked for.
+  const observed = await observeKubeletFlags(host, catalogue, signal);
+  const flag = (name: string): string | undefined => observed.flags.findLast((one) => one.name === name)?.value;
+  const url = await healthzOf(host, flag('config') ?? null, signal);
+  const paths = [pointerFile(AGENT_DIRECTORY), POINTER_DROP_IN];
+  const facts = combineFacts({
+    files: fileFacts(paths),
+    agent: unitState(AGENT_SERVICE),
+    identity: clientIdentity,
+    health: kubeletHealth(url),
+    now: defineFact({ date: { kind: 'command', argv: ['date', '+%s'] } }, ({ date }) => Number(date.stdout.trim())),
+  });
+  const { files, agent, identity, health, now } = await observe(host, facts, signal);
+  const argv = observed.kubelet?.argv ?? null;
+  return {
+    kubeletVersion: observed.version,
+    nodeName: flag('hostname-override') ?? observed.hostname,
+    healthzUrl: url,
+    reading: {
+      directory: AGENT_DIRECTORY,
+      now,
+      state: stored.state,
+      damaged: stored.damaged,
+      access: stored.access,
+      checkpoints: stored.checkpoints.map(({ hash, manifest, files: payload, writtenAt }) => ({
+        hash,
+        source: manifest === null ? null : describeIdentity(manifest.identity),
+        files: manifest?.files ?? [],
+        isWhole: payload !== null,
+        writtenAt,
+      })),
+      pointer: stored.pointer,
+      hasPointerFile: files.get(pointerFile(AGENT_DIRECTORY)) != null,
+      hasDropIn: files.get(POINTER_DROP_IN) != null,
+      agent,
+      kubelet: health.unit,
+      healthz: health.healthz,
+      runs: argv === null ? null : (hashInPath(argv.join('\n')) ?? 'local'),
+      identity: (flag('kubeconfig') ?? KUBELET_CONF) === KUBELET_CONF ? identity : null,
+    },
+  };
+}

@@ -1,0 +1,89 @@
+import { AppError, isAppError } from '../../base/errors.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { CONFIG_EVENT_REASON, type ConfigEvent, type ConfigHistoryEntry, readConfigEvent, readHistoryEntry } from '../config-event.ts';
+import { noSuchNode } from '../dynamic-problems.ts';
+import { type ConfigVerdict, judgeNodeConfig } from '../judge-node-config.ts';
+import { type Backend, type NodeConfig, readNodeConfig } from '../node-config.ts';
+
+/** A Node's dynamic configuration, and what became of it. */
+export interface JudgedNode {
+  readonly config: NodeConfig;
+  readonly verdict: ConfigVerdict;
+}
+
+const NODES = { apiVersion: 'v1', kind: 'Node' };
+
+/**
+ * The Nodes of these names, in that order; without names all.
+ * @throws AppError NODE_NOT_FOUND (exit code 2), one problem a name
+ */
+export async function readNodes(cluster: Cluster, names: readonly string[], chosen?: Backend): Promise<readonly NodeConfig[]> {
+  if (names.length === 0) {
+    const { items } = await cluster.list(NODES);
+    return items.map((node) => readNodeConfig(node, chosen)).sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+  const nodes = await findNodes(cluster, names);
+  const missing = names.filter((_, i) => nodes[i] === null);
+  if (missing.length > 0)
+    throw new AppError(
+      missing.map((name) => noSuchNode(name, cluster.server)),
+      { exitCode: 2 },
+    );
+  return nodes.flatMap((node) => (node === null ? [] : [readNodeConfig(node, chosen)]));
+}
+
+/** More of them are asked for at once: one answer in place of many. */
+const MOST_ALONE = 10;
+
+async function findNodes(cluster: Cluster, names: readonly string[]): Promise<readonly (KubeObject | null)[]> {
+  if (names.length <= MOST_ALONE) return Promise.all(names.map((name) => cluster.get({ ...NODES, name })));
+  const { items } = await cluster.list(NODES);
+  const byName = new Map(items.map((node) => [node.metadata.name, node]));
+  return names.map((name) => byName.get(name) ?? null);
+}
+
+/** What kubelets have said of changes, oldest first, by node. None where Events may not be read: API servers keep them for an hour. */
+async function readConfigEvents(cluster: Cluster, node?: string): Promise<ReadonlyMap<string, readonly ConfigEvent[]>> {
+  const about = node === undefined ? '' : `,involvedObject.name=${node}`;
+  try {
+    const options = { fieldSelector: `involvedObject.kind=Node,reason=${CONFIG_EVENT_REASON}${about}` };
+    const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Event', namespace: 'default' }, options);
+    return eventsByNode(items);
+  } catch (error) {
+    if (!isAppError(error, 'CLUSTER_FORBIDDEN')) throw error;
+    return new Map();
+  }
+}
+
+/** What kubelets have said of changes, oldest first, by node. */
+export function eventsByNode(items: readonly KubeObject[]): ReadonlyMap<string, readonly ConfigEvent[]> {
+  const found = new Map<string, ConfigEvent[]>();
+  for (const item of items) {
+    const event = readConfigEvent(item);
+    const { name = '' } = (item.involvedObject ?? {}) as { readonly name?: string };
+    if (event !== null) found.set(name, [...(found.get(name) ?? []), event]);
+  }
+  for (const events of found.values()) events.sort((a, b) => a.at.getTime() - b.at.getTime());
+  return found;
+}
+
+/** What became of a node's configuration, oldest first, as far as the API server remembers. */
+export async function readConfigHistory(cluster: Cluster, node: string): Promise<readonly ConfigHistoryEntry[]> {
+  const fieldSelector = `involvedObject.kind=Node,involvedObject.name=${node}`;
+  const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Event', namespace: 'default' }, { fieldSelector });
+  return items.flatMap((item) => readHistoryEntry(item) ?? []).sort((a, b) => a.at.getTime() - b.at.getTime());
+}
+
+/** Nodes with what became of their assignments. */
+export async function judgeNodes(
+  cluster: Cluster,
+  names: readonly string[],
+  { now, backend }: { readonly now: Date; readonly backend?: Backend | undefined },
+): Promise<readonly JudgedNode[]> {
+  const [configs, events] = await Promise.all([
+    readNodes(cluster, names, backend),
+    readConfigEvents(cluster, names.length === 1 ? names[0] : undefined),
+  ]);
+  return configs.map((config) => ({ config, verdict: judgeNodeConfig(config, events.get(config.name)?.at(-1) ?? null, now) }));
+}

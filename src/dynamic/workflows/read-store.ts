@@ -1,0 +1,184 @@
+import { AppError, isAppError } from '../../base/errors.ts';
+import { combineFacts, defineFact } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import type { FileFact, Question } from '../../host/facts/question.ts';
+import type { Host } from '../../host/host.ts';
+import { observe } from '../../host/observe.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { observeKubeletFlags } from '../../kubeadm/workflows/observe-kubelet.ts';
+import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
+import { isConfigMapKey } from '../../kubelet/config-source.ts';
+import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
+import { explainKubeletFailure } from '../../kubelet/facts/kubelet-failure.ts';
+import { judgePayload } from '../judge-payload.ts';
+import type { CheckpointComparison, CheckpointReading, MetaName, PayloadReading, StoreReading } from '../native-report.ts';
+import { nativeCheckpointDirectory, nativeStorePaths, parseMetaFile, staysInStore } from '../native-store.ts';
+
+export interface ReadStoreOptions {
+  readonly catalogue: Catalogue;
+  /** Default: what the kubelet is started with. */
+  readonly directory: string | null;
+  /** How far back deaths of the kubelet count; default two minutes. */
+  readonly journalSeconds?: number;
+  /** Where checkpoints are compared with their ConfigMaps; null: they are not. */
+  readonly cluster?: Cluster | null;
+  readonly signal?: AbortSignal;
+}
+
+export interface ReadStore {
+  readonly reading: StoreReading;
+  readonly kubeletVersion: string;
+  readonly nodeName: string | null;
+  /** `--config`; null: it is started without. */
+  readonly configFile: string | null;
+}
+
+/**
+ * Reads what a kubelet up to 1.23 keeps of its dynamic configuration. Nothing is changed.
+ * @throws AppError DYNAMIC_NOT_ENABLED (exit code 3) when it is started without `--dynamic-config-dir`, KUBELET_MISSING, KUBELET_UNSUPPORTED
+ */
+export async function readStore(
+  host: Host,
+  { catalogue, directory: given, journalSeconds = 120, cluster = null, signal }: ReadStoreOptions,
+): Promise<ReadStore> {
+  const { flags, unit, minor, version, hostname } = await observeKubeletFlags(host, catalogue, signal);
+  const flag = (name: string): string | undefined => flags.findLast((one) => one.name === name)?.value;
+  const directory = given ?? flag('dynamic-config-dir') ?? '';
+  if (directory === '') throw notEnabled(host.name, version, minor);
+  const paths = nativeStorePaths(directory);
+  const facts = combineFacts({
+    meta: fileFacts([paths.assigned, paths.lastKnownGood]),
+    metaNames: listFact([paths.meta]),
+    uids: listFact([paths.checkpoints]),
+    clock: defineFact({ date: { kind: 'command', argv: ['date', '+%s'] } }, ({ date }) => Number(date.stdout.trim())),
+  });
+  const { meta, metaNames, uids, clock } = await observe(host, facts, signal);
+  const { checkpoints, leftovers } = await readCheckpoints(host, paths.checkpoints, uids.get(paths.checkpoints) ?? [], signal);
+  const files = { assigned: meta.get(paths.assigned) ?? null, lastKnownGood: meta.get(paths.lastKnownGood) ?? null };
+  const payloads = {
+    assigned: await readPayload(host, files.assigned, { directory, minor, catalogue }, signal),
+    lastKnownGood: await readPayload(host, files.lastKnownGood, { directory, minor, catalogue }, signal),
+  } satisfies Record<MetaName, PayloadReading>;
+  const comparisons = {
+    assigned: await compareCheckpoint(host, files.assigned, { directory, cluster }, signal),
+    lastKnownGood: await compareCheckpoint(host, files.lastKnownGood, { directory, cluster }, signal),
+  } satisfies Record<MetaName, CheckpointComparison>;
+  const journal = await readJournal(host, journalSeconds, signal);
+  const recentFailures = journal?.match(/^kubelet\.service: Failed with result /gm)?.length ?? 0;
+  const tmp = (metaNames.get(paths.meta) ?? []).filter((name) => name.startsWith('tmp_')).map((name) => `${paths.meta}/${name}`);
+  const reading = {
+    directory,
+    now: clock,
+    unit,
+    files,
+    payloads,
+    comparisons,
+    checkpoints,
+    leftovers: [...tmp, ...leftovers],
+    recentFailures,
+    failure: recentFailures === 0 && unit?.activeState !== 'failed' ? null : explainKubeletFailure(unit, journal),
+  };
+  return { reading, kubeletVersion: version, nodeName: flag('hostname-override') ?? hostname, configFile: flag('config') ?? null };
+}
+
+function notEnabled(host: string, version: string, minor: Minor): AppError {
+  const isNative = minor <= LAST_DYNAMIC_MINOR;
+  const message = isNative
+    ? `kubelet ${version} runs without --dynamic-config-dir`
+    : `no kubeletadm agent is installed, and kubelet ${version} has no dynamic configuration of its own`;
+  const mend = isNative
+    ? `Enable it with kubeletadm dynamic enable ${host}, or pass the directory to inspect with --dynamic-config-dir`
+    : `Install the agent with kubeletadm dynamic enable ${host}`;
+  return new AppError({ host, code: 'DYNAMIC_NOT_ENABLED', message, mend }, { exitCode: 3 });
+}
+
+/** The names in directories; none for what is not there. */
+function listFact(paths: readonly string[]) {
+  const questions: Record<string, Question> = Object.fromEntries(paths.map((path) => [path, { kind: 'list', path } as const]));
+  return defineFact(
+    questions,
+    (answers) => new Map(paths.map((path) => [path, (answers as Record<string, readonly string[] | null>)[path] ?? []])),
+  );
+}
+
+async function readCheckpoints(
+  host: Host,
+  root: string,
+  uids: readonly string[],
+  signal?: AbortSignal,
+): Promise<{ readonly checkpoints: readonly CheckpointReading[]; readonly leftovers: readonly string[] }> {
+  const versions = await observe(host, listFact(uids.map((uid) => `${root}/${uid}`)), signal);
+  const all = uids.flatMap((uid) => (versions.get(`${root}/${uid}`) ?? []).map((resourceVersion) => ({ uid, resourceVersion })));
+  const isLeftover = ({ resourceVersion }: { readonly resourceVersion: string }): boolean => resourceVersion.startsWith('tmp_');
+  const at = ({ uid, resourceVersion }: { readonly uid: string; readonly resourceVersion: string }): string =>
+    `${root}/${uid}/${resourceVersion}`;
+  const keys = await observe(host, listFact(all.map(at)), signal);
+  return {
+    checkpoints: all.filter((one) => !isLeftover(one)).map((one) => ({ ...one, keys: keys.get(at(one)) ?? [] })),
+    leftovers: all.filter(isLeftover).map(at),
+  };
+}
+
+/** Problems of the payload a meta file names; none where it names none. */
+async function readPayload(
+  host: Host,
+  file: FileFact | null,
+  { directory, minor, catalogue }: { readonly directory: string; readonly minor: Minor; readonly catalogue: Catalogue },
+  signal?: AbortSignal,
+): Promise<PayloadReading> {
+  const meta = file?.type === 'file' ? parseMetaFile(file.content ?? '') : null;
+  if (meta?.kind !== 'source') return [];
+  if (!staysInStore(meta.identity)) return null;
+  const path = `${nativeCheckpointDirectory(directory, meta.identity)}/${meta.identity.kubeletConfigKey}`;
+  const text = (await observe(host, fileFacts([path]), signal)).get(path)?.content;
+  if (text === undefined) return null;
+  const problems = await judgePayload(text, path, { minors: [minor], catalogue, native: false, lenient: true });
+  return problems.filter(({ severity }) => severity !== 'warning');
+}
+
+/** Compares the checkpoint that a meta file names, file by file, with the version of the ConfigMap that it was made of. */
+async function compareCheckpoint(
+  host: Host,
+  file: FileFact | null,
+  { directory, cluster }: { readonly directory: string; readonly cluster: Cluster | null },
+  signal?: AbortSignal,
+): Promise<CheckpointComparison> {
+  const unknown = (why: string): CheckpointComparison => ({ kind: 'unknown', why });
+  const meta = file?.type === 'file' ? parseMetaFile(file.content ?? '') : null;
+  if (meta?.kind !== 'source' || !staysInStore(meta.identity)) return unknown('the meta file names no ConfigMap');
+  if (cluster === null) return unknown('no kubeconfig was given');
+  const { namespace, name, uid, resourceVersion } = meta.identity;
+  const where = `ConfigMap ${namespace}/${name}`;
+  let found: KubeObject | null;
+  try {
+    found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace, name });
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return unknown(error.problems[0]?.message ?? error.code);
+  }
+  if (found === null) return unknown(`${where} does not exist`);
+  const { metadata, immutable, data = {} } = found;
+  if (metadata.uid !== uid) return unknown(`${where} was deleted and created again`);
+  // Labels of an immutable ConfigMap may change, its data may not.
+  if (metadata.resourceVersion !== resourceVersion && immutable !== true)
+    return unknown(`${where} has changed since: its resourceVersion is ${metadata.resourceVersion ?? ''}`);
+  const checkpoint = nativeCheckpointDirectory(directory, meta.identity);
+  const wanted = Object.entries(data as Readonly<Record<string, string>>).filter(([key]) => isConfigMapKey(key));
+  const texts = await observe(host, fileFacts(wanted.map(([key]) => `${checkpoint}/${key}`)), signal);
+  for (const [key, content] of wanted) {
+    const path = `${checkpoint}/${key}`;
+    const text = texts.get(path)?.content;
+    if (text === content) continue;
+    const [is, should] = [Buffer.byteLength(text ?? ''), Buffer.byteLength(content)];
+    const why = text === undefined ? 'is missing' : is === should ? 'differs' : `differs: it has ${is} of ${should} bytes`;
+    return { kind: 'torn', path, why: `${why} (key ${key} of ${where}, which is intact)` };
+  }
+  return { kind: 'equal' };
+}
+
+async function readJournal(host: Host, seconds: number, signal?: AbortSignal): Promise<string | null> {
+  const argv = ['journalctl', '--unit=kubelet', `--since=-${seconds}s`, '--lines=2000', '--output=cat', '--no-pager', '--boot'];
+  const fact = defineFact({ journal: { kind: 'command', argv } }, ({ journal }) => (journal.exitCode === 0 ? journal.stdout : null));
+  return observe(host, fact, signal);
+}

@@ -1,0 +1,172 @@
+import { AppError, formatProblem, type Problem } from '../../base/errors.ts';
+import { definePhase, type PhaseContext } from '../../host/phase.ts';
+import type { PhasePlan, Warning } from '../../host/plan/change.ts';
+import type { Prepared, Workflow } from '../../host/run-workflow.ts';
+import { selectPhase } from '../../kubeadm/workflows/select-phase.ts';
+import type { Catalogue } from '../../kubelet/catalogue.ts';
+import { type ConfigIdentity, describeIdentity, sameIdentity, sameSource } from '../../kubelet/config-source.ts';
+import type { KubeletFailure } from '../../kubelet/facts/kubelet-failure.ts';
+import { waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
+import { planAgentRepair, reportAgent } from '../agent/agent-report.ts';
+import { damagedCheckpoints, planStoreRepair, reportStore, type StoreReport, storeWayBack } from '../native-report.ts';
+import { nativeCheckpointDirectory } from '../native-store.ts';
+import { hasAgent, healthzOf, type ReadAgent, readAgent } from './read-agent.ts';
+import { readNodes } from './read-nodes.ts';
+import { type ReadStore, readStore } from './read-store.ts';
+
+export interface RepairOptions {
+  readonly catalogue: Catalogue;
+  /** Of a kubelet up to 1.23; null: an agent, or what the kubelet is started with. */
+  readonly directory: string | null;
+}
+
+interface RepairInput {
+  readonly store: RepairOptions | null;
+  readonly agent: RepairOptions | null;
+}
+
+const STORE_NAME = 'dynamic-repair';
+const AGENT_NAME = 'agent-repair';
+const HEALTHY_MS = 60_000;
+/** A kubelet reads its assignment 10 to 12 s after its start, and restarts when that is another. */
+const SYNC_MS = 15_000;
+/** One that takes something it can't run with has died by then. */
+const RESTART_MS = 15_000;
+/** An agent reads its state when it is started. */
+const AGENT_SETTLE_MS = 8_000;
+
+type FoundStore = ReadStore & { readonly report: StoreReport; readonly healthzUrl: string | null };
+
+/** Gets back a kubelet up to 1.23 that does not stay up with what it was assigned. */
+const repairStore = definePhase<RepairOptions | null, FoundStore | null>({
+  name: STORE_NAME,
+  short: 'Start the kubelet with its last known good, or with its own configuration',
+  observe: async ({ host, cluster, signal }, input) => {
+    if (input === null) return null;
+    const found = await readStore(host, { ...input, cluster, ...(signal === undefined ? {} : { signal }) });
+    const report = reportStore(found.reading);
+    const good = storeWayBack(found.reading, report);
+    const path = good === null ? found.configFile : `${nativeCheckpointDirectory(found.reading.directory, good)}/${good.kubeletConfigKey}`;
+    return { ...found, report, healthzUrl: await healthzOf(host, path, signal) };
+  },
+  plan: (found) => (found === null ? { changes: [] } : planned(planStoreRepair(found.reading, found.report), found.report.findings)),
+  verify: async (context, input, found, applied) => {
+    if (input === null || found === null || applied.length === 0) return;
+    await waitForHealthyKubelet(context, STORE_NAME, { url: found.healthzUrl, timeoutMs: HEALTHY_MS });
+    const before = found.report;
+    const lookAfter = async (ms: number, journalMs: number): Promise<StoreReport> => {
+      await context.clock.sleep(ms, context.signal);
+      const directory = found.reading.directory;
+      const { reading } = await readStore(context.host, {
+        ...input,
+        directory,
+        cluster: context.cluster,
+        journalSeconds: journalMs / 1000,
+      });
+      const after = reportStore(reading);
+      const isDownloaded = damagedCheckpoints(found.reading, before).includes('assigned');
+      if (
+        !isDownloaded &&
+        before.isLooping &&
+        before.starts === 'assigned' &&
+        before.assigned.kind === 'source' &&
+        isOf(after, before.assigned.identity)
+      )
+        throw new AppError(tookAgain(context.host.name, before.assigned.identity, found.nodeName));
+      if (reading.recentFailures > 0) throw new AppError(diedAgain(context.host.name, reading.failure));
+      return after;
+    };
+    let after = await lookAfter(SYNC_MS, SYNC_MS);
+    const told = storeWayBack(found.reading, before);
+    const tookAnother = told === null ? after.assigned.kind !== 'local' : !isOf(after, told);
+    if (tookAnother) after = await lookAfter(RESTART_MS, SYNC_MS + RESTART_MS);
+    refuseBroken(context, after.findings);
+    tellDone(context, STORE_NAME);
+  },
+});
+
+/** Gets a kubelet back whose agent is down or can't help it, and the agent with it. */
+const repairAgent = definePhase<RepairOptions | null, ReadAgent | null>({
+  name: AGENT_NAME,
+  short: 'Start the kubelet with its own configuration where it is not well, and the agent',
+  observe: async ({ host, signal }, input) => (input === null ? null : readAgent(host, input.catalogue, signal)),
+  plan: (found) => (found === null ? { changes: [] } : planned(planAgentRepair(found.reading))),
+  verify: async (context, input, _found, applied) => {
+    if (input === null || applied.length === 0) return;
+    const { healthzUrl } = await readAgent(context.host, input.catalogue, context.signal);
+    await waitForHealthyKubelet(context, AGENT_NAME, { url: healthzUrl, timeoutMs: HEALTHY_MS });
+    await context.clock.sleep(AGENT_SETTLE_MS, context.signal);
+    const { reading } = await readAgent(context.host, input.catalogue, context.signal);
+    refuseBroken(context, reportAgent(reading));
+    tellDone(context, AGENT_NAME);
+  },
+});
+
+/** `dynamic inspect --repair`: by the lock of the host, as everything that changes it. */
+export const repairWorkflow: Workflow<RepairOptions, RepairInput> = {
+  name: 'dynamic inspect --repair',
+  phases: [selectPhase(repairStore, (input) => input.store), selectPhase(repairAgent, (input) => input.agent)],
+  prepare: async (context, options) => {
+    const byAgent = options.directory === null && (await hasAgent(context.host, context.signal));
+    if (byAgent) return { input: { store: null, agent: options }, warnings: [], refusals: [] };
+    return prepareStore(context, options);
+  },
+};
+
+/** A kubelet reads its assignment ten seconds after it is started: it must not be what it died of. */
+async function prepareStore(context: PhaseContext, options: RepairOptions): Promise<Prepared<RepairInput>> {
+  const { host, cluster, signal } = context;
+  const prepared = (warnings: readonly Warning[], refusals: readonly Problem[]): Prepared<RepairInput> => ({
+    input: { store: options, agent: null },
+    warnings,
+    refusals,
+  });
+  const { reading, nodeName } = await readStore(host, { ...options, cluster, ...(signal === undefined ? {} : { signal }) });
+  const report = reportStore(reading);
+  const { assigned } = report;
+  // One that is damaged is to be taken again.
+  const isDownloaded = damagedCheckpoints(reading, report).includes('assigned');
+  if (assigned.kind !== 'source' || report.starts !== 'assigned' || isDownloaded || !report.isLooping) return prepared([], []);
+  if (cluster === null || nodeName === null) {
+    const message = `make sure that the Node is not assigned ${describeIdentity(assigned.identity)} any more, or the kubelet takes it again in ten seconds (--kubeconfig looks)`;
+    return prepared([{ code: 'DYNAMIC_STILL_ASSIGNED', message }], []);
+  }
+  const [node] = await readNodes(cluster, [nodeName], 'native');
+  if (node === undefined || !sameSource(node.source.source, assigned.identity)) return prepared([], []);
+  const message = `Node ${nodeName} is still assigned ${describeIdentity(assigned.identity)}: the kubelet would take it again in ten seconds`;
+  return prepared([], [{ host: host.name, code: 'DYNAMIC_STILL_ASSIGNED', message, mend: resetFirst(nodeName) }]);
+}
+
+function tookAgain(host: string, identity: ConfigIdentity, nodeName: string | null): Problem {
+  const message = `the kubelet came back, and took ${describeIdentity(identity)} again: its Node is still assigned that`;
+  return { host, code: 'DYNAMIC_STILL_ASSIGNED', message, mend: resetFirst(nodeName ?? 'NODE') };
+}
+
+function diedAgain(host: string, failure: KubeletFailure | null): Problem {
+  const message = `the kubelet came back, and died again${failure === null ? '' : `: ${failure.cause}`}`;
+  return { host, code: 'DYNAMIC_CRASH_LOOP', message, mend: failure?.mend ?? 'See journalctl -u kubelet' };
+}
+
+function resetFirst(nodeName: string): string {
+  return `Run dynamic reset ${nodeName} --wait none, or assign another, first`;
+}
+
+function isOf({ assigned }: StoreReport, identity: ConfigIdentity): boolean {
+  return assigned.kind === 'source' && sameIdentity(assigned.identity, identity);
+}
+
+function planned(changes: PhasePlan['changes'], findings: readonly Problem[] = []): PhasePlan {
+  if (changes.length > 0) return { changes };
+  const broken = findings.filter(({ severity }) => severity !== 'warning').map(formatProblem);
+  return { changes, noop: broken.length === 0 ? 'nothing is broken there' : `not repaired: ${broken.join('; ')}` };
+}
+
+function refuseBroken({ host }: PhaseContext, findings: readonly Problem[]): void {
+  const broken = findings.filter(({ severity }) => severity !== 'warning');
+  if (broken.length > 0) throw new AppError(broken.map((finding) => ({ host: host.name, ...finding })));
+}
+
+function tellDone({ host, reporter }: PhaseContext, phase: string): void {
+  const message = 'the kubelet is back; dynamic status shows what it makes of its assignment';
+  reporter.report({ level: 'info', code: 'DYNAMIC_REPAIRED', host: host.name, phase, message });
+}

@@ -1,0 +1,102 @@
+import { isAppError } from '../../base/errors.ts';
+import { applyClusterChange } from '../../host/apply.ts';
+import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { createNamespace } from '../../kubeadm/phases/agent-rights.ts';
+import { type ConfigSource, describeSource, parseSourceArgument } from '../../kubelet/config-source.ts';
+import { appendHash } from '../config-map-hash.ts';
+
+/** Marks the ConfigMaps in which rollouts record the previous assignments of nodes. */
+export const ROLLOUT_LABEL = 'kubeletadm.dev/rollout';
+
+/** What nodes were assigned before; null: nothing. */
+export type PreviousAssignments = ReadonlyMap<string, ConfigSource | null>;
+
+/** The previous assignments of the nodes of one rollout, kept in the cluster: any host can resume the rollout, or revert it. */
+export interface RolloutRecord {
+  /** What an earlier run of the same rollout recorded and did not finish. */
+  readonly inherited: PreviousAssignments;
+  /** Resolves when the previous assignment of a node is recorded. @throws AppError what the API server says */
+  began(node: string, previous: ConfigSource | null): Promise<void>;
+  /** Removes what is recorded of nodes whose rollout is finished; the ConfigMap with the last. @throws AppError what the API server says */
+  finished(nodes: readonly string[]): Promise<void>;
+}
+
+const LOCAL = 'local';
+
+/**
+ * Opens the record of a rollout: a ConfigMap in the namespace of the agents, which nodes can read and not write. A record on the Node itself could be forged by the
+ * node, and a revert would give the node access to any ConfigMap.
+ * @param wanted what the rollout assigns; null: nothing
+ * @throws AppError what the API server says to reading it; a missing one is created with the first node
+ */
+export async function openRolloutRecord(
+  cluster: Cluster,
+  wanted: ConfigSource | null,
+  { by, now }: { readonly by: string; readonly now: () => Date },
+): Promise<RolloutRecord> {
+  const what = wanted === null ? LOCAL : describeSource(wanted);
+  const name = appendHash({ name: 'rollout', data: { wanted: what } });
+  const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: AGENT_NAMESPACE, name };
+  const found = await cluster.get(ref);
+  const create = async (data: Readonly<Record<string, string>>): Promise<void> => {
+    const annotations = {
+      'kubeletadm.dev/rollout-of': what,
+      'kubeletadm.dev/rollout-by': by,
+      'kubeletadm.dev/rollout-at': now().toISOString(),
+    };
+    const metadata = { name, namespace: AGENT_NAMESPACE, labels: { [ROLLOUT_LABEL]: 'true' }, annotations };
+    await cluster.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
+  };
+  const write = async (node: string, text: string): Promise<void> => {
+    const data = { [node]: text };
+    const patch = () => cluster.patch(ref, 'merge', { data });
+    try {
+      await patch();
+    } catch (error) {
+      if (!isAppError(error, 'CLUSTER_NOT_FOUND')) throw error;
+      if ((await cluster.get({ apiVersion: 'v1', kind: 'Namespace', name: AGENT_NAMESPACE })) === null)
+        await unlessExists(applyClusterChange(cluster, createNamespace(AGENT_NAMESPACE)));
+      if (!(await unlessExists(create(data)))) await patch();
+    }
+  };
+  // One after the other: writes of one object at the same time are refused as conflicts.
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    inherited: new Map(Object.entries(dataOf(found)).flatMap(readPrevious)),
+    began: (node, previous) => {
+      const written = last.then(() => write(node, previous === null ? LOCAL : describeSource(previous)));
+      last = written.catch(() => undefined);
+      return written;
+    },
+    finished: async (nodes) => {
+      const now = await cluster.get(ref);
+      const data = Object.fromEntries(nodes.filter((node) => Object.hasOwn(dataOf(now), node)).map((node) => [node, null]));
+      if (now === null || Object.keys(data).length === 0) return;
+      const kept = await cluster.patch(ref, 'merge', { data });
+      if (Object.keys(dataOf(kept)).length === 0) await cluster.delete(ref);
+    },
+  };
+}
+
+/** False: another rollout was faster. */
+async function unlessExists(creation: Promise<unknown>): Promise<boolean> {
+  try {
+    await creation;
+    return true;
+  } catch (error) {
+    if (isAppError(error, 'CLUSTER_ALREADY_EXISTS')) return false;
+    throw error;
+  }
+}
+
+function dataOf(object: KubeObject | null): Readonly<Record<string, string>> {
+  return (object?.data ?? {}) as Readonly<Record<string, string>>;
+}
+
+function readPrevious([node, text]: readonly [string, string]): readonly (readonly [string, ConfigSource | null])[] {
+  if (text === LOCAL) return [[node, null]];
+  const { source } = parseSourceArgument(text);
+  return source === null ? [] : [[node, source]];
+}

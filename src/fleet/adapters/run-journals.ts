@@ -1,0 +1,92 @@
+import { mkdir, open, readdir, readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+import { AppError } from '../../base/errors.ts';
+import { encodeEntry, readJournal } from '../journal.ts';
+import type { RunJournal, RunJournals } from '../run-journals.ts';
+
+/**
+ * Journals in `$XDG_STATE_HOME/kubeletadm/runs`, by default below `~/.local/state`. Files are for their owner alone.
+ * @param env XDG_STATE_HOME counts when it is absolute, as the XDG specification says
+ */
+export function localRunJournals(env: Readonly<Record<string, string | undefined>>): RunJournals {
+  const { XDG_STATE_HOME: state = '' } = env;
+  const directory = join(isAbsolute(state) ? state : join(env.HOME ?? homedir(), '.local', 'state'), 'kubeletadm', 'runs');
+  return {
+    directory,
+    begin: (started) => begin(directory, started),
+    latest: async (subject) => {
+      const names = await readdir(directory).catch(() => []);
+      for (const name of names
+        .filter((each) => each.endsWith('.jsonl'))
+        .toSorted()
+        .toReversed()) {
+        const run = readJournal(await readFile(join(directory, name), 'utf8').catch(() => ''));
+        if (run?.subject === subject) return run;
+      }
+      return null;
+    },
+  };
+}
+
+async function begin(directory: string, started: Date): Promise<RunJournal> {
+  const path = join(directory, `${started.toISOString().replace(/[:.]/g, '-')}-${process.pid}.jsonl`);
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const file = await open(path, 'ax', 0o600);
+    await syncDirectory(directory);
+    return journalOver(path, file);
+  } catch (cause) {
+    throw unwritable(path, cause);
+  }
+}
+
+type File = Awaited<ReturnType<typeof open>>;
+
+/** Entries that come while the disk is busy go together with the next write: a thousand hosts do not take a thousand turns. */
+function journalOver(path: string, file: File): RunJournal {
+  let pending = '';
+  let next: Promise<void> | null = null;
+  let last: Promise<void> = Promise.resolve();
+  const flush = async (): Promise<void> => {
+    const text = pending;
+    pending = '';
+    next = null;
+    try {
+      await file.appendFile(text);
+      await file.datasync();
+    } catch (cause) {
+      throw unwritable(path, cause);
+    }
+  };
+  return {
+    path,
+    write: (entry) => {
+      pending += encodeEntry(entry);
+      if (next === null) {
+        next = last.then(flush, flush);
+        last = next;
+      }
+      return next;
+    },
+    close: async () => {
+      await last.catch(() => undefined);
+      await file.close();
+    },
+  };
+}
+
+async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+function unwritable(path: string, cause: unknown): AppError {
+  const message = `the journal of the run cannot be written to ${path}: ${(cause as Error).message}`;
+  const mend = 'Free some space, or name another directory with XDG_STATE_HOME';
+  return new AppError({ code: 'JOURNAL_UNWRITABLE', message, mend }, { exitCode: 2, cause });
+}

@@ -1,0 +1,112 @@
+import type { Problem } from '../../base/errors.ts';
+import { importIgnored } from '../fleet-problems.ts';
+import type { FleetLayer } from '../schema.ts';
+import { isSecretName } from '../secret-names.ts';
+import type { InventoryHost } from './inventory.ts';
+import { splitHostLine } from './shell-words.ts';
+import { STRUCTURE } from './value.ts';
+
+/** How Ansible reaches a host, and what else its variables say, in the words of a fleet file. */
+export interface ImportedConnection {
+  readonly written: FleetLayer;
+  readonly warnings: readonly Problem[];
+  /** Ansible does not reach it over SSH: why it is left out. */
+  readonly leftOut: string | null;
+}
+
+const SSH_CONNECTIONS: ReadonlySet<string> = new Set([
+  'ssh',
+  'smart',
+  'paramiko',
+  'paramiko_ssh',
+  'ansible.builtin.ssh',
+  'ansible.builtin.paramiko_ssh',
+]);
+
+/** @see ansible plugins/connection/ssh.py: of several names for one thing the last counts */
+export function importConnection({ name, position, variables }: InventoryHost): ImportedConnection {
+  const text = (...names: readonly string[]): string | undefined => {
+    const value = names.map((each) => variables.get(each)).findLast((each) => each !== undefined && each !== null && each !== STRUCTURE);
+    return value === undefined || typeof value === 'symbol' ? undefined : String(value);
+  };
+  const warnings: Problem[] = [];
+  const warn = (message: string, mend?: string): void => {
+    warnings.push({ ...importIgnored(message, mend), position, host: name });
+  };
+  const [user, port] = [text('ansible_user', 'ansible_ssh_user'), text('ansible_port', 'ansible_ssh_port')];
+  const key = text('ansible_private_key_file', 'ansible_ssh_private_key_file');
+  const isNumber = port !== undefined && /^[0-9]+$/.test(port);
+  if ([...variables.keys()].some((variable) => /^ansible_.*pass(?:word)?$/.test(variable)))
+    warn('its passwords are not read from the inventory', 'Use keys, or give passwords on standard input');
+  const method = text('ansible_become_method');
+  if (method !== undefined && method !== 'sudo') warn(`ansible_become_method ${method} is not known`, 'There is sudo');
+  const become = isTrue(text('ansible_become')) && user !== 'root' ? ({ become: 'sudo' } as const) : {};
+  const bastion = jumpOf(
+    ['ansible_ssh_args', 'ansible_ssh_common_args', 'ansible_ssh_extra_args'].map((each) => text(each) ?? ''),
+    warn,
+  );
+  const address = text('ansible_host', 'ansible_ssh_host');
+  const ssh = {
+    ...(user === undefined ? {} : { user }),
+    ...(port === undefined ? {} : { port: isNumber ? Number(port) : port }),
+    ...(key === undefined ? {} : { identityFiles: [key] }),
+    ...(bastion === null ? {} : { bastion }),
+    ...become,
+  };
+  const connection = text('ansible_connection') ?? 'ssh';
+  return {
+    written: {
+      ...(address === undefined ? {} : { address }),
+      ...(Object.keys(ssh).length === 0 ? {} : { ssh }),
+      variables: Object.fromEntries(
+        [...variables].flatMap(([variable, value]) =>
+          value === null || typeof value === 'symbol' || isSecretName(variable) || String(value).startsWith('$ANSIBLE_VAULT')
+            ? []
+            : [[variable, value]],
+        ),
+      ),
+    },
+    warnings,
+    leftOut: SSH_CONNECTIONS.has(connection) ? null : `ansible_connection is ${connection}`,
+  };
+}
+
+function isTrue(text: string | undefined): boolean {
+  return /^(?:true|yes|on|y|t|1|1\.0)$/i.test(text ?? '');
+}
+
+/** The jump host that arguments for ssh name: `-J host`, `-o ProxyJump=host`, `-o ProxyCommand="ssh -W %h:%p host"`. */
+function jumpOf(texts: readonly string[], warn: (message: string, mend?: string) => void): string | null {
+  const words = texts.flatMap((text) => splitHostLine(text) ?? []);
+  let jump: string | null = null;
+  for (const [i, word] of words.entries()) {
+    const option = /^-o(.*)$/.exec(word)?.[1];
+    const setting = option === '' ? words[i + 1] : option;
+    const [, name = '', value = ''] = /^\s*(\w+)\s*[=\s]\s*(.*)$/s.exec(setting ?? '') ?? [];
+    if (word === '-J') jump ??= words[i + 1] ?? null;
+    else if (/^-J./.test(word)) jump ??= word.slice(2);
+    else if (name.toLowerCase() === 'proxyjump') jump ??= value;
+    else if (name.toLowerCase() === 'proxycommand') {
+      const through = throughHost(value);
+      if (through === null) warn('the ProxyCommand of its ssh arguments is not understood', 'Give ssh.bastion in the import');
+      else jump ??= through;
+    }
+  }
+  return jump;
+}
+
+/** `ssh … -W %h:%p [-p port] [-l user] host …`. */
+function throughHost(command: string): string | null {
+  const words = command.trim().split(/\s+/);
+  if (!/(?:^|\/)ssh$/.test(words[0] ?? '') || !words.some((word) => word.startsWith('-W'))) return null;
+  let [host, port, user]: (string | null)[] = [null, null, null];
+  for (let i = 1; i < words.length; i++) {
+    const word = words[i] as string;
+    if (word === '-p') port = words[++i] ?? null;
+    else if (word === '-l') user = words[++i] ?? null;
+    else if (/^-[bcDEeFIiJLlmOopQRSWw]$/.test(word)) i++;
+    else if (!word.startsWith('-')) host ??= word;
+  }
+  if (host === null) return null;
+  return `${user === null ? '' : `${user}@`}${host}${port === null ? '' : `:${port}`}`;
+}

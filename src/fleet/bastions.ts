@@ -1,0 +1,83 @@
+import { isAppError } from '../base/errors.ts';
+import { parseSshDestination } from '../ssh/destination.ts';
+import type { Findings } from './findings.ts';
+import { bastionCycle, invalidFleetValue } from './fleet-problems.ts';
+import type { BastionText, HostSettings } from './host-settings.ts';
+import type { ResolvedBastion } from './model.ts';
+
+/** The way to a host. */
+export interface Way {
+  readonly jumps: readonly ResolvedBastion[];
+  /** The file says that there is no host to go through: ssh_config is not asked. */
+  readonly direct: boolean;
+}
+
+const DIRECT: Way = { jumps: [], direct: true };
+const UNSAID: Way = { jumps: [], direct: false };
+
+/**
+ * Looks up the hosts to go through: names of hosts of the fleet with what is said of them and their own way, else SSH destinations.
+ * @param hosts all hosts, bastions among them, by name
+ */
+export function bastionWays(hosts: ReadonlyMap<string, { readonly settings: HostSettings }>, findings: Findings): (name: string) => Way {
+  const known = new Map<string, Way>();
+  const wayOf = (name: string, seen: readonly string[]): Way => {
+    const found = known.get(name);
+    if (found) return found;
+    const way = jumpsOf(name, seen);
+    known.set(name, way);
+    return way;
+  };
+  const jumpsOf = (name: string, seen: readonly string[]): Way => {
+    const bastion = hosts.get(name)?.settings.bastion ?? null;
+    if (bastion === null) return UNSAID;
+    if (bastion.text.trim().toLowerCase() === 'none') return DIRECT;
+    const hops = bastion.text.split(',').map((hop) => hop.trim());
+    // Who says for all "go through b1" does not mean b1 itself.
+    if (bastion.inherited && hops.includes(name)) return DIRECT;
+    const through = [...seen, name];
+    const [first = '', ...others] = hops;
+    const jumps = [first, ...others].flatMap((hop, i) => hopsTo(hop, { through, bastion, follow: i === 0 }));
+    return { jumps, direct: false };
+  };
+  const hopsTo = (hop: string, { through, bastion, follow }: Hop): readonly ResolvedBastion[] => {
+    const host = hosts.get(hop);
+    if (host === undefined) return destination(hop, bastion, findings);
+    if (through.includes(hop)) {
+      findings.addShared('bastion', bastion.place, () => bastionCycle([...through.slice(through.indexOf(hop)), hop]));
+      return [];
+    }
+    const { address, user, port, identityFiles, hostKeys } = host.settings.ssh;
+    const own: ResolvedBastion = {
+      name: hop,
+      address,
+      identityFiles,
+      hostKeys,
+      ...(user === undefined ? {} : { user }),
+      ...(port === undefined ? {} : { port }),
+    };
+    return [...(follow ? wayOf(hop, through).jumps : []), own];
+  };
+  return (name) => wayOf(name, []);
+}
+
+interface Hop {
+  readonly through: readonly string[];
+  readonly bastion: BastionText;
+  /** The first of several hops is reached by its own way, the others from the one before. */
+  readonly follow: boolean;
+}
+
+function destination(text: string, { place }: BastionText, findings: Findings): readonly ResolvedBastion[] {
+  try {
+    const { host, user, port } = parseSshDestination(text);
+    const rest = { ...(user === undefined ? {} : { user }), ...(port === undefined ? {} : { port }) };
+    return [{ name: text, address: host, identityFiles: [], hostKeys: [], ...rest }];
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    const mend = 'Write the name of a host of this file, [user@]address[:port], or none';
+    const message = text === '' ? 'there is nothing between two commas' : `${JSON.stringify(text.slice(0, 80))} is no host to go through`;
+    findings.addShared(`bastion ${text}`, place, () => invalidFleetValue(message, mend));
+    return [];
+  }
+}

@@ -1,0 +1,367 @@
+import { onAbort } from '../base/abort.ts';
+import { AppError, isAppError, type Problem } from '../base/errors.ts';
+import type { Reporter } from '../base/reporter.ts';
+import type { HostPlan } from '../host/plan/document.ts';
+import type { WorkflowResult } from '../host/run-workflow.ts';
+import type { NodeClaims } from '../kubeadm/node-claims.ts';
+import { mayBegin, type RolloutRules, whyStop } from './rollout.ts';
+
+/** A host to be worked on. */
+export interface FleetMember {
+  readonly name: string;
+  /** Which come first: a member is begun when all of the stages before its own have ended. Default: 0. */
+  readonly stage?: number;
+  /** It is changed while no other is, and looked at when those like it that were begun have ended: what they change counts for it. */
+  readonly isAlone?: boolean;
+  /** The stages after it make no sense without it: where it fails they are left out. */
+  readonly isNeeded?: boolean;
+  /** Connects, looks and plans; changes nothing. */
+  open(ports: MemberPorts): Promise<OpenMember>;
+}
+
+export interface MemberPorts {
+  readonly reporter: Reporter;
+  readonly signal: AbortSignal;
+}
+
+/** A host that was looked at. */
+export interface OpenMember {
+  readonly planned: WorkflowResult;
+  /**
+   * Does what was planned.
+   * @param signal ends it between changes; absent: it is brought to its end
+   */
+  apply(signal?: AbortSignal): Promise<HostPlan>;
+  close(): Promise<void>;
+}
+
+/** What became of a host. */
+export type HostStatus =
+  /** Everything is as it should be. */
+  | 'unchanged'
+  /** Only planned: changes are pending. */
+  | 'pending'
+  | 'changed'
+  /** Refused or not understood before anything was changed. */
+  | 'refused'
+  /** Nobody could log in; nothing was changed. */
+  | 'unreachable'
+  /** Changes had begun. */
+  | 'failed'
+  /** Changes had begun, and what was there before is back. */
+  | 'reverted'
+  /** Not begun: the run was stopped. */
+  | 'stopped'
+  /** Not begun: the user interrupted the run. */
+  | 'interrupted';
+
+export interface HostOutcome {
+  readonly host: string;
+  readonly status: HostStatus;
+  /** What was planned or done, as far as it came. */
+  readonly plan: WorkflowResult | null;
+  readonly error: AppError | null;
+}
+
+export interface FleetRules extends RolloutRules {
+  /** Hosts that are looked at or changed at a time. */
+  readonly parallel: number;
+  /** Connections that are open at a time, those of hosts that wait for their turn among them. */
+  readonly maxOpen: number;
+  /** Only look and plan; nobody waits for the stages before. */
+  readonly dryRun: boolean;
+  /** Hosts without pending changes are run through as well: each phase proves that all is well. */
+  readonly proveUnchanged?: boolean;
+  /** No host is changed before all of them were looked at, so that each is compared with all others (`FleetPorts.claims`). All connections are open then: `maxOpen` has to allow it. */
+  readonly looksFirst?: boolean;
+}
+
+/** Counts for who watches. */
+export interface FleetProgress {
+  readonly total: number;
+  readonly looking: readonly string[];
+  readonly waiting: number;
+  readonly changing: readonly string[];
+  readonly ended: Readonly<Partial<Record<HostStatus, number>>>;
+}
+
+export interface FleetPorts {
+  readonly signal: AbortSignal;
+  /** What a host says is heard here. */
+  reporterOf(host: string): Reporter;
+  /** The Nodes that hosts stand for: one that another host claims as well is not changed. */
+  readonly claims?: NodeClaims;
+  /** Called, and waited for, before the first change of a host. */
+  begins?(host: string): Promise<void>;
+  /** Called, and waited for, when a host is done. */
+  ended?(outcome: HostOutcome): Promise<void>;
+  progress?(progress: FleetProgress): void;
+}
+
+export interface FleetResult {
+  /** In the order of the members. */
+  readonly outcomes: readonly HostOutcome[];
+  /** Why hosts were left out, as a clause; null: none was. */
+  readonly stopped: string | null;
+}
+
+/**
+ * Plans and applies on many hosts at once. A host is changed as soon as it was planned and the rules allow it; one that does not answer keeps nobody waiting.
+ * @throws what is no AppError, after the hosts under way are done
+ */
+export async function runFleet(members: readonly FleetMember[], rules: FleetRules, ports: FleetPorts): Promise<FleetResult> {
+  const run = new FleetRun(members, rules, ports);
+  return run.run();
+}
+
+interface Waiting {
+  readonly index: number;
+  readonly member: FleetMember;
+  readonly open: OpenMember;
+}
+
+class FleetRun {
+  readonly #members: readonly FleetMember[];
+  readonly #rules: FleetRules;
+  readonly #ports: FleetPorts;
+  readonly #outcomes: (HostOutcome | undefined)[] = [];
+  readonly #ended: Partial<Record<HostStatus, number>> = {};
+  readonly #looking = new Set<string>();
+  readonly #changing = new Set<string>();
+  readonly #waiting: Waiting[] = [];
+  /** Indexes of the members, stage by stage. */
+  readonly #order: readonly number[];
+  readonly #alone: ReadonlySet<string>;
+  /** Members that have not ended, by stage. */
+  readonly #left = new Map<number, number>();
+  #next = 0;
+  /** Of the member that was needed and failed. */
+  #missing: string | null = null;
+  #failed = 0;
+  #broken = 0;
+  /** Of those that were run through, hosts that needed nothing: they count as canaries too. */
+  #unchanged = 0;
+  #bug: { readonly error: unknown } | null = null;
+  #wake: () => void = () => undefined;
+
+  constructor(members: readonly FleetMember[], rules: FleetRules, ports: FleetPorts) {
+    this.#members = members;
+    this.#rules = rules;
+    this.#ports = ports;
+    this.#alone = new Set(members.flatMap(({ name, isAlone }) => (isAlone === true ? [name] : [])));
+    this.#order = [...members.keys()].sort((a, b) => this.#stageOf(a) - this.#stageOf(b) || a - b);
+    for (const index of members.keys()) this.#left.set(this.#stageOf(index), (this.#left.get(this.#stageOf(index)) ?? 0) + 1);
+  }
+
+  #stageOf(index: number): number {
+    return this.#rules.dryRun ? 0 : (this.#members[index]?.stage ?? 0);
+  }
+
+  /** All of the stages before have ended. */
+  #isOpen(stage: number): boolean {
+    for (const [other, left] of this.#left) if (other < stage && left > 0) return false;
+    return true;
+  }
+
+  async run(): Promise<FleetResult> {
+    const forget = onAbort(this.#ports.signal, () => this.#wake());
+    try {
+      for (;;) {
+        this.#begin();
+        this.#tellProgress();
+        if (this.#looking.size + this.#changing.size === 0) break;
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      }
+    } finally {
+      forget();
+    }
+    const why = this.#whyStop();
+    await this.#leaveOut();
+    const stopped = (this.#ended.stopped ?? 0) > 0 ? why : null;
+    if (this.#bug !== null) throw this.#bug.error;
+    return { outcomes: this.#outcomes as readonly HostOutcome[], stopped };
+  }
+
+  #whyStop(): string | null {
+    return this.#missing === null ? whyStop(this.#rules, this.#state()) : `the others need ${this.#missing}, which is not as it should be`;
+  }
+
+  #state() {
+    return {
+      passed: (this.#ended.changed ?? 0) + this.#unchanged,
+      failed: this.#failed,
+      broken: this.#broken,
+      changing: this.#changing.size,
+    };
+  }
+
+  #begin(): void {
+    if (this.#ports.signal.aborted || this.#bug !== null || this.#whyStop() !== null) return;
+    const { parallel, maxOpen, looksFirst } = this.#rules;
+    const isBefore = looksFirst === true && this.#looking.size + this.#order.length - this.#next > 0;
+    // Changes first: who waits for his turn holds a connection.
+    for (
+      let more = isBefore ? 0 : mayBegin(this.#rules, this.#state());
+      more > 0 && this.#waiting.length > 0 && this.#busy() < parallel;
+      more--
+    ) {
+      const waiting = this.#takeWaiting();
+      if (waiting === null) break;
+      this.#start(this.#changing, waiting, (one) => this.#change(one));
+    }
+    while (this.#next < this.#order.length && this.#busy() < parallel && this.#busy() + this.#waiting.length < maxOpen) {
+      const index = this.#order[this.#next] as number;
+      if (!this.#isOpen(this.#stageOf(index)) || this.#waitsForOneLikeIt(index)) break;
+      this.#next++;
+      this.#start(this.#looking, { index, member: this.#members[index] as FleetMember }, (one) => this.#look(one));
+    }
+  }
+
+  #busy(): number {
+    return this.#looking.size + this.#changing.size;
+  }
+
+  #waitsForOneLikeIt(index: number): boolean {
+    if (this.#rules.dryRun || this.#members[index]?.isAlone !== true) return false;
+    const begun = [...this.#looking, ...this.#changing, ...this.#waiting.map(({ member }) => member.name)];
+    return begun.some((name) => this.#alone.has(name));
+  }
+
+  /** The first in the order of the members; null where it has to wait for others, or others for one that is changed alone. */
+  #takeWaiting(): Waiting | null {
+    const first = this.#waiting.reduce((best, one) => (one.index < best.index ? one : best));
+    if (this.#changing.size > 0 && (first.member.isAlone === true || [...this.#changing].some((name) => this.#alone.has(name))))
+      return null;
+    this.#waiting.splice(this.#waiting.indexOf(first), 1);
+    return first;
+  }
+
+  #start<T extends { readonly member: FleetMember }>(among: Set<string>, one: T, work: (one: T) => Promise<void>): void {
+    const { name } = one.member;
+    among.add(name);
+    void work(one)
+      .catch((error: unknown) => {
+        this.#bug ??= { error };
+      })
+      .finally(() => {
+        among.delete(name);
+        this.#wake();
+      });
+  }
+
+  async #look({ index, member }: Pick<Waiting, 'index' | 'member'>): Promise<void> {
+    const { signal, reporterOf } = this.#ports;
+    const found = await settle(member.open({ reporter: reporterOf(member.name), signal }));
+    if ('error' in found) {
+      const status = signal.aborted ? 'interrupted' : isUnreachable(found.error) ? 'unreachable' : 'refused';
+      await this.#end(index, { status, plan: null, error: found.error });
+      return;
+    }
+    const open = found.value;
+    const { planned } = open;
+    const pending = hasWork(planned.host);
+    if (this.#rules.looksFirst === true || (!this.#rules.dryRun && (pending || this.#rules.proveUnchanged === true))) {
+      this.#waiting.push({ index, member, open });
+      return;
+    }
+    await this.#endPlanned({ index, member, open });
+  }
+
+  /** A host that is only planned, or needs nothing. */
+  async #endPlanned({ index, open }: Waiting, clashes: readonly Problem[] = []): Promise<void> {
+    const { planned } = open;
+    await settle(open.close());
+    const refusals = clashes.length > 0 ? [...planned.refusals.filter(isOther(clashes)), ...clashes] : planned.refusals;
+    const refused = refusals.length > 0 ? new AppError(refusals, { exitCode: 3 }) : null;
+    const status = refused ? 'refused' : hasWork(planned.host) ? 'pending' : 'unchanged';
+    await this.#end(index, { status, plan: { ...planned, refusals }, error: refused });
+  }
+
+  async #change({ index, member, open }: Waiting): Promise<void> {
+    const clashes = this.#ports.claims?.of(member.name).problems() ?? [];
+    if (clashes.length > 0 || this.#rules.dryRun) {
+      await this.#endPlanned({ index, member, open }, clashes);
+      return;
+    }
+    await this.#ports.begins?.(member.name);
+    // Of many hosts those under way are brought to their end; whoever works on one alone waits for nobody else.
+    const done = await settle(this.#members.length === 1 ? open.apply(this.#ports.signal) : open.apply());
+    await settle(open.close());
+    if ('error' in done && done.error.exitCode === 3) {
+      await this.#end(index, { status: 'refused', plan: open.planned, error: done.error });
+      return;
+    }
+    if ('error' in done) {
+      this.#broken++;
+      await this.#end(index, { status: done.error.exitCode === 5 ? 'reverted' : 'failed', plan: open.planned, error: done.error });
+      return;
+    }
+    const status = hasChanges(done.value) ? 'changed' : 'unchanged';
+    if (status === 'unchanged') this.#unchanged++;
+    await this.#end(index, { status, plan: { ...open.planned, host: done.value }, error: null });
+  }
+
+  async #end(index: number, outcome: Omit<HostOutcome, 'host'>): Promise<void> {
+    const whole = { host: (this.#members[index] as FleetMember).name, ...outcome };
+    this.#outcomes[index] = whole;
+    const stage = this.#stageOf(index);
+    this.#left.set(stage, (this.#left.get(stage) ?? 1) - 1);
+    const isWell = whole.status === 'changed' || whole.status === 'unchanged' || whole.status === 'pending';
+    if (!isWell && !this.#rules.dryRun && this.#members[index]?.isNeeded === true) this.#missing ??= whole.host;
+    this.#ended[whole.status] = (this.#ended[whole.status] ?? 0) + 1;
+    if (whole.status === 'refused' || whole.status === 'failed' || whole.status === 'reverted') this.#failed++;
+    await this.#ports.ended?.(whole);
+  }
+
+  /** Those that were not begun. */
+  async #leaveOut(): Promise<void> {
+    const status = this.#ports.signal.aborted ? 'interrupted' : 'stopped';
+    const planned = new Map(this.#waiting.map(({ index, open }) => [index, open.planned]));
+    await Promise.all(this.#waiting.map(({ open }) => settle(open.close())));
+    for (const index of this.#members.keys())
+      if (this.#outcomes[index] === undefined) await this.#end(index, { status, plan: planned.get(index) ?? null, error: null });
+    this.#tellProgress();
+  }
+
+  #tellProgress(): void {
+    this.#ports.progress?.({
+      total: this.#members.length,
+      looking: [...this.#looking],
+      waiting: this.#waiting.length,
+      changing: [...this.#changing],
+      ended: this.#ended,
+    });
+  }
+}
+
+/** Problems that were known when the host was planned are not told twice. */
+function isOther(problems: readonly Problem[]): (problem: Problem) => boolean {
+  return ({ code, message }) => !problems.some((one) => one.code === code && one.message === message);
+}
+
+/** Errors of ours are values here; others are bugs and go their way. */
+async function settle<T>(work: Promise<T>): Promise<{ readonly value: T } | { readonly error: AppError }> {
+  try {
+    return { value: await work };
+  } catch (error) {
+    if (isAppError(error)) return { error };
+    throw error;
+  }
+}
+
+const NO_WAY_IN = /^HOST_(UNREACHABLE|TIMEOUT|CONNECTION_LOST|AUTH_FAILED|KEY_[A-Z]+)$/;
+
+function isUnreachable(error: AppError): boolean {
+  return NO_WAY_IN.test(error.code);
+}
+
+function hasChanges({ phases }: HostPlan): boolean {
+  return phases.some(({ plan }) => plan.changes.length > 0);
+}
+
+/** Something is to be changed, or waited for. */
+export function hasWork({ phases }: HostPlan): boolean {
+  return phases.some(({ plan }) => plan.changes.length > 0 || plan.deferred !== undefined);
+}

@@ -1,0 +1,284 @@
+import { trimTrailing } from '../base/text/trim-trailing.ts';
+import type { Step } from '../codec/field-path.ts';
+import { MODULE_NAME, SYSCTL_NAME } from '../host/install/kernel.ts';
+import {
+  type BinaryInstall,
+  type HostPreparation,
+  type InstalledFile,
+  KUBERNETES_KEY_FINGERPRINT,
+  kubernetesRepositoryUrl,
+  NO_PREPARATION,
+  type PackageInstall,
+  type PackageRepository,
+} from '../host/install/model.ts';
+import { minorOf, PACKAGE_VERSION } from '../host/install/versions.ts';
+import type { Findings, Place } from './findings.ts';
+import { invalidFleetValue } from './fleet-problems.ts';
+import type { Layer } from './layer.ts';
+import type { FleetLayer } from './schema.ts';
+import type { Scope } from './scope.ts';
+
+interface Context {
+  readonly scope: Scope;
+  readonly findings: Findings;
+  /** Of the file. */
+  readonly kubernetesVersion: string | null;
+}
+
+const MEMBERS = ['install', 'kernelModules', 'sysctls', 'swap'] as const;
+
+/**
+ * What the layers of a host declare that comes before it can be a node. Of `packages` and `sysctls` each member counts for itself, of the rest the last word.
+ * @param layers lowest first
+ */
+export function hostPreparation(layers: readonly Layer[], context: Context): HostPreparation {
+  if (!layers.some(({ written }) => MEMBERS.some((member) => written[member] !== undefined))) return NO_PREPARATION;
+  const reader = new PreparationReader(layers, context);
+  return {
+    swap: reader.last('swap')?.value === 'off' ? 'off' : null,
+    kernelModules: reader.kernelModules(),
+    sysctls: reader.sysctls(),
+    install: reader.install(),
+  };
+}
+
+interface Said<T> {
+  readonly value: T;
+  readonly place: (...steps: readonly Step[]) => Place;
+}
+
+type Written<K extends keyof FleetLayer> = NonNullable<FleetLayer[K]>;
+type Packages = Written<'packages'>;
+type WrittenFile = NonNullable<Written<'binaries'>['files']>[number];
+
+class PreparationReader {
+  readonly #layers: readonly Layer[];
+  readonly #context: Context;
+
+  constructor(layers: readonly Layer[], context: Context) {
+    this.#layers = layers;
+    this.#context = context;
+  }
+
+  last<K extends keyof FleetLayer>(member: K): Said<Written<K>> | null {
+    const layer = this.#layers.findLast(({ written }) => written[member] !== undefined);
+    if (layer === undefined) return null;
+    return { value: layer.written[member] as Written<K>, place: (...steps) => layer.place([member, ...steps]) };
+  }
+
+  kernelModules(): readonly string[] | null {
+    const said = this.last('kernelModules');
+    if (said === null) return null;
+    return said.value.map((written, i) => {
+      const name = this.#text(written, said.place(i));
+      if (!MODULE_NAME.test(name)) this.#wrong(`${JSON.stringify(name)} is not the name of a kernel module`, said.place(i));
+      return name;
+    });
+  }
+
+  sysctls(): Readonly<Record<string, string>> | null {
+    if (this.last('sysctls') === null) return null;
+    const values = new Map<string, string>();
+    for (const layer of this.#layers) {
+      for (const [name, written] of Object.entries(layer.written.sysctls ?? {})) {
+        const place = layer.place(['sysctls', name]);
+        if (!SYSCTL_NAME.test(name))
+          this.#wrong(
+            `${JSON.stringify(name)} is not the name of a kernel parameter`,
+            place,
+            'Write it as sysctl -a does: net.ipv4.ip_forward',
+          );
+        values.set(name, this.#text(written, place));
+      }
+    }
+    return Object.fromEntries(values);
+  }
+
+  install(): PackageInstall | BinaryInstall | null {
+    const said = this.last('install');
+    switch (said?.value) {
+      case 'packages':
+        return this.#packages(said.place());
+      case 'binaries':
+        return this.#binaries(said.place());
+      default:
+        return null;
+    }
+  }
+
+  #packages(asked: Place): PackageInstall | null {
+    const version = this.#packageVersion(asked);
+    const runtime = this.#member('runtime');
+    const [repository, key] = [this.#member('repository'), this.#member('key')];
+    const runtimeName = runtime === null ? 'containerd' : this.#packageName(this.#text(runtime.value, runtime.place()), runtime.place());
+    const extra = this.#member('extra');
+    const pins = this.#member('keyFingerprints');
+    if (version === null) return null;
+    const url = repository === null ? kubernetesRepositoryUrl(minorOf(version)) : this.#url(repository);
+    const kubernetes: PackageRepository = {
+      name: 'kubernetes',
+      url,
+      suite: '/',
+      components: [],
+      key: key === null ? null : this.#key(key),
+      keyFingerprints: pins?.value ?? [KUBERNETES_KEY_FINGERPRINT],
+    };
+    if (kubernetes.key === null && url.startsWith('http:')) this.#needsKey(repository?.place() ?? asked);
+    return {
+      kind: 'packages',
+      version,
+      runtime: runtimeName === 'none' ? null : runtimeName,
+      extra: (extra?.value ?? []).map((name, i) => this.#packageName(this.#text(name, extra?.place(i) ?? asked), extra?.place(i) ?? asked)),
+      repositories: [kubernetes, ...this.#repositories()],
+    };
+  }
+
+  /** The last word on one member of `packages`. */
+  #member<K extends keyof Packages>(member: K): Said<NonNullable<Packages[K]>> | null {
+    const layer = this.#layers.findLast(({ written }) => written.packages?.[member] !== undefined);
+    if (layer === undefined) return null;
+    const value = layer.written.packages?.[member] as NonNullable<Packages[K]>;
+    return { value, place: (...steps) => layer.place(['packages', member, ...steps]) };
+  }
+
+  #packageVersion(asked: Place): string | null {
+    const said = this.#member('version');
+    const version = said === null ? this.#context.kubernetesVersion : this.#text(said.value, said.place());
+    if (version === null) {
+      this.#wrong('install: packages needs the version of the kubelet', asked, 'Write kubernetesVersion: "1.36" at the top of the file');
+      return null;
+    }
+    const plain = version.replace(/^v/, '');
+    if (PACKAGE_VERSION.test(plain)) return plain;
+    this.#wrong(`${JSON.stringify(version)} is not the version of a kubelet package`, said?.place() ?? asked, 'Write "1.36" or "1.36.2"');
+    return null;
+  }
+
+  #packageName(name: string, place: Place): string {
+    if (!/^[a-z0-9][a-z0-9+._-]*$/i.test(name)) this.#wrong(`${JSON.stringify(name)} is not the name of a package`, place);
+    return name;
+  }
+
+  #repositories(): readonly PackageRepository[] {
+    const said = this.#member('repositories');
+    if (said === null) return [];
+    return said.value.map((written, i): PackageRepository => {
+      const part = <K extends keyof typeof written>(member: K) => ({
+        value: written[member] as string,
+        place: () => said.place(i, member),
+      });
+      const { name, suite = '/', components = [], key, keyFingerprints = [] } = written;
+      if (!/^[A-Za-z0-9][A-Za-z0-9_-]*$/.test(name) || name === 'kubernetes')
+        this.#wrong(
+          `${JSON.stringify(name)} cannot be the name of a repository`,
+          said.place(i, 'name'),
+          'Letters, digits and dashes; kubernetes is taken',
+        );
+      const repository: PackageRepository = {
+        name,
+        url: this.#url(part('url')),
+        suite: this.#word(this.#text(suite, said.place(i, 'suite')), said.place(i, 'suite')),
+        components: components.map((each, n) => this.#word(each, said.place(i, 'components', n))),
+        key: key === undefined ? null : this.#key(part('key')),
+        keyFingerprints,
+      };
+      if (keyFingerprints.length === 0)
+        this.#wrong('a repository needs its key pinned', said.place(i, 'keyFingerprints'), 'Write the fingerprint that its makers publish');
+      if (repository.key === null && repository.url.startsWith('http:')) this.#needsKey(said.place(i, 'url'));
+      return repository;
+    });
+  }
+
+  #word(text: string, place: Place): string {
+    if (/[\s[\]#]|^$/.test(text)) this.#wrong(`${JSON.stringify(text)} is no word of a line for apt`, place);
+    return text;
+  }
+
+  #needsKey(place: Place): void {
+    this.#wrong('the key of a repository is not fetched over plain http', place, 'Save it, and write its path as key');
+  }
+
+  #url(said: { readonly value: string; place(): Place }): string {
+    const place = said.place();
+    const text = this.#text(said.value, place);
+    const url = URL.canParse(text) ? new URL(text) : null;
+    if (url === null || !/^https?:$/.test(url.protocol) || /[\s[\]#?]/.test(text))
+      this.#wrong(`${JSON.stringify(text)} is not the URL of a repository`, place, 'Write https://HOST/PATH');
+    else if (url.username !== '' || url.password !== '')
+      this.#wrong(
+        'a URL with a password does not belong in a fleet file',
+        place,
+        'Let a mirror on the network of the hosts answer without one',
+      );
+    return text.endsWith('/') ? text : `${text}/`;
+  }
+
+  /** A path, or an https URL. */
+  #key(said: { readonly value: string; place(): Place }): string {
+    const key = this.#text(said.value, said.place());
+    if (key.startsWith('http://')) this.#needsKey(said.place());
+    return key;
+  }
+
+  #binaries(asked: Place): BinaryInstall | null {
+    const said = this.last('binaries');
+    if (said === null || said.value.files === undefined || said.value.files.length === 0) {
+      this.#wrong('install: binaries needs the files', asked, 'Write them under binaries.files, each with name and sha256');
+      return null;
+    }
+    const { source, files, units = [] } = said.value;
+    const from = source === undefined ? null : this.#text(source, said.place('source'));
+    const paths = new Map<string, string>();
+    return {
+      kind: 'binaries',
+      files: files.map((file, i) => this.#file(file, { from, paths, place: (...steps) => said.place('files', i, ...steps) })),
+      units: units.map((unit, i) => {
+        if (!/^[A-Za-z0-9:_.@-]+$/.test(unit) || unit.startsWith('-'))
+          this.#wrong(`${JSON.stringify(unit)} is not the name of a unit`, said.place('units', i));
+        return unit;
+      }),
+    };
+  }
+
+  #file(
+    written: WrittenFile,
+    { from, paths, place }: { readonly from: string | null; readonly paths: Map<string, string>; readonly place: Said<unknown>['place'] },
+  ): InstalledFile {
+    const { name, sha256 = '', mode = 0o755, extractTo } = written;
+    if (!/^[A-Za-z0-9][\w.+@-]*$/.test(name)) this.#wrong(`${JSON.stringify(name)} is not the name of a file`, place('name'));
+    if (sha256 !== '' && !/^[0-9a-fA-F]{64}$/.test(sha256))
+      this.#wrong('this is not a SHA-256', place('sha256'), 'Write the 64 hexadecimal digits that sha256sum prints, in quotes');
+    if (sha256 === '')
+      this.#wrong(`${name} needs its sha256`, place('name'), 'Take it from where the file is published, or run sha256sum on it');
+    const base = written.source === undefined ? from : this.#text(written.source, place('source'));
+    if (base === null)
+      this.#wrong(`there is no source for ${name}`, place('name'), 'Write binaries.source: a directory of this machine, or a URL');
+    if (written.path !== undefined && extractTo !== undefined)
+      this.#wrong('path is for files, extractTo for archives', place('path'), 'Keep one of them');
+    const member = extractTo === undefined ? 'path' : 'extractTo';
+    const path = this.#text(extractTo ?? written.path ?? `/usr/bin/${name}`, place(member));
+    if (!/^\/[^\0\n]+$/.test(path) || path.split('/').some((part) => part === '.' || part === '..'))
+      this.#wrong(`${JSON.stringify(path)} is not a path on the host`, place(member), 'Begin it with /');
+    const id = extractTo === undefined ? path : `archive ${name}`;
+    if (paths.has(id)) this.#wrong(`${name} comes twice: ${path}`, place('name'));
+    paths.set(id, name);
+    if (extractTo !== undefined && !/\.(?:tar|tgz|txz|tar\.gz|tar\.xz)$/.test(name))
+      this.#wrong(`${name} is not a tar archive`, place('extractTo'), 'Its name ends in .tar, .tar.gz or .tar.xz');
+    return {
+      name,
+      source: `${trimTrailing(base ?? '', '/')}/${name}`,
+      sha256: sha256.toLowerCase(),
+      mode: extractTo === undefined ? mode : 0o600,
+      path,
+      isArchive: extractTo !== undefined,
+    };
+  }
+
+  #text(text: string, place: Place): string {
+    return this.#context.scope.text(text, () => place) ?? text;
+  }
+
+  #wrong(message: string, place: Place, mend?: string): void {
+    this.#context.findings.addShared(message, place, () => invalidFleetValue(message, mend));
+  }
+}

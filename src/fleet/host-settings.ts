@@ -1,0 +1,320 @@
+import type { Arg } from '../base/arg.ts';
+import { parseGoDuration } from '../base/text/go-duration.ts';
+import { parseIp } from '../base/text/ip.ts';
+import { upTo } from '../base/text/up-to.ts';
+import type { Step } from '../codec/field-path.ts';
+import type { HostPreparation } from '../host/install/model.ts';
+import type { Taint } from '../kube/taint.ts';
+import type { NodeRegistration } from '../kubeadm/config/model.ts';
+import { nodeRegistrationFindings } from '../kubeadm/config/validate-parts.ts';
+import { isNodeIp, NODE_IP_FORM } from '../kubelet/node-ip.ts';
+import { isReservedLabel, nodeLabelTroubles } from '../kubelet/node-labels.ts';
+import type { FieldSetting } from '../kubelet/setting.ts';
+import type { KnownHostsEntry } from '../ssh/known-hosts.ts';
+import { isSafeHostName, isSafeUserName } from '../ssh/names.ts';
+import { type HostEntry, where } from './entries.ts';
+import type { Findings, Place } from './findings.ts';
+import { invalidFleetValue, invalidHostAddress, saidTwice } from './fleet-problems.ts';
+import { hostPreparation } from './host-preparation.ts';
+import { hostVariables } from './host-variables.ts';
+import type { Layer } from './layer.ts';
+import type { HostRole, ResolvedSsh } from './model.ts';
+import type { FleetLayer } from './schema.ts';
+import { Scope } from './scope.ts';
+
+/** What a host's layers come to, bastions not yet looked up. */
+export interface HostSettings {
+  readonly role: HostRole | 'bastion';
+  readonly ssh: Omit<ResolvedSsh, 'jumps' | 'direct'>;
+  /** As written, with the place and whether the host itself says so. */
+  readonly bastion: BastionText | null;
+  readonly nodeRegistration: NodeRegistration;
+  readonly declared: readonly FieldSetting[];
+  readonly preparation: HostPreparation;
+  readonly scope: Scope;
+  /** Where a member comes from. */
+  readonly placeOf: (member: 'address' | 'nodeName' | 'nodeIP') => Place;
+}
+
+export interface BastionText {
+  readonly text: string;
+  readonly place: Place;
+  /** Said by the baseline or a group: the bastion itself may be among the hosts. */
+  readonly inherited: boolean;
+}
+
+export interface SettingsContext {
+  readonly findings: Findings;
+  readonly kubernetesVersion: string | null;
+  readonly byAdministrator: boolean;
+}
+
+/**
+ * Works out what a host's layers say: the last word on each member, with its templates filled in and its value judged.
+ * @param layers lowest first: baseline, groups, the host's own
+ * @param byAdministrator whether somebody labels Nodes who may give them any label
+ */
+export function hostSettings(
+  entry: HostEntry,
+  layers: readonly Layer[],
+  { findings, kubernetesVersion, byAdministrator }: SettingsContext,
+): HostSettings {
+  const reader = new SettingsReader(entry, layers, { findings, byAdministrator });
+  const address = reader.address();
+  const args = reader.extraArgs();
+  const registration: NodeRegistration = {
+    ...optionalMember('name', reader.text('nodeName')),
+    ...optionalMember('criSocket', reader.text('criSocket')),
+    ...optionalMember('taints', reader.taints()),
+    ...(args.length === 0 ? {} : { kubeletExtraArgs: args.map(({ arg }) => arg) }),
+    ...optionalMember('ignorePreflightErrors', reader.last('ignorePreflightErrors')?.value),
+  };
+  reader.judge(registration, args);
+  return {
+    role: roleOf(reader.last('role')?.value ?? 'worker'),
+    ssh: reader.ssh(address),
+    bastion: reader.bastion(),
+    nodeRegistration: registration,
+    declared: reader.declared(),
+    preparation: hostPreparation(layers, { scope: reader.scope, findings, kubernetesVersion }),
+    scope: reader.scope,
+    placeOf: (member) => reader.placeOf(member),
+  };
+}
+
+/** kubeadm's spelling is fine as well. */
+function roleOf(written: NonNullable<FleetLayer['role']>): HostSettings['role'] {
+  return written === 'controlPlane' ? 'control-plane' : written;
+}
+
+interface Said<T> {
+  readonly value: T;
+  readonly layer: Layer;
+}
+
+interface PlacedArg {
+  readonly arg: Arg;
+  readonly place: Place;
+}
+
+type SshMember = keyof NonNullable<FleetLayer['ssh']>;
+
+class SettingsReader {
+  readonly scope: Scope;
+  readonly #entry: HostEntry;
+  readonly #layers: readonly Layer[];
+  readonly #findings: Findings;
+  readonly #byAdministrator: boolean;
+
+  constructor(
+    entry: HostEntry,
+    layers: readonly Layer[],
+    { findings, byAdministrator }: Pick<SettingsContext, 'findings' | 'byAdministrator'>,
+  ) {
+    this.#entry = entry;
+    this.#layers = layers;
+    this.#findings = findings;
+    this.#byAdministrator = byAdministrator;
+    this.scope = new Scope(entry.name, hostVariables(entry, layers), findings);
+  }
+
+  /** The last layer's word. */
+  last<K extends keyof FleetLayer>(member: K): Said<NonNullable<FleetLayer[K]>> | null {
+    for (let i = this.#layers.length - 1; i >= 0; i--) {
+      const layer = this.#layers[i] as Layer;
+      const value = layer.written[member];
+      if (value !== undefined) return { value: value as NonNullable<FleetLayer[K]>, layer };
+    }
+    return null;
+  }
+
+  placeOf(member: keyof FleetLayer): Place {
+    return this.last(member)?.layer.place([member]) ?? this.#entry.place;
+  }
+
+  text(member: 'nodeName' | 'nodeIP' | 'criSocket' | 'resolvConf' | 'cgroupDriver'): string | undefined {
+    const said = this.last(member);
+    if (said === null) return undefined;
+    return this.scope.text(said.value, () => said.layer.place([member])) ?? undefined;
+  }
+
+  /** The address of the range, else as said, else the name. */
+  address(): string {
+    if (this.#entry.address !== null) return this.#checkedAddress(this.#entry.address, this.placeOf('address'));
+    const said = this.last('address');
+    if (said === null) return this.#entry.name;
+    const place = said.layer.place(['address']);
+    const text = this.scope.text(said.value, () => place);
+    return text === null ? this.#entry.name : this.#checkedAddress(text, place);
+  }
+
+  #checkedAddress(address: string, place: Place): string {
+    const isIp = parseIp(upTo(address, '%')) !== null;
+    if (!isSafeHostName(address) || (!isIp && !/^[\w.%][\w.%-]*$/.test(address)))
+      this.#findings.addShared(`address ${address}`, place, () => invalidHostAddress(address));
+    return address;
+  }
+
+  ssh(address: string): HostSettings['ssh'] {
+    const user = this.#sshText('user');
+    const port = this.#port();
+    return {
+      address,
+      ...optionalMember('user', user),
+      ...optionalMember('port', port),
+      identityFiles: this.#sshTexts('identityFiles'),
+      become: this.#lastSsh('become')?.value ?? 'auto',
+      transport: this.#lastSsh('transport')?.value ?? 'builtin',
+      hostKeys: this.#hostKeys(),
+      ...optionalMember('connectTimeoutMs', this.#sshMs('connectTimeout')),
+      ...optionalMember('commandTimeoutMs', this.#sshMs('commandTimeout')),
+    };
+  }
+
+  bastion(): BastionText | null {
+    const said = this.#lastSsh('bastion');
+    if (said === null) return null;
+    const place = said.layer.place(['ssh', 'bastion']);
+    const text = this.scope.text(said.value, () => place);
+    return text === null ? null : { text, place, inherited: !this.#entry.layers.includes(said.layer) };
+  }
+
+  #lastSsh<K extends SshMember>(member: K): Said<NonNullable<NonNullable<FleetLayer['ssh']>[K]>> | null {
+    for (let i = this.#layers.length - 1; i >= 0; i--) {
+      const layer = this.#layers[i] as Layer;
+      const value = layer.written.ssh?.[member];
+      if (value !== undefined) return { value: value as NonNullable<NonNullable<FleetLayer['ssh']>[K]>, layer };
+    }
+    return null;
+  }
+
+  #sshMs(member: 'connectTimeout' | 'commandTimeout'): number | undefined {
+    const text = this.#lastSsh(member)?.value;
+    return text === undefined ? undefined : Number((parseGoDuration(text) ?? 0n) / 1_000_000n);
+  }
+
+  #sshText(member: 'user'): string | undefined {
+    const said = this.#lastSsh(member);
+    if (said === null) return undefined;
+    const place = said.layer.place(['ssh', member]);
+    const text = this.scope.text(said.value, () => place);
+    if (text === null) return undefined;
+    if (/\s|^$/.test(text) || !isSafeUserName(text))
+      this.#findings.addShared(`user ${text}`, place, () => invalidFleetValue(`${JSON.stringify(text)} is not the name of a user`));
+    return text;
+  }
+
+  #sshTexts(member: 'identityFiles'): readonly string[] {
+    const said = this.#lastSsh(member);
+    if (said === null) return [];
+    return said.value.flatMap((text, i) => this.scope.text(text, () => said.layer.place(['ssh', member, i])) ?? []);
+  }
+
+  /** As lines of a known_hosts file, at their places in the fleet file. */
+  #hostKeys(): readonly KnownHostsEntry[] {
+    const said = this.#lastSsh('hostKeys');
+    if (said === null) return [];
+    return said.value.map((key, i): KnownHostsEntry => {
+      const { file, line } = said.layer.place(['ssh', 'hostKeys', i]).position;
+      return { ...key, file, line, marker: 'none', hosts: this.#entry.name };
+    });
+  }
+
+  #port(): number | undefined {
+    const said = this.#lastSsh('port');
+    if (said === null || typeof said.value === 'number') return said?.value as number | undefined;
+    const place = said.layer.place(['ssh', 'port']);
+    const text = this.scope.text(said.value, () => place);
+    if (text === null) return undefined;
+    if (/^[0-9]{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535) return Number(text);
+    const problem = invalidFleetValue(`${JSON.stringify(text)} is not a port`, 'Ports go from 1 to 65535');
+    this.#findings.addShared(`port ${text}`, place, () => problem);
+    return undefined;
+  }
+
+  taints(): readonly Taint[] | undefined {
+    const said = this.last('taints');
+    return said?.value.map((taint, i): Taint => {
+      const fill = (member: 'key' | 'value', text: string): string =>
+        this.scope.text(text, () => said.layer.place(['taints', i, member])) ?? text;
+      const { key, value } = taint;
+      return { ...taint, key: fill('key', key), ...(value === undefined ? {} : { value: fill('value', value) }) };
+    });
+  }
+
+  /** `node-ip`, `node-labels`, then the flags of the layers: those of a layer take the place of earlier ones of the same name. */
+  extraArgs(): readonly PlacedArg[] {
+    let args: readonly PlacedArg[] = [];
+    for (const layer of this.#layers) {
+      const own = (layer.written.kubeletExtraArgs ?? []).map(({ name, value }, i): PlacedArg => {
+        const filled = this.scope.text(value, () => layer.place(['kubeletExtraArgs', i, 'value']));
+        return { arg: { name, value: filled ?? value }, place: layer.place(['kubeletExtraArgs', i, 'name']) };
+      });
+      if (own.length > 0) args = [...args.filter(({ arg }) => !own.some((other) => other.arg.name === arg.name)), ...own];
+    }
+    const given = (name: string): PlacedArg | undefined => args.find(({ arg }) => arg.name === name);
+    const [nodeIP, labels] = [this.text('nodeIP'), this.#labels()];
+    const own = (name: string, member: 'nodeIP' | 'labels', value: string | undefined): readonly PlacedArg[] => {
+      if (value === undefined) return [];
+      const same = given(name);
+      if (same) this.#findings.addShared(`twice ${name}`, same.place, () => saidTwice(member, `the flag ${name}`));
+      return [{ arg: { name, value }, place: this.placeOf(member) }];
+    };
+    return [...own('node-ip', 'nodeIP', this.#checkedNodeIP(nodeIP)), ...own('node-labels', 'labels', labels), ...args];
+  }
+
+  #checkedNodeIP(nodeIP: string | undefined): string | undefined {
+    if (nodeIP === undefined) return undefined;
+    if (isNodeIp(nodeIP)) return nodeIP;
+    const problem = invalidFleetValue(`${JSON.stringify(nodeIP)} is not the IP of a node`, NODE_IP_FORM);
+    this.#findings.addShared(`nodeIP ${nodeIP}`, this.placeOf('nodeIP'), () => problem);
+    return nodeIP;
+  }
+
+  #labels(): string | undefined {
+    const labels = new Map<string, { readonly value: string; readonly place: Place }>();
+    for (const layer of this.#layers) {
+      for (const [key, written] of Object.entries(layer.written.labels ?? {})) {
+        const place = (): Place => layer.place(['labels', key]);
+        const value = this.scope.text(written, place);
+        if (value !== null) labels.set(key, { value, place: place() });
+      }
+    }
+    for (const [key, { value, place }] of labels) {
+      const byAdministrator = this.#byAdministrator;
+      const troubles = /,/.test(key + value)
+        ? [`${JSON.stringify(value)} holds a comma`]
+        : nodeLabelTroubles(`${key}=${value}`, { byAdministrator });
+      const mend = isReservedLabel(key) ? 'With cluster.kubeconfig, that of an administrator, the Node gets it' : undefined;
+      for (const trouble of troubles) this.#findings.addShared(trouble, place, () => invalidFleetValue(trouble, mend));
+    }
+    return labels.size === 0 ? undefined : [...labels].map(([key, { value }]) => `${key}=${value}`).join(',');
+  }
+
+  /** What has a layer of its own in the configuration of a node. */
+  declared(): readonly FieldSetting[] {
+    return (['resolvConf', 'cgroupDriver'] as const).flatMap((member): FieldSetting[] => {
+      const value = this.text(member);
+      return value === undefined ? [] : [{ path: [member], value, source: where(this.placeOf(member)) }];
+    });
+  }
+
+  /** The rules of kubeadm's `nodeRegistration`, told at the places of the fleet file. */
+  judge(registration: NodeRegistration, args: readonly PlacedArg[]): void {
+    for (const { path, problem } of nodeRegistrationFindings('node', registration)) {
+      const [, member = '', index] = /^node\.(\w+)(?:\[([0-9]+)\])?/.exec(path) ?? [];
+      const place = member === 'kubeletExtraArgs' ? args[Number(index)]?.place : this.#placeOfRegistration(member, index);
+      this.#findings.addShared(problem.message, place ?? this.#entry.place, () => problem);
+    }
+  }
+
+  #placeOfRegistration(member: string, index: string | undefined): Place {
+    const name = (member === 'name' ? 'nodeName' : member) as keyof FleetLayer;
+    const steps: Step[] = index === undefined ? [name] : [name, Number(index)];
+    return this.last(name)?.layer.place(steps) ?? this.#entry.place;
+  }
+}
+
+function optionalMember<K extends string, T>(name: K, value: T | undefined): { readonly [P in K]?: T } {
+  return value === undefined ? {} : ({ [name]: value } as { readonly [P in K]: T });
+}

@@ -1,0 +1,63 @@
+import type { HostEntry } from './entries.ts';
+import { Findings, type Place } from './findings.ts';
+import { invalidVariable, reservedVariable } from './fleet-problems.ts';
+import { type Layer, scalarOf } from './layer.ts';
+import type { VariableValue } from './model.ts';
+import { Scope, type Variables, type VariableText } from './scope.ts';
+
+/** Variables every host has: nobody can declare them. With several ranges in the name there are `index1`, `number1` and so on. */
+const BUILT_IN = /^(?:name|inventory_hostname|inventory_hostname_short|(?:index|number)[0-9]*)$/;
+
+/** The variables of a host: its own, and those of its layers, the highest first. */
+export function hostVariables({ name, indexes, place }: HostEntry, layers: readonly Layer[]): Variables {
+  const own = new Map<string, VariableText>([
+    ['name', scalarOf(name)],
+    ['inventory_hostname', scalarOf(name)],
+    ['inventory_hostname_short', scalarOf(name.split('.')[0] as string)],
+    ...indexVariables(indexes),
+  ]);
+  return {
+    find: (variable) => {
+      const value = own.get(variable);
+      if (value !== undefined) return { value, place: () => place };
+      // What an inventory says under these names is its own affair.
+      if (BUILT_IN.test(variable)) return undefined;
+      const layer = layers.findLast(({ variables }) => variables.has(variable));
+      return layer && { value: layer.variables.get(variable) as VariableText, place: (): Place => layer.place(['variables', variable]) };
+    },
+    names: () => new Set([...own.keys(), ...layers.flatMap(({ variables }) => [...variables.keys()].filter((key) => !BUILT_IN.test(key)))]),
+  };
+}
+
+/** What stood in the brackets of the name: `index` as written, `number` without leading zeros. */
+function indexVariables(indexes: readonly string[]): readonly (readonly [string, VariableText])[] {
+  const all = indexes.flatMap((text, i) => indexVariable(text, String(i + 1)));
+  const last = indexes.at(-1);
+  return last === undefined ? [] : [...indexVariable(last, ''), ...(indexes.length > 1 ? all : [])];
+}
+
+function indexVariable(text: string, suffix: string): readonly (readonly [string, VariableText])[] {
+  const index = [`index${suffix}`, scalarOf(text)] as const;
+  return /^[0-9]+$/.test(text) ? [index, [`number${suffix}`, scalarOf(Number(text))]] : [index];
+}
+
+/** All variables of a host that come to a value; one whose template cannot be filled in is left out. */
+export function variableValues(entry: HostEntry, layers: readonly Layer[]): ReadonlyMap<string, VariableValue> {
+  const variables = hostVariables(entry, layers);
+  const scope = new Scope(entry.name, variables, new Findings());
+  const values = new Map<string, VariableValue>();
+  for (const name of variables.names()) {
+    const value = scope.lookUp(name, () => entry.place);
+    if (value !== null) values.set(name, typeof value.scalar.value === 'bigint' ? Number(value.scalar.value) : (value.scalar.value ?? ''));
+  }
+  return values;
+}
+
+/** Says of a layer's variables which cannot be called so. */
+export function judgeVariableNames(layer: Layer, findings: Findings): void {
+  for (const name of layer.variables.keys()) {
+    const place = (): Place => layer.place(['variables', name]);
+    if (BUILT_IN.test(name)) findings.add(reservedVariable(name), place());
+    else if (!/^[A-Za-z_]\w*$/.test(name)) findings.add(invalidVariable(name), place());
+  }
+}

@@ -1,0 +1,171 @@
+import type { Json, JsonObject } from '../base/json.ts';
+import { maskSecrets } from '../base/text/mask.ts';
+import { printable } from '../base/text/printable.ts';
+import { renderTable } from '../base/text/table.ts';
+import { sourceToExactJson } from '../codec/source.ts';
+import type { HostPreparation } from '../host/install/model.ts';
+import { formatTaint } from '../kube/taint.ts';
+import { mergeConfig } from '../kubelet/layers.ts';
+import { hostKeyFingerprint } from '../ssh/known-hosts.ts';
+import type { FleetOrigin, ResolvedBastion, ResolvedFleet, ResolvedHost } from './model.ts';
+import { isSecretName } from './secret-names.ts';
+
+/** What a fleet file comes to, for machines: a stable interface (`kubeletadm.dev/v1alpha1`, kind `Inventory`). */
+export function inventoryDocument(fleet: ResolvedFleet, hosts: readonly ResolvedHost[], withOrigins: boolean): JsonObject {
+  return {
+    apiVersion: 'kubeletadm.dev/v1alpha1',
+    kind: 'Inventory',
+    ...(fleet.name === null ? {} : { name: fleet.name }),
+    ...(fleet.kubernetesVersion === null ? {} : { kubernetesVersion: fleet.kubernetesVersion }),
+    cluster: clusterDocument(fleet),
+    groups: fleet.groups,
+    hosts: hosts.map((host) => hostDocument(host, withOrigins)),
+    bastions: fleet.bastions.map(bastionDocument),
+  };
+}
+
+function clusterDocument({ cluster }: ResolvedFleet): JsonObject {
+  const { token, caCertHashes, ...rest } = cluster;
+  const given = Object.entries(rest).filter(([, value]) => value !== null) as [string, string][];
+  return {
+    ...Object.fromEntries(given),
+    ...(caCertHashes.length === 0 ? {} : { caCertHashes }),
+    ...(token === null ? {} : { token: { ...token } as JsonObject }),
+  };
+}
+
+/** One host: every setting worked out; the KubeletConfiguration is what the file declares, not all that the kubelet will have. */
+export function hostDocument(host: ResolvedHost, withOrigins: boolean): JsonObject {
+  const { nodeRegistration: node, ssh } = host;
+  const { jumps, direct, hostKeys, identityFiles, ...sshRest } = ssh;
+  const variables = [...host.variables()].map(([name, value]): [string, Json] => [name, isSecretName(name) ? '[secret]' : shown(value)]);
+  return {
+    name: host.name,
+    role: host.role,
+    groups: host.groups,
+    declaredAt: place(host),
+    ssh: {
+      ...sshRest,
+      ...(identityFiles.length === 0 ? {} : { identityFiles }),
+      ...(jumps.length === 0 ? {} : { jumps: jumps.map(bastionDocument) }),
+      ...(direct ? { direct } : {}),
+      ...(hostKeys.length === 0 ? {} : { hostKeys: hostKeys.map(hostKeyFingerprint) }),
+    },
+    nodeRegistration: {
+      ...(node.name === undefined ? {} : { name: node.name }),
+      ...(node.criSocket === undefined ? {} : { criSocket: node.criSocket }),
+      ...(node.taints === undefined ? {} : { taints: node.taints.map(formatTaint) }),
+      ...(node.kubeletExtraArgs === undefined
+        ? {}
+        : { kubeletExtraArgs: node.kubeletExtraArgs.map(({ name, value }) => ({ name, value })) }),
+      ...(node.ignorePreflightErrors === undefined ? {} : { ignorePreflightErrors: node.ignorePreflightErrors }),
+    },
+    ...Object.fromEntries(host.declared.map(({ path, value }) => [path.join('.'), value])),
+    ...preparationDocument(host.preparation),
+    kubeletConfiguration: declaredConfiguration(host),
+    variables: Object.fromEntries(variables),
+    ...(withOrigins ? { origins: originsDocument(host) } : {}),
+  };
+}
+
+/** What is declared of swap, kernel and installation. */
+function preparationDocument(preparation: HostPreparation): JsonObject {
+  return Object.fromEntries(Object.entries(preparation).filter(([, value]) => value !== null)) as JsonObject;
+}
+
+function shown(value: string | number | boolean): Json {
+  return typeof value === 'string' ? maskSecrets(value) : value;
+}
+
+function place({ position: { file, line, column } }: Pick<FleetOrigin, 'position'>): string {
+  return `${file}:${line}:${column}`;
+}
+
+function bastionDocument({ name, address, user, port, identityFiles, hostKeys }: ResolvedBastion): JsonObject {
+  return {
+    name,
+    address,
+    ...(user === undefined ? {} : { user }),
+    ...(port === undefined ? {} : { port }),
+    ...(identityFiles.length === 0 ? {} : { identityFiles }),
+    ...(hostKeys.length === 0 ? {} : { hostKeys: hostKeys.map(hostKeyFingerprint) }),
+  };
+}
+
+/** The layers of a host, one over the other, as written. */
+function declaredConfiguration({ overlays }: ResolvedHost): JsonObject {
+  const merged = overlays.reduce<JsonObject>((config, { document }) => {
+    const { apiVersion: _, kind: __, ...own } = (document.root === null ? {} : sourceToExactJson(document.root)) as JsonObject;
+    return mergeConfig(config, own);
+  }, {});
+  return merged;
+}
+
+function originsDocument(host: ResolvedHost): JsonObject {
+  return Object.fromEntries([...host.origins()].map(([path, origin]) => [path, `${place(origin)} (${origin.layer})`]));
+}
+
+/** One line a host. */
+export function inventoryTable(fleet: ResolvedFleet, hosts: readonly ResolvedHost[], width: number | null): readonly string[] {
+  const rows = hosts.map(({ name, ssh, role, groups, nodeRegistration }) => [
+    name,
+    destination(ssh),
+    ssh.direct ? 'none' : ssh.jumps.map((jump) => jump.name).join(',') || '-',
+    role,
+    groups.join(',') || '-',
+    nodeRegistration.name ?? '-',
+  ]);
+  const bastions = fleet.bastions.map((bastion) => [bastion.name, destination(bastion), '-', 'bastion', '-', '-']);
+  const all = [['NAME', 'ADDRESS', 'BASTION', 'ROLE', 'GROUPS', 'NODE'], ...rows, ...bastions];
+  return renderTable(
+    all.map((row) => row.map((cell) => printable(cell, 300))),
+    width,
+  );
+}
+
+function destination({ user, address, port }: { readonly user?: string; readonly address: string; readonly port?: number }): string {
+  const host = port === undefined ? address : address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
+  return user === undefined ? host : `${user}@${host}`;
+}
+
+/** One host, a line for each setting: its value, and the place and layer it comes from. */
+export function hostTable(host: ResolvedHost): readonly string[] {
+  const { origins: _, name, declaredAt, variables, kubeletConfiguration, ssh, nodeRegistration, ...rest } = hostDocument(host, false);
+  const origins = host.origins();
+  const rows = [
+    ['SETTING', 'VALUE', 'FROM'],
+    ['name', String(name), String(declaredAt)],
+    ...Object.entries(rest).map(([member, value]) => [member, value as Json] as const),
+    ...Object.entries(ssh as JsonObject).map(([member, value]) => [MEMBER_PATHS[member] ?? `ssh.${member}`, value] as const),
+    ...Object.entries(nodeRegistration as JsonObject).map(([member, value]) => [member === 'name' ? 'nodeName' : member, value] as const),
+    ...leaves(kubeletConfiguration as JsonObject, 'kubeletConfiguration'),
+    ...Object.entries(variables as JsonObject).map(([member, value]) => [`variables[${member}]`, value] as const),
+  ].map(([path = '', value, from]) => [
+    String(path),
+    typeof value === 'string' ? value : JSON.stringify(value),
+    from ?? originText(origins.get(String(path)), String(path), origins),
+  ]);
+  return renderTable(
+    rows.map((row) => row.map((cell) => printable(cell as string, 300))),
+    null,
+  );
+}
+
+/** Where a setting's path in the document is not the one it is written under. */
+const MEMBER_PATHS: Readonly<Record<string, string>> = { address: 'address', jumps: 'ssh.bastion', direct: 'ssh.bastion' };
+
+function originText(origin: FleetOrigin | undefined, path: string, origins: ReadonlyMap<string, FleetOrigin>): string {
+  if (origin !== undefined) return `${place(origin)} (${origin.layer})`;
+  // Flags are made of several members.
+  if (path !== 'kubeletExtraArgs') return '-';
+  const parts = [...origins].filter(([key]) => key === 'nodeIP' || key.startsWith('labels['));
+  return [...new Set(parts.map(([, each]) => `${place(each)} (${each.layer})`))].join(', ') || '-';
+}
+
+function leaves(object: JsonObject, prefix: string): readonly (readonly [string, Json])[] {
+  return Object.entries(object).flatMap(([key, value]): readonly (readonly [string, Json])[] => {
+    const path = /^[A-Za-z_][\w-]*$/.test(key) ? `${prefix}.${key}` : `${prefix}[${key}]`;
+    const isMapping = typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0;
+    return isMapping ? leaves(value as JsonObject, path) : [[path, value]];
+  });
+}

@@ -1,0 +1,318 @@
+import type { Problem } from '../base/errors.ts';
+import { closestName } from '../base/text/closest-name.ts';
+import { formatIp, parseIp } from '../base/text/ip.ts';
+import type { SourceNode } from '../codec/source.ts';
+import { apiServerEndpoint, caPin } from '../kubeadm/config/rules.ts';
+import { isSupportedMinor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
+import { bastionWays, type Way } from './bastions.ts';
+import { type GroupRef, type HostEntry, hostEntries, type ImportedInventory, where } from './entries.ts';
+import { Findings } from './findings.ts';
+import {
+  duplicateAddress,
+  duplicateGroup,
+  duplicateNode,
+  invalidFleetValue,
+  invalidInventoryName,
+  noHosts,
+  saidTwice,
+  unknownGroup,
+} from './fleet-problems.ts';
+import { type HostSettings, hostSettings } from './host-settings.ts';
+import { judgeVariableNames, variableValues } from './host-variables.ts';
+import { fileLayer, type Layer } from './layer.ts';
+import type { LoadedFleet } from './load.ts';
+import type { FleetCluster, FleetOrigin, HostRole, ResolvedBastion, ResolvedFleet, ResolvedHost } from './model.ts';
+import { type OverlayMaker, overlayMaker } from './overlay.ts';
+import type { FleetFile, FleetLayer } from './schema.ts';
+
+export interface Resolution {
+  readonly fleet: ResolvedFleet;
+  /** Of file and imports, errors and warnings, in order of position. With an error among them the fleet must not be worked on. */
+  readonly problems: readonly Problem[];
+}
+
+/**
+ * Works a fleet file out: ranges, imports, groups and templates, one entry a host, all problems at once.
+ * @param imports what each entry of `imports` in the file gives, in that order
+ */
+export function resolveFleet(loaded: LoadedFleet, imports: readonly ImportedInventory[] = []): Resolution {
+  const findings = new Findings();
+  findings.addAll(loaded.problems);
+  const hosts = loaded.document === null ? null : resolveHosts(loaded, imports, findings);
+  const problems = findings.list();
+  const fleet: ResolvedFleet = {
+    file: loaded.file,
+    name: loaded.fleet.name ?? null,
+    cluster: clusterOf(loaded.fleet),
+    kubernetesVersion: loaded.fleet.kubernetesVersion ?? null,
+    hosts: hosts?.hosts ?? [],
+    bastions: hosts?.bastions ?? [],
+    groups: hosts?.groups ?? [],
+    warnings: problems.filter(({ severity }) => severity === 'warning'),
+  };
+  return { fleet, problems };
+}
+
+function clusterOf({ cluster = {} }: FleetFile): FleetCluster {
+  const {
+    kubeconfig = null,
+    context = null,
+    configuration = null,
+    endpoint = null,
+    caCert = null,
+    caCertHashes = [],
+    token = {},
+  } = cluster;
+  const { env, file } = token;
+  const reference = env !== undefined ? { env } : file !== undefined ? { file } : null;
+  return { kubeconfig, context, configuration, endpoint, caFile: caCert, caCertHashes, token: reference };
+}
+
+interface Hosts {
+  readonly hosts: readonly ResolvedHost[];
+  readonly bastions: readonly ResolvedBastion[];
+  readonly groups: readonly string[];
+}
+
+type Document = NonNullable<LoadedFleet['document']>;
+
+function resolveHosts({ fleet, document, file }: LoadedFleet, imports: readonly ImportedInventory[], findings: Findings): Hosts {
+  const root = fileLayer('file', {}, document as Document, []);
+  judgeFile(fleet, root, findings);
+  const groups = groupLayers(fleet, document as Document, findings);
+  const importedGroups = new Set(imports.flatMap((inventory) => inventory.groups));
+  const baseline = fleet.baseline === undefined ? [] : [fileLayer('baseline', fleet.baseline, document as Document, ['baseline'])];
+  const entries = hostEntries(fleet, document as Document, imports, findings);
+  for (const layer of judgedLayers([...baseline, ...groups.values()], entries)) judgeVariableNames(layer, findings);
+  // With nothing but a token nobody is there who may.
+  const { kubeconfig, endpoint, token } = fleet.cluster ?? {};
+  const byAdministrator = kubeconfig !== undefined || endpoint === undefined || token === undefined;
+  const prepared = new Map<string, PreparedHost>();
+  for (const entry of entries.values()) {
+    const names = groupNames(entry.groups, { groups, importedGroups, findings });
+    const layers = [...baseline, ...names.flatMap((name) => groups.get(name) ?? []), ...entry.layers];
+    prepared.set(entry.name, {
+      entry,
+      groups: names,
+      layers,
+      settings: hostSettings(entry, layers, { findings, kubernetesVersion: fleet.kubernetesVersion ?? null, byAdministrator }),
+    });
+  }
+  const way = bastionWays(prepared, findings);
+  const overlays = overlayMakers();
+  const hosts: ResolvedHost[] = [];
+  const bastions: ResolvedBastion[] = [];
+  for (const host of prepared.values()) {
+    if (host.settings.role === 'bastion') bastions.push(asBastion(host));
+    else hosts.push(asHost(host, host.settings.role, way(host.entry.name), overlays));
+  }
+  judgeTogether(hosts, { prepared, way, findings });
+  if (entries.size === bastions.length && findings.isEmpty) findings.add(noHosts(), { position: { file, line: 1, column: 1 }, path: '' });
+  return { hosts, bastions, groups: [...new Set([...groups.keys(), ...importedGroups])] };
+}
+
+/** A host with its layers, lowest first, and what they come to. */
+interface PreparedHost {
+  readonly entry: HostEntry;
+  readonly groups: readonly string[];
+  readonly layers: readonly Layer[];
+  readonly settings: HostSettings;
+}
+
+function asBastion({ entry: { name }, settings: { ssh } }: PreparedHost): ResolvedBastion {
+  const { become: _, transport: __, connectTimeoutMs: ___, commandTimeoutMs: ____, ...bastion } = ssh;
+  return { name, ...bastion };
+}
+
+function asHost(
+  { entry, groups, layers, settings }: PreparedHost,
+  role: HostRole,
+  { jumps, direct }: Way,
+  overlays: (layer: Layer) => OverlayMaker,
+): ResolvedHost {
+  const { ssh, nodeRegistration, declared, preparation, scope } = settings;
+  return {
+    name: entry.name,
+    get position() {
+      return entry.place.position;
+    },
+    role,
+    groups,
+    ssh: { ...ssh, jumps, direct },
+    nodeRegistration,
+    declared,
+    preparation,
+    overlays: layers.flatMap((layer) => overlays(layer).for(scope) ?? []),
+    variables: () => variableValues(entry, layers),
+    origins: () => originsOf(layers),
+  };
+}
+
+/** Layers of the file: those of hosts are shared by all hosts of a range. */
+function judgedLayers(layers: readonly Layer[], entries: ReadonlyMap<string, HostEntry>): Iterable<Layer> {
+  const all = new Set(layers);
+  for (const entry of entries.values()) for (const layer of entry.layers) if (layer.document !== null) all.add(layer);
+  return all;
+}
+
+function overlayMakers(): (layer: Layer) => OverlayMaker {
+  const makers = new Map<Layer, OverlayMaker>();
+  return (layer) => {
+    const known = makers.get(layer);
+    if (known) return known;
+    const maker = overlayMaker(layer);
+    makers.set(layer, maker);
+    return maker;
+  };
+}
+
+/** Rules on the file as a whole. */
+function judgeFile({ kubernetesVersion, cluster, imports = [] }: FleetFile, root: Layer, findings: Findings): void {
+  if (kubernetesVersion !== undefined) {
+    const minor = parseMinor(kubernetesVersion);
+    if (minor === null || !isSupportedMinor(minor))
+      findings.add(
+        invalidFleetValue(
+          `${JSON.stringify(kubernetesVersion)} is not a version of kubelets known here`,
+          `Write one of "1.${OLDEST_MINOR}" to "1.${NEWEST_MINOR}"`,
+        ),
+        root.place(['kubernetesVersion']),
+      );
+  }
+  const { token, kubeconfig, endpoint, caCert, caCertHashes } = cluster ?? {};
+  if (token !== undefined && (token.env === undefined) === (token.file === undefined))
+    findings.add(invalidFleetValue('a token is found in one place', 'Write env or file'), root.place(['cluster', 'token']));
+  if (kubeconfig !== undefined && /\n|^\s*apiVersion:/.test(kubeconfig))
+    findings.add(
+      invalidFleetValue('this is not the path of a kubeconfig', 'Write its path, not its text'),
+      root.place(['cluster', 'kubeconfig']),
+    );
+  for (const [i, pin] of (caCertHashes ?? []).entries()) {
+    const problem = caPin(pin);
+    if (problem !== null) findings.add(problem, root.place(['cluster', 'caCertHashes', i]));
+  }
+  const endpointProblem = endpoint === undefined ? null : apiServerEndpoint(endpoint);
+  if (endpointProblem !== null) findings.add(endpointProblem, root.place(['cluster', 'endpoint']));
+  if (caCert !== undefined && caCertHashes !== undefined)
+    findings.add(saidTwice('caCert', 'caCertHashes'), root.place(['cluster', 'caCertHashes']));
+  for (const [i, entry] of imports.entries())
+    if ((entry.ansibleInventory === undefined) === (entry.sshConfig === undefined))
+      findings.add(invalidFleetValue('an import has one source', 'Write ansibleInventory or sshConfig'), root.place(['imports', i]));
+}
+
+function groupLayers({ groups = [] }: FleetFile, document: Document, findings: Findings): ReadonlyMap<string, Layer> {
+  const layers = new Map<string, Layer>();
+  for (const [i, group] of groups.entries()) {
+    const layer = fileLayer(`group ${group.name}`, group, document, ['groups', i]);
+    const place = layer.place(['name']);
+    const same = layers.get(group.name);
+    if (!/^[A-Za-z0-9_][\w.-]{0,252}$/.test(group.name) || group.name === 'all')
+      findings.add(invalidInventoryName('group', group.name), place);
+    else if (same) findings.add(duplicateGroup(group.name, where(same.place(['name']))), place);
+    else layers.set(group.name, layer);
+  }
+  return layers;
+}
+
+interface KnownGroups {
+  readonly groups: ReadonlyMap<string, Layer>;
+  readonly importedGroups: ReadonlySet<string>;
+  readonly findings: Findings;
+}
+
+/** Each once; of one given twice the later place counts. */
+function groupNames(refs: readonly GroupRef[], { groups, importedGroups, findings }: KnownGroups): readonly string[] {
+  const names = new Set<string>();
+  for (const { name, place } of refs) {
+    if (groups.has(name) || importedGroups.has(name)) {
+      names.delete(name);
+      names.add(name);
+      continue;
+    }
+    const known = [...groups.keys(), ...importedGroups];
+    findings.addShared(`group ${name}`, place, () => unknownGroup(name, known, closestName(name, known)));
+  }
+  return [...names];
+}
+
+interface Together {
+  readonly prepared: ReadonlyMap<string, PreparedHost>;
+  readonly way: (name: string) => Way;
+  readonly findings: Findings;
+}
+
+/** What no two hosts may have in common: the way to them, the name and the IP of the node. */
+function judgeTogether(hosts: readonly ResolvedHost[], { prepared, way, findings }: Together): void {
+  const addresses = new Map<string, HostEntry>();
+  for (const { entry, settings } of prepared.values()) {
+    const address = reached(settings.ssh);
+    const key = [address, ...way(entry.name).jumps.map(reached)].join(' ');
+    const first = addresses.get(key);
+    if (first === undefined) addresses.set(key, entry);
+    else {
+      const problem = duplicateAddress(address, { name: entry.name, first: first.name, where: where(first.place) });
+      findings.add(problem, settings.placeOf('address'));
+    }
+  }
+  const taken = { nodeName: new Map<string, string>(), nodeIP: new Map<string, string>() };
+  for (const { name, nodeRegistration } of hosts) {
+    const nodeIP = nodeRegistration.kubeletExtraArgs?.findLast((arg) => arg.name === 'node-ip')?.value;
+    for (const [what, value] of [
+      ['nodeName', nodeRegistration.name?.trim().toLowerCase()],
+      ['nodeIP', nodeIP],
+    ] as const) {
+      // A subnet is for many hosts.
+      if (value === undefined || (what === 'nodeIP' && value.includes('/'))) continue;
+      const first = taken[what].get(value);
+      const { settings } = prepared.get(name) as PreparedHost;
+      if (first === undefined) taken[what].set(value, name);
+      else findings.addShared(`${what} ${value}`, settings.placeOf(what), () => duplicateNode(what, value, { name, first }));
+    }
+  }
+}
+
+/** Where a connection goes, in one spelling. */
+function reached({ address, port = 22 }: { readonly address: string; readonly port?: number }): string {
+  const ip = parseIp(address);
+  const host = ip === null ? address.toLowerCase() : formatIp(ip);
+  return port === 22 ? host : host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** Members whose value is a mapping that layers add to. */
+const MERGED: ReadonlySet<keyof FleetLayer> = new Set(['ssh', 'labels', 'variables', 'packages', 'sysctls']);
+
+const DOTTED: ReadonlySet<keyof FleetLayer> = new Set(['ssh', 'packages']);
+
+function originsOf(layers: readonly Layer[]): ReadonlyMap<string, FleetOrigin> {
+  const origins = new Map<string, FleetOrigin>();
+  for (const layer of layers) {
+    const put = (path: string, steps: readonly (string | number)[]): void => {
+      origins.delete(path);
+      origins.set(path, { layer: layer.label, position: layer.place(steps).position });
+    };
+    for (const [member, value] of Object.entries(layer.written) as [keyof FleetLayer, unknown][]) {
+      if (NOT_SETTINGS.has(member) || value === undefined) continue;
+      if (member === 'kubeletConfiguration') {
+        if (layer.kubelet !== null) putFields(layer.kubelet, [], (path, steps) => put(path, ['kubeletConfiguration', ...steps]));
+      } else if (MERGED.has(member))
+        for (const name of Object.keys(value as object))
+          put(DOTTED.has(member) ? `${member}.${name}` : `${member}[${name}]`, [member, name]);
+      else put(member, [member]);
+    }
+  }
+  return origins;
+}
+
+/** Names and groups are what a host is, not what is set on it. */
+const NOT_SETTINGS: ReadonlySet<string> = new Set(['name', 'groups', 'hosts', 'ansibleInventory', 'sshConfig']);
+
+/** The leaves of a KubeletConfiguration by their paths. */
+function putFields(node: SourceNode, steps: readonly string[], put: (path: string, steps: readonly string[]) => void): void {
+  if (node.kind === 'map' && node.entries.length > 0) {
+    for (const { key, value } of node.entries)
+      if (steps.length > 0 || (key !== 'apiVersion' && key !== 'kind')) putFields(value, [...steps, key], put);
+    return;
+  }
+  const path = steps.map((step, i) => (!/^[A-Za-z_][\w-]*$/.test(step) ? `[${step}]` : i === 0 ? step : `.${step}`)).join('');
+  put(`kubeletConfiguration.${path}`, steps);
+}

@@ -1,0 +1,287 @@
+import { z } from 'zod';
+import { AppError } from '../base/errors.ts';
+import type { Json, JsonObject } from '../base/json.ts';
+import { digestOf } from '../codec/canonical-json.ts';
+import { parseSource, type SourceDocument, sourceToJson } from '../codec/source.ts';
+import { encodeYaml, type YamlValue } from '../codec/yaml-encode.ts';
+import { type HostPreparation, isUndeclared, NO_PREPARATION } from '../host/install/model.ts';
+import type { HostPlan } from '../host/plan/document.ts';
+import { type HostChanges, sharedChangesOf } from '../host/plan/fold.ts';
+import type { NodeRegistration } from '../kubeadm/config/model.ts';
+import type { FieldSetting } from '../kubelet/setting.ts';
+import type { FleetCluster, ResolvedHost, ResolvedSsh } from './model.ts';
+import { type Operations, operationsOf } from './operations.ts';
+import { FLEET_KIND } from './schema.ts';
+
+const API_VERSION = 'kubeletadm.dev/v1alpha1';
+const KIND = 'FleetPlan';
+
+/** A host with all that its node is made of, so that a saved plan needs no fleet file. */
+export type PlannedHost = Pick<ResolvedHost, 'name' | 'role' | 'groups' | 'ssh' | 'nodeRegistration' | 'declared' | 'preparation'> & {
+  readonly overlays: readonly { readonly document: SourceDocument }[];
+};
+
+/** What became of a host when it was planned. */
+export interface PlanOutcome {
+  readonly status: 'pending' | 'unchanged' | 'refused' | 'unreachable' | 'interrupted';
+  readonly plan: HostPlan | null;
+  readonly problems: readonly string[];
+}
+
+export interface PlanContext {
+  readonly fleet: { readonly file: string; readonly directory: string; readonly name: string | null };
+  readonly cluster: FleetCluster;
+  /** The API server that was asked. */
+  readonly server: string;
+  /** Flags of the command line that decide what is done. */
+  readonly takeOver: boolean;
+  readonly ignorePreflightErrors: readonly string[];
+}
+
+/** A plan as it is saved and printed: a stable interface. It contains no secrets. */
+export interface SavedPlan extends PlanContext {
+  readonly apiVersion: typeof API_VERSION;
+  readonly kind: typeof KIND;
+  /** Digest of all the rest: the same plan has the same one, and one that was edited is refused. */
+  readonly id: string;
+  /** What hosts have in common is written once. */
+  readonly changes: Readonly<Record<string, HostChanges>>;
+  readonly overlays: Readonly<Record<string, { readonly source: string; readonly content: JsonObject }>>;
+  readonly hosts: readonly SavedHost[];
+}
+
+export interface SavedHost {
+  readonly name: string;
+  readonly status: PlanOutcome['status'];
+  readonly role: ResolvedHost['role'];
+  readonly groups: readonly string[];
+  readonly ssh: ResolvedSsh;
+  readonly nodeRegistration: NodeRegistration;
+  readonly declared: readonly FieldSetting[];
+  /** Absent: nothing is declared. */
+  readonly preparation?: HostPreparation;
+  /** Keys of `overlays`. */
+  readonly overlays: readonly string[];
+  /** Key of `changes`; what is a host's own reads `<node>` and the like there. */
+  readonly changes?: string;
+  /** Exactly what is to be done; null: nothing was found out. */
+  readonly operations: Operations | null;
+  readonly problems?: readonly string[];
+}
+
+/** Makes the plan to be saved. The same hosts, answers and file give the same bytes. */
+export function savePlan(context: PlanContext, hosts: readonly (readonly [PlannedHost, PlanOutcome])[]): SavedPlan {
+  const changes = new Map<string, HostChanges>();
+  const overlays = new Map<string, { readonly source: string; readonly content: JsonObject }>();
+  const known = new Map<SourceDocument, string>();
+  const keyOfOverlay = (document: SourceDocument): string => {
+    const key = known.get(document);
+    if (key !== undefined) return key;
+    const overlay = { source: document.file, content: (document.root === null ? {} : sourceToJson(document.root)) as JsonObject };
+    const made = digestOf(overlay);
+    known.set(document, made);
+    overlays.set(made, overlay);
+    return made;
+  };
+  const saved = hosts.map(([host, { status, plan, problems }]): SavedHost => {
+    const { name, role, groups, ssh, nodeRegistration, declared, preparation } = host;
+    const shared = status === 'pending' && plan !== null ? sharedChangesOf(plan) : null;
+    const key = shared === null ? null : digestOf(shared);
+    if (key !== null && !changes.has(key)) changes.set(key, JSON.parse(shared as string) as HostChanges);
+    return {
+      name,
+      status,
+      role,
+      groups,
+      ssh,
+      nodeRegistration,
+      declared,
+      ...(isUndeclared(preparation) ? {} : { preparation }),
+      overlays: host.overlays.map(({ document }) => keyOfOverlay(document)),
+      ...(key === null ? {} : { changes: key }),
+      operations: plan === null ? null : operationsOf(plan),
+      ...(problems.length === 0 ? {} : { problems }),
+    };
+  });
+  const body = {
+    apiVersion: API_VERSION,
+    kind: KIND,
+    ...context,
+    changes: Object.fromEntries(changes),
+    overlays: Object.fromEntries(overlays),
+    hosts: saved,
+  } as const;
+  return { id: digestOf(body), ...body };
+}
+
+const text = z.string();
+const texts = z.array(text);
+const json = z.json() as unknown as z.ZodType<Json>;
+const object = z.record(text, json) as unknown as z.ZodType<JsonObject>;
+const orNull = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
+const hostKeys = z.array(z.strictObject({ type: text, blob: text }));
+const optional = z.exactOptional;
+const bastion = z.strictObject({
+  name: text,
+  address: text,
+  user: optional(text),
+  port: optional(z.number()),
+  identityFiles: texts,
+  hostKeys,
+});
+const preparation = z.strictObject({
+  swap: orNull(z.literal('off')),
+  kernelModules: orNull(texts),
+  sysctls: orNull(z.record(text, text)),
+  install: orNull(
+    z.union([
+      z.strictObject({
+        kind: z.literal('packages'),
+        version: text,
+        runtime: orNull(text),
+        extra: texts,
+        repositories: z.array(
+          z.strictObject({ name: text, url: text, suite: text, components: texts, key: orNull(text), keyFingerprints: texts }),
+        ),
+      }),
+      z.strictObject({
+        kind: z.literal('binaries'),
+        files: z.array(z.strictObject({ name: text, source: text, sha256: text, mode: z.number(), path: text, isArchive: z.boolean() })),
+        units: texts,
+      }),
+    ]),
+  ),
+});
+const SCHEMA = z.strictObject({
+  apiVersion: z.literal(API_VERSION),
+  kind: z.literal(KIND),
+  id: text,
+  fleet: z.strictObject({ file: text, directory: text, name: orNull(text) }),
+  cluster: z.strictObject({
+    kubeconfig: orNull(text),
+    context: orNull(text),
+    configuration: orNull(text),
+    endpoint: orNull(text),
+    caFile: orNull(text),
+    caCertHashes: texts,
+    token: orNull(z.union([z.strictObject({ env: text }), z.strictObject({ file: text })])),
+  }),
+  server: text,
+  takeOver: z.boolean(),
+  ignorePreflightErrors: texts,
+  changes: z.record(text, z.strictObject({ changes: z.array(object), deferred: z.array(object) })),
+  overlays: z.record(text, z.strictObject({ source: text, content: object })),
+  hosts: z.array(
+    z.strictObject({
+      name: text,
+      status: z.enum(['pending', 'unchanged', 'refused', 'unreachable', 'interrupted']),
+      role: z.enum(['worker', 'control-plane']),
+      groups: texts,
+      ssh: z.strictObject({
+        address: text,
+        user: optional(text),
+        port: optional(z.number()),
+        identityFiles: texts,
+        jumps: z.array(bastion),
+        direct: z.boolean(),
+        become: z.enum(['auto', 'sudo', 'none']),
+        transport: z.enum(['builtin', 'openssh']),
+        hostKeys,
+        connectTimeoutMs: optional(z.number()),
+        commandTimeoutMs: optional(z.number()),
+      }),
+      nodeRegistration: z.strictObject({
+        name: optional(text),
+        criSocket: optional(text),
+        taints: optional(
+          z.array(
+            z.strictObject({
+              key: text,
+              value: optional(text),
+              effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']),
+              timeAdded: optional(text),
+            }),
+          ),
+        ),
+        kubeletExtraArgs: optional(z.array(z.strictObject({ name: text, value: text }))),
+        ignorePreflightErrors: optional(texts),
+      }),
+      declared: z.array(z.strictObject({ path: texts, value: json, source: text })),
+      preparation: optional(preparation),
+      overlays: texts,
+      changes: optional(text),
+      operations: orNull(z.array(z.tuple([text, text]))),
+      problems: optional(texts),
+    }),
+  ),
+});
+
+/**
+ * Reads a saved plan.
+ * @param file its name in problems
+ * @throws AppError PLAN_INVALID (exit code 2): no plan, of another version, or edited since it was saved
+ */
+export function readPlan(content: string, file: string): SavedPlan {
+  if (FLEET_FILE.test(content)) throw notSaved(file);
+  const read = SCHEMA.safeParse(parseJson(content, file));
+  if (!read.success) {
+    const [issue] = read.error.issues;
+    throw invalid(file, `${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is not a plan'}`);
+  }
+  const { id, ...body } = read.data;
+  if (digestOf(body) !== id) throw invalid(file, 'it was changed after it was saved');
+  return read.data as unknown as SavedPlan;
+}
+
+/** The kind of a fleet file, in YAML or JSON. */
+const FLEET_FILE = new RegExp(`(?:^|[{,])[ \\t]{0,8}"?kind"?:[ \\t]{0,8}["']?${FLEET_KIND}["']?[ \\t]{0,8}(?:[,}#]|$)`, 'm');
+
+function notSaved(file: string): AppError {
+  return new AppError(
+    { code: 'PLAN_INVALID', message: `${file} is a fleet file, not a saved plan`, mend: `Apply it with kubeletadm apply -f ${file}` },
+    { exitCode: 2 },
+  );
+}
+
+function parseJson(content: string, file: string): unknown {
+  try {
+    return JSON.parse(content);
+  } catch {
+    throw invalid(file, 'it is not JSON');
+  }
+}
+
+function invalid(file: string, why: string): AppError {
+  return new AppError(
+    { code: 'PLAN_INVALID', message: `${file} is not a valid saved plan: ${why}`, mend: 'Make one with kubeletadm plan --out FILE' },
+    { exitCode: 2 },
+  );
+}
+
+/** The hosts of a plan on which something is to be done, as the fleet file had them, with what is to be done. */
+export function hostsToApply({ hosts, overlays, changes }: SavedPlan): readonly {
+  readonly host: PlannedHost;
+  readonly operations: Operations;
+  /** What is to be done as the plan shows it: what is a host's own reads `<node>` and the like. */
+  readonly planned: HostChanges;
+}[] {
+  const documents = new Map<string, SourceDocument>();
+  const documentOf = (key: string): { readonly document: SourceDocument } => {
+    const overlay = overlays[key] ?? { source: 'plan', content: {} };
+    const document =
+      documents.get(key) ?? (parseSource(encodeYaml(overlay.content as YamlValue), overlay.source).documents[0] as SourceDocument);
+    documents.set(key, document);
+    return { document };
+  };
+  return hosts.flatMap(({ status, operations, overlays: keys, changes: key = '', ...host }) =>
+    status !== 'pending' || operations === null
+      ? []
+      : [
+          {
+            host: { preparation: NO_PREPARATION, ...host, overlays: keys.map(documentOf) },
+            operations,
+            planned: changes[key] ?? { changes: [], deferred: [] },
+          },
+        ],
+  );
+}

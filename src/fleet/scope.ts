@@ -1,0 +1,94 @@
+import { closestName } from '../base/text/closest-name.ts';
+import type { SourceScalar } from '../codec/source.ts';
+import type { Findings, Place } from './findings.ts';
+import { invalidTemplate, unknownVariable, variableCycle } from './fleet-problems.ts';
+import { isTemplate, type ParsedTemplate, parseTemplate } from './template.ts';
+
+/** A variable's value, typed and as it was written: `01` stays `01` in a text. */
+export type VariableText = Pick<SourceScalar, 'scalar' | 'text'>;
+
+const parsed = new Map<string, ParsedTemplate>();
+const MAX_PARSED = 10_000;
+
+/** A template, read once for all hosts. */
+export function templateOf(text: string): ParsedTemplate {
+  const known = parsed.get(text);
+  if (known) return known;
+  if (parsed.size >= MAX_PARSED) parsed.clear();
+  const template = parseTemplate(text);
+  parsed.set(text, template);
+  return template;
+}
+
+/** Where the variables of a host come from. */
+export interface Variables {
+  /** The value as written (it may be a template of others) and where that is. */
+  find(name: string): { readonly value: VariableText; readonly place: () => Place } | undefined;
+  names(): Iterable<string>;
+}
+
+/** The variables of one host, worked out when they are asked for. */
+export class Scope {
+  readonly #host: string;
+  readonly #variables: Variables;
+  readonly #findings: Findings;
+  readonly #values = new Map<string, VariableText | null>();
+  readonly #open: string[] = [];
+
+  constructor(host: string, variables: Variables, findings: Findings) {
+    this.#host = host;
+    this.#variables = variables;
+    this.#findings = findings;
+  }
+
+  /** The text with its variables filled in; null when that cannot be done, which has been said. */
+  text(text: string, place: () => Place): string | null {
+    return isTemplate(text) ? (this.scalar(text, place)?.text ?? null) : text;
+  }
+
+  /** The same for a value: a template that is one variable alone has that variable's type. */
+  scalar(text: string, place: () => Place): VariableText | null {
+    const template = templateOf(text);
+    if ('fault' in template) {
+      this.#findings.addShared(template.fault, place(), () => invalidTemplate(text, template.fault));
+      return null;
+    }
+    const [first] = template.parts;
+    if (template.parts.length === 1 && typeof first === 'object') return this.lookUp(first.variable, place);
+    let result = '';
+    for (const part of template.parts) {
+      const filled = typeof part === 'string' ? part : (this.lookUp(part.variable, place)?.text ?? null);
+      if (filled === null) return null;
+      result += filled;
+    }
+    return { text: result, scalar: { type: 'string', value: result } };
+  }
+
+  /** A variable's value, worked out when it is first asked for. */
+  lookUp(name: string, place: () => Place): VariableText | null {
+    const known = this.#values.get(name);
+    if (known !== undefined) return known;
+    const found = this.#variables.find(name);
+    if (found === undefined) {
+      const [host, likely] = [this.#host, closestName(name, this.#variables.names())];
+      this.#findings.addShared(`no ${name}`, place(), (others) => unknownVariable(name, host, likely, others));
+      return null;
+    }
+    const { value: written, place: writtenAt } = found;
+    const value = written.scalar.type === 'string' && isTemplate(written.text) ? this.#workOut(name, written.text, writtenAt) : written;
+    this.#values.set(name, value);
+    return value;
+  }
+
+  #workOut(name: string, text: string, place: () => Place): VariableText | null {
+    if (this.#open.includes(name)) {
+      const circle = [...this.#open.slice(this.#open.indexOf(name)), name];
+      this.#findings.addShared('circle', place(), () => variableCycle(circle));
+      return null;
+    }
+    this.#open.push(name);
+    const value = this.scalar(text, place);
+    this.#open.pop();
+    return value;
+  }
+}

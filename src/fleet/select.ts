@@ -1,0 +1,58 @@
+import { usageError } from '../base/errors.ts';
+import { closestName } from '../base/text/closest-name.ts';
+import { matchPattern } from '../ssh/pattern.ts';
+import type { ResolvedHost } from './model.ts';
+import { expandRanges } from './range.ts';
+
+export interface Selection {
+  /** Names with `*`, `?` and ranges, or names of groups; `!` in front leaves out. None: all hosts. */
+  readonly limit: readonly string[];
+  /** Hosts in any of these groups. None: all hosts. */
+  readonly groups: readonly string[];
+}
+
+type Selectable = Pick<ResolvedHost, 'name' | 'groups'>;
+
+/**
+ * The hosts to work on, in the order of the file.
+ * @throws AppError USAGE for a pattern or group that means nobody: it is a slip more often than not
+ */
+export function selectHosts<H extends Selectable>(hosts: readonly H[], { limit, groups }: Selection): readonly H[] {
+  const known = new Set(hosts.flatMap((host) => host.groups));
+  for (const group of groups)
+    if (!known.has(group)) throw nobody(`--group ${group}: no host is in a group of this name`, group, [...known]);
+  const patterns = limit.map((text) => {
+    const pattern = text.replace(/^!/, '');
+    return { text, pattern, isLeftOut: text.startsWith('!'), means: hostMatcher(pattern) };
+  });
+  for (const { text, pattern, means } of patterns)
+    if (!hosts.some(means))
+      throw nobody(`--limit ${text}: no host and no group is called that`, pattern, [...hosts.map(({ name }) => name), ...known]);
+  const wanted = patterns.filter(({ isLeftOut }) => !isLeftOut);
+  const selected = hosts.filter(
+    (host) =>
+      (groups.length === 0 || groups.some((group) => host.groups.includes(group))) &&
+      (wanted.length === 0 || wanted.some(({ means }) => means(host))) &&
+      !patterns.some(({ isLeftOut, means }) => isLeftOut && means(host)),
+  );
+  if (selected.length === 0)
+    throw usageError('no host is left of --limit and --group', 'kubeletadm fleet inventory lists hosts and groups');
+  return selected;
+}
+
+/**
+ * Tells whether a pattern means a host: its name, or a group it is in. Ranges are written as in the file and as hosts are told of: `edge-[001:020]`.
+ * A text with brackets that are no range means nobody.
+ */
+export function hostMatcher(pattern: string): (host: Selectable) => boolean {
+  const expansion = expandRanges(pattern);
+  const texts = 'items' in expansion ? expansion.items.map(({ text }) => text) : [];
+  const names = new Set(texts);
+  const patterns = texts.filter((text) => /[*?]/.test(text));
+  return ({ name, groups }) => names.has(name) || patterns.some((text) => matchPattern(name, text)) || groups.includes(pattern);
+}
+
+function nobody(message: string, name: string, known: readonly string[]) {
+  const likely = closestName(name, known);
+  return usageError(message, likely === null ? 'kubeletadm fleet inventory lists hosts and groups' : `Did you mean ${likely}?`);
+}

@@ -1,0 +1,292 @@
+import { parseIp } from '../base/text/ip.ts';
+import { type DeclaredField, type DeclaredSettings, declaredSettings } from './ansible/kubespray.ts';
+import type { ImportedHost, ImportedInventory } from './entries.ts';
+import { FLEET_API_VERSION, FLEET_KIND } from './schema.ts';
+import type { VagrantMachine } from './vagrant.ts';
+
+/** What a start file imports, with what was found there. */
+export interface StarterImport {
+  readonly source: 'ansibleInventory' | 'sshConfig';
+  readonly path: string;
+  readonly inventory: ImportedInventory;
+}
+
+/** More groups in a start file would hide the rest. */
+const MAX_GROUPS = 30;
+
+/** What a start file is made of, besides what is always in it. */
+export interface StarterSource {
+  readonly imports?: readonly StarterImport[];
+  /** In place of example hosts. Their key files as they are to be written. */
+  readonly machines?: readonly VagrantMachine[];
+  /** For all hosts: a subnet, or a template. */
+  readonly nodeIP?: string;
+}
+
+/**
+ * A fleet file to start from: all that is needed, and as comments what else there is. It is valid as it stands. What is imported from inventories declares for the hosts
+ * nothing but what the inventory declares: the hosts may be nodes of a cluster already.
+ * @param kubernetesVersion `1.36`; of an import as it declares
+ */
+export function starterFile(kubernetesVersion: string, source: StarterSource = {}): string {
+  const { imports = [], machines = [] } = source;
+  const hosts = machines.length > 0 ? machinesText(machines) : imports.length === 0 ? HOSTS : '';
+  const parts = [header(kubernetesVersion, source), groups(source), hosts, imports.length === 0 ? '' : importsText(imports)];
+  return parts.filter((part) => part !== '').join('\n');
+}
+
+/**
+ * What an inventory of Ansible declares for its nodes, by the variables of kubespray.
+ * @returns null: it is no import of Ansible
+ */
+export function importedSettings({ source, inventory }: StarterImport): DeclaredSettings | null {
+  if (source !== 'ansibleInventory') return null;
+  const group = nodeGroupOf(inventory);
+  const allowsTemplates = group !== undefined && listedGroups([{ inventory }]).slice(0, MAX_GROUPS).includes(group);
+  return declaredSettings(nodesOf(inventory), { allowsTemplates });
+}
+
+/** Those of the group of all nodes where there is one, else all but bastions. */
+function nodesOf(inventory: ImportedInventory): readonly ImportedHost[] {
+  const group = nodeGroupOf(inventory);
+  return inventory.hosts.filter(({ groups: own }) => (group === undefined ? !own.includes('bastion') : own.includes(group)));
+}
+
+/** `kubelet_custom_flags, kubelet_max_pods (declared for 1 of 2 nodes)`. */
+export function notTakenText(settings: DeclaredSettings | null): string {
+  const { notTaken = [] } = settings ?? {};
+  return notTaken.map(({ variable, reason }) => (reason === null ? variable : `${variable} (${reason})`)).join(', ');
+}
+
+const STARTER_FIELDS = `  # Any field of KubeletConfiguration:
+  kubeletConfiguration:
+    clusterDomain: "{{ domain }}"
+    maxPods: 110
+`;
+
+/** Entries of the same object come under its name. */
+function fieldLines(fields: readonly DeclaredField[], indent: string): string {
+  const names = [...new Set(fields.map(({ path: [name] }) => name))];
+  const line = (name: string, { value, variable }: DeclaredField): string =>
+    `${name}: ${typeof value === 'string' ? JSON.stringify(value) : value}    # ${variable}\n`;
+  return names
+    .map((name) => {
+      const own = fields.filter(({ path }) => path[0] === name);
+      const entries = own.flatMap((field) => (field.path[1] === undefined ? [] : [`${indent}  ${line(field.path[1], field)}`]));
+      if (entries.length > 0) return `${indent}${name}:\n${entries.join('')}`;
+      return own.map((field) => `${indent}${line(name, field)}`).join('');
+    })
+    .join('');
+}
+
+/** Fields of KubeletConfiguration in the baseline: of an import those that it declares. */
+function baselineFields({ imports = [] }: StarterSource): string {
+  if (imports.length === 0) return STARTER_FIELDS;
+  const settings = imports.flatMap((one) => importedSettings(one) ?? []);
+  const notTaken = settings.map(notTakenText).filter(Boolean);
+  const fields = settings.flatMap((one) => one.fields.filter(({ isTemplate }) => !isTemplate));
+  return [
+    fields.length === 0
+      ? '  # Any field of KubeletConfiguration; none is declared, so that the nodes keep what the cluster says:\n  # kubeletConfiguration:\n  #   maxPods: 110\n'
+      : `  # As the inventory declares. Any field of KubeletConfiguration may be added:\n  kubeletConfiguration:\n${fieldLines(fields, '    ')}`,
+    ...notTaken.map((names) => `  # Not taken from the inventory:\n${commentLines(names.split(', '))}`),
+  ].join('');
+}
+
+/** Names as comments, in lines of at most about 100 characters. */
+function commentLines(names: readonly string[]): string {
+  const lines: string[] = [];
+  for (const name of names) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + name.length < 90) lines[lines.length - 1] = `${last}, ${name}`;
+    else lines.push(name);
+  }
+  return lines.map((line) => `  #   ${line}\n`).join('');
+}
+
+function versionLines(kubernetesVersion: string, { imports = [] }: StarterSource): string {
+  if (imports.length === 0) return `kubernetesVersion: "${kubernetesVersion}"`;
+  const versions = [...new Set(imports.flatMap((one) => importedSettings(one)?.kubernetesVersion ?? []))];
+  const [version = kubernetesVersion] = versions;
+  return versions.length === 1 ? `kubernetesVersion: "${version}"    # kube_version` : `# kubernetesVersion: "${kubernetesVersion}"`;
+}
+
+function header(kubernetesVersion: string, source: StarterSource): string {
+  const { imports = [], machines = [], nodeIP } = source;
+  const isImport = imports.length > 0;
+  const user = userOf(machines);
+  const inSsh = user === null ? '  #   ' : '    # ';
+  return `# yaml-language-server: $schema=fleet.schema.json
+# The line above is for editors; the schema is made by: kubeletadm fleet schema > fleet.schema.json
+apiVersion: ${FLEET_API_VERSION}
+kind: ${FLEET_KIND}
+
+# Of the kubelets: configurations are judged by it before a host is asked.
+${versionLines(kubernetesVersion, source)}
+
+# How the cluster is reached. Paths count from this file. No secret belongs in here.
+cluster:
+  kubeconfig: ${machines.length > 0 ? 'admin.conf' : '~/.kube/config'}
+  # context: production
+  # Without a kubeconfig nodes join by token:
+  # endpoint: api.example.com:6443
+  # caCertHashes: ["sha256:0123..."]
+  # token: {env: KUBELETADM_TOKEN}      # or {file: PATH}
+
+# What holds for all hosts. Groups and hosts have the same members and win over it.
+baseline:
+  # Variables fill templates, {{ name }}, in any text of the file. Every host has name; one of a range also index (001) and number (1).
+${isImport ? '  # variables:\n  #   domain: cluster.local' : '  variables:\n    domain: cluster.local'}
+  # What is left out is as ssh_config says.
+${user === null ? '  # ssh:\n  #   user: root' : `  ssh:\n    user: ${quoted(user)}`}
+${inSsh}port: 22
+${inSsh}identityFiles: [~/.ssh/id_ed25519]
+${inSsh}bastion: jump.example.com         # or the name of a host with role: bastion
+${inSsh}become: auto                      # sudo where the user is not root
+${inSsh}hostKeys: ["ssh-ed25519 AAAA..."] # else known_hosts; kubeletadm fleet trust records keys there
+${nodeIP === undefined ? '  # nodeIP: 10.0.0.{{ number }}             # or a subnet, for the address the host has in it' : `  nodeIP: ${nodeIP}`}
+  # criSocket, resolvConf and cgroupDriver are detected where they are left out.
+${baselineFields(source)}`;
+}
+
+/** Whom all machines are logged in to as; null: not the same everywhere. */
+function userOf(machines: readonly VagrantMachine[]): string | null {
+  const [first] = machines;
+  return first !== undefined && machines.every(({ user }) => user === first.user) ? first.user : null;
+}
+
+function listedGroups(imports: readonly Pick<StarterImport, 'inventory'>[]): readonly string[] {
+  return [...new Set(imports.flatMap(({ inventory }) => inventory.groups))].filter(
+    (name) => /^[A-Za-z0-9_][\w.-]*$/.test(name) && name !== 'all',
+  );
+}
+
+function groups({ imports = [], machines = [] }: StarterSource): string {
+  const found = listedGroups(imports);
+  const lines = ['# A host may be in several groups: of those it lists the later ones win.'];
+  if (found.length === 0)
+    return imports.length === 0 && machines.length === 0
+      ? `${lines.join('\n')}\n${EDGE_GROUP}`
+      : `${lines.join('\n')}\n# groups:\n#   - name: edge\n`;
+  lines.push('# These are the groups of the inventory; what is said here is laid over all their hosts.', 'groups:');
+  for (const name of found.slice(0, MAX_GROUPS)) {
+    lines.push(`  - name: ${quoted(name)}`);
+    const role = ROLES.get(name);
+    if (role !== undefined) lines.push(`    role: ${role}`);
+    if (imports.some(({ inventory }) => nodeGroupOf(inventory) === name && haveIp(inventory, name)))
+      lines.push('    nodeIP: "{{ ip }}"    # as the inventory says of each host');
+    const templates = imports
+      .filter(({ inventory }) => nodeGroupOf(inventory) === name)
+      .flatMap((one) => importedSettings(one)?.fields.filter(({ isTemplate }) => isTemplate) ?? []);
+    if (templates.length > 0) lines.push('    kubeletConfiguration:', fieldLines(templates, '      ').trimEnd());
+  }
+  if (found.length > MAX_GROUPS) lines.push(`  # and ${found.length - MAX_GROUPS} more, which need not be listed`);
+  return `${lines.join('\n')}\n`;
+}
+
+/** What groups stand for in the inventories of kubespray and others. */
+const ROLES: ReadonlyMap<string, string> = new Map([
+  ['bastion', 'bastion'],
+  ...['kube_control_plane', 'control_plane', 'kube_master', 'kube-master', 'masters', 'master'].map(
+    (name) => [name, 'control-plane'] as const,
+  ),
+]);
+
+/** Groups of all nodes: hosts besides them are something else, such as members of etcd alone. */
+const NODE_GROUPS = ['k8s_cluster', 'k8s-cluster', 'k3s_cluster'];
+
+function nodeGroupOf({ hosts }: ImportedInventory): string | undefined {
+  return NODE_GROUPS.find((name) => hosts.some(({ groups: own }) => own.includes(name)));
+}
+
+/** kubespray's `ip` is the address that Kubernetes is to use on a host. */
+function haveIp({ hosts }: ImportedInventory, group: string): boolean {
+  const ips = hosts.filter(({ groups: own }) => own.includes(group)).map(({ written }) => written.variables?.ip);
+  return ips.every((ip) => typeof ip === 'string' && parseIp(ip) !== null);
+}
+
+const EDGE_GROUP = `groups:
+  - name: edge
+    labels:
+      node.kubernetes.io/pool: edge
+    # taints:
+    #   - {key: pool, value: edge, effect: NoSchedule}
+    # kubeletExtraArgs:
+    #   - {name: v, value: "2"}
+    kubeletConfiguration:
+      maxPods: 60
+      evictionHard:
+        memory.available: 100Mi
+`;
+
+const HOSTS = `# A range stands for many hosts: [1:3], [001:200], [1:9:2], [a:f].
+hosts:
+  - name: edge-[01:03]
+    address: 192.0.2.{{ number }}
+    groups: [edge]
+  - name: worker-1
+    address: 192.0.2.101
+    # One host may say anything a group says:
+    # nodeName: worker-1.example.com
+    # kubeletConfiguration: {maxPods: 250}
+
+# Hosts of an inventory of Ansible, or of ssh_config:
+# imports:
+#   - ansibleInventory: inventory/hosts.ini
+#     hosts: [edge, "!edge-9*"]
+#   - sshConfig: ~/.ssh/config
+#     hosts: ["lab-*"]
+#     groups: [edge]
+`;
+
+/** The machines of Vagrant, each as it is reached. */
+function machinesText(machines: readonly VagrantMachine[]): string {
+  const user = userOf(machines);
+  const lines = ['# The machines of vagrant ssh-config. Each may say anything a group says.', 'hosts:'];
+  for (const machine of machines) {
+    const { name, role, address, port, identityFiles } = machine;
+    lines.push(`  - name: ${quoted(name)}`);
+    if (role !== 'worker') lines.push(`    role: ${role}`);
+    lines.push(`    address: ${address}`);
+    if (port === null && identityFiles.length === 0 && user !== null) continue;
+    lines.push('    ssh:');
+    if (user === null && machine.user !== null) lines.push(`      user: ${quoted(machine.user)}`);
+    if (port !== null) lines.push(`      port: ${port}`);
+    if (identityFiles.length > 0) lines.push('      identityFiles:', ...identityFiles.map((path) => `        - ${quoted(path)}`));
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function importsText(imports: readonly StarterImport[]): string {
+  const lines = [
+    '# Hosts are read from here each time. One that is listed under hosts as well gets what is said there on top.',
+    'imports:',
+  ];
+  for (const { source, path, inventory } of imports) {
+    const count = inventory.hosts.length;
+    const names = inventory.hosts.slice(0, 5).map(({ name }) => name);
+    lines.push(`  - ${source}: ${quoted(path)}`);
+    lines.push(`    # ${count === 1 ? '1 host' : `${count} hosts`}: ${names.join(', ')}${count > names.length ? ', ...' : ''}`);
+    const only = nodePatterns(inventory);
+    if (only === null) lines.push('    # hosts: ["edge-*", "!edge-9*"]    # only these, by name or group');
+    else lines.push(`    hosts: [${only.join(', ')}]    # the others are no nodes`);
+    lines.push('    # groups: [edge]');
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/** Where an inventory has a group of all nodes and others besides: what to import. */
+function nodePatterns(inventory: ImportedInventory): readonly string[] | null {
+  const { hosts } = inventory;
+  const group = nodeGroupOf(inventory);
+  const others = hosts.filter(({ groups: own }) => group !== undefined && !own.includes(group));
+  if (group === undefined || others.length === 0) return null;
+  return others.some(({ groups: own }) => own.includes('bastion')) ? [group, 'bastion'] : [group];
+}
+
+/** Plain where YAML takes it for a text, else in quotes. */
+function quoted(text: string): string {
+  return /^[A-Za-z~./_][\w./~-]*$/.test(text) && !/^(?:y|n|yes|no|on|off|true|false|null|~|\.(?:nan|inf))$/i.test(text)
+    ? text
+    : JSON.stringify(text);
+}

@@ -1,0 +1,108 @@
+import type { Problem } from '../base/errors.ts';
+import type { SourceDocument, SourceEntry, SourceMap } from '../codec/source.ts';
+import type { Catalogue, Minor } from '../kubelet/catalogue.ts';
+import { unknownFlag } from '../kubelet/check-extra-args.ts';
+import { decodeKubeletConfiguration } from '../kubelet/decode.ts';
+import { judgeKubeletConfiguration } from '../kubelet/validate/judge.ts';
+import type { FleetOverlay, ResolvedFleet, ResolvedHost } from './model.ts';
+
+export interface FleetVerdict {
+  /** Each once, with the hosts it concerns where that is not all of them. */
+  readonly problems: readonly Problem[];
+  /** How many different configurations there are. */
+  readonly configurations: number;
+}
+
+/**
+ * Judges each distinct configuration that a fleet declares as a kubelet of a minor would: the layers one by one for what is written in them,
+ * then what they come to.
+ */
+export function judgeFleet(
+  { hosts }: ResolvedFleet,
+  { minor, catalogue }: { readonly minor: Minor; readonly catalogue: Catalogue },
+): FleetVerdict {
+  const found = new Map<string, { readonly problem: Problem; readonly hosts: string[] }>();
+  const add = (problem: Problem, names: readonly string[]): void => {
+    const { position, code, path, message } = problem;
+    const key = [position?.file, position?.line, position?.column, code, path, message].join('\0');
+    const known = found.get(key);
+    if (known) known.hosts.push(...names);
+    else found.set(key, { problem, hosts: [...names] });
+  };
+  const groups = groupByConfiguration(hosts);
+  for (const same of groups) {
+    const names = same.map(({ name }) => name);
+    const [{ overlays }] = same;
+    const written = overlays.flatMap(({ document }) => decodeKubeletConfiguration(document, { minor, catalogue }).problems);
+    const merged = mergeOverlays(overlays);
+    const judged = merged === null ? [] : judgeKubeletConfiguration(merged, { minor, catalogue }).problems;
+    const flags = flagProblems(same[0], minor, catalogue);
+    const unique = new Map([...written, ...judged].map((problem) => [JSON.stringify(problem), problem]));
+    for (const problem of [...[...unique.values()].map(inFleet), ...flags]) add(problem, names);
+  }
+  const problems = [...found.values()].map(({ problem, hosts: names }) =>
+    names.length === hosts.length
+      ? problem
+      : { ...problem, host: `${names[0]}${names.length > 1 ? ` (and ${names.length - 1} more)` : ''}` },
+  );
+  return { problems: problems.sort(byPosition), configurations: groups.length };
+}
+
+type NotEmpty<T> = readonly [T, ...T[]];
+
+/** Hosts that share their layers and flags. */
+function groupByConfiguration(hosts: readonly ResolvedHost[]): readonly NotEmpty<ResolvedHost>[] {
+  const ids = new Map<SourceDocument, number>();
+  const idOf = (document: SourceDocument): number => {
+    const id = ids.get(document) ?? ids.size;
+    ids.set(document, id);
+    return id;
+  };
+  const groups = new Map<string, [ResolvedHost, ...ResolvedHost[]]>();
+  for (const host of hosts) {
+    // Values differ from host to host; whether there is such a flag does not.
+    const flags = (host.nodeRegistration.kubeletExtraArgs ?? []).map(({ name }) => name);
+    const key = JSON.stringify([host.overlays.map(({ document }) => idOf(document)), flags]);
+    const same = groups.get(key);
+    if (same) same.push(host);
+    else groups.set(key, [host]);
+  }
+  return [...groups.values()];
+}
+
+/** The layers as one document; null when there are none. Each member keeps its place. */
+function mergeOverlays(overlays: readonly FleetOverlay[]): SourceDocument | null {
+  const [first, ...others] = overlays.map(({ document }) => document);
+  if (first === undefined) return null;
+  const root = others.reduce((merged, { root: next }) => mergeMaps(merged, next as SourceMap), first.root as SourceMap);
+  return { file: first.file, index: first.index, root, positionAt: (offset) => first.positionAt(offset) };
+}
+
+/** Members of both are merged where both are mappings, else replaced. */
+function mergeMaps(base: SourceMap, overlay: SourceMap): SourceMap {
+  const over = new Map(overlay.entries.map((entry) => [entry.key, entry]));
+  const known = new Set(base.entries.map(({ key }) => key));
+  const kept = [...new Map(base.entries.map((entry) => [entry.key, entry])).values()].map((entry): SourceEntry => {
+    const { value: under } = entry;
+    const next = over.get(entry.key);
+    if (next === undefined || (next.value.kind === 'scalar' && next.value.scalar.type === 'null')) return entry;
+    return under.kind === 'map' && next.value.kind === 'map' ? { ...next, value: mergeMaps(under, next.value) } : next;
+  });
+  return { ...overlay, entries: [...kept, ...[...over.values()].filter(({ key }) => !known.has(key))] };
+}
+
+function flagProblems(host: ResolvedHost, minor: Minor, catalogue: Catalogue): readonly Problem[] {
+  const wrong = (host.nodeRegistration.kubeletExtraArgs ?? []).flatMap((arg) => unknownFlag(arg, minor, catalogue) ?? []);
+  if (wrong.length === 0) return [];
+  const position = host.origins().get('kubeletExtraArgs')?.position ?? host.position;
+  return wrong.map((problem) => ({ ...problem, position }));
+}
+
+function inFleet(problem: Problem): Problem {
+  const { path = '' } = problem;
+  return { ...problem, path: path === '' ? 'kubeletConfiguration' : `kubeletConfiguration.${path}` };
+}
+
+function byPosition(a: Problem, b: Problem): number {
+  return (a.position?.line ?? 0) - (b.position?.line ?? 0) || (a.position?.column ?? 0) - (b.position?.column ?? 0);
+}

@@ -1,0 +1,122 @@
+import { setMaxListeners } from 'node:events';
+import { execa } from 'execa';
+import { onAbort } from '../../base/abort.ts';
+import { checkArgv } from '../argv.ts';
+import { hostCommandNotFound, hostConnectionLost, hostOutputTooLarge, hostTimeout } from '../host-problems.ts';
+import type { RunOptions, RunResult, Transport } from '../transport.ts';
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+const DEFAULT_MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
+/** Between SIGTERM and SIGKILL, and as long again for what holds on to the output. */
+const GRACE_MS = 1000;
+
+/**
+ * Runs commands on this machine, each in a process group of its own, so that stopping a command stops what it started.
+ * @param options.name inventory name; default `localhost`
+ */
+export function localTransport(options: { readonly name?: string } = {}): Transport {
+  const name = options.name ?? 'localhost';
+  const running = new Set<AbortController>();
+  let isClosed = false;
+  const closed = (): Error => hostConnectionLost({ host: name, why: 'it was closed' });
+  return {
+    name,
+    run: async (argv, runOptions = {}) => {
+      const checked = checkArgv(argv, name);
+      if (isClosed) throw closed();
+      const stop = new AbortController();
+      running.add(stop);
+      try {
+        return await run(name, checked, runOptions, stop);
+      } finally {
+        running.delete(stop);
+      }
+    },
+    close: async () => {
+      isClosed = true;
+      for (const stop of running) stop.abort(closed());
+    },
+  };
+}
+
+async function run(
+  name: string,
+  [program, ...args]: readonly [string, ...string[]],
+  options: RunOptions,
+  stop: AbortController,
+): Promise<RunResult> {
+  const { stdin, timeoutMs = DEFAULT_TIMEOUT_MS, maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES, onStdout } = options;
+  options.signal?.throwIfAborted();
+  // One signal stops many commands at a time, and that is no leak.
+  if (options.signal) setMaxListeners(0, options.signal);
+  const child = execa(program, args, {
+    reject: false,
+    stripFinalNewline: false,
+    encoding: 'buffer',
+    detached: true,
+    maxBuffer: maxOutputBytes,
+    ...(stdin === undefined ? { stdin: 'ignore' as const } : { input: stdin }),
+  });
+  if (onStdout) child.stdout.on('data', (chunk: Uint8Array) => stop.signal.aborted || orStop(stop, () => onStdout(chunk)));
+  const timer = setTimeout(() => stop.abort(hostTimeout({ host: name, what: `${program} did not end`, timeoutMs })), timeoutMs);
+  const forget = onAbort(options.signal, (reason) => stop.abort(reason));
+  try {
+    const result = await Promise.race([child, stopped(child, stop.signal)]);
+    stop.signal.throwIfAborted();
+    if (result.isMaxBuffer) {
+      signalGroup(child.pid, 'SIGKILL');
+      const stream = /^Command's stderr/.test(result.shortMessage ?? '') ? 'stderr' : 'stdout';
+      throw hostOutputTooLarge({ host: name, command: program, stream, maxOutputBytes });
+    }
+    if (child.pid === undefined) throw cannotStart(name, program, result.cause);
+    return { exitCode: result.exitCode ?? null, signal: result.signal ?? null, stdout: result.stdout, stderr: result.stderr };
+  } finally {
+    clearTimeout(timer);
+    forget();
+  }
+}
+
+/** What a listener throws would end the process from inside a stream. */
+function orStop(stop: AbortController, listener: () => void): void {
+  try {
+    listener();
+  } catch (error) {
+    stop.abort(error);
+  }
+}
+
+/** Rejects with the reason to stop, once the process group is gone or has been given up. */
+async function stopped(child: PromiseLike<unknown> & { readonly pid?: number | undefined }, stop: AbortSignal): Promise<never> {
+  await new Promise<void>((resolve) => stop.addEventListener('abort', () => resolve(), { once: true }));
+  signalGroup(child.pid, 'SIGTERM');
+  if (!(await endsWithin(child, GRACE_MS))) {
+    signalGroup(child.pid, 'SIGKILL');
+    await endsWithin(child, GRACE_MS);
+  }
+  throw stop.reason;
+}
+
+async function endsWithin(child: PromiseLike<unknown>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
+  });
+  const ended = await Promise.race([child.then(() => true), late]);
+  clearTimeout(timer);
+  return ended;
+}
+
+function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // It is gone already.
+  }
+}
+
+function cannotStart(host: string, command: string, cause: unknown): Error {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown error';
+  const isMissing = code === 'ENOENT' || code === 'EACCES';
+  return hostCommandNotFound({ host, command, cause, ...(isMissing ? {} : { why: code }) });
+}

@@ -1,0 +1,227 @@
+import { untilAborted } from '../base/abort.ts';
+import { type AppError, isAppError } from '../base/errors.ts';
+import { printable } from '../base/text/printable.ts';
+import type { Secret } from '../base/text/secret.ts';
+import { hostCommandNotFound, hostConnectionLost, hostNoSudo, hostSudoPassword } from './host-problems.ts';
+import type { RunOptions, RunResult, Transport } from './transport.ts';
+
+/** `auto`: sudo where the remote user is not root. `none`: commands run as they come. */
+export type Become = 'auto' | 'sudo' | 'none';
+
+export interface AsRootOptions {
+  readonly become: Become;
+  /** Of the remote user. Used only where sudo asks for one. */
+  readonly sudoPassword?: Secret;
+  /** Maximum time for one try of sudo. Default: the transport's. */
+  readonly commandTimeoutMs?: number;
+}
+
+/** How commands are to be started, found out once per transport. */
+type Way = { readonly kind: 'directly' } | { readonly kind: 'sudo' } | { readonly kind: 'password'; readonly password: Secret };
+
+/** Follows the password on stdin: what comes after it belongs to the command, whether or not sudo took the password. */
+const BEGIN = 'kubeletadm: standard input begins';
+
+/**
+ * Reads up to the line `$0`, then becomes the command. The shell's `read` takes a byte at a time and so no more than that. What it says of a
+ * missing command are sudo's own words.
+ */
+const SKIP_PASSWORD = [
+  'IFS= read -r l',
+  '[ "$l" = "$0" ]||IFS= read -r l',
+  'command -v "$1" >/dev/null 2>&1||{ echo "sudo: $1: command not found" >&2;exit 1;}',
+  'exec "$@"',
+].join(';');
+
+/** Begins what {@link FIRST_COMMAND} says of itself on stderr. */
+const WAY = 'kubeletadm way:';
+
+/**
+ * Finds out how to become root and goes on to the command in its arguments, so that both take one round trip. Its first argument is `auto` or `sudo`. It
+ * says on stderr, before anything else, what it found: `directly`, `sudo`, `missing` (there is no such program, we are root), `refused` (sudo alone will not
+ * do), `unknown …`. With the last three the command does not run.
+ */
+const FIRST_COMMAND = [
+  'case $1 in auto) if [ -O / ]&&[ -O /proc/1 ];then u=0;else u=$(id -u </dev/null);fi 2>/dev/null;; *) u=1;; esac;shift',
+  'case $u in 0) w=directly;; ""|*[!0-9]*) w="unknown $u";; *) w=sudo;LC_ALL=C sudo -n -- true </dev/null >/dev/null 2>&1||w=refused;; esac',
+  'if [ "$w" = directly ];then case $1 in */*) [ -f "$1" ]&&[ -x "$1" ];; *) command -v "$1" >/dev/null 2>&1;; esac||w=missing;fi',
+  `echo "${WAY} $w" >&2`,
+  'case $w in directly) exec "$@";; sudo) exec sudo -n -- "$@";; esac',
+  'exit 127',
+].join(';');
+
+/**
+ * A Transport whose commands run as root. Whether sudo is needed, and whether it works, is found out with the first command, and once.
+ *
+ * With a password sudo gets it as the first line of stdin (`-S -k`: asked for each time, nothing cached on the host). A shell between sudo and
+ * the command takes the line where sudo did not (NOPASSWD), so that the password never reaches the command.
+ * @throws (its commands) AppError HOST_NO_SUDO, HOST_SUDO_PASSWORD, and what the transport throws
+ */
+export function asRoot(transport: Transport, options: AsRootOptions): Transport {
+  const { become } = options;
+  if (become === 'none') return transport;
+  let finding: Promise<Way> | null = null;
+
+  const runFirst = async (argv: readonly string[], runOptions: RunOptions): Promise<RunResult> => {
+    const first = runFirstCommand(transport, argv, become, runOptions);
+    const present = first.then(({ way }) => way ?? observeWay(transport, options));
+    finding = present;
+    // A host that did not answer may answer next time; a wrong password stays wrong, and each attempt counts against the account.
+    present.catch((error: unknown) => {
+      if (finding === present && !isAppError(error, 'HOST_SUDO_PASSWORD')) finding = null;
+    });
+    const { way, outcome } = await untilAborted(first, runOptions.signal);
+    return way === null ? runBy(await untilAborted(present, runOptions.signal), argv, runOptions) : outcome();
+  };
+
+  const runBy = async (way: Way, argv: readonly string[], runOptions: RunOptions): Promise<RunResult> => {
+    switch (way.kind) {
+      case 'directly':
+        return transport.run(argv, runOptions);
+      case 'sudo':
+        return checked(transport.name, argv, await transport.run(['sudo', '-n', '--', ...argv], runOptions));
+      case 'password':
+        return checked(transport.name, argv, await runWithPassword(transport, argv, way.password, runOptions));
+    }
+  };
+
+  return {
+    name: transport.name,
+    run: async (argv, runOptions = {}) => {
+      for (;;) {
+        if (finding === null) return runFirst(argv, runOptions);
+        const way = await untilAborted(finding, runOptions.signal).catch((error: unknown) => {
+          // Who found out had enough of it; that is nothing to us.
+          if (isAppError(error) || runOptions.signal?.aborted) throw error;
+          return null;
+        });
+        if (way !== null) return runBy(way, argv, runOptions);
+      }
+    },
+    ...(transport.dial === undefined ? {} : { dial: transport.dial }),
+    close: () => transport.close(),
+  };
+}
+
+interface First {
+  /** null: it takes more to become root, and the command did not run. */
+  readonly way: Way | null;
+  readonly outcome: () => RunResult;
+}
+
+async function runFirstCommand(
+  transport: Transport,
+  argv: readonly string[],
+  become: 'auto' | 'sudo',
+  options: RunOptions,
+): Promise<First> {
+  const host = transport.name;
+  const result = await transport.run(['/bin/sh', '-c', FIRST_COMMAND, 'sh', become, ...argv], options);
+  const end = result.stderr.indexOf(0x0a);
+  const said = end < 0 ? '' : decode(result.stderr.subarray(0, end));
+  const rest: RunResult = { ...result, stderr: result.stderr.subarray(end + 1) };
+  switch (said) {
+    case `${WAY} directly`:
+      return { way: { kind: 'directly' }, outcome: () => rest };
+    case `${WAY} sudo`:
+      return { way: { kind: 'sudo' }, outcome: () => checked(host, argv, rest) };
+    case `${WAY} missing`:
+      return {
+        way: { kind: 'directly' },
+        outcome: () => {
+          throw hostCommandNotFound({ host, command: argv[0] ?? '' });
+        },
+      };
+    case `${WAY} refused`:
+      return { way: null, outcome: () => rest };
+  }
+  throw hostConnectionLost({
+    host,
+    why: `id -u did not say who we are there, but "${printable(said.replace(`${WAY} unknown `, ''), 80)}"`,
+  });
+}
+
+/** The ways besides being root already. */
+async function observeWay(transport: Transport, { sudoPassword, commandTimeoutMs }: AsRootOptions): Promise<Way> {
+  const limit = commandTimeoutMs === undefined ? {} : { timeoutMs: commandTimeoutMs };
+  const free = await trySudo(transport, ['-n'], limit);
+  if (free.exitCode === 0) return { kind: 'sudo' };
+  const why = sudoFailure(transport.name, free);
+  if (!isAppError(why, 'HOST_SUDO_PASSWORD') || sudoPassword === undefined) throw why;
+  // Nothing after the password: sudo asks again after a wrong one, finds the end of its input and gives up.
+  const paid = await trySudo(transport, PASSWORD_FLAGS, { ...limit, stdin: `${sudoPassword.reveal()}\n` });
+  if (paid.exitCode === 0) return { kind: 'password', password: sudoPassword };
+  throw sudoFailure(transport.name, paid);
+}
+
+const PASSWORD_FLAGS = ['-S', '-k', '-p', ''];
+
+/** Sudo's messages are read below, so they have to be in English. */
+async function trySudo(transport: Transport, flags: readonly string[], options: RunOptions): Promise<RunResult> {
+  try {
+    return await transport.run(['env', 'LC_ALL=C', 'sudo', ...flags, '--', 'true'], options);
+  } catch (error) {
+    throw isAppError(error, 'HOST_COMMAND_NOT_FOUND') ? noSudo(transport.name, error) : error;
+  }
+}
+
+function runWithPassword(transport: Transport, argv: readonly string[], password: Secret, options: RunOptions): Promise<RunResult> {
+  const stdin = `${password.reveal()}\n${BEGIN}\n${options.stdin ?? ''}`;
+  return transport.run(['sudo', ...PASSWORD_FLAGS, '--', '/bin/sh', '-c', SKIP_PASSWORD, BEGIN, ...argv], { ...options, stdin });
+}
+
+/** Tells sudo's refusal from a command that failed. The user's command has not run then. */
+function checked(host: string, argv: readonly string[], result: RunResult): RunResult {
+  const [command = ''] = argv;
+  if (result.exitCode !== 1 || result.stdout.byteLength > 0) return result;
+  const stderr = decode(result.stderr).trim();
+  if (stderr === `sudo: ${command}: command not found`) throw hostCommandNotFound({ host, command });
+  if (/^sudo: a password is required$/m.test(stderr)) throw sudoFailure(host, result);
+  return result;
+}
+
+interface Refusal {
+  readonly pattern: RegExp;
+  readonly error: (host: string, line: string) => AppError;
+}
+
+const REFUSALS: readonly Refusal[] = [
+  {
+    pattern: /incorrect password attempt|Sorry, try again|no password was provided/i,
+    error: (host) =>
+      hostSudoPassword({ host, why: 'sudo does not accept the password', mend: 'Give the password of the user you connect as' }),
+  },
+  {
+    pattern: /a password is required|a terminal is required/,
+    error: (host) =>
+      hostSudoPassword({
+        host,
+        why: 'sudo asks for a password',
+        mend: 'Give the sudo password (--sudo-password-stdin or KUBELETADM_SUDO_PASSWORD), connect as root, or allow this user sudo without a password (NOPASSWD: ALL)',
+      }),
+  },
+  {
+    pattern: /must have a tty/,
+    error: (host) => hostNoSudo({ host, why: 'sudo wants a terminal', mend: 'Remove requiretty for this user from the sudoers file' }),
+  },
+  { pattern: /not in the sudoers file|not allowed to|may not run sudo/i, error: (host, line) => hostNoSudo({ host, why: line }) },
+];
+
+/** Exit code 127 is env's: there is no sudo. */
+function sudoFailure(host: string, result: RunResult): AppError {
+  const stderr = decode(result.stderr).trim();
+  if (result.exitCode === 127) return noSudo(host);
+  const refusal = REFUSALS.find(({ pattern }) => pattern.test(stderr));
+  const lines = stderr.split('\n').filter((line) => refusal === undefined || refusal.pattern.test(line));
+  const line = printable((lines.at(-1) ?? '').replace(/^sudo: /, ''));
+  if (refusal !== undefined) return refusal.error(host, line);
+  return hostNoSudo({ host, why: `sudo failed${line === '' ? '' : `: ${line}`}` });
+}
+
+function noSudo(host: string, cause?: unknown): AppError {
+  return hostNoSudo({ host, why: 'there is no sudo', mend: 'Connect as root, or install sudo', cause });
+}
+
+function decode(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes);
+}

@@ -1,0 +1,246 @@
+import { AppError, isAppError } from '../base/errors.ts';
+import { printable } from '../base/text/printable.ts';
+import { checkpointOf } from './commit/checkpoint.ts';
+import { CommitGoneError, commitNotArmed, commitReverted, commitUnknown, HostLockedError } from './commit/commit-problems.ts';
+import { type CommitRecord, commitRecord } from './commit/record.ts';
+import { observe } from './observe.ts';
+import type { ObservedPhase, PhaseContext, ProveCommit } from './phase.ts';
+import type { HostChange } from './plan/change.ts';
+import type { Operation } from './plan/operation.ts';
+import { type ConfirmOptions, isConnectionLost, type Writer } from './writer.ts';
+
+/**
+ * A change that the host takes back by itself unless it is confirmed over a new connection. It ends with `confirm` or with `takeBack`; where neither is heard on
+ * the host, its own timer or its next boot decides: for the files from before.
+ */
+export interface OpenCommit {
+  readonly phase: string;
+  /** All that was to be done on the host was done. */
+  wasApplied(): void;
+  /**
+   * Waits for what proves the change, then confirms it.
+   * @throws AppError: not proven, not confirmed in time, or taken back by the host already
+   */
+  confirm(): Promise<void>;
+  /** Takes the change back, or finds out that the host did. Gives the error to be told, in place of the one that led to it. */
+  takeBack(error: unknown): Promise<unknown>;
+}
+
+/** What a phase's looks and changes come to, for the one who guards them. */
+export interface GuardedPhase {
+  readonly name: string;
+  readonly observed: ObservedPhase;
+  readonly changes: readonly HostChange[];
+}
+
+const RETRY_MS = 1_000;
+/** Kept back from the time the host waits, for a new connection. */
+const CONFIRM_MARGIN_MS = 15_000;
+/** For the host's own way back, after the time it waits. */
+const GRACE_MS = 60_000;
+const REVERT_TIMEOUT_MS = 300_000;
+
+/**
+ * Has what is done next on the host guarded, where it has to be: the phase asks for it, there is something good to go back to (or an unconfirmed change is there
+ * already, which this one joins), and files and units are all there is to it.
+ */
+export async function openCommit(phase: GuardedPhase, context: PhaseContext, writer: Writer | undefined): Promise<OpenCommit | null> {
+  const { commit } = phase.observed;
+  if (writer === undefined || writer.options.confirm === null || commit === null) return null;
+  const changes = phase.changes.filter(({ kind }) => kind !== 'confirm-commit');
+  const joins = changes.length < phase.changes.length;
+  const checkpoint = checkpointOf(changes);
+  const hasWayBack = changes.length > 0 && (phase.observed.undo(changes)?.length ?? 0) > 0;
+  if (checkpoint === null || !(joins || hasWayBack)) return null;
+  const prove = await commit.prepare(changes);
+  const { owner } = writer.options;
+  const { confirm } = writer.options;
+  const { reporter, host } = context;
+  writer.arm({
+    id: owner.id,
+    owner: owner.name,
+    timeoutSeconds: Math.ceil(confirm.timeoutMs / 1000),
+    paths: [...new Set([...checkpoint.paths, ...commit.paths])],
+    units: checkpoint.units,
+    reload: checkpoint.reload,
+  });
+  const timeoutSeconds = Math.ceil(confirm.timeoutMs / 1000);
+  const message = `the host rolls back automatically unless the change is confirmed within ${timeoutSeconds} s`;
+  const about = { host: host.name, phase: phase.name, data: { timeoutSeconds } };
+  reporter.report({ level: 'info', code: 'REVERT_ARMED', ...about, message, verbosity: 1 });
+  return guard(phase, context, { writer, confirm, prove });
+}
+
+interface Guard {
+  readonly writer: Writer;
+  readonly confirm: ConfirmOptions;
+  readonly prove: ProveCommit;
+}
+
+function guard(phase: GuardedPhase, context: PhaseContext, { writer, confirm, prove }: Guard): OpenCommit {
+  const { clock, host, reporter, signal } = context;
+  const { id } = writer.options.owner;
+  // The host's clock starts to count after ours.
+  const end = clock.now().getTime() + confirm.timeoutMs;
+  const deadline = end - Math.min(CONFIRM_MARGIN_MS, confirm.timeoutMs / 4);
+  let applied = false;
+  let isAsked = false;
+  writer.patientUntil(deadline);
+  const closed = (): void => writer.patientUntil(null);
+
+  const confirmOnce = async (): Promise<void> => {
+    const anew = await confirm.reconnect();
+    isAsked = true;
+    try {
+      await anew.perform([IS_RUNNING, { kind: 'confirm-commit', id }, ...writer.releasing()]);
+    } finally {
+      await anew.close().catch(() => undefined);
+    }
+  };
+
+  const revertOnce = (why: string): Promise<void> =>
+    writer.over((there) => there.perform([{ kind: 'revert-commit', id, why }, ...writer.releasing()], { timeoutMs: REVERT_TIMEOUT_MS }));
+
+  /** The error when the change does not wait any more; null when it does, was confirmed by hand, or the host can't be asked. */
+  const findGone = async (): Promise<CommitGoneError | null> => {
+    try {
+      const record = await writer.over((there) => observe(there, commitRecord));
+      const isOpen = record === null || (record.state === 'armed' && isOurs(record, id));
+      return isOpen ? null : new CommitGoneError(host.name, record, 'cannot confirm the change');
+    } catch (error) {
+      if (isConnectionLost(error)) return null;
+      throw error;
+    }
+  };
+  const checkOpen = async (): Promise<void> => {
+    const gone = await findGone();
+    if (gone !== null) throw gone;
+  };
+
+  /** What the host says in place of having something done to its change, or null when that was done. Tried again until then while it can't be reached. */
+  const persist = async (work: () => Promise<void>, until: number, stop?: AbortSignal): Promise<CommitGoneError | null> => {
+    for (;;) {
+      try {
+        await work();
+        return null;
+      } catch (error) {
+        if (error instanceof CommitGoneError) return error;
+        if (!isConnectionLost(error) || clock.now().getTime() >= until) throw error;
+        await clock.sleep(RETRY_MS, stop);
+      }
+    }
+  };
+
+  /** False: the host can't be asked. @throws AppError: the kubelet is not healthy with the previous files */
+  const isHealthyAgain = async (): Promise<boolean> => {
+    writer.patientUntil(clock.now().getTime() + GRACE_MS);
+    try {
+      await phase.observed.verifyUndone();
+      return true;
+    } catch (error) {
+      if (isConnectionLost(error)) return false;
+      throw error;
+    }
+  };
+
+  return {
+    phase: phase.name,
+    wasApplied: () => {
+      applied = true;
+    },
+    confirm: async () => {
+      const unproven = await prove(deadline, checkOpen);
+      signal?.throwIfAborted();
+      // Until the host has decided: a confirmation whose answer was lost may have been heard.
+      const gone = await persist(confirmOnce, end + GRACE_MS, signal);
+      // Nothing waits there any more: an answer was lost, or somebody confirmed it by hand.
+      if (gone !== null && gone.record !== null) throw gone;
+      writer.wasReleased();
+      closed();
+      const about = { host: host.name, phase: phase.name };
+      if (unproven === undefined)
+        reporter.report({ level: 'info', code: 'COMMIT_CONFIRMED', ...about, message: 'confirmed over a new connection' });
+      else
+        reporter.report({ level: 'warning', code: 'COMMIT_NOT_IN_FORCE', ...about, message: `the files stay, not confirmed: ${unproven}` });
+    },
+    takeBack: async (error) => {
+      writer.arm(null);
+      if (error instanceof HostLockedError) {
+        // After a reboot another run may have taken the lock, which says nothing about our change.
+        const gone = applied ? await findGone() : null;
+        return gone !== null && isReverted(gone.record, id) ? commitReverted(host.name, gone.record) : error;
+      }
+      if (error instanceof CommitGoneError && isReverted(error.record, id)) return commitReverted(host.name, error.record);
+      const why = isAppError(error) ? (error.problems[0]?.message ?? '') : 'the program broke off';
+      reporter.report({ level: 'warning', code: 'ROLLBACK_STARTED', host: host.name, phase: phase.name, message: TELLS_BACK });
+      try {
+        const gone = await persist(() => revertOnce(printable(why, 400)), end + GRACE_MS);
+        if (gone === null) writer.wasReleased();
+        else if (gone.record === null || !isOurs(gone.record, id))
+          return applied ? gone : withProblems(error, commitNotArmed(host.name, phase.name), 1);
+        else if (error instanceof CommitGoneError && isReverted(gone.record, id)) return commitReverted(host.name, gone.record);
+        const isHealthy = phase.observed.provesUndone && (await isHealthyAgain());
+        return wentBack(error, phase, { host: host.name, applied, byItself: gone !== null, isHealthy });
+      } catch (cause) {
+        if (isConnectionLost(cause))
+          return withProblems(error, commitUnknown(host.name, Math.round((end - clock.now().getTime()) / 1000), isAsked), 1);
+        return withProblems(error, goingBackFailed(host.name, phase.name, cause), 1);
+      } finally {
+        closed();
+      }
+    },
+  };
+}
+
+const TELLS_BACK = 'rolling back to the previous files';
+
+const IS_RUNNING: Operation = {
+  kind: 'run',
+  argv: ['systemctl', 'is-active', '--quiet', 'kubelet'],
+  what: 'the last look at the kubelet: systemctl is-active kubelet',
+};
+
+function isOurs(record: CommitRecord, id: string): boolean {
+  return record.id === id;
+}
+
+function isReverted(record: CommitRecord | null, id: string): record is CommitRecord {
+  return record !== null && record.state === 'reverted' && isOurs(record, id);
+}
+
+/** Errors of single operations: the host answers, and what was begun is undone. */
+const OPERATION_FAILED = /^HOST_(NO_SPACE|READ_ONLY|PERMISSION_DENIED|OPERATION_FAILED)$/;
+
+interface RolledBack {
+  readonly host: string;
+  /** All of the change had been made. */
+  readonly applied: boolean;
+  /** The host had reverted the change before it was asked to. */
+  readonly byItself: boolean;
+  /** The kubelet was seen healthy with the previous files. */
+  readonly isHealthy: boolean;
+}
+
+/** A change that was never whole is a failure like any other; one that was, and did not hold, has exit code 5. */
+function wentBack(error: unknown, { name }: GuardedPhase, { host, applied, byItself, isHealthy }: RolledBack): unknown {
+  const back = byItself ? 'the host rolled back automatically' : 'the previous files were restored';
+  const message = `${name}: ${back}${isHealthy ? ' and the kubelet is healthy again' : ''}`;
+  const isPartOnly = !applied && isAppError(error) && OPERATION_FAILED.test(error.code);
+  return withProblems(error, new AppError({ host, code: 'ROLLED_BACK', message }), isPartOnly ? 1 : 5);
+}
+
+function goingBackFailed(host: string, phase: string, cause: unknown): AppError {
+  const why = cause instanceof AppError ? cause.message : String(cause);
+  const message = `${phase}: rolling back to the previous files failed: ${why}`;
+  return new AppError({ host, code: 'ROLLBACK_FAILED', message, mend: 'See journalctl -u kubeletadm-revert -u kubelet on the host' });
+}
+
+/** The error, with more said after it. What is no error of ours stays what it is. */
+function withProblems(error: unknown, more: AppError, exitCode: 1 | 5): unknown {
+  if (!isAppError(error)) return error;
+  return new AppError([...error.problems, ...more.problems], {
+    exitCode,
+    cause: error,
+    ...(error.detail === undefined ? {} : { detail: error.detail }),
+  });
+}

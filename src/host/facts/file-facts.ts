@@ -1,0 +1,25 @@
+import { TextMemo } from '../../base/memo.ts';
+import { defineFact, type Fact } from './fact.ts';
+import { type FileFact, type Question, questionKey } from './question.ts';
+
+type FileFacts = Fact<ReadonlyMap<string, FileFact | null>>;
+
+/** What stands at each of these paths, content included. For the same paths it is the same fact. */
+export function fileFacts(paths: readonly string[]): FileFacts {
+  return FACTS.get(paths.join('\0'), () => factsOf([...paths]));
+}
+
+/** Most hosts are asked for the same files. */
+const FACTS = new TextMemo<FileFacts>();
+
+function factsOf(paths: readonly string[]): FileFacts {
+  const asked = paths.map((path) => {
+    const question: Question = { kind: 'file', path };
+    return { path, key: questionKey(question), question };
+  });
+  return defineFact(Object.fromEntries(asked.map(({ key, question }) => [key, question])), (answers) => {
+    const found = new Map<string, FileFact | null>();
+    for (const { path, key } of asked) found.set(path, (answers as Record<string, FileFact | null>)[key] ?? null);
+    return found;
+  });
+}

@@ -1,0 +1,61 @@
+import { TextMemo } from '../../base/memo.ts';
+import { defineFact } from './fact.ts';
+
+/** What kind of Linux a host runs. `packageFamily` decides where `KUBELET_EXTRA_ARGS` lives. */
+export interface OperatingSystem {
+  readonly uid: number | null;
+  /** `uname -m`, e.g. `x86_64`. */
+  readonly machine: string | null;
+  readonly prettyName: string | null;
+  readonly packageFamily: 'deb' | 'rpm' | null;
+  /** As `uname -n` says, trimmed and lower-cased (kubeadm 1.36 util/node.go); null when it can't be known (an image without /etc/hostname). */
+  readonly hostname: string | null;
+}
+
+export const operatingSystem = defineFact(
+  {
+    id: { kind: 'command', argv: ['id', '-u'] },
+    machine: { kind: 'command', argv: ['uname', '-m'] },
+    nodename: { kind: 'command', argv: ['uname', '-n'] },
+    hostnameFile: { kind: 'file', path: '/etc/hostname' },
+    release: { kind: 'file', path: '/etc/os-release' },
+  },
+  ({ id, machine, nodename, hostnameFile, release }): OperatingSystem => {
+    const os = RELEASES.get(release?.content ?? '', () => parseOsRelease(release?.content ?? ''));
+    const hostname = (nodename.exitCode === 0 ? nodename.stdout : (hostnameFile?.content?.replace(/^#.*$/gm, '') ?? ''))
+      .trim()
+      .toLowerCase();
+    return {
+      uid: id.exitCode === 0 ? Number(id.stdout.trim()) : null,
+      machine: machine.exitCode === 0 ? machine.stdout.trim() : null,
+      prettyName: os.get('PRETTY_NAME') ?? null,
+      packageFamily: packageFamily(`${os.get('ID') ?? ''} ${os.get('ID_LIKE') ?? ''}`),
+      hostname: hostname === '' ? null : hostname,
+    };
+  },
+);
+
+/** Hosts of a fleet have few of them. */
+const RELEASES = new TextMemo<ReadonlyMap<string, string>>(100);
+
+/** Reads os-release(5): shell-like assignments, values quoted or not. */
+export function parseOsRelease(text: string): ReadonlyMap<string, string> {
+  const entries: [string, string][] = [];
+  for (const line of text.split('\n')) {
+    const match = /^([A-Z_][A-Z0-9_]*)=(.*)$/.exec(line.trim());
+    if (match) entries.push([match[1] as string, unquote(match[2] as string)]);
+  }
+  return new Map(entries);
+}
+
+function unquote(value: string): string {
+  if (/^'.*'$/.test(value)) return value.slice(1, -1);
+  return /^".*"$/.test(value) ? value.slice(1, -1).replace(/\\(["\\$`])/g, '$1') : value;
+}
+
+function packageFamily(ids: string): OperatingSystem['packageFamily'] {
+  if (/\b(debian|ubuntu|raspbian)\b/.test(ids)) return 'deb';
+  return /\b(?:rhel|fedora|centos|rocky|almalinux|amzn|ol|suse|sles|photon|azurelinux|mariner|openEuler)\b|\bopensuse/.test(ids)
+    ? 'rpm'
+    : null;
+}

@@ -1,0 +1,388 @@
+import { AppError, type Problem } from '../base/errors.ts';
+import { printable } from '../base/text/printable.ts';
+import { CommitGoneError, HostLockedError, hostShuttingDown } from './commit/commit-problems.ts';
+import { LOCK_FILE, REFUSED_EXIT, SHUTDOWN_EXIT } from './commit/commit-program.ts';
+import { parseLockHolder, parseRecord } from './commit/record.ts';
+import {
+  type Answer,
+  type Answers,
+  type CommandFact,
+  type FileFact,
+  type HttpFact,
+  MAX_FILE_BYTES,
+  type Question,
+} from './facts/question.ts';
+import type { Host, PerformOptions } from './host.ts';
+import { hostAnswerTooLarge } from './host-problems.ts';
+import type { Operation } from './plan/operation.ts';
+import {
+  endOfMark,
+  type Frame,
+  INCOMPLETE_EXIT,
+  type PieceOperation,
+  renderOperations,
+  renderQuestions,
+  shellLoader,
+  splitFrames,
+} from './remote-program.ts';
+import type { Transport } from './transport.ts';
+
+export interface HostOptions {
+  /** A directory that stands for `/` (`--rootfs`); commands are then not run, they would ask the wrong system. */
+  readonly rootDir?: string;
+  /** New for every program, unpredictable for the host: 16 hex digits or more. */
+  readonly nonce: () => string;
+  /** Maximum time for one command. Default: the transport's; of changes two minutes, and more for those that take longer by nature. */
+  readonly commandTimeoutMs?: number;
+}
+
+/**
+ * A Host over any Transport: questions and operations become one shell program each, sent on stdin, so that a round trip is all it takes and
+ * nothing secret is in an argv.
+ */
+export function hostOver(transport: Transport, options: HostOptions): Host {
+  const rootDir = options.rootDir ?? null;
+  const { commandTimeoutMs } = options;
+  return {
+    name: transport.name,
+    ask: async (questions, askOptions = {}) => {
+      const names = Object.keys(questions);
+      const asked = names.filter((name) => !(rootDir !== null && isAboutRunningSystem(questions[name] as Question)));
+      const answers = await answersTo(
+        asked.map((name) => questions[name] as Question),
+        {
+          transport,
+          rootDir,
+          nonce: options.nonce,
+          ...(commandTimeoutMs === undefined ? {} : { timeoutMs: commandTimeoutMs }),
+          ...askOptions,
+        },
+      );
+      const byName = new Map(asked.map((name, i) => [name, answers[i] as Answer<Question>]));
+      const answerOf = (name: string): Answer<Question> | null =>
+        byName.has(name) ? (byName.get(name) ?? null) : questions[name]?.kind === 'file' ? null : STAGED_ANSWER;
+      return Object.fromEntries(names.map((name) => [name, answerOf(name)])) as Answers<typeof questions>;
+    },
+    perform: async (operations, given = {}) => {
+      const performOptions = { ...given, timeoutMs: Math.max(given.timeoutMs ?? CHANGE_TIMEOUT_MS, commandTimeoutMs ?? 0) };
+      const { onDone } = performOptions;
+      let done = 0;
+      const check = checkBetweenParts(operations);
+      for (const part of partsOf(operations)) {
+        const [first] = part;
+        const temporaryId = options.nonce();
+        if (first?.kind === 'put-file')
+          for (const piece of piecesOf(first))
+            await perform(
+              transport,
+              [piece],
+              { nonce: options.nonce(), rootDir, temporaryId },
+              { ...performOptions, onDone: () => undefined },
+            );
+        const before = done > 0 ? check : [];
+        const from = done - before.length;
+        const told =
+          onDone === undefined
+            ? performOptions
+            : { ...performOptions, onDone: (index: number) => (index < before.length ? undefined : onDone(from + index)) };
+        await perform(transport, [...before, ...part], { nonce: options.nonce(), rootDir, temporaryId }, told);
+        done += part.length;
+      }
+    },
+    ...(transport.dial === undefined ? {} : { dial: transport.dial }),
+    close: () => transport.close(),
+  };
+}
+
+interface Asking {
+  readonly transport: Transport;
+  readonly rootDir: string | null;
+  readonly nonce: () => string;
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+}
+
+/** One answer for each question, in their order. */
+async function answersTo(questions: readonly Question[], asking: Asking): Promise<readonly Answer<Question>[]> {
+  const { transport, rootDir, signal, timeoutMs } = asking;
+  const nonce = asking.nonce();
+  const result = await transport.run(shellLoader(nonce), {
+    maxOutputBytes: MAX_ANSWER_BYTES,
+    ...(signal === undefined ? {} : { signal }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    stdin: `${renderQuestions(questions, { nonce, rootDir })}\n`,
+  });
+  const frames = splitFrames(result.stdout, nonce);
+  const errors = splitFrames(result.stderr, nonce);
+  return questions.map((question, index) => {
+    const frame = frames.find((each) => each.index === index);
+    if (frame === undefined) throw brokenOff(transport.name, result.exitCode, unmarked(result.stderr, nonce));
+    return readAnswer(
+      question,
+      frame,
+      errors.find((each) => each.index === index),
+      transport.name,
+    );
+  });
+}
+
+const CHANGE_TIMEOUT_MS = 120_000;
+
+/** More than this on a stream, and the host is not answering us. */
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+
+const STAGED_ANSWER = { exitCode: 127, stdout: '', stderr: 'not asked: files are staged into a directory', error: 'not asked' };
+
+function isAboutRunningSystem(question: Question): boolean {
+  return question.kind === 'command' || question.kind === 'http' || (question.kind === 'file' && question.path.startsWith('/proc/'));
+}
+
+/** What is large is sent before the part it stands at the head of. */
+function partsOf(operations: readonly Operation[]): readonly (readonly Operation[])[] {
+  const heads = operations.flatMap(({ kind }, at) => (at > 0 && kind === 'put-file' ? [at] : []));
+  return [0, ...heads].map((from, i) => operations.slice(from, heads[i]));
+}
+
+/** Sending a large file takes time, in which the host may revert the change that the file belongs to: later parts check first. */
+function checkBetweenParts(operations: readonly Operation[]): readonly Operation[] {
+  for (const operation of operations) {
+    if (operation.kind === 'arm-revert') return [{ kind: 'check-commit', id: operation.revert.id }];
+    if (operation.kind === 'check-commit') return [operation];
+  }
+  return [];
+}
+
+function* piecesOf({ path, content }: Extract<Operation, { kind: 'put-file' }>): Iterable<PieceOperation> {
+  let isFirst = true;
+  for (const base64 of content.pieces()) {
+    yield { kind: 'piece', path, isFirst, base64 };
+    isFirst = false;
+  }
+}
+
+async function perform(
+  transport: Transport,
+  operations: readonly (Operation | PieceOperation)[],
+  program: { nonce: string; rootDir: string | null; temporaryId: string },
+  options: PerformOptions = {},
+): Promise<void> {
+  if (operations.length === 0) return;
+  const { signal, timeoutMs = CHANGE_TIMEOUT_MS, onDone } = options;
+  const counter = onDone === undefined ? undefined : countFrames(program.nonce, operations.length, onDone);
+  const result = await transport.run(shellLoader(program.nonce), {
+    stdin: renderOperations(operations, program),
+    maxOutputBytes: MAX_ANSWER_BYTES,
+    timeoutMs,
+    ...(signal === undefined ? {} : { signal }),
+    ...(counter === undefined ? {} : { onStdout: counter }),
+  });
+  const frames = splitFrames(result.stdout, program.nonce);
+  const errors = splitFrames(result.stderr, program.nonce);
+  const failed = frames.find((frame) => frame.exitCode !== 0);
+  if (failed !== undefined && operations[failed.index] !== undefined) {
+    const said = errors.find(({ index }) => index === failed.index);
+    throw operationFailed(transport.name, operations[failed.index] as Operation | PieceOperation, {
+      exitCode: failed.exitCode,
+      stdout: decode(failed.body),
+      stderr: decode(said?.body),
+    });
+  }
+  if (frames.length < operations.length) throw brokenOff(transport.name, result.exitCode, unmarked(result.stderr, program.nonce));
+}
+
+/** What is left of the output after the last mark is looked at again with the next piece, and no more. */
+function countFrames(nonce: string, total: number, onDone: (index: number) => void): (chunk: Uint8Array) => void {
+  let rest: Buffer = Buffer.alloc(0);
+  let done = 0;
+  return (chunk) => {
+    rest = Buffer.concat([rest, chunk]);
+    for (let end = endOfMark(rest, nonce); end !== null; end = endOfMark(rest, nonce)) {
+      for (const frame of splitFrames(rest.subarray(0, end), nonce)) if (frame.exitCode === 0 && done < total) onDone(done++);
+      rest = Buffer.from(rest.subarray(end));
+    }
+    // A mark that has begun is at the end.
+    if (rest.length > MAX_MARK_BYTES) rest = Buffer.from(rest.subarray(-MAX_MARK_BYTES));
+  };
+}
+
+const MAX_MARK_BYTES = 1024;
+
+function readAnswer(question: Question, frame: Frame | undefined, errors: Frame | undefined, host: string): Answer<Question> {
+  const stdout = decode(frame?.body);
+  const stderr = decode(errors?.body);
+  switch (question.kind) {
+    case 'command':
+      return { exitCode: frame?.exitCode ?? null, stdout, stderr } satisfies CommandFact;
+    case 'list':
+      if (frame?.exitCode !== 0) throw cannotRead(host, question.path, stderr);
+      return stdout.startsWith('directory\n') ? stdout.split('\n').slice(1).filter(Boolean) : null;
+    case 'http':
+      return readHttp(stdout);
+    case 'file':
+      if (frame?.exitCode !== 0) throw cannotRead(host, question.path, stderr);
+      return checkedSize(readFileFact(stdout, question.content !== false), question.path, host);
+  }
+}
+
+/** Tables of the kernel are as large as the host is busy. */
+function checkedSize(file: FileFact | null, path: string, host: string): FileFact | null {
+  const bytes = Buffer.byteLength(file?.content ?? '');
+  if (bytes > MAX_FILE_BYTES && !path.startsWith('/proc/')) throw hostAnswerTooLarge({ host, path, bytes });
+  return file;
+}
+
+function readFileFact(text: string, wantContent: boolean): FileFact | null {
+  const [first = '', second = '-', ...rest] = splitLines(text, 2);
+  if (first === 'absent') return null;
+  const [type, mode = '0', modifiedAt = '0', uid = '', gid = '', ...names] = first.split(' ');
+  return {
+    type: type as FileFact['type'],
+    mode: Number.parseInt(mode, 8),
+    owner: ownerText(names.join(' '), uid, gid),
+    ...(type === 'file' ? { modifiedAt: Number(modifiedAt) } : {}),
+    ...(type === 'file' && wantContent ? { content: rest[0] ?? '' } : {}),
+    ...(second === '-' ? {} : { target: second }),
+  };
+}
+
+/** stat(1) prints UNKNOWN for an id without a name, which chown would not take back. */
+function ownerText(names: string, uid: string, gid: string): string {
+  const [user, group] = names.split(':');
+  return `${user === 'UNKNOWN' ? uid : user}:${group === 'UNKNOWN' ? gid : group}`;
+}
+
+function readHttp(text: string): HttpFact {
+  const [first = '', body = ''] = splitLines(text, 1);
+  const status = /^status (\d{3})$/.exec(first);
+  return status ? { status: Number(status[1]), body } : { error: first.replace(/^error /, '') || 'no answer' };
+}
+
+/** The first `count` lines, then all the rest as one. */
+function splitLines(text: string, count: number): string[] {
+  const parts: string[] = [];
+  let from = 0;
+  for (let i = 0; i < count; i++) {
+    const end = text.indexOf('\n', from);
+    if (end < 0) return [...parts, text.slice(from)];
+    parts.push(text.slice(from, end));
+    from = end + 1;
+  }
+  return [...parts, text.slice(from)];
+}
+
+function decode(bytes: Uint8Array | undefined): string {
+  return bytes === undefined ? '' : new TextDecoder().decode(bytes);
+}
+
+/** What a program said on stderr, without the marks. */
+function unmarked(stderr: Uint8Array, nonce: string): string {
+  return decode(stderr)
+    .split('\n')
+    .filter((line) => !line.startsWith(nonce))
+    .join('\n');
+}
+
+function lastLine(text: string): string {
+  return printable(text.trim().split('\n').at(-1) ?? '', 300);
+}
+
+function brokenOff(host: string, exitCode: number | null, stderr: string): AppError {
+  if (exitCode === null || exitCode > 128) {
+    const signal = exitCode === null ? 'a signal' : `signal ${exitCode - 128}`;
+    const message = `${signal} killed the shell program`;
+    const mend = 'See whether the host is shutting down, then run the same command again';
+    return new AppError({ host, code: 'HOST_PROGRAM_KILLED', message, mend }, { detail: stderr });
+  }
+  const why = lastLine(stderr) || `it ended with exit code ${exitCode}`;
+  const mend =
+    exitCode === INCOMPLETE_EXIT ? 'None of it was run. Run the same command again' : 'The host needs /bin/sh and coreutils (or busybox)';
+  return new AppError({ host, code: 'HOST_PROGRAM_BROKEN', message: `the shell program broke off: ${why}`, mend }, { detail: stderr });
+}
+
+function cannotRead(host: string, path: string, stderr: string): AppError {
+  return failed(host, `cannot read ${path}`, stderr);
+}
+
+const FAILURES: readonly { pattern: RegExp; code: string; mend: string }[] = [
+  {
+    pattern: /No space left on device|Disk quota exceeded|bytes could be written/i,
+    code: 'HOST_NO_SPACE',
+    mend: 'Free some space, then run the same command again',
+  },
+  { pattern: /Read-only file system/i, code: 'HOST_READ_ONLY', mend: 'Remount it writable, then run the same command again' },
+  {
+    pattern: /Permission denied|Operation not permitted/i,
+    code: 'HOST_PERMISSION_DENIED',
+    mend: 'Run as root, or let the SSH user use sudo',
+  },
+];
+
+function operationFailed(host: string, operation: Operation | PieceOperation, { exitCode, stdout, stderr }: CommandFact): AppError {
+  if (operation.kind === 'revert-commit' && exitCode === SHUTDOWN_EXIT) return hostShuttingDown(host, describeOperation(operation));
+  const refused = exitCode === REFUSED_EXIT ? refusal(host, operation, stdout) : null;
+  return refused ?? failed(host, describeOperation(operation), stderr || stdout);
+}
+
+/** What the host says in place of doing it. */
+function refusal(host: string, operation: Operation | PieceOperation, stdout: string): AppError | null {
+  switch (operation.kind) {
+    case 'take-lock': {
+      const holder = parseLockHolder(stdout);
+      return holder && new HostLockedError(host, holder);
+    }
+    case 'arm-revert':
+    case 'check-commit':
+    case 'confirm-commit':
+    case 'revert-commit':
+      return new CommitGoneError(host, parseRecord(stdout), describeOperation(operation));
+    default:
+      return null;
+  }
+}
+
+function failed(host: string, what: string, stderr: string): AppError {
+  const known = FAILURES.find(({ pattern }) => pattern.test(stderr));
+  const problem: Problem = {
+    host,
+    code: known?.code ?? 'HOST_OPERATION_FAILED',
+    message: `${what}: ${lastLine(stderr) || 'failed without a message'}`,
+    mend: known?.mend ?? 'Mend the cause, then run the same command again',
+  };
+  return new AppError(problem, { detail: stderr });
+}
+
+function describeOperation(operation: Operation | PieceOperation): string {
+  switch (operation.kind) {
+    case 'piece':
+    case 'put-file':
+    case 'write-file':
+      return `cannot write ${operation.path}`;
+    case 'make-directory':
+      return `cannot make directory ${operation.path}`;
+    case 'remove-file':
+      return `cannot remove ${operation.path}`;
+    case 'move-file':
+      return `cannot move ${operation.path} to ${operation.to}`;
+    case 'empty-directory':
+      return `cannot empty ${operation.path}`;
+    case 'remove-directory':
+    case 'remove-empty-directory':
+      return `cannot remove directory ${operation.path}`;
+    case 'unmount-below':
+      return `cannot unmount what is mounted below ${operation.path}`;
+    case 'run':
+      return `${operation.what ?? operation.argv.join(' ')} failed`;
+    case 'take-lock':
+      return `cannot take the lock ${LOCK_FILE}`;
+    case 'release-lock':
+      return `cannot release the lock ${LOCK_FILE}`;
+    case 'arm-revert':
+      return 'cannot have the host take the change back by itself (--no-confirm does without)';
+    case 'check-commit':
+      return 'cannot continue the change';
+    case 'confirm-commit':
+      return 'cannot confirm the change';
+    case 'revert-commit':
+      return 'cannot take the change back';
+  }
+}

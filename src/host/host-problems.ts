@@ -1,0 +1,254 @@
+import { AppError } from '../base/errors.ts';
+import { printable } from '../base/text/printable.ts';
+import { MAX_FILE_BYTES } from './facts/question.ts';
+
+/** A host that could not be reached, or that did not do what was asked. All have exit code 1: mend it, run again. */
+interface HostProblem {
+  /** Inventory name. */
+  readonly host: string;
+  readonly cause?: unknown;
+}
+
+function hostError(
+  code: string,
+  { host, cause }: HostProblem,
+  text: { message: string; mend: string; detail?: string; position?: { file: string; line: number; column: number } },
+): AppError {
+  const { message, mend, detail, position } = text;
+  return new AppError(
+    { code, host, message, mend, ...(position === undefined ? {} : { position }) },
+    { ...(detail ? { detail } : {}), ...(cause === undefined ? {} : { cause }) },
+  );
+}
+
+/** @param input.address where we tried to connect to, e.g. `10.0.0.7:22`; `why` a clause such as `connection refused` */
+export function hostUnreachable(input: HostProblem & { address: string; why: string; mend?: string }): AppError {
+  return hostError('HOST_UNREACHABLE', input, {
+    message: `cannot reach ${input.address}: ${input.why}`,
+    mend: input.mend ?? 'Check address, port, network and firewall, and that the SSH server runs',
+  });
+}
+
+/** The SSH server opens no connections for us. */
+export function hostForwardRefused(input: HostProblem & { said: string }): AppError {
+  return hostError('HOST_FORWARD_REFUSED', input, {
+    message: `the SSH server of the host opens no TCP connections for us: ${input.said}`,
+    mend: 'Set AllowTcpForwarding (local or yes) and PermitOpen in its sshd_config',
+  });
+}
+
+/** The host showed another key than the one we know. `entry` is the line that knows better. */
+export function hostKeyMismatch(
+  input: HostProblem & { knownAs: string; shown: string; known: string; entry: { file: string; line: number } },
+): AppError {
+  const { knownAs, shown, known, entry } = input;
+  return hostError('HOST_KEY_MISMATCH', input, {
+    position: { file: entry.file, line: entry.line, column: 1 },
+    message: `the host key has changed: ${knownAs} shows ${shown}, this line has ${known}`,
+    mend: `Someone may be listening in. If the host was really set up anew, remove the old key with ssh-keygen -R '${knownAs}' -f ${entry.file}`,
+  });
+}
+
+/** The host showed a key that a line of known_hosts or of RevokedHostKeys revokes. */
+export function hostKeyRevoked(input: HostProblem & { knownAs: string; shown: string; entry: { file: string; line: number } }): AppError {
+  const { knownAs, shown, entry } = input;
+  return hostError('HOST_KEY_REVOKED', input, {
+    position: { file: entry.file, line: entry.line, column: 1 },
+    message: `the host key is revoked: ${knownAs} shows ${shown}`,
+    mend: REVOKED_HINT,
+  });
+}
+
+const REVOKED_HINT = 'Do not connect. Give the host a new key, or find out who answers in its place';
+
+/** The host showed an RSA key that is shorter than OpenSSH or RequiredRSASize allows. */
+export function hostKeyTooShort(input: HostProblem & { knownAs: string; shown: string; bits: number; minimalBits: number }): AppError {
+  const { knownAs, shown, bits, minimalBits } = input;
+  return hostError('HOST_KEY_WEAK', input, {
+    message: `the host key is too short: ${knownAs} shows ${shown} of ${bits} bits, at least ${minimalBits} are required`,
+    mend: 'Give the host a longer RSA key or a key of another type, or lower RequiredRSASize of ssh_config',
+  });
+}
+
+/** @param input.mend what to do, since that depends on how the host is reached */
+export function hostKeyUnknown(input: HostProblem & { knownAs: string; shown: string; files: readonly string[]; mend: string }): AppError {
+  const { knownAs, shown, files, mend } = input;
+  const where = files.length === 0 ? 'no known_hosts file is configured' : `it is not in ${files.join(', ')}`;
+  return hostError('HOST_KEY_UNKNOWN', input, { message: `unknown host key: ${knownAs} shows ${shown}, and ${where}`, mend });
+}
+
+/** The system's ssh does not trust the host's key. @param input.said its own line */
+export function sshKeyRefused(input: HostProblem & { code: keyof typeof KEY_REFUSALS; why: string; said: string }): AppError {
+  return hostError(input.code, input, { message: `${input.why}: ssh says "${printable(input.said)}"`, mend: KEY_REFUSALS[input.code] });
+}
+
+const KEY_REFUSALS = {
+  HOST_KEY_UNKNOWN: "Compare the key's fingerprint with the host's own, connect once with ssh, or accept new keys with --ssh-accept-new",
+  HOST_KEY_MISMATCH: 'Someone may be listening in. If the host was really set up anew, remove the old key with ssh-keygen -R',
+  HOST_KEY_REVOKED: REVOKED_HINT,
+} as const;
+
+/** @param input.tried clauses, one a method; `skipped` likewise; `accepts` what the host said it accepts */
+export function hostAuthFailed(
+  input: HostProblem & {
+    user: string;
+    address: string;
+    tried: readonly string[];
+    skipped: readonly string[];
+    accepts: readonly string[];
+    why?: string;
+  },
+): AppError {
+  const { user, address, tried, skipped, accepts, why } = input;
+  const clauses = [
+    ...(why === undefined ? [] : [why]),
+    tried.length === 0 ? 'there was nothing to try' : `tried ${tried.join(', ')}`,
+    ...(skipped.length === 0 ? [] : [`skipped ${skipped.join(', ')}`]),
+    ...(accepts.length === 0 ? [] : [`the host accepts ${accepts.join(', ')}`]),
+  ];
+  return hostError('HOST_AUTH_FAILED', input, {
+    message: `${address} does not let user ${user} in: ${clauses.join('; ')}`,
+    mend:
+      tried.length === 0
+        ? 'Name a private key with IdentityFile in ssh_config, or add one to the SSH agent'
+        : `Add the public half of a key to authorized_keys of ${user} on the host, or name the right user and key in ssh_config`,
+  });
+}
+
+/** Hint for a connection that is not made in time. */
+export const CONNECT_TIMEOUT_HINT =
+  'Check the load of the host and the network to it, or give it more time: --connect-timeout or ssh.connectTimeout';
+
+/** @param input.what what took too long, e.g. `no answer to systemctl restart kubelet` */
+export function hostTimeout(input: HostProblem & { what: string; timeoutMs: number; mend?: string }): AppError {
+  return hostError('HOST_TIMEOUT', input, {
+    message: `${input.what} within ${input.timeoutMs / 1000}s`,
+    mend: input.mend ?? 'Check the load and the journal of the host, or give it more time: --command-timeout or ssh.commandTimeout',
+  });
+}
+
+/** The connection ended while a command ran or was about to: whether it took effect is not known. */
+export function hostConnectionLost(input: HostProblem & { why: string }): AppError {
+  return hostError('HOST_CONNECTION_LOST', input, {
+    message: `the connection was lost: ${input.why}`,
+    mend: 'What ran there may have had its effect or not. Run the same command again',
+  });
+}
+
+/** @param input.command the program's name; its arguments may be secret */
+export function hostOutputTooLarge(
+  input: HostProblem & { command: string; stream: 'stdout' | 'stderr'; maxOutputBytes: number },
+): AppError {
+  return hostError('HOST_OUTPUT_TOO_LARGE', input, {
+    message: `${input.command} wrote more than ${input.maxOutputBytes} bytes to ${input.stream} and was stopped`,
+    mend: 'Check what this program is on the host',
+  });
+}
+
+/** A file of a host that is larger than any that is read there; nothing of it was used. */
+export function hostAnswerTooLarge(input: HostProblem & { path: string; bytes: number }): AppError {
+  return hostError('HOST_ANSWER_TOO_LARGE', input, {
+    message: `${input.path} has ${input.bytes} bytes, more than ${MAX_FILE_BYTES}`,
+    mend: `Check this file on the host: ls -l ${input.path}`,
+  });
+}
+
+/** @param input.why default: it is not there or not executable */
+export function hostCommandNotFound(input: HostProblem & { command: string; why?: string }): AppError {
+  return hostError('HOST_COMMAND_NOT_FOUND', input, {
+    message: `cannot start ${input.command}: ${input.why ?? 'there is no such program, or it is not executable'}`,
+    mend: 'Install it on the host, or add its directory to PATH',
+  });
+}
+
+/** Longer than the kernel takes; what is that long belongs on stdin. */
+export function hostCommandTooLong(input: HostProblem & { command: string; bytes: number; maxBytes: number }): AppError {
+  return hostError('HOST_COMMAND_TOO_LONG', input, {
+    message: `cannot start ${input.command}: an argument has ${input.bytes} bytes, Linux takes ${input.maxBytes}`,
+    mend: 'Send it on stdin or in a file',
+  });
+}
+
+/** The login shell ended before it started /bin/sh: nologin, a forced command, a broken profile. */
+export function hostNoShell(input: HostProblem & { user: string; said: string }): AppError {
+  return hostError('HOST_COMMAND_NOT_FOUND', input, {
+    message: `the login shell of ${input.user} did not start /bin/sh${input.said === '' ? '' : `: "${input.said}"`}`,
+    mend: `Give ${input.user} a shell that runs commands, or connect as another user`,
+  });
+}
+
+/** Root is needed and sudo cannot give it: it is not there, or the user may not use it. */
+export function hostNoSudo(input: HostProblem & { why: string; mend?: string }): AppError {
+  return hostError('HOST_NO_SUDO', input, {
+    message: `cannot become root: ${input.why}`,
+    mend: input.mend ?? 'Connect as root, or allow this user to use sudo for all commands',
+  });
+}
+
+/** Sudo wants a password and has none, or it got a wrong one. */
+export function hostSudoPassword(input: HostProblem & { why: string; mend: string }): AppError {
+  return hostError('HOST_SUDO_PASSWORD', input, { message: `cannot become root: ${input.why}`, mend: input.mend });
+}
+
+/** The known_hosts file cannot be read: it may say anything, so no key can be trusted. */
+export function knownHostsUnreadable(input: HostProblem & { file: string; why: string }): AppError {
+  return hostError('HOST_KEY_UNKNOWN', input, {
+    message: `cannot check the host key: cannot read ${input.file}: ${input.why}`,
+    mend: 'Check the permissions of the file',
+  });
+}
+
+/** A file of RevokedHostKeys cannot be used: it may revoke any key, so none can be trusted. @param input.line where it is malformed */
+export function revokedKeysUnusable(input: HostProblem & { file: string; line?: number; why: string; mend: string }): AppError {
+  const { file, line, why, mend } = input;
+  return hostError('HOST_KEY_UNKNOWN', input, {
+    ...(line === undefined ? {} : { position: { file, line, column: 1 } }),
+    message: `cannot check the host key: ${why}`,
+    mend,
+  });
+}
+
+/** An error of a jump host, told as one of the host behind it; other errors as they are. */
+export function throughJumpHost(error: unknown, host: string): unknown {
+  if (!(error instanceof AppError)) return error;
+  const problems = error.problems.map((problem) => ({
+    ...problem,
+    host,
+    message: `jump host${problem.host === undefined ? '' : ` ${problem.host}`}: ${problem.message}`,
+  }));
+  const { exitCode, detail, cause } = error;
+  return new AppError(problems, { exitCode, ...(detail === undefined ? {} : { detail }), cause: cause ?? error });
+}
+
+/** ssh_config is wrong or asks for something unsupported. Exit code 2: nothing was touched. */
+export function sshConfigInvalid(input: {
+  file?: string;
+  line?: number;
+  host?: string;
+  message: string;
+  mend: string;
+  cause?: unknown;
+}): AppError {
+  const { file, line, host, message, mend, cause } = input;
+  return new AppError(
+    {
+      code: 'SSH_CONFIG_INVALID',
+      message,
+      mend,
+      ...(host === undefined ? {} : { host }),
+      ...(file === undefined ? {} : { position: { file, line: line ?? 1, column: 1 } }),
+    },
+    { exitCode: 2, ...(cause === undefined ? {} : { cause }) },
+  );
+}
+
+/** A program of this machine that did not do what was asked; what it said first is the reason. */
+export function localCommandFailed(
+  argv: readonly string[],
+  { exitCode, stderr }: { readonly exitCode: number | null; readonly stderr: string },
+): AppError {
+  const [why = ''] = stderr.trim().split(/\n\s*\n/);
+  const end = exitCode === null ? 'was ended by a signal' : `ended with exit code ${exitCode}`;
+  const message = `${argv.join(' ')} ${end}${why === '' ? '' : `: ${printable(why, 300)}`}`;
+  return new AppError({ code: 'LOCAL_COMMAND_FAILED', message }, { exitCode: 2, detail: stderr });
+}

@@ -1,0 +1,138 @@
+import { AppError } from '../../base/errors.ts';
+import { combineFacts, defineFact, type Fact } from '../facts/fact.ts';
+import { fileFacts } from '../facts/file-facts.ts';
+import type { FileFact } from '../facts/question.ts';
+import { type UnitState, unitState } from '../facts/unit.ts';
+import type { HostChange, PhasePlan } from '../plan/change.ts';
+import type { LargeFile } from '../plan/large-file.ts';
+import { type BinaryInstall, type InstalledFile, isUrl } from './model.ts';
+
+export interface BinaryFacts {
+  /** SHA-256 by path, of what is there. */
+  readonly sums: ReadonlyMap<string, string>;
+  readonly modes: ReadonlyMap<string, number>;
+  /** SHA-256 by name, of the archives that were unpacked. */
+  readonly unpacked: ReadonlyMap<string, string>;
+  readonly units: ReadonlyMap<string, UnitState | null>;
+}
+
+/** Where archives are while they are unpacked, and what was unpacked is noted. */
+const ARCHIVES = '/var/lib/kubeletadm/archives';
+
+function notePath({ name }: InstalledFile): string {
+  return `${ARCHIVES}/${name}.sha256`;
+}
+
+/** What is known of these files and units on a host. */
+export function binaryFacts({ files, units }: BinaryInstall): Fact<BinaryFacts> {
+  const programs = files.filter(({ isArchive }) => !isArchive).map(({ path }) => path);
+  const archives = files.filter(({ isArchive }) => isArchive);
+  const names = [...new Set(['kubelet', ...units])];
+  const all = combineFacts({
+    sums: defineFact(
+      {
+        sums: {
+          kind: 'command',
+          argv: [
+            'sh',
+            '-c',
+            'for f; do [ ! -f "$f" ] || { sha256sum <"$f" | cut -d" " -f1; stat -Lc %a "$f"; echo "$f"; }; done',
+            'sh',
+            ...programs,
+          ],
+        },
+      },
+      ({ sums }) => sums.stdout,
+    ),
+    notes: fileFacts(archives.map(notePath)),
+    units: combineFacts(Object.fromEntries(names.map((name) => [name, unitState(name)]))),
+  });
+  return {
+    questions: all.questions,
+    parse: (answers) => {
+      const found = all.parse(answers);
+      const lines = found.sums.split('\n');
+      const sums = new Map<string, string>();
+      const modes = new Map<string, number>();
+      for (let i = 0; i + 2 < lines.length; i += 3) {
+        sums.set(lines[i + 2] as string, lines[i] as string);
+        modes.set(lines[i + 2] as string, Number.parseInt(lines[i + 1] as string, 8));
+      }
+      const notes: ReadonlyMap<string, FileFact | null> = found.notes;
+      return {
+        sums,
+        modes,
+        unpacked: new Map(archives.flatMap((file) => [[file.name, notes.get(notePath(file))?.content?.trim() ?? '']])),
+        units: new Map(Object.entries(found.units)),
+      };
+    },
+  };
+}
+
+/** Those that are missing, or not what is declared. */
+export function filesToInstall({ files }: BinaryInstall, { sums, modes, unpacked }: BinaryFacts): readonly InstalledFile[] {
+  return files.filter(({ name, path, sha256, mode, isArchive }) =>
+    isArchive ? unpacked.get(name) !== sha256 : sums.get(path) !== sha256 || modes.get(path) !== mode,
+  );
+}
+
+/**
+ * The files that are missing or differ, each by its SHA-256, then the units.
+ * @param contents of those that are files of this machine, by name
+ * @throws AppError INSTALL_CHECKSUM (exit code 3): a file of this machine is not the one declared
+ */
+export function planBinaries(
+  install: BinaryInstall,
+  facts: BinaryFacts,
+  { contents, host }: { readonly contents: ReadonlyMap<string, LargeFile>; readonly host: string },
+): PhasePlan {
+  const wanted = filesToInstall(install, facts);
+  const changes: HostChange[] = wanted.flatMap((file) => placeFile(file, facts, { content: contents.get(file.name) ?? null, host }));
+  if (wanted.some(({ path, isArchive }) => isArchive || /\/systemd\//.test(path)))
+    changes.push({ kind: 'daemon-reload', because: 'units may have come' });
+  for (const unit of install.units) {
+    const state = facts.units.get(unit);
+    if (state?.unitFileState !== 'enabled') changes.push({ kind: 'enable-unit', unit, because: 'it is to run after a boot' });
+    if (state?.activeState !== 'active') changes.push({ kind: 'start-unit', unit, because: 'it is not running' });
+  }
+  const kubelet = wanted.some(({ path }) => path.endsWith('/kubelet'));
+  if (kubelet && facts.units.get('kubelet')?.activeState === 'active')
+    changes.push({ kind: 'restart-unit', unit: 'kubelet', because: 'its program is another one' });
+  const names = install.files.map(({ name }) => name).join(', ');
+  return changes.length > 0 ? { changes } : { changes, noop: `${names}: as declared` };
+}
+
+function placeFile(
+  file: InstalledFile,
+  { sums, unpacked }: BinaryFacts,
+  { content, host }: { readonly content: LargeFile | null; readonly host: string },
+): readonly HostChange[] {
+  const { name, source, sha256, mode, path, isArchive } = file;
+  const at = isArchive ? `${ARCHIVES}/${name}` : path;
+  const known = isArchive ? unpacked.get(name) !== '' : sums.has(path);
+  const because = known ? (sums.get(path) === sha256 ? 'its mode differs' : 'it is another one') : 'it is missing';
+  if (content !== null && content.sha256 !== sha256) {
+    const message = `${source} has the SHA-256 ${content.sha256}, and ${sha256} is declared`;
+    throw new AppError({ host, code: 'INSTALL_CHECKSUM', message, mend: 'Mend sha256, or get the right file' }, { exitCode: 3 });
+  }
+  const arrives: HostChange =
+    isUrl(source) || content === null
+      ? { kind: 'download-file', path: at, url: source, sha256, mode, because }
+      : { kind: 'put-file', path: at, mode, owner: 'root:root', content, because };
+  if (!isArchive) return [arrives];
+  return [
+    arrives,
+    { kind: 'extract-archive', path: at, to: path, because },
+    { kind: 'remove-file', path: at, before: null, because: 'it is unpacked' },
+    {
+      kind: 'write-file',
+      path: notePath(file),
+      content: `${sha256}\n`,
+      mode: 0o644,
+      owner: 'root:root',
+      action: known ? 'update' : 'create',
+      before: known ? { content: `${unpacked.get(name)}\n`, mode: 0o644, owner: 'root:root' } : null,
+      because: 'so that it is known what was unpacked',
+    },
+  ];
+}

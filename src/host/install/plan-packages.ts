@@ -1,0 +1,134 @@
+import { AppError } from '../../base/errors.ts';
+import type { FileFact } from '../facts/question.ts';
+import type { UnitState } from '../facts/unit.ts';
+import type { HostChange, PhasePlan } from '../plan/change.ts';
+import { diffFile } from '../plan/diff-file.ts';
+import type { PackageInstall } from './model.ts';
+import type { PackageFacts, PackageManager } from './package-facts.ts';
+import { repositoryFile, repositoryPaths, repositoryUrl } from './repository-files.ts';
+import { isNewerMinor, isVersion, minorOf, packageArgument } from './versions.ts';
+
+/** What is on the host, and the keys of the repositories by their names. */
+export interface PackageSituation {
+  readonly host: string;
+  readonly packages: PackageFacts;
+  readonly files: ReadonlyMap<string, FileFact | null>;
+  readonly keys: ReadonlyMap<string, string>;
+  readonly kubelet: UnitState | null;
+  readonly runtime: UnitState | null;
+}
+
+/** The packages that belong to a version of Kubernetes are kept at it. */
+const HELD_PACKAGE = 'kubelet';
+
+/** All packages that are declared. `cri-tools` come with the kubelet: crictl is what people look into a runtime with. */
+export function declaredPackages({ runtime, extra }: PackageInstall): readonly string[] {
+  return [...new Set([HELD_PACKAGE, 'cri-tools', ...(runtime === null ? [] : [runtime]), ...extra])];
+}
+
+/** The unit of a container runtime, by its package. */
+export function runtimeUnit(runtime: string): string {
+  return { 'containerd.io': 'containerd', 'cri-o': 'crio', 'docker-ce': 'docker' }[runtime] ?? runtime;
+}
+
+/**
+ * Repositories with their keys, then the packages that are missing or of another version, then the runtime's unit. A kubelet that runs is restarted when its
+ * package is another one.
+ * @throws AppError (exit code 3) PACKAGE_MANAGER_UNKNOWN, INSTALL_DOWNGRADE
+ */
+export function planPackages(install: PackageInstall, situation: PackageSituation): PhasePlan {
+  const { packages, host } = situation;
+  const { manager, installed } = packages;
+  if (manager === null) {
+    const mend = 'Declare install: binaries for it, or none';
+    throw refused(host, 'PACKAGE_MANAGER_UNKNOWN', 'install: packages: there is neither apt-get nor dnf nor yum', mend);
+  }
+  const before = installed.get(HELD_PACKAGE);
+  if (before !== undefined && isNewerMinor(before, install.version)) {
+    const message = `kubelet ${before} is installed, and ${install.version} is declared: kubelets are not downgraded to an older minor version`;
+    throw refused(host, 'INSTALL_DOWNGRADE', message, 'Declare that version, or reset the host and remove the package');
+  }
+  const isWanted = (name: string): boolean => {
+    const version = installed.get(name);
+    return version !== undefined && (name !== HELD_PACKAGE || isVersion(version, install.version));
+  };
+  const missing = declaredPackages(install).filter((name) => !isWanted(name));
+  const changes = [
+    ...repositoryChanges(install, manager, situation),
+    ...(missing.length === 0 ? [] : [installChange(install, manager, { missing, before })]),
+    ...holdChanges(manager, packages, missing),
+    ...unitChanges(install, missing, situation),
+  ];
+  if (changes.length > 0) return { changes };
+  const shown = declaredPackages(install).map((name) => `${name} ${installed.get(name)}`);
+  return { changes, noop: `${shown.join(', ')}: installed` };
+}
+
+function refused(host: string, code: string, message: string, mend: string): AppError {
+  return new AppError({ host, code, message, mend }, { exitCode: 3 });
+}
+
+function repositoryChanges(
+  { repositories }: PackageInstall,
+  manager: PackageManager,
+  { files, keys }: PackageSituation,
+): readonly HostChange[] {
+  return repositories.flatMap((repository, index) => {
+    const { key, list } = repositoryPaths(manager, repository.name);
+    const url = repositoryUrl(manager, repository, index === 0);
+    const content = repositoryFile(manager, repository, url, index === 0 ? [HELD_PACKAGE] : []);
+    const wanted = [
+      { path: key, content: keys.get(repository.name) ?? '', mode: 0o644, owner: 'root:root' },
+      { path: list, content, mode: 0o644, owner: 'root:root' },
+    ];
+    return wanted.flatMap((file) => diffFile(files.get(file.path) ?? null, file) ?? []);
+  });
+}
+
+function installChange(
+  { version, repositories }: PackageInstall,
+  manager: PackageManager,
+  { missing, before }: { readonly missing: readonly string[]; readonly before: string | undefined },
+): HostChange {
+  const because =
+    before === undefined || !missing.includes(HELD_PACKAGE)
+      ? `${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} not installed`
+      : `kubelet ${before} is installed, and ${version} is declared`;
+  return {
+    kind: 'install-packages',
+    manager,
+    packages: missing.map((name) => packageArgument(manager, name, name === HELD_PACKAGE ? version : null)),
+    repositories: repositories.map(({ name }) => name),
+    because,
+  };
+}
+
+/** With dnf it is the description of the repository that keeps them. */
+function holdChanges(manager: PackageManager, { held }: PackageFacts, missing: readonly string[]): readonly HostChange[] {
+  if (manager !== 'apt' || (held.has(HELD_PACKAGE) && !missing.includes(HELD_PACKAGE))) return [];
+  return [{ kind: 'hold-packages', packages: [HELD_PACKAGE], because: 'an upgrade of the system must not take it to another version' }];
+}
+
+function unitChanges({ runtime }: PackageInstall, missing: readonly string[], { kubelet, runtime: state }: PackageSituation) {
+  const changes: HostChange[] = [];
+  if (runtime !== null) {
+    const unit = runtimeUnit(runtime);
+    const isNew = missing.includes(runtime);
+    if (isNew || state?.unitFileState !== 'enabled') changes.push({ kind: 'enable-unit', unit, because: 'it is to run after a boot' });
+    if (isNew || state?.activeState !== 'active') changes.push({ kind: 'start-unit', unit, because: 'it is not running' });
+  }
+  if (missing.includes(HELD_PACKAGE) && kubelet?.activeState === 'active')
+    changes.push({ kind: 'restart-unit', unit: 'kubelet', because: 'its package is another one' });
+  return changes;
+}
+
+/** What is installed now is not what was declared; null: it is. */
+export function judgeInstalled(install: PackageInstall, { installed }: PackageFacts): string | null {
+  for (const name of declaredPackages(install)) {
+    const version = installed.get(name);
+    if (version === undefined) return `${name} is not installed`;
+    if (name === HELD_PACKAGE && !isVersion(version, install.version))
+      return `${name} ${version} is installed, not ${minorOf(version) === minorOf(install.version) ? install.version : `${install.version}: is that the right repository?`}`;
+  }
+  return null;
+}

@@ -1,0 +1,72 @@
+import { AppError, isAppError } from '../base/errors.ts';
+import type { PhaseContext } from './phase.ts';
+import type { HostPlan, NamedPhasePlan } from './plan/document.ts';
+import type { PlannedWorkflow } from './run-workflow.ts';
+
+/** Prepares and plans a workflow on the host of a context. */
+export type PlanStep = (context: PhaseContext) => Promise<PlannedWorkflow>;
+
+export interface StepsInOrder {
+  readonly first: PlanStep;
+  readonly then: PlanStep;
+  /** Names of the phases of the second one, to say what waits. */
+  readonly thenPhases: readonly string[];
+}
+
+/**
+ * Plans two workflows of which the second can only be prepared when the first is done (the kubelet has to be there before it can be asked). Where the first
+ * has nothing to do both are planned; else the phases of the second are deferred, and planned when they are applied.
+ * @throws what either throws
+ */
+export async function planAfter(context: PhaseContext, { first, then, thenPhases }: StepsInOrder): Promise<PlannedWorkflow> {
+  const before = await first(context);
+  if (before.refusals.length > 0 || !hasChanges(before.host)) return together(before, await then(context));
+  const reason = `${changedPhases(before.host).join(', ')} ${changedPhases(before.host).length === 1 ? 'comes' : 'come'} first`;
+  const waiting = thenPhases.map((phase): NamedPhasePlan => ({ phase, plan: { changes: [], deferred: reason } }));
+  return {
+    host: { ...before.host, phases: [...before.host.phases, ...waiting] },
+    warnings: before.warnings,
+    refusals: before.refusals,
+    apply: async (applyContext) => {
+      const prepared = await before.apply(applyContext);
+      return joined(prepared, await changedAlready(() => applyNow(then, applyContext)));
+    },
+  };
+}
+
+async function applyNow(then: PlanStep, context: PhaseContext): Promise<HostPlan> {
+  context.signal?.throwIfAborted();
+  const planned = await then(context);
+  return planned.apply(context);
+}
+
+/** The second workflow may be refused; then the host was changed all the same. */
+async function changedAlready<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isAppError(error) || (error.exitCode !== 2 && error.exitCode !== 3)) throw error;
+    throw new AppError(error.problems, { exitCode: 1, cause: error, ...(error.detail === undefined ? {} : { detail: error.detail }) });
+  }
+}
+
+function together(before: PlannedWorkflow, next: PlannedWorkflow): PlannedWorkflow {
+  return {
+    host: joined(before.host, next.host),
+    warnings: [...before.warnings, ...next.warnings],
+    refusals: [...before.refusals, ...next.refusals],
+    apply: async (context) => joined(await before.apply(context), await next.apply(context)),
+  };
+}
+
+function joined(before: HostPlan, next: HostPlan): HostPlan {
+  return { ...before, ...next, phases: [...before.phases, ...next.phases] };
+}
+
+function hasChanges({ phases }: HostPlan): boolean {
+  return phases.some(({ plan }) => plan.changes.length > 0);
+}
+
+function changedPhases({ phases }: HostPlan): readonly string[] {
+  return phases.filter(({ plan }) => plan.changes.length > 0).map(({ phase }) => phase);
+}

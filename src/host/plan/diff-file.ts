@@ -1,0 +1,70 @@
+import { AppError, type Problem } from '../../base/errors.ts';
+import { revealText, type SensitiveText } from '../../base/text/secret.ts';
+import type { FileFact } from '../facts/question.ts';
+import type { FileBefore, FileSummary, HostChange } from './change.ts';
+
+/** A file as it should be. `mode` are permission bits, `owner` is `user:group`. */
+export interface WantedFile {
+  readonly path: string;
+  readonly content: string | SensitiveText;
+  readonly mode: number;
+  readonly owner: string;
+  /** Never replaced when something is there (kubeadm's way with the CA certificate). */
+  readonly onlyIfAbsent?: boolean;
+  readonly summary?: FileSummary;
+  /** Why its content is another than what is there, as a clause. */
+  readonly whyOther?: string;
+}
+
+type WriteFile = Extract<HostChange, { kind: 'write-file' }>;
+
+/**
+ * What it takes to get a file from what was found to what is wanted; null when nothing.
+ *
+ * An existing file keeps a mode that is stricter than ours (hardened hosts have config.yaml 0600), as it would with kubeadm, which writes into the file it
+ * finds. Its owner is kept too when the host does not let us be root, where nobody could change it.
+ * @throws AppError NOT_A_FILE, exit code 3: what is there is a directory or a socket
+ */
+export function diffFile(found: FileFact | null, wanted: WantedFile, options: { readonly mayChown?: boolean } = {}): WriteFile | null {
+  const { path, content, summary } = wanted;
+  const base = { kind: 'write-file', path, content, ...(summary === undefined ? {} : { summary }) } as const;
+  if (found === null) return { ...base, mode: wanted.mode, owner: wanted.owner, action: 'create', before: null, because: 'it is missing' };
+  const problem = notAFile(path, found);
+  if (problem !== null) throw new AppError(problem, { exitCode: 3 });
+  if (wanted.onlyIfAbsent === true) return null;
+  const mode = (found.mode & ~wanted.mode) === 0 ? found.mode : wanted.mode;
+  const owner = options.mayChown === false ? found.owner : wanted.owner;
+  const because = reasonsToWrite(found, { content: revealText(wanted.content), mode, owner }, wanted.whyOther);
+  if (because === null) return null;
+  const before: FileBefore = { content: found.content ?? '', mode: found.mode, owner: found.owner };
+  return { ...base, mode, owner, action: 'update', before, because };
+}
+
+/** What is wrong with something that stands where a file is to be; null: it is one, or nothing is there. */
+export function notAFile(path: string, found: FileFact | null): Problem | null {
+  if (found === null || (found.type !== 'directory' && found.type !== 'socket')) return null;
+  return { code: 'NOT_A_FILE', message: `${path} is a ${found.type}, and a file is to be there`, mend: 'Remove it' };
+}
+
+function reasonsToWrite(
+  found: FileFact,
+  wanted: { content: string; mode: number; owner: string },
+  whyOther = 'its content differs',
+): string | null {
+  const reasons = [
+    found.content === wanted.content ? null : whyOther,
+    found.mode === wanted.mode ? null : `its mode is ${formatMode(found.mode)}`,
+    found.owner === wanted.owner ? null : `its owner is ${found.owner}`,
+  ].filter((reason) => reason !== null);
+  return reasons.length === 0 ? null : reasons.join(', ');
+}
+
+/** Permission bits as people write them: `0644`. */
+export function formatMode(mode: number): string {
+  return mode.toString(8).padStart(4, '0');
+}
+
+/** A directory that is missing, or null when it is there. An existing one keeps its mode and owner. */
+export function diffDirectory(found: FileFact | null, path: string, mode: number): Extract<HostChange, { kind: 'make-directory' }> | null {
+  return found === null ? { kind: 'make-directory', path, mode, owner: 'root:root', because: 'it is missing' } : null;
+}

@@ -1,0 +1,208 @@
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { TextMemo } from '../../base/memo.ts';
+import { maskSecrets } from '../../base/text/mask.ts';
+import { SensitiveText } from '../../base/text/secret.ts';
+import { encodeYaml, type YamlValue } from '../../codec/yaml-encode.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { ownerReference } from '../../kube/object-ref.ts';
+import type { ClusterChange, HostChange, PhasePlan, Warning } from './change.ts';
+import { isClusterChange } from './change.ts';
+import { formatMode } from './diff-file.ts';
+import { unifiedDiff } from './text-diff.ts';
+
+/** What one phase plans, with its name. */
+export interface NamedPhasePlan {
+  readonly phase: string;
+  readonly plan: PhasePlan;
+}
+
+export interface HostPlan {
+  readonly name: string;
+  readonly phases: readonly NamedPhasePlan[];
+  /** Where each field of a rendered file came from, by path; only when asked for. */
+  readonly origins?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** What is this host's alone (`node`, `node-ip`), to tell what it has in common with others. */
+  readonly own?: Readonly<Record<string, string>>;
+}
+
+/** The plan as printed by `--dry-run -o json`: a stable interface. Secrets appear as `[secret]`. */
+export interface PlanDocument {
+  readonly apiVersion: 'kubeletadm.dev/v1alpha1';
+  readonly kind: 'Plan';
+  readonly hosts: readonly { readonly name: string; readonly changes: readonly JsonObject[]; readonly noops: readonly JsonObject[] }[];
+  /** With the context and the server URL of the cluster that the changes are for, where a cluster is connected. */
+  readonly cluster: Partial<ClusterName> & { readonly changes: readonly JsonObject[] };
+  readonly deferred: readonly JsonObject[];
+  readonly warnings: readonly JsonObject[];
+}
+
+/** Which cluster: the server URL, and the context of the kubeconfig where one was used. */
+export interface ClusterName {
+  readonly context?: string | undefined;
+  readonly server: string;
+}
+
+/** The cluster in one line of text: `context "admin@shop", https://10.0.0.1:6443`. */
+export function formatClusterName({ context, server }: ClusterName): string {
+  return `${context === undefined ? '' : `context ${JSON.stringify(context)}, `}${server}`;
+}
+
+/**
+ * Makes the plan document of one or several hosts. Cluster changes that several hosts' plans share appear once.
+ * @param cluster the connected cluster, which the document names
+ */
+export function planDocument(hosts: readonly HostPlan[], warnings: readonly Warning[], cluster: ClusterName | null = null): PlanDocument {
+  const all = hosts.flatMap((host) => host.phases);
+  return {
+    apiVersion: 'kubeletadm.dev/v1alpha1',
+    kind: 'Plan',
+    hosts: hosts.map(hostDocument),
+    cluster: {
+      ...(cluster === null ? {} : nameOf(cluster)),
+      changes: unique(
+        all.flatMap(({ phase, plan }) => plan.changes.filter(isClusterChange).map((change) => clusterChangeDocument(phase, change))),
+      ),
+    },
+    deferred: unique(all.flatMap(({ phase, plan }) => (plan.deferred === undefined ? [] : [{ phase, reason: plan.deferred }]))),
+    warnings: unique(
+      [...warnings, ...all.flatMap(({ plan }) => plan.warnings ?? [])].map(({ code, message, field }) => ({
+        code,
+        message,
+        ...(field === undefined ? {} : { field }),
+      })),
+    ),
+  };
+}
+
+function nameOf({ context, server }: ClusterName): ClusterName {
+  return { ...(context === undefined ? {} : { context }), server };
+}
+
+/** True when nothing is to be done: no change of a host or the cluster. */
+export function planIsEmpty(document: PlanDocument): boolean {
+  return document.cluster.changes.length === 0 && document.hosts.every((host) => host.changes.length === 0);
+}
+
+function hostDocument(host: HostPlan): PlanDocument['hosts'][number] {
+  const changes = host.phases.flatMap(({ phase, plan }) =>
+    plan.changes.flatMap((change) => (isClusterChange(change) ? [] : [hostChangeDocument(phase, change, host.origins)])),
+  );
+  return {
+    name: host.name,
+    changes,
+    noops: host.phases.flatMap(({ phase, plan }) => (plan.noop === undefined ? [] : [{ phase, reason: plan.noop }])),
+  };
+}
+
+function hostChangeDocument(phase: string, change: HostChange, origins: HostPlan['origins']): JsonObject {
+  switch (change.kind) {
+    case 'write-file': {
+      const { path, owner, action, because } = change;
+      const origin = origins?.[path];
+      return {
+        kind: change.kind,
+        phase,
+        path,
+        mode: formatMode(change.mode),
+        owner,
+        action,
+        ...(change.summary === undefined
+          ? { content: change.content.toString(), diff: fileDiff(change) }
+          : (change.summary as unknown as JsonObject)),
+        because,
+        ...(origin ? { origin } : {}),
+      };
+    }
+    case 'put-file': {
+      const { path, owner, content, because } = change;
+      return { kind: change.kind, phase, path, mode: formatMode(change.mode), owner, sha256: content.sha256, size: content.size, because };
+    }
+    case 'make-directory':
+      return { kind: change.kind, phase, path: change.path, mode: formatMode(change.mode), owner: change.owner, because: change.because };
+    case 'remove-file':
+      return { kind: change.kind, phase, path: change.path, because: change.because };
+    default: {
+      const { kind, ...rest } = change;
+      return { kind, phase, ...rest };
+    }
+  }
+}
+
+/** The unified diff of a file to be written, secrets masked on both sides. */
+export function fileDiff(change: Extract<HostChange, { kind: 'write-file' }>): string {
+  const sensitive = change.content instanceof SensitiveText;
+  const after = change.content.toString();
+  const before = change.before === null ? '' : sensitive ? maskSecrets(change.before.content) : change.before.content;
+  const names = { before: change.before === null ? '/dev/null' : change.path, after: change.path };
+  const known = DIFFS.get(`${names.before} ${names.after}`, () => new TextMemo(MOST_TEXTS)).get(after, () => new TextMemo(MOST_TEXTS));
+  return known.get(before, () => unifiedDiff(before, after, names));
+}
+
+const MOST_TEXTS = 20;
+
+/** By path, by what is wanted and by what was there: hosts of a group have the same. */
+const DIFFS = new TextMemo<TextMemo<TextMemo<string>>>(MOST_TEXTS);
+
+function clusterChangeDocument(phase: string, change: ClusterChange): JsonObject {
+  switch (change.kind) {
+    case 'create-object':
+      return { phase, action: 'create', object: maskObject(ownedObject(change)), because: change.because };
+    case 'update-object':
+      return {
+        phase,
+        action: 'update',
+        object: maskObject(ownedObject(change)),
+        diff: objectDiff(change.before, ownedObject(change)),
+        because: change.because,
+      };
+    case 'patch-object':
+    case 'mark-node': {
+      const { apiVersion, kind, name, namespace } = change.ref;
+      const { metadata, ...patch } = change.patch;
+      const named = { name, ...(namespace === undefined ? {} : { namespace }), ...(isJsonObject(metadata) ? metadata : {}) };
+      const object = { apiVersion, kind, metadata: named, ...patch };
+      return { phase, action: 'patch', object, because: change.because };
+    }
+    case 'delete-object': {
+      const { apiVersion, kind, name, namespace } = change.ref;
+      const object = { apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) } };
+      return { phase, action: 'delete', object, because: change.because };
+    }
+  }
+}
+
+/** Members of metadata that only the API server writes. */
+const SERVER_SET: ReadonlySet<string> = new Set(['creationTimestamp', 'generation', 'managedFields', 'resourceVersion', 'selfLink', 'uid']);
+
+/** The unified diff of an object as YAML, without data of a Secret; empty where only such data differ. */
+function objectDiff(before: KubeObject, after: KubeObject): string {
+  const textOf = ({ status: _, ...object }: KubeObject): string => {
+    const metadata = Object.fromEntries(Object.entries(object.metadata).filter(([name]) => !SERVER_SET.has(name)));
+    return encodeYaml(maskObject({ ...object, metadata } as JsonObject) as YamlValue);
+  };
+  const { kind, metadata } = after;
+  const name = [kind, metadata.namespace, metadata.name].filter(Boolean).join('/');
+  return unifiedDiff(textOf(before), textOf(after), { before: name, after: name });
+}
+
+/** With its owner, whose uid is not known before. */
+function ownedObject({ object, owner }: Extract<ClusterChange, { object: KubeObject }>): KubeObject {
+  return owner === undefined ? object : { ...object, metadata: { ...object.metadata, ownerReferences: [ownerReference(owner, '')] } };
+}
+
+/** The object without the data of a Secret. */
+export function maskObject(object: JsonObject): JsonObject {
+  if (object.kind !== 'Secret') return object;
+  const mask = (data: unknown): JsonObject => Object.fromEntries(Object.keys(data as JsonObject).map((key) => [key, '[secret]']));
+  return Object.fromEntries(
+    Object.entries(object).map(([key, value]) => [key, key === 'data' || key === 'stringData' ? mask(value) : value]),
+  );
+}
+
+function unique(items: readonly JsonObject[]): readonly JsonObject[] {
+  const seen = new Set<string>();
+  return items.filter((item) => {
+    const key = JSON.stringify(item);
+    return seen.has(key) ? false : seen.add(key);
+  });
+}

@@ -1,0 +1,47 @@
+import { type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { refOf } from '../../kube/object-ref.ts';
+import type { ClusterChange } from './change.ts';
+
+/**
+ * What brings an RBAC object (Role, ClusterRole or a binding) to what is wanted; empty when nothing. Labels and annotations that others put on it stay. Owners
+ * are compared where the wanted object names some.
+ * The API takes no other roleRef for a binding that is there: it is deleted and created anew, as `kubectl auth reconcile` does.
+ */
+export function diffRbac(found: KubeObject | null, wanted: KubeObject): readonly ClusterChange[] {
+  if (found === null) return [{ kind: 'create-object', object: wanted, because: 'it is missing' }];
+  const fields = ['rules', 'roleRef', 'subjects'].filter(
+    (field) => field in wanted && !jsonEqual(normalize(found[field]), normalize(wanted[field])),
+  );
+  const { ownerReferences } = wanted.metadata;
+  const isOwned = ownerReferences === undefined || jsonEqual(found.metadata.ownerReferences, ownerReferences);
+  if (fields.length === 0 && isOwned) return [];
+  const differing = isOwned ? fields : [...fields, 'owner'];
+  const because = `its ${differing.join(' and ')} ${differing.length === 1 && !differing[0]?.endsWith('s') ? 'differs' : 'differ'}`;
+  if (fields.includes('roleRef')) return replaceBinding(found, wanted, because);
+  const owned = isOwned ? {} : { metadata: { ...found.metadata, ownerReferences: ownerReferences as Json } };
+  const object = { ...found, ...Object.fromEntries(fields.map((field) => [field, wanted[field] as Json])), ...owned } as KubeObject;
+  return [{ kind: 'update-object', object, before: found, because }];
+}
+
+function replaceBinding(found: KubeObject, wanted: KubeObject, because: string): readonly ClusterChange[] {
+  const { labels, annotations } = found.metadata;
+  const kept = { ...(labels === undefined ? {} : { labels }), ...(annotations === undefined ? {} : { annotations }) };
+  return [
+    { kind: 'delete-object', ref: refOf(found), because: `${because}, and a roleRef cannot be changed` },
+    {
+      kind: 'create-object',
+      object: { ...wanted, metadata: { ...kept, ...wanted.metadata } },
+      because: 'it was deleted to get another roleRef',
+    },
+  ];
+}
+
+/** Without what the API server fills in: the apiGroup of users and groups. */
+function normalize(value: Json | undefined): Json | undefined {
+  if (!Array.isArray(value)) return value;
+  return value.map((item: Json) => {
+    const { apiGroup, ...rest } = item as JsonObject;
+    return apiGroup === '' || apiGroup === 'rbac.authorization.k8s.io' || apiGroup === undefined ? rest : (item as JsonObject);
+  });
+}

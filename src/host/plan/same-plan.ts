@@ -1,0 +1,39 @@
+import type { KubeObject } from '../../kube/object.ts';
+import { describeRef, refOf } from '../../kube/object-ref.ts';
+import { type Change, isClusterChange, type PhasePlan } from './change.ts';
+
+/**
+ * Whether a phase wants what it wanted when it was planned. What it says to people does not count, nor do directories: they hold nothing that could be lost. Nor
+ * does anything that the run itself has changed meanwhile, which the phases before it brought about: a file they wrote, a unit they stopped.
+ * @param made what the phases before it did
+ */
+export function isSamePlan(planned: PhasePlan, now: PhasePlan, made: readonly Change[]): boolean {
+  const shown = (plan: PhasePlan): string => JSON.stringify(comparedChanges(plan, made).map(bare));
+  return shown(planned) === shown(now);
+}
+
+/** The changes that `isSamePlan` compares. */
+export function comparedChanges({ changes }: PhasePlan, made: readonly Change[]): readonly Change[] {
+  const ours = new Set(made.flatMap(thingsOf));
+  return changes.filter((change) => change.kind !== 'make-directory' && !thingsOf(change).every((thing) => ours.has(thing)));
+}
+
+/** What a change is about. */
+function thingsOf(change: Change): readonly string[] {
+  if (isClusterChange(change)) return [describeRef('ref' in change ? change.ref : refOf(change.object))];
+  if (change.kind === 'move-file') return [change.path, change.to];
+  if ('path' in change) return [change.path];
+  if ('unit' in change) return [`unit ${change.unit}`];
+  return [JSON.stringify(bare(change))];
+}
+
+/** Without the reason, and without what the API server and controllers write into an object all the time. */
+function bare({ because: _, ...change }: Change): unknown {
+  if (change.kind !== 'update-object') return change;
+  return { ...change, object: declared(change.object), before: declared(change.before) };
+}
+
+function declared({ status: _, metadata, ...object }: KubeObject): unknown {
+  const { resourceVersion: _version, generation: _generation, managedFields: _fields, ...rest } = metadata;
+  return { ...object, metadata: rest };
+}

@@ -1,0 +1,261 @@
+import { printable } from '../base/text/printable.ts';
+import { revealText } from '../base/text/secret.ts';
+import {
+  FILE_FUNCTIONS,
+  HTTP_FUNCTIONS,
+  LARGE_FILE_FUNCTIONS,
+  LIST_FUNCTIONS,
+  OPERATION_FUNCTIONS,
+  QUESTION_FUNCTIONS,
+  SHARED_FUNCTIONS,
+  TREE_FUNCTIONS,
+  WRITE_FUNCTIONS,
+} from '../base/text/shell-program.ts';
+import { quoteShell } from '../base/text/shell-quote.ts';
+import { trimTrailing } from '../base/text/trim-trailing.ts';
+import { ARM_FUNCTIONS, COMMIT_FUNCTIONS, LOCK_FUNCTIONS, unitsFunction } from './commit/commit-program.ts';
+import type { LockRequest, RevertRequest } from './commit/requests.ts';
+import { revertUnits } from './commit/revert-script.ts';
+import type { Question } from './facts/question.ts';
+import type { Operation } from './plan/operation.ts';
+
+/** Exit code of a program that did not arrive whole. */
+export const INCOMPLETE_EXIT = 97;
+
+/**
+ * Reads the whole program before it runs any of it: what a broken connection cut off, or a login shell's profile read before us, is never half executed. Where
+ * the account exports a variable of the same name, the program would be in the environment of all it starts.
+ */
+export function shellLoader(nonce: string): readonly string[] {
+  return [
+    '/bin/sh',
+    '-c',
+    `unset p; p=$(cat); case $p in "B=${nonce}"*"#end ${nonce}") eval "$p";; *) echo "the program arrived incomplete" >&2; exit ${INCOMPLETE_EXIT};; esac`,
+  ];
+}
+
+export interface ProgramOptions {
+  /** Unpredictable; marks the borders between answers. */
+  readonly nonce: string;
+  /** A directory that stands for `/`, or null: the host's own root. */
+  readonly rootDir: string | null;
+}
+
+export interface OperationOptions extends ProgramOptions {
+  /** Part of the names of temporary files: unpredictable, and in no command line. A file that is sent in pieces has the same for all of them. */
+  readonly temporaryId: string;
+}
+
+/** A part of a file that is put in its place later, by `put-file`. */
+export interface PieceOperation {
+  readonly kind: 'piece';
+  readonly path: string;
+  readonly isFirst: boolean;
+  readonly base64: string;
+}
+
+/**
+ * The program that answers all questions in one round trip. Answers come framed: `\n<nonce> <index> <exit code>\n` ends each on stdout,
+ * `\n<nonce> <index>\n` on stderr.
+ */
+export function renderQuestions(questions: readonly Question[], options: ProgramOptions): string {
+  const lines = questions.map((question, index) => `out\n${questionLines(question)}\nmark ${index} $?`);
+  const needs = (kind: Question['kind']): boolean => questions.some((question) => question.kind === kind);
+  const functions = [
+    QUESTION_FUNCTIONS,
+    needs('file') ? FILE_FUNCTIONS : '',
+    needs('list') ? LIST_FUNCTIONS : '',
+    needs('http') ? HTTP_FUNCTIONS : '',
+  ];
+  return renderProgram([BEGIN_BOTH, ...lines, 'out; exit 0'], functions, options);
+}
+
+/**
+ * The program that runs operations in order and stops at the first that fails. Framed like answers. Files that follow each other are written as a group:
+ * when one cannot be written, none is.
+ */
+export function renderOperations(operations: readonly (Operation | PieceOperation)[], options: OperationOptions): string {
+  const lines = operations.map((operation, index) => {
+    if (operation.kind !== 'write-file') return `out\n${operationLines(operation)}\nr=$?; mark ${index} $r; [ $r = 0 ] || { out; exit 1; }`;
+    const isFirst = operations[index - 1]?.kind !== 'write-file';
+    const isLast = operations[index + 1]?.kind !== 'write-file';
+    return `${isFirst ? `w_begin ${index}\n` : ''}${stageLines(operation)}${isLast ? '\nw_commit' : ''}`;
+  });
+  const needs = (...kinds: readonly (Operation | PieceOperation)['kind'][]): boolean => operations.some(({ kind }) => kinds.includes(kind));
+  const functions = [
+    OPERATION_FUNCTIONS,
+    needs('write-file') ? WRITE_FUNCTIONS : '',
+    needs(...TREE_KINDS) ? TREE_FUNCTIONS : '',
+    needs('piece', 'put-file') ? LARGE_FILE_FUNCTIONS : '',
+    needs('take-lock', 'release-lock') ? LOCK_FUNCTIONS : '',
+    needs('arm-revert', 'check-commit', 'confirm-commit', 'revert-commit') ? COMMIT_FUNCTIONS : '',
+    needs('arm-revert') ? ARM_FUNCTIONS : '',
+  ];
+  // What went well has nothing more to say on stderr.
+  const begin = [`T=${temporaryPart(options.temporaryId)}`, operations[0]?.kind === 'write-file' ? BEGIN : BEGIN_BOTH];
+  return renderProgram([...begin, ...lines, 'ERR=; out; exit 0'], functions, options);
+}
+
+/** Names of files have 255 bytes, and most of them are for the name it stands for. */
+function temporaryPart(id: string): string {
+  return id.replaceAll('-', '').slice(0, 16);
+}
+
+const TREE_KINDS = [
+  'make-directory',
+  'remove-file',
+  'move-file',
+  'empty-directory',
+  'remove-directory',
+  'remove-empty-directory',
+  'unmount-below',
+] as const;
+
+/** Start marks: output before them belongs to the login shell. On stderr the mark is written where a process writes there first. */
+const BEGIN = 'tell start 0';
+const BEGIN_BOTH = 'mark start 0';
+
+function renderProgram(lines: readonly string[], functions: readonly string[], { nonce, rootDir }: ProgramOptions): string {
+  // The environment variable lets a host that is only a directory (an image being built, the lab) say where its root is.
+  const root = rootDir === null ? `R=\${KUBELETADM_ROOT-}; R=\${R%/}` : `R=${quoteShell(trimTrailing(rootDir, '/'))}`;
+  return [`B=${nonce}`, root, SHARED_FUNCTIONS + functions.join(''), ...lines, `#end ${nonce}`].join('\n');
+}
+
+function questionLines(question: Question): string {
+  switch (question.kind) {
+    case 'file':
+      return `q_file ${quoteShell(question.path)} ${question.content === false ? 0 : 1}`;
+    case 'list':
+      return `q_list ${quoteShell(question.path)}`;
+    case 'http':
+      return `q_http ${quoteShell(question.url)} ${question.timeoutSeconds}`;
+    case 'command': {
+      const words = `( ${question.argv.map(quoteShell).join(' ')} )`;
+      if (question.stdin === undefined) return `${words} </dev/null`;
+      const { encoding, lines } = heredoc(question.stdin);
+      return `${encoding === 'plain' ? `${words} ${HERE}` : `base64 -d ${HERE} | ${words}`}\n${lines}${HERE_END}`;
+    }
+  }
+}
+
+type WriteFile = Extract<Operation, { kind: 'write-file' }>;
+
+/** Content goes as a word of the shell, or in base64 where it holds what no word can. */
+function stageLines({ path, content, mode, owner }: WriteFile): string {
+  const text = revealText(content);
+  const head = `w_stage ${quoteShell(path)} ${octal(mode)} ${quoteShell(owner)}`;
+  const size = Buffer.byteLength(text);
+  if ((text === '' || text.endsWith('\n')) && !text.includes('\0')) return `${head} plain ${size} ${quoteShell(text)}`;
+  return `${head} base64 ${size} ${HERE}\n${base64Lines(text)}${HERE_END}`;
+}
+
+function operationLines(operation: Exclude<Operation, WriteFile> | PieceOperation): string {
+  switch (operation.kind) {
+    case 'piece':
+      return `w_piece ${quoteShell(operation.path)} ${operation.isFirst ? 1 : 0} ${HERE}\n${operation.base64}\n${HERE_END}`;
+    case 'put-file':
+      return `w_put ${quoteShell(operation.path)} ${octal(operation.mode)} ${quoteShell(operation.owner)} ${operation.content.sha256}`;
+    case 'make-directory':
+      return `w_directory ${quoteShell(operation.path)} ${octal(operation.mode)} ${quoteShell(operation.owner)}`;
+    case 'remove-file':
+      return `w_remove ${quoteShell(operation.path)}`;
+    case 'move-file':
+      return `w_move ${quoteShell(operation.path)} ${quoteShell(operation.to)}`;
+    case 'empty-directory':
+      return `w_empty ${quoteShell(operation.path)}`;
+    case 'remove-directory':
+      return `w_rmdir ${quoteShell(operation.path)}`;
+    case 'remove-empty-directory':
+      return `w_prune ${quoteShell(operation.path)}`;
+    case 'unmount-below':
+      return `w_unmount ${quoteShell(operation.path)} ${quoteShell(operation.flags.join(' '))}`;
+    case 'run':
+      // Never one of our functions. A shell around it would cost the host one process more.
+      return `command ${operation.argv.map(quoteShell).join(' ')} </dev/null${okExits(operation.okExit)}`;
+    case 'take-lock':
+      return takeLock(operation.lock);
+    case 'release-lock':
+      return `k_release ${quoteShell(operation.id)}`;
+    case 'arm-revert':
+      return armRevert(operation.revert);
+    case 'check-commit':
+      return `hold; g_check ${quoteShell(operation.id)}`;
+    case 'confirm-commit':
+      return `g_confirm ${quoteShell(operation.id)}`;
+    case 'revert-commit':
+      return `g_revert ${quoteShell(operation.id)} ${quoteShell(printable(operation.why, MAX_REASON))}`;
+  }
+}
+
+/** Of a reason that is kept on the host. */
+const MAX_REASON = 500;
+
+function takeLock({ owner, seconds, breaks }: LockRequest): string {
+  const taken = breaks.kind === 'id' ? breaks.id : breaks.kind;
+  const words = [owner.id, String(seconds), taken, printable(owner.name), String(owner.processId), printable(owner.machine)];
+  return `k_take ${words.map(quoteShell).join(' ')}`;
+}
+
+function armRevert({ id, timeoutSeconds, owner, paths, units, reload }: RevertRequest): string {
+  const words = [id, String(timeoutSeconds), printable(owner), reload ? '1' : '0', ...paths, '--', ...units];
+  return `${unitsFunction(revertUnits(timeoutSeconds, paths))}hold; g_arm ${words.map(quoteShell).join(' ')}`;
+}
+
+function okExits(okExit: readonly number[] | undefined): string {
+  if (okExit === undefined) return '';
+  return `; case $? in ${okExit.join('|')}) true;; *) false;; esac`;
+}
+
+const HERE_END = 'EOF_KUBELETADM';
+const HERE = `<<'${HERE_END}'`;
+
+/** Plain text goes as it is; anything a here-document would change goes in base64. */
+function heredoc(text: string): { encoding: 'plain' | 'base64'; lines: string } {
+  const plain = (text === '' || text.endsWith('\n')) && !/[\0\r]|^EOF_KUBELETADM$/m.test(text);
+  if (plain) return { encoding: 'plain', lines: text };
+  return { encoding: 'base64', lines: base64Lines(text) };
+}
+
+function base64Lines(text: string): string {
+  return `${Buffer.from(text, 'utf8').toString('base64').replace(/.{76}/g, '$&\n')}\n`;
+}
+
+/** Permission bits as chmod and people write them: `0644`. */
+function octal(mode: number): string {
+  return mode.toString(8).padStart(4, '0');
+}
+
+export interface Frame {
+  /** Of the question or operation. */
+  readonly index: number;
+  readonly body: Uint8Array;
+  readonly exitCode: number | null;
+}
+
+/**
+ * Cuts framed output into the answers' bodies, in the order they ended. What comes before the start mark (banners, motd) is dropped.
+ * @returns as many frames as ended; the program broke off after the last one
+ */
+export function splitFrames(output: Uint8Array, nonce: string): readonly Frame[] {
+  const buffer = Buffer.from(output.buffer, output.byteOffset, output.byteLength);
+  const frames: Frame[] = [];
+  let from = 0;
+  for (;;) {
+    const at = buffer.indexOf(`\n${nonce} `, from);
+    if (at < 0) return frames;
+    const lineEnd = buffer.indexOf(0x0a, at + 1);
+    if (lineEnd < 0) return frames;
+    const [, index, code] = buffer.toString('latin1', at + 1, lineEnd).split(' ');
+    if (index !== 'start')
+      frames.push({ index: Number(index), body: buffer.subarray(from, at), exitCode: code === undefined ? null : Number(code) });
+    from = lineEnd + 1;
+  }
+}
+
+/** Where the line of the first mark ends; null when none has come whole. */
+export function endOfMark(output: Uint8Array, nonce: string): number | null {
+  const buffer = Buffer.from(output.buffer, output.byteOffset, output.byteLength);
+  const at = buffer.indexOf(`\n${nonce} `);
+  const end = at < 0 ? -1 : buffer.indexOf(0x0a, at + 1);
+  return end < 0 ? null : end + 1;
+}

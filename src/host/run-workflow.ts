@@ -1,0 +1,441 @@
+import { AppError, isAppError, type Problem, usageError } from '../base/errors.ts';
+import type { Reporter } from '../base/reporter.ts';
+import { closestName } from '../base/text/closest-name.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import { applyClusterChange, applyHostChanges, applyRevert } from './apply.ts';
+import { type OpenCommit, openCommit } from './confirmed-commit.ts';
+import type { Question } from './facts/question.ts';
+import { holdAnswers, isHeldHost } from './held-host.ts';
+import type { NodeClaim } from './own-claim.ts';
+import type { ObservedPhase, Phase, PhaseContext } from './phase.ts';
+import { type Change, type ClusterChange, type HostChange, isClusterChange, type PhasePlan, type Warning } from './plan/change.ts';
+import type { HostPlan, NamedPhasePlan } from './plan/document.ts';
+import { changesOf, type HostChanges } from './plan/fold.ts';
+import { planDifference } from './plan/plan-difference.ts';
+import { comparedChanges, isSamePlan } from './plan/same-plan.ts';
+import { type Writer, writerOver } from './writer.ts';
+
+/** Looks at every phase and gives their plans; changes nothing. */
+export async function planPhases<Input>(
+  phases: readonly Phase<Input>[],
+  context: PhaseContext,
+  input: Input,
+): Promise<readonly NamedPhasePlan[]> {
+  const plans: NamedPhasePlan[] = [];
+  for (const phase of phases) {
+    const { plan } = await phase.look(await phase.contextFor(context, input), input);
+    plans.push({ phase: phase.name, plan });
+  }
+  return plans;
+}
+
+/**
+ * Runs the phases in order. Each is looked at again just before it is applied; when it then wants something else than what was planned and shown, and that was
+ * not brought about by the phases before it, that is said before it is done.
+ * A change that has to be confirmed is, once the phases below its own are done too.
+ * @param planned what `planPhases` gave and the user saw
+ * @returns what was applied
+ * @throws AppError: of the phase that failed, or INTERRUPTED. With exit code 5 the host was brought back to what it ran before
+ */
+export async function applyPhases<Input>(
+  phases: readonly Phase<Input>[],
+  context: PhaseContext,
+  input: Input,
+  planned: readonly NamedPhasePlan[],
+  { writer, exact = false }: ApplyOptions = {},
+): Promise<readonly NamedPhasePlan[]> {
+  const applied: NamedPhasePlan[] = [];
+  const guard: CommitGuard = { writer, open: null };
+  for (let at = 0; at < phases.length; ) {
+    const group = groupAt(phases, at);
+    at += group.length;
+    try {
+      context.signal?.throwIfAborted();
+      applied.push(...(await applyGroup(group, { context, input, planned, applied, guard, exact })));
+      if (phases[at]?.name.startsWith(`${guard.open?.phase}/`)) continue;
+      await guard.open?.confirm();
+      guard.open = null;
+    } catch (error) {
+      const told = guard.open === null ? error : await guard.open.takeBack(error);
+      await tidyUp(phases.slice(at), context, input);
+      throw told;
+    }
+  }
+  return applied;
+}
+
+type Group<Input> = readonly [Phase<Input>, ...Phase<Input>[]];
+
+/** The phase at an index, with those after it that are applied together with it. */
+function groupAt<Input>(phases: readonly Phase<Input>[], at: number): Group<Input> {
+  const end = phases.findIndex(({ writesFilesOnly }, i) => i >= at && !writesFilesOnly);
+  const [first, ...others] = phases.slice(at, Math.max(end < 0 ? phases.length : end, at + 1));
+  return [first as Phase<Input>, ...others];
+}
+
+export interface ApplyOptions {
+  /** The host's, where changes may have to be confirmed. */
+  readonly writer?: Writer | undefined;
+  /** Nothing but what was planned is done: a phase that wants something else fails (PLAN_STALE). */
+  readonly exact?: boolean | undefined;
+}
+
+/** The change that waits for its confirmation while phases are applied. */
+interface CommitGuard {
+  readonly writer: Writer | undefined;
+  open: OpenCommit | null;
+}
+
+interface PhaseRun<Input> {
+  readonly context: PhaseContext;
+  readonly input: Input;
+  readonly planned: readonly NamedPhasePlan[];
+  /** By the phases before. */
+  readonly applied: readonly NamedPhasePlan[];
+  readonly guard: CommitGuard;
+  readonly exact: boolean;
+}
+
+async function applyGroup<Input>(group: Group<Input>, run: PhaseRun<Input>): Promise<readonly NamedPhasePlan[]> {
+  const [first, ...others] = group;
+  const contextOf = (phase: Phase<Input>): Promise<PhaseContext> => phase.contextFor(run.context, run.input);
+  if (others.length === 0) {
+    const { observed, context, notReady } = await lookBefore(first, { ...run, context: await contextOf(first) });
+    await applyPhase(first, observed, context, run.guard);
+    if (notReady !== null) throw notReady.error;
+    return [{ phase: first.name, plan: observed.plan }];
+  }
+  const plans: NamedPhasePlan[] = [];
+  for (const phase of group) {
+    const { observed } = await lookBefore(phase, { ...run, context: await contextOf(phase), applied: [...run.applied, ...plans] });
+    const changes = observed.plan.changes.filter((change) => !isMadeBy(change, plans));
+    plans.push({ phase: phase.name, plan: { ...observed.plan, changes } });
+  }
+  for (const { phase, plan } of plans) reportPlan(plan, phase, run.context);
+  const owners = plans.flatMap(({ phase, plan }) => plan.changes.map(() => phase));
+  const changes = plans.flatMap(({ plan }) => plan.changes as readonly HostChange[]);
+  const { host, reporter, signal } = run.context;
+  const options = { reporter, phase: first.name, phaseOf: (index: number) => owners[index] ?? first.name };
+  if (changes.length > 0) await applyHostChanges(host, changes, { ...options, ...(signal === undefined ? {} : { signal }) });
+  return plans;
+}
+
+/** Whether a directory is made by a phase of the same group already. */
+function isMadeBy(change: Change, plans: readonly NamedPhasePlan[]): boolean {
+  if (change.kind !== 'make-directory') return false;
+  return plans.some(({ plan }) => plan.changes.some((made) => made.kind === 'make-directory' && made.path === change.path));
+}
+
+interface LookedAt {
+  readonly observed: ObservedPhase;
+  /** Not interrupted, where the phase tidies up after a failure. */
+  readonly context: PhaseContext;
+  readonly notReady: { readonly error: unknown } | null;
+}
+
+/** Looks at a phase just before it is applied, and compares what it wants with its plan. */
+async function lookBefore<Input>(phase: Phase<Input>, { context, input, planned, applied, exact }: PhaseRun<Input>): Promise<LookedAt> {
+  const { host, reporter } = context;
+  reporter.report({ level: 'info', code: 'PHASE_STARTED', host: host.name, phase: phase.name, message: phase.short, verbosity: 1 });
+  const notReady = await phase.ready(context, input).then(
+    () => null,
+    (error: unknown) => ({ error }),
+  );
+  if (notReady !== null && !phase.tidiesUp) throw notReady.error;
+  // What tidies up is not stopped by the interruption that may be the reason for it.
+  const { signal: _, ...uninterrupted } = context;
+  const own = notReady === null ? context : uninterrupted;
+  const observed = await lookHeld(phase, own, input);
+  const before = planned.find((plan) => plan.phase === phase.name)?.plan;
+  const made = applied.flatMap(({ plan }) => plan.changes);
+  if (before !== undefined && before.deferred === undefined && !isSamePlan(before, observed.plan, made)) {
+    const changes = (plan: PhasePlan): HostChanges =>
+      changesOf({ name: host.name, phases: [{ phase: phase.name, plan: { changes: comparedChanges(plan, made) } }] });
+    const difference = planDifference(changes(before), changes(observed.plan));
+    const about = { host: host.name, phase: phase.name };
+    if (exact) {
+      reportDifference(reporter, about, { difference, between: 'the plan and what would be applied now' });
+      throw planStale(host.name, `${phase.name}: something changed while it waited for its turn`);
+    }
+    const message = 'the host or the cluster changed since the plan was made: planned again';
+    reporter.report({ level: 'warning', code: 'PLAN_CHANGED', ...about, message });
+    reportDifference(reporter, about, { difference, between: 'the plan and what is applied now' });
+  }
+  return { observed, context: own, notReady };
+}
+
+/**
+ * Shows in what a new plan differs from the one that the user saw.
+ * @param change.difference as `planDifference` gives it
+ */
+export function reportDifference(
+  reporter: Reporter,
+  about: { readonly host: string; readonly phase?: string },
+  { difference, between }: { readonly difference: string; readonly between: string },
+): void {
+  if (difference === '') return;
+  reporter.report({ level: 'info', code: 'PLAN_DIFFERENCE', ...about, message: `difference between ${between}:\n${difference}` });
+}
+
+/**
+ * What was planned is not what would be done now.
+ * @param why a clause
+ * @param exitCode 3 when nothing was touched
+ */
+export function planStale(host: string, why: string, exitCode: 1 | 3 = 1): AppError {
+  return new AppError(
+    { host, code: 'PLAN_STALE', message: why, mend: 'Check the difference, then plan again, or accept it with apply --replan' },
+    { exitCode },
+  );
+}
+
+/** What phases ask alike before anything is changed is asked once. */
+async function lookHeld<Input>(phase: Phase<Input>, context: PhaseContext, input: Input): Promise<ObservedPhase> {
+  const { host } = context;
+  if (!isHeldHost(host)) return phase.look(context, input);
+  host.hold();
+  try {
+    return await phase.look(context, input);
+  } finally {
+    host.release();
+  }
+}
+
+/** Runs those of the phases left that tidy up. The failure before them is what the user has to hear of: theirs are told as warnings. */
+async function tidyUp<Input>(phases: readonly Phase<Input>[], { signal: _, ...context }: PhaseContext, input: Input): Promise<void> {
+  for (const phase of phases.filter(({ tidiesUp }) => tidiesUp)) {
+    try {
+      const own = await phase.contextFor(context, input);
+      const { plan } = await phase.look(own, input);
+      await applyChanges(plan.changes, phase.name, own);
+    } catch (error) {
+      const message = `could not tidy up: ${error instanceof Error ? error.message : String(error)}`;
+      context.reporter.report({ level: 'warning', code: 'TIDY_UP_FAILED', host: context.host.name, phase: phase.name, message });
+    }
+  }
+}
+
+async function applyPhase<Input>(phase: Phase<Input>, observed: ObservedPhase, context: PhaseContext, guard: CommitGuard): Promise<void> {
+  const { plan } = observed;
+  reportPlan(plan, phase.name, context);
+  const hostChanges = plan.changes.filter((change): change is HostChange => !isClusterChange(change));
+  const commit = await openCommit({ name: phase.name, observed, changes: hostChanges }, context, guard.writer);
+  if (commit === null) await applyChanges(plan.changes, phase.name, context);
+  else {
+    guard.open = commit;
+    const others = plan.changes.filter(({ kind }) => kind !== 'confirm-commit');
+    // Also with nothing to be changed: a change that is there is joined.
+    if (others.length === 0) await context.host.perform([]);
+    await applyChanges(others, phase.name, context, true);
+    commit.wasApplied();
+  }
+  if (plan.deferred !== undefined) return;
+  try {
+    await observed.verify(plan.changes);
+  } catch (error) {
+    if (commit !== null) throw error;
+    await takeBack(phase.name, observed, context, error);
+  }
+}
+
+function reportPlan(plan: PhasePlan, phase: string, context: PhaseContext): void {
+  const { host, reporter } = context;
+  reportWarnings(plan, phase, context);
+  if (plan.deferred !== undefined)
+    reporter.report({ level: 'info', code: 'PHASE_DEFERRED', host: host.name, phase, message: `deferred: ${plan.deferred}` });
+  if (plan.noop !== undefined) reporter.report({ level: 'info', code: 'PHASE_NOOP', host: host.name, phase, message: plan.noop });
+}
+
+function reportWarnings({ warnings = [] }: PhasePlan, phase: string, { host, reporter }: PhaseContext): void {
+  for (const { code, message } of warnings) reporter.report({ level: 'warning', code, host: host.name, phase, message });
+}
+
+const CLUSTER_VERBS = {
+  'create-object': 'created',
+  'update-object': 'updated',
+  'patch-object': 'patched',
+  'mark-node': 'patched',
+  'delete-object': 'deleted',
+} as const satisfies Record<ClusterChange['kind'], string>;
+
+async function applyChanges(changes: readonly Change[], phase: string, context: PhaseContext, guarded = false): Promise<void> {
+  const signal = context.signal === undefined ? {} : { signal: context.signal };
+  for (let i = 0; i < changes.length; ) {
+    const change = changes[i] as Change;
+    if (isClusterChange(change)) {
+      context.signal?.throwIfAborted();
+      await applyClusterChange(context.cluster as Cluster, change);
+      const object = 'ref' in change ? change.ref : { ...change.object, ...change.object.metadata };
+      const verb = CLUSTER_VERBS[change.kind];
+      const where = object.namespace === undefined ? object.name : `${object.namespace}/${object.name}`;
+      context.reporter.report({ level: 'info', code: 'CHANGE_DONE', phase, message: `${verb} ${object.kind} ${where}` });
+      i++;
+      continue;
+    }
+    const end = changes.findIndex((next, at) => at > i && isClusterChange(next));
+    const batch = changes.slice(i, end < 0 ? undefined : end) as HostChange[];
+    await applyHostChanges(context.host, batch, { reporter: context.reporter, phase, guarded, ...signal });
+    i += batch.length;
+  }
+}
+
+async function takeBack(phase: string, observed: ObservedPhase, context: PhaseContext, error: unknown): Promise<never> {
+  const applied = observed.plan.changes.filter((change): change is HostChange => !isClusterChange(change));
+  const undo = observed.undo(applied);
+  if (undo === null || undo.length === 0 || !isAppError(error)) throw error;
+  const { host, reporter } = context;
+  reporter.report({
+    level: 'warning',
+    code: 'ROLLBACK_STARTED',
+    host: host.name,
+    phase,
+    message: observed.provesUndone ? 'rolling back to the last working configuration' : 'rolling back to the previous configuration',
+  });
+  try {
+    await applyRevert(host, undo, { reporter, phase });
+    await observed.verifyUndone();
+  } catch (cause) {
+    const why = cause instanceof AppError ? cause.message : String(cause);
+    const problem = {
+      host: host.name,
+      code: 'ROLLBACK_FAILED',
+      message: `${phase}: and the old configuration does not work any more either: ${why}`,
+    };
+    throw new AppError([...error.problems, problem], { cause: error, ...(error.detail === undefined ? {} : { detail: error.detail }) });
+  }
+  const back = {
+    host: host.name,
+    code: 'ROLLED_BACK',
+    message: `${phase}: the previous files were restored${observed.provesUndone ? ' and the kubelet is healthy again' : ''}`,
+  };
+  throw new AppError([...error.problems, back], {
+    exitCode: 5,
+    cause: error,
+    ...(error.detail === undefined ? {} : { detail: error.detail }),
+  });
+}
+
+/** What has to be known before any phase is planned. */
+export interface Prepared<Input> {
+  readonly input: Input;
+  readonly warnings: readonly Warning[];
+  /** Why nothing may be touched. With `--dry-run` the plan is shown all the same. */
+  readonly refusals: readonly Problem[];
+  /** The Node that the host stands for: no other host of the run may stand for it. Null: none is known. */
+  readonly node?: NodeClaim | null;
+  readonly origins?: HostPlan['origins'];
+  readonly own?: HostPlan['own'];
+}
+
+/** An ordered list of phases and what they need to know. `preflight` stands in front: it is part of the preparation. */
+export interface Workflow<Options, Input> {
+  readonly name: string;
+  readonly phases: readonly Phase<Input>[];
+  /** Phases of kubeadm's command of this name that the workflow does not have: skipping them is no error. */
+  readonly absentPhases?: readonly string[];
+  /** What it asks a host in any case: asked in the first round trip, so that it needs no other. */
+  questions?(options: Options): readonly Question[];
+  prepare(context: PhaseContext, options: Options): Promise<Prepared<Input>>;
+}
+
+export interface WorkflowRun {
+  readonly dryRun: boolean;
+  /** Names as given by the user: a phase, or a parent whose children are all left out. */
+  readonly skipPhases: readonly string[];
+  /** Run this phase (or the children of this parent) alone. */
+  readonly onlyPhase?: string;
+  /** Apply does exactly what was planned, or nothing more. */
+  readonly exact?: boolean;
+}
+
+export interface WorkflowResult {
+  readonly host: HostPlan;
+  readonly warnings: readonly Warning[];
+  /** Only with `--dry-run`: a real run would be refused with these. */
+  readonly refusals: readonly Problem[];
+}
+
+/**
+ * Prepares, plans and, unless it is a dry run, applies a workflow on one host. Warnings are said as soon as they are known: before anything is touched.
+ * @returns what is to be done (dry run) or what was done
+ * @throws AppError with exit code 3 when preflight refuses, 2 for an unknown phase, else what the phases throw
+ */
+export async function runWorkflow<Options, Input>(
+  workflow: Workflow<Options, Input>,
+  context: PhaseContext,
+  options: Options,
+  run: WorkflowRun,
+): Promise<WorkflowResult> {
+  const { apply, ...planned } = await planWorkflow(workflow, context, options, run);
+  return run.dryRun ? planned : { ...planned, host: await apply(context) };
+}
+
+/** A workflow that was planned on one host. */
+export interface PlannedWorkflow extends WorkflowResult {
+  /**
+   * Applies it, phase by phase, each looked at again just before.
+   * @param context the one it was planned in, perhaps with another signal
+   * @returns what was done
+   */
+  apply(context: PhaseContext): Promise<HostPlan>;
+}
+
+/**
+ * Prepares and plans a workflow on one host; changes nothing.
+ * @throws as `runWorkflow`. With a dry run refusals are not thrown
+ */
+export async function planWorkflow<Options, Input>(
+  workflow: Workflow<Options, Input>,
+  context: PhaseContext,
+  options: Options,
+  run: WorkflowRun,
+): Promise<PlannedWorkflow> {
+  const phases = selectPhases(workflow, run);
+  const writer = context.writing === undefined ? undefined : writerOver(context.host, context.writing, context.clock);
+  const host = holdAnswers(writer ?? context.host, context.clock, workflow.questions?.(options) ?? []);
+  const held = { ...context, host };
+  const prepared = await workflow.prepare(held, options);
+  const { reporter } = context;
+  for (const { code, message } of prepared.warnings) reporter.report({ level: 'warning', code, host: host.name, message });
+  const { input, warnings, origins, own, node = null } = prepared;
+  if (node !== null) context.claim?.set(host.name, node);
+  const refusals = [...prepared.refusals, ...(context.claim?.problems() ?? [])];
+  if (!run.dryRun && refusals.length > 0) throw new AppError(refusals, { exitCode: 3 });
+  const planned = await planPhases(phases, held, input);
+  host.release();
+  if (run.dryRun) for (const { phase, plan } of planned) reportWarnings(plan, phase, context);
+  const named = (done: readonly NamedPhasePlan[]): HostPlan => ({
+    name: context.host.name,
+    phases: done,
+    ...(origins === undefined ? {} : { origins }),
+    ...(own === undefined ? {} : { own }),
+  });
+  return {
+    host: named(planned),
+    warnings,
+    refusals,
+    apply: async (applyContext) => {
+      try {
+        return named(await applyPhases(phases, { ...applyContext, host }, input, planned, { writer, exact: run.exact }));
+      } finally {
+        await writer?.end();
+      }
+    },
+  };
+}
+
+function selectPhases<Options, Input>(workflow: Workflow<Options, Input>, run: WorkflowRun): readonly Phase<Input>[] {
+  const matches = (phase: string, name: string): boolean => phase === name || phase.startsWith(`${name}/`);
+  const names = ['preflight', ...workflow.phases.map((phase) => phase.name)];
+  const isKnown = (name: string): boolean => names.some((phase) => matches(phase, name));
+  // Of a control plane's phases those are left out that the workflow has; to name the others is no mistake.
+  const skipped = run.skipPhases.filter((name) => isKnown(name) || !(workflow.absentPhases ?? []).includes(name));
+  for (const name of [...skipped, ...(run.onlyPhase === undefined ? [] : [run.onlyPhase])]) {
+    if (isKnown(name)) continue;
+    const likely = closestName(name, new Set(names.flatMap((phase) => [phase, phase.split('/')[0] ?? phase])), 2);
+    const hint = likely === null ? `See kubeletadm ${workflow.name} --help for its phases` : `Did you mean ${likely}?`;
+    throw usageError(`${workflow.name} has no phase ${name}`, hint);
+  }
+  const only = run.onlyPhase;
+  return workflow.phases.filter(({ name }) => !skipped.some((skip) => matches(name, skip)) && (only === undefined || matches(name, only)));
+}

@@ -1,0 +1,72 @@
+import { AppError } from '../base/errors.ts';
+import { printable } from '../base/text/printable.ts';
+import { combineFacts, defineFact } from './facts/fact.ts';
+import type { HttpFact } from './facts/question.ts';
+import { type UnitState, unitState } from './facts/unit.ts';
+import { observe } from './observe.ts';
+import type { PhaseContext } from './phase.ts';
+
+export interface UnitTarget {
+  readonly unit: string;
+  /** Answers 200 on the host when the unit does its work; null: then the unit alone is looked at. */
+  readonly readyUrl: string | null;
+}
+
+const POLL_MS = 500;
+const LONGEST_MS = 60_000;
+/** Without an answer that tells, a unit has to stay up that long. */
+const QUIET_MS = 3_000;
+
+/**
+ * Waits until a service is up and says that it is ready, for a minute.
+ * @throws AppError UNIT_NOT_READY with the last line of its journal
+ */
+export async function waitForUnit(context: PhaseContext, phase: string, { unit, readyUrl }: UnitTarget): Promise<void> {
+  const { host, clock, signal, reporter } = context;
+  const started = clock.now().getTime();
+  let upSince: number | null = null;
+  for (let nextProgressMs = 10_000; ; ) {
+    const { state, ready } = await observe(host, combineFacts({ state: unitState(unit), ready: answerOf(readyUrl) }), signal);
+    const waitedMs = clock.now().getTime() - started;
+    const isActive = state?.activeState === 'active';
+    upSince = isActive ? (upSince ?? waitedMs) : null;
+    if (isActive && (ready === null ? waitedMs - (upSince ?? waitedMs) >= QUIET_MS : 'status' in ready && ready.status === 200)) return;
+    const seen = describe(unit, state, ready);
+    if (waitedMs >= LONGEST_MS) {
+      const why = await lastWord(context, unit, Math.ceil(waitedMs / 1000) + 5);
+      const message = `${phase}: ${seen} after ${Math.round(waitedMs / 1000)}s${why === '' ? '' : `: ${why}`}`;
+      throw new AppError({ host: host.name, code: 'UNIT_NOT_READY', message, mend: `See journalctl -u ${unit} on the host` });
+    }
+    if (waitedMs >= nextProgressMs) {
+      nextProgressMs += 10_000;
+      reporter.report({
+        level: 'info',
+        code: 'WAITING',
+        host: host.name,
+        phase,
+        message: `waiting, ${Math.round(waitedMs / 1000)} s: ${seen}`,
+      });
+    }
+    await clock.sleep(POLL_MS, signal);
+  }
+}
+
+function answerOf(url: string | null) {
+  return url === null
+    ? defineFact({}, (): HttpFact | null => null)
+    : defineFact({ get: { kind: 'http', url, timeoutSeconds: 5 } }, ({ get }): HttpFact | null => get);
+}
+
+function describe(unit: string, state: UnitState | null, ready: HttpFact | null): string {
+  if (state?.activeState !== 'active') return `${unit} is ${state?.activeState ?? 'not there'}`;
+  if (ready === null) return `${unit} is up`;
+  return `${unit} is up, and ${'status' in ready ? `answers ${ready.status}: ${printable(ready.body.trim(), 200)}` : `does not answer: ${ready.error}`}`;
+}
+
+async function lastWord({ host, signal }: Pick<PhaseContext, 'host' | 'signal'>, unit: string, seconds: number): Promise<string> {
+  const argv = ['journalctl', `--unit=${unit}`, `--since=-${seconds}s`, '--lines=20', '--output=cat', '--no-pager'];
+  const { journal } = await host.ask({ journal: { kind: 'command', argv } }, signal === undefined ? {} : { signal });
+  const lines = journal.exitCode === 0 ? journal.stdout.trim().split('\n') : [];
+  // What systemd says of the unit is known already.
+  return printable(lines.findLast((line) => !/\.service: |^(?:Started|Stopped|Stopping|Starting) /.test(line)) ?? '', 400);
+}

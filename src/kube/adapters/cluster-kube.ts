@@ -1,0 +1,290 @@
+import type { IncomingMessage } from 'node:http';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../../base/clock.ts';
+import { isAppError, usageError } from '../../base/errors.ts';
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { trimTrailing } from '../../base/text/trim-trailing.ts';
+import type { Asked } from '../api-answer.ts';
+import type { Cluster, ListOptions, ListResult, PatchType, WatchEvent, WatchOptions } from '../cluster.ts';
+import { clusterBadStream, clusterNoSuchKind, clusterNotAnApi, clusterRefused } from '../cluster-problems.ts';
+import type { Dial } from '../dial.ts';
+import { type KubeconfigTarget, parseKubeconfig, resolveContext } from '../kubeconfig.ts';
+import { kubeconfigUnreadable } from '../kubeconfig-problems.ts';
+import type { KubeObject } from '../object.ts';
+import { describeCollection, describeRef, refOf, removedObject } from '../object-ref.ts';
+import { type ProxyEnvironment, proxyFor } from '../proxy.ts';
+import { apiVersionOf, parseApiVersion, REVIEWS, type ResourceType, resourceOf, resourcePath } from '../resources.ts';
+import { createWatchLines, type RawWatchEvent } from '../watch-lines.ts';
+import { createConnection } from './connection.ts';
+import { type Answered, decodeEvent, decodeList, decodeObject } from './decode-answer.ts';
+import { readTextFile } from './read-text-file.ts';
+import { type ApiRequest, createSender, refusalOf, type Sender } from './send-request.ts';
+
+export interface KubeClusterOptions {
+  /** A path, or the text of a file that is already read; relative paths in it count from the folder of that file. */
+  readonly kubeconfig: { readonly path: string } | { readonly text: string; readonly file: string };
+  /** Default: the kubeconfig's current-context. */
+  readonly context?: string;
+  /** Replaces the address in the kubeconfig, e.g. by that of the local API server. */
+  readonly server?: string;
+  /** Names the proxy where the kubeconfig names none (HTTPS_PROXY, NO_PROXY); default: none. */
+  readonly env?: ProxyEnvironment;
+  /** For one call, retries included; default 10,000. */
+  readonly requestTimeoutMs?: number;
+  /** How long a credential plugin may take; default 30,000. */
+  readonly credentialTimeoutMs?: number;
+  readonly clock?: Clock;
+  /** Opens the connections to the server, e.g. from a host whose network it is in. No proxy is used then. */
+  readonly dial?: Dial;
+}
+
+type Kind = { readonly apiVersion: string; readonly kind: string; readonly namespace?: string };
+
+const SYSTEM_CLOCK: Clock = { now: () => new Date(), sleep: (ms, signal) => sleep(ms, undefined, signal ? { signal } : {}) };
+const PAGE_SIZE = 500;
+/** The server ends a watch after this time; a client that hears nothing for longer has lost the connection. */
+const WATCH_SECONDS = 300;
+const WATCH_GRACE_MS = 30_000;
+const CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  json: 'application/json-patch+json',
+};
+
+/**
+ * The Kubernetes API server of a kubeconfig, over HTTPS. Nothing is asked before the first call.
+ *
+ * `delete` gives the object where the server answers with it, else one with its name and uid only. A watch whose connection breaks ends as
+ * if the server had ended it: watch again from the last version seen.
+ * @throws AppError, exit code 2: KUBECONFIG_FILE_UNREADABLE, KUBECONFIG_INVALID, KUBECONFIG_NO_CONTEXT, CONFIG_SYNTAX; USAGE for a proxy that is none
+ */
+export function kubeCluster(options: KubeClusterOptions): Cluster {
+  const { clock = SYSTEM_CLOCK, requestTimeoutMs = 10_000, credentialTimeoutMs = 30_000 } = options;
+  const { target, file, folder } = loadTarget(options);
+  const { server } = target.cluster;
+  const dial = options.dial === undefined ? {} : { dial: options.dial };
+  const connection = createConnection({ target, file, folder, clock, credentialTimeoutMs, ...dial });
+  const sender = createSender({ server, connection, clock, requestTimeoutMs });
+  const closing = new AbortController();
+  const typeOf = createTypeLookup(server, sender);
+  const call = async (request: ApiRequest, asked: Asked): Promise<KubeObject> =>
+    decodeObject({ server, ...request }, (await sender.send(request)).body, asked);
+
+  return {
+    server,
+    context: target.context,
+    version: async () => {
+      const { body, status } = await sender.send({ what: 'read the version', method: 'GET', path: '/version' });
+      if (typeof body.gitVersion !== 'string') throw clusterNotAnApi(server, 'read the version', status, 'JSON of another kind');
+      return body.gitVersion;
+    },
+    get: async (ref) => {
+      const type = await typeOf(ref);
+      const request = { what: `get ${describeRef(ref)}`, method: 'GET', path: resourcePath(type, ref), absent: ref.name } as const;
+      const { status, body } = await sender.send(request);
+      return status === 404 ? null : decodeObject({ server, ...request }, body, ref);
+    },
+    list: async (kind, listOptions) => listAll({ server, sender, type: await typeOf(kind) }, kind, listOptions ?? {}),
+    create: async (object) => {
+      const type = await typeOf(object);
+      const ref = refOf(object);
+      const path = resourcePath(type, inNamespaceOf(type, object));
+      const asked = { kind: object.kind, isUnnamed: REVIEWS.includes(type) };
+      return call({ what: `create ${describeRef(ref)}`, method: 'POST', path, body: object }, asked);
+    },
+    update: async (object) => {
+      const type = await typeOf(object);
+      const ref = refOf(object);
+      return call({ what: `update ${describeRef(ref)}`, method: 'PUT', path: resourcePath(type, ref), body: object }, ref);
+    },
+    patch: async (ref, patchType, patch, { subresource, dryRun } = {}) => {
+      const type = await typeOf(ref);
+      const path = resourcePath(type, { ...ref, ...(subresource === undefined ? {} : { subresource }) });
+      const query = dryRun === true ? { query: { dryRun: 'All' } } : {};
+      const contentType = CONTENT_TYPES[patchType];
+      return call({ what: `patch ${describeRef(ref)}`, method: 'PATCH', path, body: patch, contentType, ...query }, ref);
+    },
+    delete: async (ref) => {
+      const type = await typeOf(ref);
+      const request = { what: `delete ${describeRef(ref)}`, method: 'DELETE', path: resourcePath(type, ref), absent: ref.name } as const;
+      const { status, body } = await sender.send(request);
+      if (status === 404) return null;
+      return body.kind === 'Status' ? removedObject(ref, uidOf(body)) : decodeObject({ server, ...request }, body, ref);
+    },
+    getRaw: async (path) => (await sender.send({ what: `get ${path}`, method: 'GET', path, proxied: true })).body,
+    watch: (kind, watchOptions) => watchKind({ server, sender, typeOf, closed: closing.signal }, kind, watchOptions),
+    close: async () => {
+      closing.abort();
+      connection.close();
+    },
+  };
+}
+
+function loadTarget({ kubeconfig, context, server, env = {} }: KubeClusterOptions): {
+  target: KubeconfigTarget;
+  file: string;
+  folder: string;
+} {
+  const file = 'path' in kubeconfig ? kubeconfig.path : kubeconfig.file;
+  const text = 'path' in kubeconfig ? readTextFile(file, (why, cause) => kubeconfigUnreadable(file, why, { cause })) : kubeconfig.text;
+  const target = resolveContext(parseKubeconfig(text, file), context);
+  const cluster = server === undefined ? target.cluster : { ...target.cluster, server: trimTrailing(server, '/') };
+  const proxyUrl = cluster.proxyUrl ?? environmentProxy(cluster.server, env);
+  return {
+    target: { ...target, cluster: { ...cluster, ...(proxyUrl === undefined ? {} : { proxyUrl }) } },
+    file,
+    folder: dirname(file),
+  };
+}
+
+function environmentProxy(server: string, env: ProxyEnvironment): string | undefined {
+  try {
+    return proxyFor(new URL(server), env)?.href;
+  } catch (cause) {
+    throw usageError((cause as Error).message, 'Write it like http://proxy.example.com:3128');
+  }
+}
+
+type TypeLookup = (kind: { readonly apiVersion: string; readonly kind: string }) => Promise<ResourceType>;
+
+/** Kinds the program does not know beforehand are looked up in the server's discovery, once. */
+function createTypeLookup(server: string, sender: Sender): TypeLookup {
+  const found = new Map<string, ResourceType>();
+  return async ({ apiVersion, kind }) => {
+    const known = resourceOf(apiVersion, kind) ?? found.get(`${apiVersion} ${kind}`);
+    if (known) return known;
+    const type = await discover(sender, server, apiVersion, kind);
+    found.set(`${apiVersion} ${kind}`, type);
+    return type;
+  };
+}
+
+async function discover(sender: Sender, server: string, apiVersion: string, kind: string): Promise<ResourceType> {
+  const { group, version } = parseApiVersion(apiVersion);
+  const path = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+  const noSuchKind = () => clusterNoSuchKind(server, apiVersion, kind);
+  const { body } = await sender.send({ what: `find out about ${kind} in ${apiVersion}`, method: 'GET', path }).catch((error: unknown) => {
+    // An unknown group is answered with plain text.
+    if (isAppError(error, 'CLUSTER_NOT_FOUND') || (isAppError(error, 'CLUSTER_ERROR') && / answered 404 /.test(error.message)))
+      throw noSuchKind();
+    throw error;
+  });
+  const resources = Array.isArray(body.resources) ? body.resources.filter(isJsonObject) : [];
+  const resource = resources.find((each) => each.kind === kind && typeof each.name === 'string' && !each.name.includes('/'));
+  if (!resource) throw noSuchKind();
+  return {
+    group,
+    version,
+    kind,
+    plural: String(resource.name),
+    namespaced: resource.namespaced === true,
+    shortNames: [],
+    subresources: [],
+  };
+}
+
+interface ListContext {
+  readonly server: string;
+  readonly sender: Sender;
+  readonly type: ResourceType;
+}
+
+async function listAll({ server, sender, type }: ListContext, kind: Kind, options: ListOptions): Promise<ListResult> {
+  const request = { what: `list ${describeCollection(kind)}`, method: 'GET', path: resourcePath(type, kind) } as const;
+  const pages = async (): Promise<ListResult> => {
+    const items: KubeObject[] = [];
+    let next: string | undefined;
+    let resourceVersion = '';
+    do {
+      const query = { ...options, limit: String(PAGE_SIZE), continue: next };
+      const page = decodeList({ server, ...request }, (await sender.send({ ...request, query })).body, type.kind);
+      for (const item of page.items) items.push({ apiVersion: apiVersionOf(type), kind: type.kind, ...item } as KubeObject);
+      ({ resourceVersion, next } = page);
+    } while (next !== undefined);
+    return { items, resourceVersion };
+  };
+  // The pages of one list are of one version, which may be forgotten while they are read.
+  return pages().catch((error: unknown) => {
+    if (isAppError(error, 'CLUSTER_GONE')) return pages();
+    throw error;
+  });
+}
+
+interface WatchContext {
+  readonly server: string;
+  readonly sender: Sender;
+  readonly typeOf: TypeLookup;
+  readonly closed: AbortSignal;
+}
+
+async function* watchKind({ server, sender, typeOf, closed }: WatchContext, kind: Kind, options: WatchOptions): AsyncGenerator<WatchEvent> {
+  const { signal, resourceVersion, fieldSelector, labelSelector } = options;
+  const type = await typeOf(kind);
+  const stop = new AbortController();
+  const unlink = [signal, closed].map((each) => forwardAbort(each, stop));
+  const watchdog = setTimeout(() => stop.abort(), WATCH_SECONDS * 1000 + WATCH_GRACE_MS);
+  const request = { what: `watch ${describeCollection(kind)}`, method: 'GET', path: resourcePath(type, kind) } as const;
+  const query = {
+    watch: 'true',
+    allowWatchBookmarks: 'true',
+    timeoutSeconds: String(WATCH_SECONDS),
+    resourceVersion,
+    fieldSelector,
+    labelSelector,
+  };
+  let response: IncomingMessage | undefined;
+  try {
+    if (stop.signal.aborted) return;
+    response = await sender.stream({ ...request, query }, stop.signal);
+    for await (const event of eventsOf(response, request.what)) yield readEvent({ server, ...request }, event, kind.kind);
+  } catch (error) {
+    if (isAppError(error) && !stop.signal.aborted) throw error;
+    if (!stop.signal.aborted && response === undefined) throw error;
+  } finally {
+    clearTimeout(watchdog);
+    for (const each of unlink) each();
+    response?.destroy();
+  }
+}
+
+/** The events of a stream until it ends or breaks. */
+async function* eventsOf(response: IncomingMessage, what: string): AsyncGenerator<RawWatchEvent> {
+  const lines = createWatchLines();
+  const read = (chunk: Uint8Array) => {
+    try {
+      return lines.push(chunk);
+    } catch (error) {
+      throw clusterBadStream(what, (error as Error).message);
+    }
+  };
+  for await (const chunk of response as AsyncIterable<Uint8Array>) yield* read(chunk);
+}
+
+function readEvent(answered: Answered, event: RawWatchEvent, kind: string): WatchEvent {
+  const { type, object } = event;
+  switch (type) {
+    case 'ADDED':
+    case 'MODIFIED':
+    case 'DELETED':
+    case 'BOOKMARK':
+      return decodeEvent(answered, type, event, kind);
+    default:
+      throw clusterRefused(answered.what, { ...refusalOf(object), httpStatus: Number(object.code ?? 0) });
+  }
+}
+
+function forwardAbort(signal: AbortSignal | undefined, to: AbortController): () => void {
+  const abort = () => to.abort();
+  if (signal?.aborted) abort();
+  signal?.addEventListener('abort', abort, { once: true });
+  return () => signal?.removeEventListener('abort', abort);
+}
+
+function inNamespaceOf(type: ResourceType, { metadata }: KubeObject): { readonly namespace?: string } {
+  return type.namespaced && metadata.namespace !== undefined ? { namespace: metadata.namespace } : {};
+}
+
+function uidOf({ details }: JsonObject): string | undefined {
+  return isJsonObject(details) && typeof details.uid === 'string' ? details.uid : undefined;
+}

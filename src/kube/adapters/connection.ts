@@ -1,0 +1,254 @@
+import { createHash, X509Certificate } from 'node:crypto';
+import { type Agent, Agent as HttpAgent, type OutgoingHttpHeaders } from 'node:http';
+import { type AgentOptions, Agent as HttpsAgent, type RequestOptions } from 'node:https';
+import { isAbsolute, join } from 'node:path';
+import type { Clock } from '../../base/clock.ts';
+import { partsOfToken } from '../bootstrap-token.ts';
+import { clusterCredentials } from '../cluster-problems.ts';
+import type { Dial } from '../dial.ts';
+import { decodeDataField, type KubeconfigCluster, type KubeconfigTarget, type KubeconfigUser } from '../kubeconfig.ts';
+import { kubeconfigReferenceUnreadable } from '../kubeconfig-problems.ts';
+import type { PrepareOptions } from './client-node-options.ts';
+import type { CredentialMaterial } from './credential-material.ts';
+import { dialingAgent } from './dialing-agent.ts';
+import { readTextFile } from './read-text-file.ts';
+import { checkServerIdentity } from './server-identity.ts';
+import { tunnelAgent } from './tunnel.ts';
+
+/** What a request needs besides its own content. */
+export interface OpenConnection {
+  /** Keeps connections alive, so that there is one TLS handshake for many requests. */
+  readonly agent: Agent;
+  /** Authorization and impersonation. */
+  readonly headers: OutgoingHttpHeaders;
+}
+
+/** The way to one API server with the credentials of one kubeconfig context. */
+export interface Connection {
+  /**
+   * The current agent and headers: files and credential plugins are asked again from time to time.
+   * @throws AppError KUBECONFIG_FILE_UNREADABLE, CLUSTER_UNAUTHORIZED when a plugin gives no credentials
+   */
+  open(): Promise<OpenConnection>;
+  /** Forgets credentials the server refused. False when there is nothing that could give others. */
+  renew(): boolean;
+  /** Why the server may not accept the credentials: a client certificate that has expired, or a bootstrap token, whose time is short. */
+  credentialTrouble(): string | undefined;
+  close(): void;
+}
+
+export interface ConnectionOptions {
+  readonly target: KubeconfigTarget;
+  /** The kubeconfig in messages. */
+  readonly file: string;
+  /** Relative paths in the kubeconfig count from here. */
+  readonly folder: string;
+  readonly clock: Clock;
+  /** Opens connections to the server in place of this machine; a proxy is not used then. */
+  readonly dial?: Dial;
+  /** How long a credential plugin may take. */
+  readonly credentialTimeoutMs: number;
+}
+
+interface Current extends OpenConnection {
+  readonly identity: string;
+  readonly since: number;
+  readonly certificate: X509Certificate | null;
+}
+
+/** Plugins, token files and certificate files are looked at again after this time. */
+const REFRESH_MS = 30_000;
+
+/** A connection that is made with the first request. */
+export function createConnection(options: ConnectionOptions): Connection {
+  const { target, clock, file, folder } = options;
+  const dynamic = isDynamic(target);
+  let prepare: PrepareOptions | null = null;
+  let current: Current | null = null;
+  const refresh = async (): Promise<Current> => {
+    const material = readMaterial(options);
+    prepare ??= needsClientNode(target) ? await loadClientNode(target, folder) : plainOptions(options);
+    const prepared = await withinTime(prepare(material), options);
+    const identity = identityOf(prepared);
+    if (current !== null && current.identity !== identity) retire(current.agent);
+    const agent = current?.identity === identity ? current.agent : readyForMany(prepared.agent as Agent);
+    const headers = {
+      ...(prepared.headers as OutgoingHttpHeaders | undefined),
+      ...basicAuth(target.user),
+      ...impersonationHeaders(target.user),
+    };
+    current = { agent, headers, identity, since: clock.now().getTime(), certificate: certificateOf(prepared) };
+    return current;
+  };
+  return {
+    open: async () => (current !== null && (!dynamic || clock.now().getTime() - current.since < REFRESH_MS) ? current : refresh()),
+    renew: () => {
+      if (!dynamic) return false;
+      prepare = null;
+      current = current && { ...current, since: Number.NEGATIVE_INFINITY };
+      return true;
+    },
+    credentialTrouble: () => {
+      const token = target.user?.token && partsOfToken(target.user.token);
+      if (token) return `The bootstrap token ${token.id} has expired or was deleted: make another, kubeletadm token create`;
+      const expires = current?.certificate ? new Date(current.certificate.validTo) : null;
+      if (expires === null || expires > clock.now()) return undefined;
+      return `The client certificate in ${file} expired on ${expires.toISOString().slice(0, 10)}: get a new kubeconfig or renew it`;
+    },
+    close: () => current?.agent.destroy(),
+  };
+}
+
+function readMaterial({ target: { cluster, user }, file, folder }: ConnectionOptions): CredentialMaterial {
+  const read = (path: string, field: string) => {
+    const full = isAbsolute(path) ? path : join(folder, path);
+    return readTextFile(full, (why, cause) => kubeconfigReferenceUnreadable({ file, field, path: full, why }, { cause }));
+  };
+  const base64 = (path: string | undefined, field: string) =>
+    path === undefined ? undefined : Buffer.from(read(path, field), 'utf8').toString('base64');
+  const found = {
+    caData: base64(cluster.caFile, 'certificate-authority') ?? cluster.caData,
+    certData: base64(user?.certFile, 'client-certificate') ?? user?.certData,
+    keyData: base64(user?.keyFile, 'client-key') ?? user?.keyData?.reveal(),
+    token: user?.tokenFile === undefined ? user?.token?.reveal() : read(user.tokenFile, 'tokenFile').trim(),
+  };
+  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
+}
+
+/** Certificates, tokens and proxies alone need no library, whose loading takes longer than a request. */
+function needsClientNode({ user }: KubeconfigTarget): boolean {
+  return user?.exec !== undefined || user?.authProvider !== undefined;
+}
+
+function proxyOf({ proxyUrl }: KubeconfigCluster): URL | null {
+  return proxyUrl === undefined ? null : new URL(proxyUrl);
+}
+
+async function loadClientNode(target: KubeconfigTarget, folder: string): Promise<PrepareOptions> {
+  const { clientNodeOptions } = await import('./client-node-options.ts');
+  return clientNodeOptions(target, folder);
+}
+
+function plainOptions({ target: { cluster }, dial }: ConnectionOptions): PrepareOptions {
+  return async ({ caData, certData, keyData, token }) => {
+    const pem = (name: 'ca' | 'cert' | 'key', data: string | undefined) => (data === undefined ? {} : { [name]: decodeDataField(data) });
+    const tls = {
+      // An authority that others signed is one as well, as for client-go.
+      ...(caData === undefined ? {} : { ...pem('ca', caData), allowPartialTrustChain: true }),
+      ...pem('cert', certData),
+      ...pem('key', keyData),
+      ...(cluster.tlsServerName === undefined ? {} : { servername: cluster.tlsServerName }),
+      ...(cluster.insecureSkipTlsVerify ? { rejectUnauthorized: false } : {}),
+    };
+    const proxy = proxyOf(cluster);
+    const agent = agentOf(cluster.server, tls, { proxy, dial });
+    return { ...tls, agent, ...(token === undefined ? {} : { headers: { Authorization: `Bearer ${token}` } }) };
+  };
+}
+
+function agentOf(server: string, tls: AgentOptions, { proxy, dial }: { proxy: URL | null; dial: Dial | undefined }): Agent {
+  if (dial !== undefined) return dialingAgent(dial, tls);
+  if (server.startsWith('http:')) return new HttpAgent();
+  return proxy === null ? new HttpsAgent(tls) : tunnelAgent(proxy, tls);
+}
+
+async function withinTime(
+  prepared: Promise<RequestOptions>,
+  { target, credentialTimeoutMs, clock }: ConnectionOptions,
+): Promise<RequestOptions> {
+  const stop = new AbortController();
+  const tooSlow = `no answer within ${credentialTimeoutMs / 1000} s`;
+  const timeout = clock.sleep(credentialTimeoutMs, stop.signal).then(() => {
+    throw new Error(tooSlow);
+  });
+  try {
+    return await Promise.race([prepared, timeout]);
+  } catch (error) {
+    const { exec } = target.user ?? {};
+    const who = exec ? `the credential plugin ${JSON.stringify(exec.command ?? '')}` : 'the auth-provider';
+    const { code } = error as NodeJS.ErrnoException;
+    // So too where the program is in no directory of PATH, and one of them may not be searched: see execvp(3).
+    if (code === 'EACCES') {
+      const mend = 'Install it, or check its mode, PATH and users[].user.exec.command in the kubeconfig';
+      throw clusterCredentials(target.cluster.server, `${who}: no such program is found that this user may execute`, mend, {
+        cause: error,
+      });
+    }
+    if (code === 'ENOENT') {
+      const mend = 'Install it, or check users[].user.exec.command in the kubeconfig';
+      throw clusterCredentials(target.cluster.server, `${who}: there is no such program`, mend, { cause: error });
+    }
+    const why = error instanceof Error && error.message === tooSlow ? tooSlow : 'it failed';
+    const mend = exec
+      ? 'Run it by hand: it must print an ExecCredential'
+      : 'Log in again, or check users[].user.auth-provider in the kubeconfig';
+    throw clusterCredentials(target.cluster.server, `${who}: ${why}`, mend, { cause: error });
+  } finally {
+    stop.abort();
+  }
+}
+
+/** The check belongs to the agent: connections of requests that bring their own are not used again. */
+function readyForMany(agent: Agent): Agent {
+  Object.assign((agent as HttpsAgent).options, { checkServerIdentity });
+  return Object.assign(agent, { keepAlive: true });
+}
+
+/** Requests under way finish, then its connections are closed. */
+function retire(agent: Agent): void {
+  Object.assign(agent, { keepAlive: false });
+  for (const socket of Object.values(agent.freeSockets).flat()) socket?.destroy();
+}
+
+/** Connections made with other keys are not used again. */
+function identityOf({ ca, cert, key, servername, rejectUnauthorized }: RequestOptions): string {
+  const parts = [ca, cert, key, servername, rejectUnauthorized].map((part) => String(part ?? ''));
+  return createHash('sha256').update(parts.join('\0')).digest('hex');
+}
+
+function certificateOf({ cert }: RequestOptions): X509Certificate | null {
+  try {
+    return cert === undefined ? null : new X509Certificate(cert as string | Buffer);
+  } catch {
+    return null;
+  }
+}
+
+function isDynamic({ cluster, user }: KubeconfigTarget): boolean {
+  const files = [cluster.caFile, user?.certFile, user?.keyFile, user?.tokenFile];
+  return files.some((path) => path !== undefined) || user?.exec !== undefined || user?.authProvider !== undefined;
+}
+
+function basicAuth(user: KubeconfigUser | null): OutgoingHttpHeaders {
+  if (user?.username === undefined) return {};
+  return { Authorization: `Basic ${Buffer.from(`${user.username}:${user.password?.reveal() ?? ''}`, 'utf8').toString('base64')}` };
+}
+
+/**
+ * The headers by which a user entry impersonates another user; none without `as`.
+ * @see k8s.io/client-go transport.NewImpersonatingRoundTripper (1.36)
+ */
+export function impersonationHeaders(user: KubeconfigUser | null): OutgoingHttpHeaders {
+  const as = user?.impersonate;
+  if (!as) return {};
+  const extra = Object.entries(as.extra).map(([key, values]) => [`Impersonate-Extra-${escapeHeaderKey(key)}`, values.map(utf8Header)]);
+  return {
+    'Impersonate-User': utf8Header(as.user),
+    ...(as.groups.length > 0 ? { 'Impersonate-Group': as.groups.map(utf8Header) } : {}),
+    ...(as.uid === undefined ? {} : { 'Impersonate-Uid': utf8Header(as.uid) }),
+    ...Object.fromEntries(extra),
+  };
+}
+
+/** Go sends the bytes of UTF-8; Node sends one byte a character. */
+function utf8Header(value: string): string {
+  return Buffer.from(value, 'utf8').toString('latin1');
+}
+
+/** Percent-encodes each byte that no header name may have, and the percent sign itself. */
+function escapeHeaderKey(key: string): string {
+  return utf8Header(key).replace(
+    /[^!#$&'*+.^_`|~0-9A-Za-z-]/g,
+    (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
+  );
+}

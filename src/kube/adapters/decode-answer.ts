@@ -1,0 +1,48 @@
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { type Asked, eventIssue, listIssue, objectIssue } from '../api-answer.ts';
+import type { WatchEvent } from '../cluster.ts';
+import { clusterAnswerInvalid } from '../cluster-problems.ts';
+import type { KubeObject } from '../object.ts';
+import type { RawWatchEvent } from '../watch-lines.ts';
+import type { ApiRequest } from './send-request.ts';
+
+/** The request an answer belongs to, for messages. */
+export interface Answered extends Pick<ApiRequest, 'what' | 'method' | 'path'> {
+  readonly server: string;
+}
+
+/** One page of a list. */
+export interface ListPage {
+  /** As sent: apiVersion and kind are those of the list. */
+  readonly items: readonly JsonObject[];
+  readonly resourceVersion: string;
+  /** Undefined: the last page. */
+  readonly next: string | undefined;
+}
+
+/**
+ * An answer as the object a request asks for.
+ * @throws AppError CLUSTER_ANSWER_INVALID, as all functions of this file
+ */
+export function decodeObject(answered: Answered, body: JsonObject, asked: Asked): KubeObject {
+  requireValid(answered, objectIssue(body, asked));
+  return body as KubeObject;
+}
+
+/** An answer as a page of a list of objects of a kind. */
+export function decodeList(answered: Answered, body: JsonObject, kind: string): ListPage {
+  requireValid(answered, listIssue(body, kind));
+  const { resourceVersion, continue: next } = body.metadata as { readonly resourceVersion?: string; readonly continue?: string };
+  const items = (body.items ?? []) as readonly JsonObject[];
+  return { items: items.filter(isJsonObject), resourceVersion: resourceVersion ?? '', next: next || undefined };
+}
+
+/** An event of a watch, its object checked. */
+export function decodeEvent(answered: Answered, type: WatchEvent['type'], { object }: RawWatchEvent, kind: string): WatchEvent {
+  requireValid(answered, eventIssue(type, object, kind));
+  return { type, object: object as KubeObject };
+}
+
+function requireValid({ server, ...request }: Answered, issue: string | null): void {
+  if (issue !== null) throw clusterAnswerInvalid(server, request, issue);
+}

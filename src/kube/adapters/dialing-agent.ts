@@ -1,0 +1,38 @@
+import { type AgentOptions, Agent as HttpsAgent, type RequestOptions } from 'node:https';
+import type { Duplex } from 'node:stream';
+import { type ConnectionOptions as TlsOptions, connect as tlsConnect } from 'node:tls';
+import type { Dial } from '../dial.ts';
+
+/** An agent whose connections somebody else opens. TLS is spoken from here: whoever opens them sees nothing of it. */
+export function dialingAgent(dial: Dial, tls: AgentOptions): HttpsAgent {
+  return new DialingAgent(dial, tls);
+}
+
+class DialingAgent extends HttpsAgent {
+  readonly #dial: Dial;
+
+  constructor(dial: Dial, tls: AgentOptions) {
+    super(tls);
+    this.#dial = dial;
+  }
+
+  override createConnection(options: RequestOptions, done?: (error: Error | null, stream: Duplex) => void): undefined {
+    this.#connect(options).then(
+      (stream) => done?.(null, stream),
+      // Node looks at the error first: with one there is no stream.
+      (error: Error) => (done as ((error: Error) => void) | undefined)?.(error),
+    );
+    return undefined;
+  }
+
+  /** @throws what dialing throws, and what OpenSSL says of certificates and keys that are none */
+  async #connect(options: RequestOptions): Promise<Duplex> {
+    const socket = (await this.#dial({ host: options.host ?? 'localhost', port: Number(options.port ?? 443) })) as Duplex;
+    try {
+      return tlsConnect({ ...(options as TlsOptions), socket });
+    } catch (error) {
+      socket.destroy();
+      throw error;
+    }
+  }
+}

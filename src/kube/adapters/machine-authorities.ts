@@ -1,0 +1,31 @@
+import { readFile } from 'node:fs/promises';
+import { rootCertificates } from 'node:tls';
+import type { ProxyEnvironment } from '../proxy.ts';
+
+/** Where distributions keep the bundle of authorities; the first that is there counts, as in Go's crypto/x509. */
+const BUNDLES = [
+  '/etc/ssl/certs/ca-certificates.crt',
+  '/etc/pki/tls/certs/ca-bundle.crt',
+  '/etc/ssl/ca-bundle.pem',
+  '/etc/pki/tls/cacert.pem',
+  '/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem',
+  '/etc/ssl/cert.pem',
+];
+
+/**
+ * The authorities this machine trusts, as PEM: SSL_CERT_FILE or the bundle of the distribution, else those Node brings along; and what NODE_EXTRA_CA_CERTS adds.
+ * Files that can't be read add nothing: then the certificate is not accepted, and that is said.
+ */
+export async function machineAuthorities(env: ProxyEnvironment): Promise<readonly string[]> {
+  const extra = await read(env.NODE_EXTRA_CA_CERTS);
+  const [bundle] = (await Promise.all((env.SSL_CERT_FILE ? [env.SSL_CERT_FILE] : BUNDLES).map(read))).flat();
+  return [...(bundle === undefined ? rootCertificates : [bundle]), ...extra];
+}
+
+async function read(path: string | undefined): Promise<readonly string[]> {
+  if (!path) return [];
+  return readFile(path, 'utf8').then(
+    (text) => (text.includes('-----BEGIN CERTIFICATE-----') ? [text] : []),
+    () => [],
+  );
+}

@@ -1,0 +1,248 @@
+import { type ClientRequest, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import type { Clock } from '../../base/clock.ts';
+import { isAppError } from '../../base/errors.ts';
+import { isJsonObject, type JsonObject, parseJsonObject } from '../../base/json.ts';
+import { trimTrailing } from '../../base/text/trim-trailing.ts';
+import { clusterNotAnApi, clusterRefused, clusterUnreachable, type Refusal } from '../cluster-problems.ts';
+import type { Connection } from './connection.ts';
+import { explainNetworkError, isBrokenConnection } from './network-trouble.ts';
+
+/** One request to the API. */
+export interface ApiRequest {
+  /** As a verb clause for messages: `get ConfigMap kube-system/kubelet-config`. */
+  readonly what: string;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | undefined>>;
+  readonly body?: unknown;
+  readonly contentType?: string;
+  /** That an object of this name is not there (404) is an answer, too. A path the server does not know is still an error. */
+  readonly absent?: string;
+  /** Something else than the API server may answer (a kubelet behind its proxy): text is its word, and failures of it are not tried again. */
+  readonly proxied?: boolean;
+}
+
+export interface ApiAnswer {
+  readonly status: number;
+  readonly body: JsonObject;
+}
+
+export interface SenderOptions {
+  readonly server: string;
+  readonly connection: Connection;
+  readonly clock: Clock;
+  /** For one call, retries included. */
+  readonly requestTimeoutMs: number;
+}
+
+export interface Sender {
+  /**
+   * Sends a request and reads its answer. Only what reads is sent again after a failure of the server (5xx) or a broken connection;
+   * what the server was too busy to accept (429) is always sent again. All within the time of one call.
+   * @throws AppError as ports/cluster.ts lists them, for every status of 400 or more but an expected 404
+   */
+  send(request: ApiRequest): Promise<ApiAnswer>;
+  /** Starts a stream; resolves when the server has accepted it. Not bounded in time after that. */
+  stream(request: ApiRequest, signal: AbortSignal | undefined): Promise<IncomingMessage>;
+}
+
+const FIRST_DELAY_MS = 100;
+const LONGEST_DELAY_MS = 2_000;
+const LONGEST_RETRY_AFTER_MS = 5_000;
+const KEEP_ALIVE_MS = 15_000;
+const MAX_BODY_BYTES = 256 * 1024 * 1024;
+
+/** Sends requests over one connection. */
+export function createSender(options: SenderOptions): Sender {
+  const { server, connection, clock, requestTimeoutMs } = options;
+
+  /** Tries until there is an answer worth having or no time left. */
+  const tryAgain = async (request: ApiRequest, signal: AbortSignal | undefined): Promise<Attempt> => {
+    const deadline = clock.now().getTime() + requestTimeoutMs;
+    let renewed = false;
+    for (let attempt = 0; ; attempt++) {
+      const tried = await attemptOnce(options, request, Math.max(deadline - clock.now().getTime(), 1), signal);
+      if (tried.kind === 'answer' && tried.response.statusCode === 401 && !renewed && connection.renew()) {
+        renewed = true;
+        continue;
+      }
+      const pause = pauseBefore(request, tried, attempt);
+      if (pause === null || clock.now().getTime() + pause >= deadline || signal?.aborted) return tried;
+      await clock.sleep(pause, signal);
+    }
+  };
+  return {
+    send: async (request) => conclude(options, request, await tryAgain(request, undefined)),
+    stream: async (request, signal) => {
+      const tried = await tryAgain(request, signal);
+      if (tried.kind === 'answer' && tried.text === null) return tried.response;
+      conclude(options, request, tried);
+      throw clusterNotAnApi(server, request.what, statusOf(tried), '');
+    },
+  };
+}
+
+type Attempt =
+  | { readonly kind: 'answer'; readonly response: IncomingMessage /** Null: it is being streamed. */; readonly text: string | null }
+  | { readonly kind: 'failed'; readonly error: unknown };
+
+async function attemptOnce(
+  options: SenderOptions,
+  request: ApiRequest,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): Promise<Attempt> {
+  const { agent, headers } = await options.connection.open();
+  const body = request.body === undefined ? undefined : JSON.stringify(request.body);
+  const streaming = request.query?.watch === 'true';
+  const url = urlOf(options.server, request);
+  const requestOptions: RequestOptions = {
+    method: request.method,
+    agent,
+    headers: {
+      Accept: 'application/json',
+      'User-Agent': 'kubeletadm',
+      // Without a length Node would send the body of a DELETE in a way servers don't read.
+      ...(body === undefined
+        ? {}
+        : { 'Content-Type': request.contentType ?? 'application/json', 'Content-Length': Buffer.byteLength(body) }),
+      ...headers,
+    },
+  };
+  try {
+    const response = await exchange(url, requestOptions, body, timeoutMs, signal, streaming);
+    return { kind: 'answer', ...response };
+  } catch (error) {
+    if (isAppError(error)) throw error;
+    return { kind: 'failed', error };
+  }
+}
+
+function exchange(
+  url: URL,
+  options: RequestOptions,
+  body: string | undefined,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+  streaming: boolean,
+): Promise<{ readonly response: IncomingMessage; readonly text: string | null }> {
+  return new Promise((resolve, reject) => {
+    const sent: ClientRequest = (url.protocol === 'http:' ? httpRequest : httpsRequest)(url, options);
+    const timer = setTimeout(() => sent.destroy(new TimeoutError(timeoutMs)), timeoutMs);
+    // A way that is gone without a word (a plug, a firewall that forgot) is noticed within half a minute, by a watch that waits too.
+    sent.on('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS));
+    const abort = () => sent.destroy();
+    signal?.addEventListener('abort', abort, { once: true });
+    if (signal?.aborted) abort();
+    const settle = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+    };
+    sent.on('error', (error) => {
+      settle();
+      reject(error);
+    });
+    sent.on('response', (response) => {
+      if (streaming && response.statusCode === 200) {
+        clearTimeout(timer);
+        response.on('close', settle);
+        return resolve({ response, text: null });
+      }
+      readText(response, sent).then(
+        (text) => {
+          settle();
+          resolve({ response, text });
+        },
+        (error: unknown) => {
+          settle();
+          reject(error);
+        },
+      );
+    });
+    sent.end(body);
+  });
+}
+
+async function readText(response: IncomingMessage, sent: ClientRequest): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MAX_BODY_BYTES) sent.destroy(new Error('the answer is larger than 256 MiB'));
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+class TimeoutError extends Error {
+  readonly timeoutMs: number;
+  constructor(timeoutMs: number) {
+    super('timed out');
+    this.timeoutMs = timeoutMs;
+  }
+}
+
+/** How long to wait before the request is sent again; null when it should not be. */
+function pauseBefore(request: ApiRequest, tried: Attempt, attempt: number): number | null {
+  const backOff = Math.min(FIRST_DELAY_MS * 2 ** attempt, LONGEST_DELAY_MS);
+  if (tried.kind === 'failed') return request.method === 'GET' && isBrokenConnection(tried.error) ? backOff : null;
+  if (request.proxied === true) return null;
+  const status = tried.response.statusCode ?? 0;
+  if (status === 429) return Math.min(retryAfterMs(tried.response) ?? backOff, LONGEST_RETRY_AFTER_MS);
+  return request.method === 'GET' && status >= 500
+    ? Math.max(backOff, Math.min(retryAfterMs(tried.response) ?? 0, LONGEST_RETRY_AFTER_MS))
+    : null;
+}
+
+function retryAfterMs({ headers }: IncomingMessage): number | undefined {
+  const seconds = Number(headers['retry-after'] ?? '');
+  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : undefined;
+}
+
+/** The answer of the last attempt, or the error it means. */
+function conclude({ server, connection, requestTimeoutMs }: SenderOptions, request: ApiRequest, tried: Attempt): ApiAnswer {
+  if (tried.kind === 'failed') throw unreachable(server, request, tried.error, requestTimeoutMs);
+  const { response, text } = tried;
+  const status = response.statusCode ?? 0;
+  const body = parseJsonObject(text ?? '');
+  const contentType = response.headers['content-type'] ?? '';
+  const mend = status === 401 ? connection.credentialTrouble() : undefined;
+  if (body === null && request.proxied === true && status >= 400)
+    throw clusterRefused(request.what, { message: (text ?? '').trim().split('\n')[0], httpStatus: status });
+  if (body === null && status !== 401 && status !== 429) throw clusterNotAnApi(server, request.what, status, contentType);
+  if (status >= 200 && status < 300 && body !== null) return { status, body };
+  if (status === 404 && body !== null && request.absent !== undefined && absentName(body) === request.absent) return { status, body };
+  throw clusterRefused(request.what, { ...refusalOf(body ?? {}), httpStatus: status, mend });
+}
+
+/** What a Status object says. */
+export function refusalOf(status: JsonObject): Pick<Refusal, 'reason' | 'message'> {
+  const text = (name: string) => (status.kind === 'Status' && typeof status[name] === 'string' ? status[name] : undefined);
+  return { reason: text('reason'), message: text('message') };
+}
+
+function absentName({ details }: JsonObject): string | undefined {
+  return isJsonObject(details) && typeof details.name === 'string' ? details.name : undefined;
+}
+
+function unreachable(server: string, request: ApiRequest, error: unknown, timeoutMs: number): Error {
+  const unsure = request.method === 'GET' ? '' : `; it is not known whether it could still ${request.what}`;
+  if (error instanceof TimeoutError) {
+    const mend = 'Check address, network and firewall, and that the API server is not overloaded';
+    return clusterUnreachable(server, `no answer within ${timeoutMs / 1000} s${unsure}`, mend);
+  }
+  const { why, mend, neverSent } = explainNetworkError(error);
+  return clusterUnreachable(server, `${why}${neverSent ? '' : unsure}`, mend, { cause: error });
+}
+
+function statusOf(tried: Attempt): number {
+  return tried.kind === 'answer' ? (tried.response.statusCode ?? 0) : 0;
+}
+
+function urlOf(server: string, { path, query = {} }: ApiRequest): URL {
+  const url = new URL(server);
+  url.pathname = `${trimTrailing(url.pathname, '/')}${path}`;
+  for (const [name, value] of Object.entries(query)) if (value !== undefined && value !== '') url.searchParams.set(name, value);
+  return url;
+}

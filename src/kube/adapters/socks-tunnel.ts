@@ -1,0 +1,56 @@
+import { connect, type Socket } from 'node:net';
+import { SocksClient } from 'socks';
+import type { ProxyRefusal } from '../proxy.ts';
+import { PROXY_ANSWER_MS, ProxyError } from './proxy-error.ts';
+
+/**
+ * Asks a SOCKS proxy (version 5) for a connection to somewhere.
+ * @throws ProxyError
+ */
+export async function openSocksTunnel(proxy: URL, host: string, port: number, signal?: AbortSignal): Promise<Socket> {
+  const socket = await dial(proxy, signal);
+  const abort = (): void => void socket.destroy();
+  signal?.addEventListener('abort', abort, { once: true });
+  try {
+    await SocksClient.createConnection({
+      command: 'connect',
+      destination: { host, port },
+      existing_socket: socket,
+      proxy: { ...placeOf(proxy), type: 5, userId: decodeURIComponent(proxy.username), password: decodeURIComponent(proxy.password) },
+      timeout: PROXY_ANSWER_MS,
+    });
+    return socket;
+  } catch (error) {
+    socket.destroy();
+    throw new ProxyError(proxy, refusalOf(error), error);
+  } finally {
+    signal?.removeEventListener('abort', abort);
+  }
+}
+
+function dial(proxy: URL, signal: AbortSignal | undefined): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ ...placeOf(proxy), ...(signal === undefined ? {} : { signal }) });
+    const fail = (error: Error): void => reject(new ProxyError(proxy, null, error));
+    socket.once('error', fail);
+    socket.setTimeout(PROXY_ANSWER_MS, () => socket.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })));
+    socket.once('connect', () => {
+      socket.setTimeout(0);
+      socket.off('error', fail);
+      resolve(socket);
+    });
+  });
+}
+
+function placeOf({ hostname, port }: URL): { readonly host: string; readonly port: number } {
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 1080 : Number(port) };
+}
+
+/** The library tells by its words alone what the proxy answered; null: nothing. */
+function refusalOf(error: unknown): ProxyRefusal | null {
+  const { message } = error as Error;
+  const answer = /rejected connection - (\w{1,64})/.exec(message)?.[1];
+  if (answer !== undefined) return { why: `(${answer})`, kind: answer === 'NotAllowed' ? 'ban' : 'failure' };
+  if (/authentication|auth type/i.test(message)) return { why: '(it wants another login)', kind: 'login' };
+  return /timed out|closed/i.test(message) ? null : { why: '(it does not speak SOCKS 5)', kind: 'ban' };
+}

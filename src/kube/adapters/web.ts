@@ -1,0 +1,225 @@
+import { X509Certificate } from 'node:crypto';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { connect, isIP, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { type TLSSocket, connect as tlsConnect } from 'node:tls';
+import type { Secret } from '../../base/text/secret.ts';
+import type { Dial } from '../dial.ts';
+import { type ProxyEnvironment, proxyFor } from '../proxy.ts';
+import type { Trust, Web, WebRequest } from '../web.ts';
+import type { WebAnswer, WebFailure } from '../web-answer.ts';
+import { machineAuthorities } from './machine-authorities.ts';
+import { checkServerIdentity } from './server-identity.ts';
+import { openTunnel } from './tunnel.ts';
+import { certificateTrouble, peerOf, troubleOf, WebError } from './web-trouble.ts';
+
+const DEFAULT_TIMEOUT_MS = 10_000;
+const DEFAULT_MAX_BYTES = 4 * 1024 * 1024;
+/** How long something that does not speak TLS may take to show what it is. */
+const BANNER_MS = 1_000;
+
+/**
+ * The web as Node reaches it. Whether a certificate is accepted is decided before the first byte of a request is sent.
+ * @param env names the proxy, and files with authorities (SSL_CERT_FILE, NODE_EXTRA_CA_CERTS)
+ */
+export function nodeWeb(env: ProxyEnvironment): Web {
+  return {
+    get: async (request): Promise<WebAnswer | WebFailure> => {
+      const { signal, timeoutMs = DEFAULT_TIMEOUT_MS } = request;
+      signal?.throwIfAborted();
+      const stop = new AbortController();
+      const onAbort = () => stop.abort();
+      signal?.addEventListener('abort', onAbort, { once: true });
+      const timer = setTimeout(onAbort, timeoutMs);
+      try {
+        return await ask(request, env, stop.signal);
+      } catch (error) {
+        signal?.throwIfAborted();
+        return { kind: 'failed', trouble: stop.signal.aborted ? { kind: 'timed-out' } : troubleOf(error) };
+      } finally {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', onAbort);
+      }
+    },
+  };
+}
+
+async function ask(request: WebRequest, env: ProxyEnvironment, signal: AbortSignal): Promise<WebAnswer> {
+  const url = new URL(request.url);
+  const ca = await authoritiesOf(request.trust, env);
+  if (request.bearerToken !== undefined && request.trust.kind === 'unverified')
+    throw new TypeError('a token for a server that is not verified');
+  const dial = dialer(url, wayTo(url, request, env), signal);
+  const name = request.serverName ?? hostOf(url);
+  const raw = await dial();
+  try {
+    const socket = await secure(raw, { host: name, ca, client: request.clientCertificate, signal }).catch(async (error: unknown) => {
+      const trouble = troubleOf(error);
+      throw trouble.kind === 'not-tls' ? new WebError({ ...trouble, speaks: await listen(dial) }, error) : error;
+    });
+    const shown = socket.getPeerX509Certificate();
+    const peer = peerOf(shown);
+    const code = socket.authorizationError as unknown as string | null;
+    // Node is told to go on with any certificate so that the one shown can be named here; nothing has been sent yet.
+    if (request.trust.kind === 'certificate') {
+      if (!isCertificate(shown, request.trust.pem)) throw new WebError({ kind: 'other-certificate', peer });
+    } else if (request.trust.kind !== 'unverified' && !socket.authorized) throw new WebError(certificateTrouble(String(code), name, peer));
+    const response = await send(socket, url, { signal, bearerToken: request.bearerToken });
+    const text = await readBody(response, request.maxBytes ?? DEFAULT_MAX_BYTES);
+    return { kind: 'answer', status: response.statusCode ?? 0, ...headersOf(response), text, peer };
+  } finally {
+    raw.destroy();
+  }
+}
+
+/** Opens connections to the server of a URL. */
+function dialer(url: URL, dial: Dial, signal: AbortSignal): () => Promise<Duplex> {
+  const address = { host: hostOf(url), port: url.port === '' ? 443 : Number(url.port) };
+  return async () => {
+    signal.throwIfAborted();
+    const socket = (await dial(address, signal)) as Duplex;
+    // What fails later is told by whoever uses the socket.
+    socket.on('error', () => undefined);
+    return socket;
+  };
+}
+
+/** TLS has shown that the other side has its key. */
+function isCertificate(shown: X509Certificate | undefined, pem: string): boolean {
+  return shown?.raw.equals(new X509Certificate(pem).raw) === true;
+}
+
+/** From elsewhere, through a proxy, or directly. */
+function wayTo(url: URL, { dial, proxyUrl }: WebRequest, env: ProxyEnvironment): Dial {
+  if (dial !== undefined) return dial;
+  const proxy = proxyUrl === undefined ? environmentProxy(url, env) : proxyUrl === null ? null : new URL(proxyUrl);
+  return ({ host, port }, signal) =>
+    proxy === null ? connected(connect({ host, port }), 'connect', signal) : openTunnel(proxy, host, port, signal);
+}
+
+function environmentProxy(url: URL, env: ProxyEnvironment): URL | null {
+  try {
+    return proxyFor(url, env);
+  } catch (cause) {
+    throw new WebError({ kind: 'proxy-unusable', why: (cause as Error).message }, cause);
+  }
+}
+
+interface SecureOptions {
+  readonly host: string;
+  /** Null: those of Node.js. */
+  readonly ca: readonly string[] | null;
+  readonly client: WebRequest['clientCertificate'] | undefined;
+  readonly signal: AbortSignal;
+}
+
+function secure(socket: Duplex, { host, ca, client, signal }: SecureOptions): Promise<TLSSocket> {
+  const tls = tlsConnect({
+    socket,
+    host,
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+    ALPNProtocols: ['http/1.1'],
+    minVersion: 'TLSv1.2',
+    rejectUnauthorized: false,
+    checkServerIdentity,
+    // An authority that others signed is one as well, as for Go.
+    ...(ca === null ? {} : { ca: [...ca], allowPartialTrustChain: true }),
+    ...(client === undefined ? {} : { cert: client.certificate, key: client.key.reveal() }),
+  });
+  return connected(tls, 'secureConnect', signal);
+}
+
+function connected<S extends Socket>(socket: S, event: 'connect' | 'secureConnect', signal?: AbortSignal): Promise<S> {
+  return new Promise((resolve, reject) => {
+    const abort = () => socket.destroy(new WebError({ kind: 'timed-out' }));
+    const settle = () => signal?.removeEventListener('abort', abort);
+    signal?.addEventListener('abort', abort, { once: true });
+    socket.once(event, () => {
+      settle();
+      resolve(socket);
+    });
+    socket.on('error', (error) => {
+      settle();
+      reject(error);
+    });
+    socket.once('close', () => {
+      settle();
+      reject(new WebError({ kind: 'closed' }));
+    });
+  });
+}
+
+interface SendOptions {
+  readonly signal: AbortSignal;
+  readonly bearerToken: Secret | undefined;
+}
+
+function send(socket: TLSSocket, url: URL, { signal, bearerToken }: SendOptions): Promise<IncomingMessage> {
+  const login = bearerToken === undefined ? {} : { Authorization: `Bearer ${bearerToken.reveal()}` };
+  return new Promise((resolve, reject) => {
+    const request = httpRequest({
+      createConnection: () => socket,
+      host: hostOf(url),
+      method: 'GET',
+      path: `${url.pathname}${url.search}`,
+      setHost: false,
+      headers: { Host: url.host, Accept: 'application/json, */*;q=0.5', 'User-Agent': 'kubeletadm', Connection: 'close', ...login },
+      signal,
+    });
+    request.once('error', reject);
+    request.once('response', resolve);
+    request.end();
+  });
+}
+
+async function readBody(response: IncomingMessage, maxBytes: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw new WebError({ kind: 'too-large', maxBytes });
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function headersOf({ headers }: IncomingMessage): Pick<WebAnswer, 'contentType' | 'date' | 'location'> {
+  const date = new Date(headers.date ?? '');
+  return {
+    contentType: (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '',
+    date: Number.isNaN(date.getTime()) ? null : date,
+    location: headers.location ?? null,
+  };
+}
+
+/** What something that does not speak TLS says by itself, or to a plain request. */
+async function listen(dial: () => Promise<Duplex>): Promise<'ssh' | 'http' | null> {
+  const socket = await dial().catch(() => null);
+  if (socket === null) return null;
+  const first = new Promise<string>((resolve) => {
+    socket.once('data', (data: Buffer) => resolve(data.toString('latin1')));
+    socket.once('close', () => resolve(''));
+    setTimeout(() => socket.write('GET / HTTP/1.0\r\n\r\n'), BANNER_MS / 2).unref();
+    setTimeout(() => resolve(''), BANNER_MS).unref();
+  });
+  const said = await first.finally(() => socket.destroy());
+  if (said.startsWith('SSH-')) return 'ssh';
+  return said.startsWith('HTTP/') ? 'http' : null;
+}
+
+async function authoritiesOf(trust: Trust, env: ProxyEnvironment): Promise<readonly string[] | null> {
+  switch (trust.kind) {
+    case 'unverified':
+    case 'certificate':
+      return null;
+    case 'authorities':
+      return [trust.pem];
+    case 'machine':
+      return machineAuthorities(env);
+  }
+}
+
+/** Without the brackets of an IPv6 address. */
+function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '');
+}

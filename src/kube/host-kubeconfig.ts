@@ -1,0 +1,285 @@
+import { AppError, isAppError, type Position, type Problem } from '../base/errors.ts';
+import { cleanPath } from '../base/text/clean-path.ts';
+import { revealText, Secret, type SensitiveText } from '../base/text/secret.ts';
+import { entryOf, parseSource, type SourceDocument, type SourceMap, type SourceNode } from '../codec/source.ts';
+import { type PemBlock, pemBlocks } from '../x509/pem-blocks.ts';
+import { hostKubeconfigRefused, hostKubeconfigUnusable } from './host-kubeconfig-problems.ts';
+import {
+  decodeDataField,
+  type Kubeconfig,
+  type KubeconfigCluster,
+  type KubeconfigTarget,
+  type KubeconfigUser,
+  parseKubeconfig,
+  resolveContext,
+} from './kubeconfig.ts';
+import { clientCertificateKubeconfig, tokenKubeconfig } from './kubeconfig-render.ts';
+
+/** A kubeconfig that a host holds, and how to read the files that it names. */
+export interface HostKubeconfigSource {
+  /** Name of the host. */
+  readonly host: string;
+  /** Path of the kubeconfig on the host; relative paths in it count from its folder. */
+  readonly path: string;
+  readonly text: string | SensitiveText;
+  /** Reads a file of the host, never of the local host; null when it does not exist. */
+  readonly readFile: (path: string) => Promise<string | null>;
+  /** How to fix a kubeconfig that is refused, a sentence without a final stop. */
+  readonly hint: string;
+}
+
+/** Only `rebuildHostKubeconfig` constructs it: the class is not exported, and its private field keeps other values from having its type. */
+class RebuiltKubeconfig {
+  readonly #text: SensitiveText;
+  /** `HOST:PATH`, for messages. */
+  readonly file: string;
+  /** `https://HOST:PORT`, as the host names it. */
+  readonly server: string;
+  /** PEM bundle, as the host holds it. */
+  readonly caPem: string;
+
+  constructor(text: SensitiveText, { file, server, caPem }: { readonly file: string; readonly server: string; readonly caPem: string }) {
+    this.#text = text;
+    this.file = file;
+    this.server = server;
+    this.caPem = caPem;
+  }
+
+  /** A kubeconfig with one context that names no file and no program. */
+  get text(): SensitiveText {
+    return this.#text;
+  }
+}
+
+/**
+ * A kubeconfig of a host that the local host can use safely: server, CA and the host's own client certificate or token, all embedded. `connectCluster`
+ * takes no other text that comes from a host.
+ */
+export type HostKubeconfig = RebuiltKubeconfig;
+
+/** More than any kubeconfig or certificate bundle of a host has, in characters. */
+const MAX_LENGTH = 256 * 1024;
+
+/**
+ * Builds a new kubeconfig from the current context of one that a host holds. The host's text is data: nothing in it may have the local host run a program,
+ * read a file of its own, or send credentials to a server that is not verified.
+ * @throws AppError with exit code 3, each problem with host, file, line and field: HOST_KUBECONFIG_REFUSED for fields that are not honoured (exec,
+ * auth-provider, username, password, impersonation, insecure-skip-tls-verify, proxy-url, a server that is not `https://HOST:PORT`);
+ * HOST_KUBECONFIG_UNUSABLE for a missing CA, certificate, key or token; the codes of `parseKubeconfig` and `resolveContext`
+ * @see client-go tools/clientcmd (1.36) for the precedence of data over files, and of tokenFile over token
+ */
+export async function rebuildHostKubeconfig(source: HostKubeconfigSource): Promise<HostKubeconfig> {
+  const text = revealText(source.text);
+  const start: Position = { file: source.path, line: 1, column: 1 };
+  if (text.length > MAX_LENGTH) {
+    const place = { host: source.host, position: start, field: '', hint: source.hint };
+    throw refusal([hostKubeconfigUnusable(place, `the kubeconfig has ${text.length} characters, more than ${MAX_LENGTH}`)]);
+  }
+  const { target, places } = readTarget(source, text);
+  const reader = new HostFiles(source, places);
+  const caPem = await reader.authorities(target.cluster);
+  const shared = {
+    clusterName: target.cluster.name,
+    context: target.context,
+    server: target.cluster.server,
+    caPem,
+    user: target.user?.name ?? '',
+    ...(target.cluster.tlsServerName === undefined ? {} : { tlsServerName: target.cluster.tlsServerName }),
+  };
+  const rebuilt = { file: `${source.host}:${source.path}`, server: target.cluster.server, caPem };
+  const certificate = await reader.clientCertificate(target.user);
+  if (certificate !== null) return new RebuiltKubeconfig(clientCertificateKubeconfig({ ...shared, ...certificate }), rebuilt);
+  return new RebuiltKubeconfig(tokenKubeconfig({ ...shared, token: await reader.token(target.user) }), rebuilt);
+}
+
+/** Where the entries of the current context are: messages name their fields. */
+interface Places {
+  readonly cluster: Entry;
+  readonly user: Entry;
+  readonly context: Entry;
+}
+
+interface Entry {
+  /** e.g. `users[0].user`. */
+  readonly path: string;
+  readonly node: SourceMap | null;
+  readonly document: SourceDocument;
+}
+
+/** @throws AppError with exit code 3 */
+function readTarget(source: HostKubeconfigSource, text: string): { readonly target: KubeconfigTarget; readonly places: Places } {
+  try {
+    const config = parseKubeconfig(text, source.path);
+    const places = placesOf(config, parseSource(text, source.path).documents);
+    // Reported before entries that do not resolve: a refused field matters more.
+    const refused = refusedFields(source, config, places);
+    if (refused.length > 0) throw refusal(refused);
+    return { target: resolveContext(config), places };
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    throw new AppError(
+      error.problems.map((problem) => ({ host: source.host, ...problem })),
+      { exitCode: 3, cause: error },
+    );
+  }
+}
+
+function placesOf(config: Kubeconfig, documents: readonly SourceDocument[]): Places {
+  const document = documents.find(({ root }) => root !== null) as SourceDocument;
+  const entry = (list: 'clusters' | 'users' | 'contexts', member: string, name: string | undefined): Entry => {
+    const index = config[list].findIndex((each) => each.name === name);
+    const items = entryOf(document.root, list)?.value;
+    const item = items?.kind === 'list' ? (items.items[index] ?? null) : null;
+    const node = entryOf(item, member)?.value;
+    return { path: index < 0 ? list : `${list}[${index}].${member}`, node: node?.kind === 'map' ? node : null, document };
+  };
+  const context = config.contexts.find(({ name }) => name === config.currentContext);
+  return {
+    cluster: entry('clusters', 'cluster', context?.cluster),
+    user: entry('users', 'user', context?.user),
+    context: entry('contexts', 'context', config.currentContext),
+  };
+}
+
+const RUNS_A_PROGRAM = 'the local host would run a program for the host';
+const NO_BASIC = 'kube-apiserver has no basic authentication since 1.19';
+const NO_IMPERSONATION = 'the host connects as itself only';
+
+/** Fields that would be honoured in a kubeconfig of the operator's, and why they are not in one of a host. */
+const REFUSED_FIELDS: Readonly<Record<'cluster' | 'user', Readonly<Record<string, string>>>> = {
+  cluster: {
+    'insecure-skip-tls-verify': 'the API server would not be verified',
+    'proxy-url': 'the host would choose the proxy of the local host',
+  },
+  user: {
+    exec: RUNS_A_PROGRAM,
+    'auth-provider': RUNS_A_PROGRAM,
+    username: NO_BASIC,
+    password: NO_BASIC,
+    as: NO_IMPERSONATION,
+    'as-uid': NO_IMPERSONATION,
+    'as-groups': NO_IMPERSONATION,
+    'as-user-extra': NO_IMPERSONATION,
+  },
+};
+
+function refusedFields(source: HostKubeconfigSource, config: Kubeconfig, places: Places): readonly Problem[] {
+  const fields = (['cluster', 'user'] as const).flatMap((kind) =>
+    Object.entries(REFUSED_FIELDS[kind]).flatMap(([field, why]) => (isSet(places[kind], field) ? [{ kind, field, why }] : [])),
+  );
+  const context = config.contexts.find(({ name }) => name === config.currentContext);
+  const cluster = config.clusters.find(({ name }) => name === context?.cluster);
+  return [
+    ...fields.map(({ kind, field, why }) => hostKubeconfigRefused(placeOf(source, places[kind], field), why)),
+    ...[whyServerIsRefused(cluster?.server ?? '')].flatMap((why) =>
+      why === null ? [] : [hostKubeconfigRefused(placeOf(source, places.cluster, 'server'), why)],
+    ),
+    ...(cluster?.tlsServerName === undefined || SERVER_NAME.test(cluster.tlsServerName)
+      ? []
+      : [hostKubeconfigRefused(placeOf(source, places.cluster, 'tls-server-name'), 'it is not a DNS name or an IP address')]),
+    ...([config.currentContext, context?.cluster, context?.user].some((name) => name !== undefined && !NAME.test(name))
+      ? [hostKubeconfigRefused(placeOf(source, places.context, null), 'its names hold control characters or more than 253 characters')]
+      : []),
+  ];
+}
+
+const SERVER_NAME = /^[A-Za-z0-9][A-Za-z0-9.:-]{0,252}$/;
+/** Names that a terminal shows unchanged. */
+const NAME = /^[^\p{C}]{0,253}$/u;
+
+/** Null, false and empty values are as good as absent, as for client-go. */
+function isSet({ node }: Entry, field: string): boolean {
+  const value: SourceNode | undefined = entryOf(node, field)?.value;
+  if (value === undefined) return false;
+  if (value.kind === 'list') return value.items.length > 0;
+  if (value.kind === 'map') return true;
+  return value.scalar.type !== 'null' && value.text !== '' && !(value.scalar.type === 'bool' && !value.scalar.value);
+}
+
+/** The path and the query of requests are ours; an address that is missing or broken is for `resolveContext` to report. */
+function whyServerIsRefused(server: string): string | null {
+  if (!URL.canParse(server)) return null;
+  const { protocol, username, password, pathname, search, hash } = new URL(server);
+  if (protocol === 'http:') return 'the API server would not be verified without TLS';
+  const isPlain = username === '' && password === '' && pathname === '/' && search === '' && hash === '';
+  return isPlain ? null : 'it must be https://HOST:PORT, without user, path and query';
+}
+
+function placeOf({ host, hint }: HostKubeconfigSource, { path, node, document }: Entry, field: string | null) {
+  const entry = field === null ? undefined : entryOf(node, field);
+  const offset = entry?.keyOffset ?? node?.offset ?? document.root?.offset ?? 0;
+  return { host, hint, position: document.positionAt(offset), field: field === null ? path : `${path}.${field}` };
+}
+
+/** Reads what the entries of a kubeconfig embed or name, the files on the host. */
+class HostFiles {
+  readonly #source: HostKubeconfigSource;
+  readonly #places: Places;
+
+  constructor(source: HostKubeconfigSource, places: Places) {
+    this.#source = source;
+    this.#places = places;
+  }
+
+  async authorities({ caData, caFile }: KubeconfigCluster): Promise<string> {
+    const field = caData === undefined ? 'certificate-authority' : 'certificate-authority-data';
+    const pem = await this.#content('cluster', field, caData, caFile);
+    if (pem === null) throw this.#unusable('cluster', 'certificate-authority-data', 'the cluster has no certificate authority');
+    return this.#blocks('cluster', field, pem, 'certificate', ({ label }) => label === 'CERTIFICATE').join('');
+  }
+
+  /** Null: the user has none. */
+  async clientCertificate(user: KubeconfigUser | null): Promise<{ readonly certificatePem: string; readonly keyPem: Secret } | null> {
+    if (user === null || (user.certData === undefined && user.certFile === undefined)) return null;
+    const field = user.certData === undefined ? 'client-certificate' : 'client-certificate-data';
+    const keyField = user.keyData === undefined ? 'client-key' : 'client-key-data';
+    const certificate = await this.#content('user', field, user.certData, user.certFile);
+    const key = await this.#content('user', keyField, user.keyData?.reveal(), user.keyFile);
+    // A kubelet keeps both in one file: each goes where it belongs.
+    const certificates = this.#blocks('user', field, certificate ?? '', 'certificate', ({ label }) => label === 'CERTIFICATE');
+    const [keyPem = ''] = this.#blocks('user', keyField, key ?? '', 'private key', ({ label }) => label.endsWith('PRIVATE KEY'));
+    return { certificatePem: certificates.join(''), keyPem: new Secret(keyPem) };
+  }
+
+  /** @throws AppError HOST_KUBECONFIG_UNUSABLE when the user has none either */
+  async token(user: KubeconfigUser | null): Promise<Secret> {
+    const field = user?.tokenFile === undefined ? 'token' : 'tokenFile';
+    const content = (await this.#content('user', field, undefined, user?.tokenFile)) ?? user?.token?.reveal() ?? '';
+    const token = content.trim();
+    if (token === '')
+      throw this.#unusable('user', user?.tokenFile === undefined ? null : field, 'the user has no client certificate and no token');
+    if (!TOKEN.test(token)) throw this.#unusable('user', field, 'the token holds characters that no token has');
+    return new Secret(token);
+  }
+
+  /** The content of a `-data` field, else of the file on the host. Null: there is neither. */
+  async #content(kind: 'cluster' | 'user', field: string, data: string | undefined, file: string | undefined): Promise<string | null> {
+    if (data !== undefined) return decodeDataField(data);
+    if (file === undefined) return null;
+    if (!PATH.test(file)) throw this.#unusable(kind, field, 'it is not a path');
+    const path = cleanPath(file.startsWith('/') ? file : `${this.#source.path.slice(0, this.#source.path.lastIndexOf('/') + 1)}${file}`);
+    const content = await this.#source.readFile(path);
+    if (content === null) throw this.#unusable(kind, field, `it names ${path}, and the host has no such file`);
+    if (content.length > MAX_LENGTH) throw this.#unusable(kind, field, `${path} has ${content.length} characters, more than ${MAX_LENGTH}`);
+    return content;
+  }
+
+  #blocks(kind: 'cluster' | 'user', field: string, pem: string, what: string, isWanted: (block: PemBlock) => boolean): readonly string[] {
+    const found = pemBlocks(pem).filter(isWanted);
+    if (found.length === 0) throw this.#unusable(kind, field, `it holds no PEM ${what}`);
+    return found.map((block) => block.pem);
+  }
+
+  #unusable(kind: 'cluster' | 'user', field: string | null, why: string): AppError {
+    return refusal([hostKubeconfigUnusable(placeOf(this.#source, this.#places[kind], field), why)]);
+  }
+}
+
+/** At most PATH_MAX of Linux. */
+const PATH = /^[^\p{C}]{1,4096}$/u;
+/** What an Authorization header can hold. */
+const TOKEN = /^[\x21-\x7e]{1,65536}$/;
+
+function refusal(problems: readonly Problem[]): AppError {
+  return new AppError(problems, { exitCode: 3 });
+}

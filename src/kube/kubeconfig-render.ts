@@ -1,0 +1,126 @@
+import { Secret, SensitiveText } from '../base/text/secret.ts';
+import { encodeYaml } from '../codec/yaml-encode.ts';
+
+export interface KubeconfigServer {
+  /** Name of the cluster entry, `kubernetes` unless the ClusterConfiguration says otherwise. */
+  readonly clusterName: string;
+  /** e.g. `https://10.0.0.1:6443`. */
+  readonly server: string;
+  /** PEM bundle of the cluster's authorities. */
+  readonly caPem: string;
+  /** The name in the server's certificate, where it is not that of its address. */
+  readonly tlsServerName?: string;
+  readonly proxyUrl?: string;
+  /** Name of the context; default: `USER@CLUSTER`. */
+  readonly context?: string;
+}
+
+/** A kubeconfig whose only user has a bearer token. */
+export function tokenKubeconfig(options: KubeconfigServer & { readonly user: string; readonly token: Secret }): SensitiveText {
+  return withUser(options, options.user, { token: options.token });
+}
+
+/** A kubeconfig whose only user has a bearer token in a file, which may be written anew. */
+export function tokenFileKubeconfig(options: KubeconfigServer & { readonly user: string; readonly tokenFile: string }): string {
+  return withUser(options, options.user, { tokenFile: options.tokenFile }).reveal();
+}
+
+/**
+ * A kubeconfig with an embedded client certificate, as kubeadm writes admin.conf and the kubelet.conf of the first control plane.
+ * @param options `certificatePem` the certificate, `keyPem` its private key
+ */
+export function clientCertificateKubeconfig(
+  options: KubeconfigServer & { readonly user: string; readonly certificatePem: string; readonly keyPem: Secret },
+): SensitiveText {
+  const { user, certificatePem, keyPem } = options;
+  return withUser(options, user, {
+    'client-certificate-data': base64(certificatePem),
+    'client-key-data': new Secret(base64(keyPem.reveal())),
+  });
+}
+
+/** A kubeconfig that has a key, and whose certificate and authority are still to be put in. */
+export function keyKubeconfig(
+  options: Pick<KubeconfigServer, 'clusterName' | 'server'> & { readonly user: string; readonly keyPem: Secret },
+): SensitiveText {
+  return withUser({ ...options, caPem: '' }, options.user, { 'client-key-data': new Secret(base64(options.keyPem.reveal())) });
+}
+
+/** A client key as a kubeconfig has it, as PEM; null when it has none. */
+export function clientKeyOf(data: Secret | undefined): Secret | null {
+  return data === undefined ? null : new Secret(Buffer.from(data.reveal(), 'base64').toString('utf8'));
+}
+
+/**
+ * A kubeconfig whose client certificate and key stay in files, e.g. the kubelet's rotating `kubelet-client-current.pem`.
+ * @see kubeadm 1.36 kubelet-finalize enable-client-cert-rotation
+ */
+export function clientCertificateFileKubeconfig(
+  options: KubeconfigServer & { readonly user: string; readonly certificateFile: string; readonly keyFile: string },
+): string {
+  const { user, certificateFile, keyFile } = options;
+  return withUser(options, user, { 'client-certificate': certificateFile, 'client-key': keyFile }).reveal();
+}
+
+/**
+ * What stands under `kubeconfig` in kube-public/cluster-info: one cluster without a name, no users, no contexts.
+ * @see kubeadm 1.36 bootstrap-token cluster-info
+ */
+export function clusterInfoKubeconfig({ server, caPem }: Pick<KubeconfigServer, 'server' | 'caPem'>): string {
+  return encodeYaml({
+    apiVersion: 'v1',
+    clusters: [{ cluster: { 'certificate-authority-data': base64(caPem), server }, name: '' }],
+    contexts: null,
+    'current-context': '',
+    kind: 'Config',
+    users: null,
+  });
+}
+
+function withUser(
+  { clusterName, server, caPem, tlsServerName, proxyUrl, context: name }: KubeconfigServer,
+  user: string,
+  credentials: Record<string, string | Secret>,
+): SensitiveText {
+  const context = name ?? `${user}@${clusterName}`;
+  const text = encodeYaml({
+    apiVersion: 'v1',
+    clusters: [
+      {
+        cluster: {
+          ...(caPem === '' ? {} : { 'certificate-authority-data': base64(caPem) }),
+          ...(proxyUrl === undefined ? {} : { 'proxy-url': proxyUrl }),
+          server,
+          ...(tlsServerName === undefined ? {} : { 'tls-server-name': tlsServerName }),
+        },
+        name: clusterName,
+      },
+    ],
+    contexts: [{ context: { cluster: clusterName, user }, name: context }],
+    'current-context': context,
+    kind: 'Config',
+    users: [{ name: user, user: Object.fromEntries(Object.entries(credentials).map(([key, value]) => [key, revealed(value)])) }],
+  });
+  return maskSecrets(text, credentials);
+}
+
+/** Cuts the encoded secrets out of a text, each found behind its key. */
+function maskSecrets(text: string, credentials: Record<string, string | Secret>): SensitiveText {
+  const parts: (string | Secret)[] = [];
+  let rest = text;
+  for (const [key, value] of Object.entries(credentials).filter(([, each]) => each instanceof Secret)) {
+    const [label, scalar] = [`${key}: `, encodeYaml(revealed(value)).trimEnd()];
+    const start = rest.lastIndexOf(`${label}${scalar}`) + label.length;
+    parts.push(rest.slice(0, start), new Secret(scalar));
+    rest = rest.slice(start + scalar.length);
+  }
+  return new SensitiveText([...parts, rest]);
+}
+
+function revealed(value: string | Secret): string {
+  return typeof value === 'string' ? value : value.reveal();
+}
+
+function base64(text: string): string {
+  return Buffer.from(text, 'utf8').toString('base64');
+}

@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { AGENT_NAMESPACE } from './agent-namespace.ts';
+import { type AppliedMarks, coversMarks, marksList, type NodeMarks } from './node-marks.ts';
+import type { KubeObject, ObjectRef } from './object.ts';
+
+/** Kubelets have no permission to write ConfigMaps, so a node cannot change the records below. */
+export const MARKS_NAMESPACE = AGENT_NAMESPACE;
+
+const KEY = 'marks.json';
+const MAX_NAME = 253;
+
+/** The record of the labels and taints that fleet runs applied to a Node. */
+export interface MarksRecord {
+  /** The ConfigMap as it was read; null: it does not exist. */
+  readonly object: KubeObject | null;
+  /** Null: no run recorded marks of this Node. */
+  readonly applied: AppliedMarks | null;
+}
+
+/** Names the ConfigMap that records the marks of a Node. A name that is too long is replaced by its digest. */
+export function marksRecordRef(nodeName: string): ObjectRef {
+  const name = `node-marks-${nodeName}`;
+  const digest = (): string => createHash('sha256').update(nodeName).digest('hex').slice(0, 32);
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    namespace: MARKS_NAMESPACE,
+    name: name.length <= MAX_NAME ? name : `node-marks-${digest()}`,
+  };
+}
+
+const RECORD = z.object({
+  labels: z.array(z.object({ key: z.string(), value: z.string() })),
+  taints: z.array(
+    z.object({ key: z.string(), value: z.string().optional(), effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']) }),
+  ),
+});
+
+/**
+ * Reads the record of a Node.
+ * @param object the ConfigMap; null: it does not exist
+ * @returns without marks where the record belongs to an earlier Node of the same name, or has another format
+ */
+export function readMarksRecord(object: KubeObject | null, node: KubeObject): MarksRecord {
+  const { uid } = node.metadata;
+  const owners = z.array(z.object({ kind: z.string(), uid: z.string() })).safeParse(object?.metadata.ownerReferences);
+  const isOwn = owners.success && owners.data.some((owner) => owner.kind === 'Node' && owner.uid === uid);
+  const read = isOwn ? RECORD.safeParse(parseJson((object?.data as Record<string, unknown> | undefined)?.[KEY])) : null;
+  if (read?.success !== true) return { object, applied: null };
+  const { labels, taints } = read.data;
+  return {
+    object,
+    applied: {
+      labels: labels.map(({ key, value }) => [key, value] as const),
+      taints: taints.map(({ key, value, effect }) => ({ key, effect, ...(value === undefined ? {} : { value }) })),
+    },
+  };
+}
+
+/** The ConfigMap that records marks of a Node. The Node owns it: the garbage collector deletes both together. */
+export function marksRecordObject(node: KubeObject, applied: AppliedMarks): KubeObject {
+  const { namespace, name } = marksRecordRef(node.metadata.name);
+  const owner = { apiVersion: 'v1', kind: 'Node', name: node.metadata.name, uid: node.metadata.uid ?? '' };
+  const record = {
+    labels: applied.labels.map(([key, value]) => ({ key, value })).toSorted((a, b) => (a.key < b.key ? -1 : 1)),
+    taints: applied.taints.map(({ key, value, effect }) => ({ key, ...(value ? { value } : {}), effect })),
+  };
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name, namespace: namespace as string, ownerReferences: [owner] },
+    data: { [KEY]: `${JSON.stringify(record)}\n` },
+  };
+}
+
+/** Whether a record holds the declared marks and no others. Without declared marks none is needed. */
+export function isRecorded({ applied }: MarksRecord, marks: NodeMarks): boolean {
+  const declared = marksList(marks);
+  const recorded = applied ?? { labels: [], taints: [] };
+  return coversMarks(recorded, declared) && coversMarks(declared, recorded);
+}
+
+function parseJson(text: unknown): unknown {
+  try {
+    return JSON.parse(String(text));
+  } catch {
+    return null;
+  }
+}

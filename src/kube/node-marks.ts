@@ -1,0 +1,130 @@
+import type { JsonObject } from '../base/json.ts';
+import type { KubeObject, ObjectRef } from './object.ts';
+import type { Taint } from './taint.ts';
+import { formatTaint } from './taint.ts';
+
+/** By which a control plane is known. */
+export const CONTROL_PLANE_LABEL = 'node-role.kubernetes.io/control-plane';
+
+/** Labels and taints a Node is to have. */
+export interface NodeMarks {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly taints: readonly Taint[];
+}
+
+/**
+ * Sets labels and taints of a Node. `patch` is the difference to the Node as it was read; it is computed again when it
+ * is applied.
+ */
+export interface MarkNode {
+  readonly kind: 'mark-node';
+  readonly ref: ObjectRef;
+  readonly patch: JsonObject;
+  readonly marks: NodeMarks;
+  /** The marks are recorded in the cluster, and recorded ones that are no longer declared are removed. */
+  readonly isRecorded: boolean;
+  readonly because: string;
+}
+
+/**
+ * Labels and taints that earlier runs applied to a Node, or were about to apply when they were interrupted: a label may
+ * occur with several values.
+ */
+export interface AppliedMarks {
+  readonly labels: readonly (readonly [key: string, value: string])[];
+  readonly taints: readonly Taint[];
+}
+
+/** The difference between a Node and the marks that it is to have. */
+export interface NodeMarksDiff {
+  /** A strategic merge patch. The list of taints is complete: see `resourceVersion` in `applyNodeMarks`. */
+  readonly patch: JsonObject;
+  /** In words, comma-separated; empty: none. */
+  readonly missing: string;
+  /** Marks that were applied before and are no longer declared, in words. */
+  readonly obsolete: string;
+}
+
+/**
+ * Compares a Node with its marks. Other labels and taints of the Node stay. A taint of the same key and effect gets the wanted value.
+ * @param node null: it does not exist yet, and has no marks
+ * @param applied marks that earlier runs applied: those that are no longer declared and still have an applied value are removed. Null: none are removed
+ * @returns null when the Node is as declared
+ */
+export function diffNodeMarks(node: KubeObject | null, marks: NodeMarks, applied: AppliedMarks | null = null): NodeMarksDiff | null {
+  const labels = Object.entries(marks.labels).filter(([key, value]) => node?.metadata.labels?.[key] !== value);
+  const present = taintsOf(node);
+  const taints = marks.taints.filter((taint) => !present.some((each) => sameTaint(each, taint)));
+  const oldLabels = (applied?.labels ?? []).filter(
+    ([key, value]) => !Object.hasOwn(marks.labels, key) && node?.metadata.labels?.[key] === value,
+  );
+  const oldTaints = (applied?.taints ?? []).filter(
+    (taint) => !marks.taints.some((each) => sameKind(each, taint)) && present.some((each) => sameTaint(each, taint)),
+  );
+  const hasLabels = labels.length + oldLabels.length > 0;
+  const hasTaints = taints.length + oldTaints.length > 0;
+  if (!hasLabels && !hasTaints) return null;
+  const kept = present.filter(
+    (each) => !taints.some((taint) => sameKind(each, taint)) && !oldTaints.some((taint) => sameTaint(each, taint)),
+  );
+  const patch = {
+    ...(hasLabels
+      ? { metadata: { labels: { ...Object.fromEntries(labels), ...Object.fromEntries(oldLabels.map(([key]) => [key, null])) } } }
+      : {}),
+    ...(hasTaints ? { spec: { taints: [...kept, ...taints].map((taint) => ({ ...taint })) } } : {}),
+  };
+  return { patch, missing: describeMarks(labels, taints), obsolete: describeMarks(oldLabels, oldTaints) };
+}
+
+/** What a Node lacks and what it has to lose, in words: `label pool=a, taint a=b:NoSchedule; no longer declared: label old=x`. */
+export function describeDiff(diff: NodeMarksDiff | null): string {
+  const { missing = '', obsolete = '' } = diff ?? {};
+  const parts = [missing, obsolete === '' ? '' : `no longer declared: ${obsolete}`].filter(Boolean);
+  return parts.length === 0 ? 'labels and taints that are no longer declared' : parts.join('; ');
+}
+
+/** Whether any mark is declared. */
+export function hasMarks({ labels, taints }: NodeMarks): boolean {
+  return Object.keys(labels).length + taints.length > 0;
+}
+
+/** Declared marks as a list. */
+export function marksList({ labels, taints }: NodeMarks): AppliedMarks {
+  return { labels: Object.entries(labels), taints };
+}
+
+/** All marks of both lists, each once. */
+export function unionOfMarks(a: AppliedMarks, b: AppliedMarks): AppliedMarks {
+  const added = marksWithout(b, a);
+  return { labels: [...a.labels, ...added.labels], taints: [...a.taints, ...added.taints] };
+}
+
+/** The marks of a list that another one lacks. */
+export function marksWithout(marks: AppliedMarks, others: AppliedMarks): AppliedMarks {
+  return {
+    labels: marks.labels.filter(([key, value]) => !others.labels.some((other) => other[0] === key && other[1] === value)),
+    taints: marks.taints.filter((taint) => !others.taints.some((other) => sameTaint(other, taint))),
+  };
+}
+
+/** Whether a list holds all marks of another one. */
+export function coversMarks(marks: AppliedMarks, others: AppliedMarks): boolean {
+  const { labels, taints } = marksWithout(others, marks);
+  return labels.length + taints.length === 0;
+}
+
+function taintsOf(node: KubeObject | null): readonly Taint[] {
+  return ((node?.spec ?? {}) as { readonly taints?: readonly Taint[] }).taints ?? [];
+}
+
+function describeMarks(labels: readonly (readonly [string, string])[], taints: readonly Taint[]): string {
+  return [...labels.map(([key, value]) => `label ${key}=${value}`), ...taints.map((taint) => `taint ${formatTaint(taint)}`)].join(', ');
+}
+
+function sameTaint(a: Taint, b: Taint): boolean {
+  return sameKind(a, b) && (a.value ?? '') === (b.value ?? '');
+}
+
+function sameKind(a: Taint, b: Taint): boolean {
+  return a.key === b.key && a.effect === b.effect;
+}

@@ -1,0 +1,29 @@
+import type { JsonObject } from '../base/json.ts';
+import type { KubeObject, ObjectRef } from './object.ts';
+
+/** Names an object. */
+export function refOf({ apiVersion, kind, metadata }: KubeObject): ObjectRef {
+  return { apiVersion, kind, name: metadata.name, ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }) };
+}
+
+/** `ConfigMap kube-system/kubelet-config`, `Node worker-1`: for messages. */
+export function describeRef({ kind, namespace, name }: Pick<ObjectRef, 'kind' | 'namespace' | 'name'>): string {
+  // A review has no name.
+  return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name ?? ''}`.trimEnd();
+}
+
+/** `ConfigMap in kube-system`, `Node`: a collection in messages. */
+export function describeCollection({ kind, namespace }: { readonly kind: string; readonly namespace?: string }): string {
+  return namespace === undefined ? kind : `${kind} in ${namespace}`;
+}
+
+/** What is known of an object whose removal the server confirmed without sending it. */
+export function removedObject({ apiVersion, kind, name, namespace }: ObjectRef, uid: string | undefined): KubeObject {
+  const metadata = { name, ...(namespace === undefined ? {} : { namespace }), ...(uid === undefined ? {} : { uid }) };
+  return { apiVersion, kind, metadata };
+}
+
+/** Ties an object to its owner, with which it is deleted. */
+export function ownerReference({ apiVersion, kind, name }: ObjectRef, uid: string): JsonObject {
+  return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
+}

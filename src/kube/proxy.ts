@@ -1,0 +1,74 @@
+import { type Cidr, cidrContains, formatIp, type IpAddress, isLoopback, parseCidr, parseIp } from '../base/text/ip.ts';
+
+/** The variables of an environment that name proxies, and what to reach without one. */
+export type ProxyEnvironment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The proxy a URL is reached through, by the rules of Go's net/http, which kubeadm, kubectl and the kubelet go by: `HTTPS_PROXY` or `HTTP_PROXY` by the scheme,
+ * `NO_PROXY` for exceptions (a domain with all below it, `.domain` or `*.domain` for those below it alone, an address, a network, each with or without port;
+ * `*` for everything), lower-case names where the upper-case ones are not set. This machine itself is never reached through one.
+ * @returns its URL, with credentials if they were given; null: go there directly
+ * @throws Error when the variable holds no URL; the message has the variable's name and not its value, which may hold a password
+ * @see golang.org/x/net/http/httpproxy
+ */
+export function proxyFor(url: URL, env: ProxyEnvironment): URL | null {
+  const name = url.protocol === 'http:' ? 'HTTP_PROXY' : 'HTTPS_PROXY';
+  const written = variable(env, name);
+  if (written === '' || isExempt(url, variable(env, 'NO_PROXY'))) return null;
+  const proxy = parseProxy(written);
+  if (proxy === null) throw new Error(`${env[name] ? name : name.toLowerCase()} is not the URL of a proxy`);
+  return proxy;
+}
+
+/** What a proxy answered that did not connect. */
+export interface ProxyRefusal {
+  /** Follows "refused the connection". */
+  readonly why: string;
+  /** It wants a user and a password, it tried and did not get through, or it does not let anybody there. */
+  readonly kind: 'login' | 'failure' | 'ban';
+}
+
+/** A proxy as it may be shown: without user and password. */
+export function showProxy(proxy: URL): string {
+  return `${proxy.protocol}//${proxy.host}`;
+}
+
+function variable(env: ProxyEnvironment, name: string): string {
+  return env[name] || env[name.toLowerCase()] || '';
+}
+
+function parseProxy(text: string): URL | null {
+  const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`;
+  if (!URL.canParse(withScheme)) return null;
+  const proxy = new URL(withScheme);
+  return /^(?:https?|socks5h?):$/.test(proxy.protocol) && proxy.hostname !== '' ? proxy : null;
+}
+
+interface Destination {
+  /** Lower case, without brackets. */
+  readonly host: string;
+  readonly port: string;
+  readonly address: IpAddress | null;
+}
+
+function isExempt(url: URL, noProxy: string): boolean {
+  const host = url.hostname.replace(/^\[|\]$/g, '').toLowerCase();
+  const port = url.port !== '' ? url.port : url.protocol === 'http:' ? '80' : '443';
+  const destination: Destination = { host, port, address: parseIp(host) };
+  if (host === 'localhost' || (destination.address !== null && isLoopback(destination.address))) return true;
+  return noProxy.split(',').some((entry) => matches(entry.trim().toLowerCase(), destination));
+}
+
+function matches(entry: string, { host, port, address }: Destination): boolean {
+  if (entry === '') return false;
+  if (entry === '*') return true;
+  const network: Cidr | null = parseCidr(entry);
+  if (network !== null) return address !== null && cidrContains(network, address);
+  const [, bracketed, plain = '', wantedPort = ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::([0-9]+))?$/.exec(entry) ?? [null, undefined, entry];
+  const wanted = bracketed ?? plain;
+  if (wanted === '' || (wantedPort !== '' && wantedPort !== port)) return false;
+  const wantedAddress = parseIp(wanted);
+  if (wantedAddress !== null) return address !== null && formatIp(wantedAddress) === formatIp(address);
+  const domain = wanted.startsWith('*.') ? wanted.slice(1) : wanted;
+  return domain.startsWith('.') ? host.endsWith(domain) : host === domain || host.endsWith(`.${domain}`);
+}

@@ -1,0 +1,52 @@
+import { isJsonObject, type JsonObject } from '../base/json.ts';
+
+/** One event of a watch as it came over the wire. */
+export interface RawWatchEvent {
+  readonly type: string;
+  readonly object: JsonObject;
+}
+
+export interface WatchLines {
+  /** The events that are complete with this piece of the stream. A line may be cut anywhere, even inside a character. */
+  push(chunk: Uint8Array): readonly RawWatchEvent[];
+}
+
+/**
+ * Reads the stream of a watch: JSON objects, one a line.
+ * @param maxLineLength longer lines end in an error instead of filling the memory; default 16 Mi characters
+ * @throws Error on a line that is no event
+ */
+export function createWatchLines(maxLineLength = 16 * 1024 * 1024): WatchLines {
+  const decoder = new TextDecoder('utf-8');
+  let pending: string[] = [];
+  let pendingLength = 0;
+  return {
+    push: (chunk) => {
+      const lines = decoder.decode(chunk, { stream: true }).split('\n');
+      const rest = lines.pop() ?? '';
+      const [first, ...others] = lines;
+      const complete = first === undefined ? [] : [`${pending.join('')}${first}`, ...others];
+      if (first !== undefined) {
+        pending = [];
+        pendingLength = 0;
+      }
+      pending.push(rest);
+      pendingLength += rest.length;
+      if (pendingLength > maxLineLength) throw new Error(`a line of the watch has more than ${maxLineLength} characters`);
+      return complete.filter((line) => line.trim() !== '').map(parseEvent);
+    },
+  };
+}
+
+function parseEvent(line: string): RawWatchEvent {
+  let event: unknown;
+  try {
+    event = JSON.parse(line);
+  } catch {
+    throw new Error('a line of the watch is not JSON');
+  }
+  if (!isJsonObject(event) || typeof event.type !== 'string' || !isJsonObject(event.object)) {
+    throw new Error('a line of the watch is no event');
+  }
+  return { type: event.type, object: event.object };
+}

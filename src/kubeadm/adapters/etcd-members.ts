@@ -1,0 +1,171 @@
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { Clock } from '../../base/clock.ts';
+import { AppError, isAppError } from '../../base/errors.ts';
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { dialingAgent } from '../../kube/adapters/dialing-agent.ts';
+import { checkServerIdentity } from '../../kube/adapters/server-identity.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import type { Dial } from '../../kube/dial.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import type { EtcdCredentials, EtcdTrouble } from '../control-plane/etcd-credentials.ts';
+import { ETCD_MEMBER, etcdMemberObject } from '../control-plane/etcd-member.ts';
+import { explainEtcdError } from './etcd-trouble.ts';
+
+export interface EtcdMembersOptions extends EtcdCredentials {
+  /** `https://ADDRESS:2379` of members; the first that answers is asked. */
+  readonly endpoints: readonly string[];
+  readonly dial?: Dial;
+  readonly clock: Clock;
+  /** For one call, over all endpoints; default 10,000. */
+  readonly requestTimeoutMs?: number;
+}
+
+const PROMOTE_MS = 120_000;
+const RETRY_MS = 500;
+/** gRPC: a learner that is behind is not promoted yet. */
+const FAILED_PRECONDITION = 9;
+
+/**
+ * The members of an etcd cluster, as objects (see `ETCD_MEMBER`): `list`, `get`, `create`, `patch` and `delete` are theirs, `getRaw('/health')` asks whether the
+ * cluster has a leader. Spoken over its gRPC gateway, with a client certificate.
+ *
+ * Errors (AppError): ETCD_UNREACHABLE when none of the endpoints answers, ETCD_TLS_FAILED when certificates are to blame for it, ETCD_REFUSED with what etcd says.
+ */
+export function etcdMembers(options: EtcdMembersOptions): Cluster {
+  const { endpoints, clock } = options;
+  const ask = (path: string, body: JsonObject = {}): Promise<JsonObject> => askAny(options, path, body);
+  const list = async (): Promise<readonly KubeObject[]> => {
+    const { members } = await ask('/v3/cluster/member/list');
+    return (Array.isArray(members) ? members.filter(isJsonObject) : []).map((member) =>
+      etcdMemberObject({
+        name: text(member.name),
+        id: text(member.ID),
+        peerURLs: texts(member.peerURLs),
+        clientURLs: texts(member.clientURLs),
+        isLearner: member.isLearner === true,
+      }),
+    );
+  };
+  const find = async (name: string): Promise<KubeObject | null> => (await list()).find(({ metadata }) => metadata.name === name) ?? null;
+  const promote = async (id: string): Promise<void> => {
+    const started = clock.now().getTime();
+    for (;;) {
+      try {
+        await ask('/v3/cluster/member/promote', { ID: id });
+        return;
+      } catch (error) {
+        const isBehind = isAppError(error, 'ETCD_REFUSED') && /in sync with leader/.test(error.message);
+        if (!isBehind || clock.now().getTime() - started >= PROMOTE_MS) throw error;
+        await clock.sleep(RETRY_MS);
+      }
+    }
+  };
+  return {
+    server: endpoints[0] ?? '',
+    version: async () => text((await askAny(options, '/version', null)).etcdserver),
+    get: ({ name }) => find(name),
+    list: async () => ({ items: await list(), resourceVersion: '' }),
+    create: async (object) => {
+      await ask('/v3/cluster/member/add', { peerURLs: (object.spec as JsonObject).peerURLs ?? [], isLearner: true });
+      return object;
+    },
+    patch: async ({ name }) => {
+      const member = await find(name);
+      if (member === null) throw refused(`there is no member ${name}`);
+      await promote(member.metadata.uid ?? '');
+      return member;
+    },
+    delete: async ({ name }) => {
+      const member = await find(name);
+      if (member !== null) await ask('/v3/cluster/member/remove', { ID: member.metadata.uid ?? '' });
+      return member;
+    },
+    getRaw: (path) => askAny(options, path, null),
+    update: () => Promise.reject(unsupported('update')),
+    watch: () => {
+      throw unsupported('watch');
+    },
+    close: async () => undefined,
+  };
+}
+
+function unsupported(verb: string): Error {
+  return new Error(`${ETCD_MEMBER.kind}s of etcd have no ${verb}`);
+}
+
+/** @param body null: a GET */
+async function askAny(options: EtcdMembersOptions, path: string, body: JsonObject | null): Promise<JsonObject> {
+  const failures: string[] = [];
+  let blamed: EtcdTrouble | null = null;
+  for (const endpoint of options.endpoints) {
+    try {
+      return await askOne(options, new URL(path, endpoint), body);
+    } catch (error) {
+      if (isAppError(error)) throw error;
+      const trouble = explainEtcdError(error, options, options.clock.now());
+      failures.push(`${endpoint}: ${trouble.why}`);
+      if (trouble.isTls) blamed ??= trouble;
+    }
+  }
+  if (blamed !== null)
+    throw new AppError({ code: 'ETCD_TLS_FAILED', message: `etcd cannot be asked: ${failures.join('; ')}`, mend: blamed.mend });
+  const message = `etcd does not answer: ${failures.join('; ') || 'no member is known'}`;
+  throw new AppError({
+    code: 'ETCD_UNREACHABLE',
+    message,
+    mend: 'Look at the pods of etcd on the control planes, and at port 2379 between them',
+  });
+}
+
+async function askOne(options: EtcdMembersOptions, url: URL, body: JsonObject | null): Promise<JsonObject> {
+  const { caPem, certificatePem, keyPem, dial, requestTimeoutMs = 10_000 } = options;
+  const tls = { ca: caPem, cert: certificatePem, key: keyPem.reveal(), checkServerIdentity };
+  const agent = dial === undefined ? new HttpsAgent(tls) : dialingAgent(dial, tls);
+  const payload = body === null ? null : JSON.stringify(body);
+  return new Promise((resolve, reject) => {
+    const request = httpsRequest(url, {
+      method: payload === null ? 'GET' : 'POST',
+      agent,
+      headers: payload === null ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(payload) },
+      timeout: requestTimeoutMs,
+    });
+    request.once('timeout', () => request.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })));
+    request.once('error', reject);
+    request.once('response', (response) => {
+      let said = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk: string) => {
+        said += chunk;
+      });
+      response.once('error', reject);
+      response.once('end', () => {
+        try {
+          resolve(readAnswer(response.statusCode ?? 0, said));
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
+    request.end(payload ?? undefined);
+  });
+}
+
+function readAnswer(status: number, said: string): JsonObject {
+  const answer: unknown = JSON.parse(said === '' ? '{}' : said);
+  const object = isJsonObject(answer) ? answer : {};
+  if (status === 200) return object;
+  const message = text(object.message) || text(object.error) || said;
+  throw refused(object.code === FAILED_PRECONDITION ? message : `${status}: ${message}`);
+}
+
+function refused(message: string): AppError {
+  return new AppError({ code: 'ETCD_REFUSED', message: `etcd says ${message}`, mend: 'Look at the members: etcdctl member list' });
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function texts(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
+}

@@ -1,0 +1,72 @@
+import type { ClusterChange, Warning } from '../../host/plan/change.ts';
+import { diffObject } from '../../host/plan/object-diff.ts';
+import { diffRbac } from '../../host/plan/rbac-diff.ts';
+import { unifiedDiff } from '../../host/plan/text-diff.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { dataOf } from '../cluster-info.ts';
+import { COREDNS_REPLICAS, COREFILE_KEY, type CorednsObjects, isOwnCorefile } from './coredns.ts';
+
+/** The objects of CoreDNS as they were found; null: not there. */
+export type FoundCoredns = { readonly [K in keyof CorednsObjects]: KubeObject | null };
+
+/**
+ * What brings CoreDNS to what is wanted. A Corefile that somebody wrote is kept, with a warning that shows the difference; so is the number of replicas there,
+ * and the address of the service, which cannot be changed.
+ * @param force replace that Corefile too
+ */
+export function diffCoredns(
+  found: FoundCoredns,
+  wanted: CorednsObjects,
+  { force }: { readonly force: boolean },
+): { readonly changes: readonly ClusterChange[]; readonly warnings: readonly Warning[] } {
+  const corefile = diffCorefile(found.configMap, wanted.configMap, force);
+  const service = diffService(found.service, wanted.service);
+  const changes = [
+    corefile.change,
+    ...diffRbac(found.clusterRole, wanted.clusterRole),
+    ...diffRbac(found.clusterRoleBinding, wanted.clusterRoleBinding),
+    diffObject(found.serviceAccount, wanted.serviceAccount),
+    diffObject(found.deployment, withReplicasOf(found.deployment, wanted.deployment)),
+    service.change,
+  ].filter((change) => change !== null);
+  return { changes, warnings: [...corefile.warnings, ...service.warnings] };
+}
+
+interface Diff {
+  readonly change: ClusterChange | null;
+  readonly warnings: readonly Warning[];
+}
+
+function diffCorefile(found: KubeObject | null, wanted: KubeObject, force: boolean): Diff {
+  const [before, after] = [found === null ? '' : (dataOf(found)[COREFILE_KEY] ?? ''), dataOf(wanted)[COREFILE_KEY] ?? ''];
+  if (found === null || before === '' || before === after || isOwnCorefile(before) || force)
+    return { change: diffObject(found, wanted), warnings: [] };
+  const at = 'kube-system/coredns';
+  const diff = unifiedDiff(before, after, { before: `${at} in the cluster`, after: `${at} as it would be written` });
+  const message = `the Corefile of ConfigMap ${at} was edited: it is kept. Replace it with --force-upload; the difference:\n${diff}`;
+  return { change: null, warnings: [{ code: 'COREFILE_KEPT', message }] };
+}
+
+/** Somebody may have scaled it, by hand or by a controller. */
+function withReplicasOf(found: KubeObject | null, wanted: KubeObject): KubeObject {
+  const [there, ours] = [specOf(found), specOf(wanted)];
+  if (there.replicas === undefined || ours.replicas !== COREDNS_REPLICAS) return wanted;
+  return { ...wanted, spec: { ...ours, replicas: there.replicas } } as KubeObject;
+}
+
+function diffService(found: KubeObject | null, wanted: KubeObject): Diff {
+  const [there, ours] = [specOf(found).clusterIP, specOf(wanted).clusterIP];
+  if (found === null || there === ours) return { change: diffObject(found, wanted), warnings: [] };
+  const message = `Service kube-system/kube-dns is at ${String(there)}, not at ${String(ours)}, and a clusterIP cannot be changed: it is kept. Set clusterDNS of the kubelets to its address, or delete it and run this again`;
+  const kept = { ...wanted, spec: { ...specOf(wanted), clusterIP: there } } as KubeObject;
+  return { change: diffObject(found, kept), warnings: [{ code: 'DNS_ADDRESS_KEPT', message }] };
+}
+
+interface Spec {
+  readonly replicas?: number;
+  readonly clusterIP?: string;
+}
+
+function specOf(object: KubeObject | null): Spec {
+  return (object?.spec ?? {}) as Spec;
+}

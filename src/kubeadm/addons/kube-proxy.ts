@@ -1,0 +1,134 @@
+import { AppError } from '../../base/errors.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { encodeTyped } from '../../codec/encode-typed.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import { apiType } from '../../kube/api-types.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { BOOTSTRAP_GROUP, clusterBinding, namespacedBinding, readConfigMapRole, serviceAccountSubject } from '../bootstrap-rbac.ts';
+import { kubernetesImage } from '../control-plane/images.ts';
+import { type ControlPlaneNode, controlPlaneServer } from '../control-plane/model.ts';
+import { settleEnvironment } from '../control-plane/static-pod.ts';
+import { signConfigMap } from '../kubelet-config-map.ts';
+import { adviseKubeProxy, decodeKubeProxyConfiguration, renderKubeProxyConfiguration } from './kube-proxy-config.ts';
+
+const AT = { name: 'kube-proxy', namespace: 'kube-system' } as const;
+const LABELS = { 'k8s-app': 'kube-proxy' };
+
+/** Key of the ConfigMap that holds the KubeProxyConfiguration. */
+const KUBE_PROXY_CONFIG_KEY = 'config.conf';
+
+/** The objects of kube-proxy. */
+export interface KubeProxyObjects {
+  readonly configMap: KubeObject;
+  readonly daemonSet: KubeObject;
+  readonly serviceAccount: KubeObject;
+  /** ClusterRoleBinding, Role and RoleBinding. */
+  readonly rbac: readonly KubeObject[];
+}
+
+/**
+ * kube-proxy as kubeadm 1.36 deploys it, with the KubeProxyConfiguration the user wrote over kubeadm's values.
+ * @returns also advice about that configuration
+ * @throws AppError with all that is wrong in it, exit code 2
+ * @see kubeadm 1.36 phases/addons/proxy
+ */
+export function kubeProxyObjects(node: ControlPlaneNode): { readonly objects: KubeProxyObjects; readonly warnings: readonly Warning[] } {
+  const { configMap, warnings } = kubeProxyConfigMap(node);
+  const objects: KubeProxyObjects = {
+    configMap,
+    daemonSet: daemonSet(node),
+    serviceAccount: { apiVersion: 'v1', kind: 'ServiceAccount', metadata: AT },
+    rbac: [
+      clusterBinding('kubeadm:node-proxier', 'system:node-proxier', serviceAccountSubject(AT)),
+      readConfigMapRole(AT, AT.name),
+      namespacedBinding(AT, [BOOTSTRAP_GROUP]),
+    ],
+  };
+  return { objects, warnings };
+}
+
+/** Signed as generated where the user wrote no configuration. */
+function kubeProxyConfigMap(node: ControlPlaneNode): { readonly configMap: KubeObject; readonly warnings: readonly Warning[] } {
+  const { cluster, localAPIEndpoint, kubeProxy } = node;
+  const { podSubnet } = cluster.networking;
+  const input = { advertiseAddress: localAPIEndpoint.advertiseAddress, ...(podSubnet === undefined ? {} : { podSubnet }) };
+  const written = kubeProxy === null ? null : readWritten(decodeKubeProxyConfiguration(kubeProxy));
+  const data = {
+    [KUBE_PROXY_CONFIG_KEY]: renderKubeProxyConfiguration(written, input).trimEnd(),
+    'kubeconfig.conf': kubeconfig(controlPlaneServer(node)),
+  };
+  const configMap: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { ...AT, labels: { app: 'kube-proxy' } }, data };
+  return {
+    configMap: written === null ? signConfigMap(configMap) : configMap,
+    warnings: written === null ? [] : adviseKubeProxy(written, input),
+  };
+}
+
+function readWritten({ value, problems }: ReturnType<typeof decodeKubeProxyConfiguration>): JsonObject {
+  const errors = problems.filter(({ severity }) => severity !== 'warning');
+  if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
+  return value;
+}
+
+/** kube-proxy logs in with the token of its service account. The text is kubeadm's: the ConfigMap is signed over it. */
+function kubeconfig(server: string): string {
+  const mounted = '/var/run/secrets/kubernetes.io/serviceaccount';
+  return `apiVersion: v1
+kind: Config
+clusters:
+- cluster:
+    certificate-authority: ${mounted}/ca.crt
+    server: ${server}
+  name: default
+contexts:
+- context:
+    cluster: default
+    namespace: default
+    user: default
+  name: default
+current-context: default
+users:
+- name: default
+  user:
+    tokenFile: ${mounted}/token`;
+}
+
+function daemonSet({ cluster, proxyEnvironment }: ControlPlaneNode): KubeObject {
+  const nodeName = { name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } };
+  const container: JsonObject = {
+    name: 'kube-proxy',
+    image: kubernetesImage('kube-proxy', cluster),
+    imagePullPolicy: 'IfNotPresent',
+    command: ['/usr/local/bin/kube-proxy', `--config=/var/lib/kube-proxy/${KUBE_PROXY_CONFIG_KEY}`, '--hostname-override=$(NODE_NAME)'],
+    securityContext: { privileged: true },
+    volumeMounts: [
+      { mountPath: '/var/lib/kube-proxy', name: 'kube-proxy' },
+      { mountPath: '/run/xtables.lock', name: 'xtables-lock' },
+      { mountPath: '/lib/modules', name: 'lib-modules', readOnly: true },
+    ],
+    env: [nodeName, ...settleEnvironment(proxyEnvironment)],
+  };
+  const spec = {
+    priorityClassName: 'system-node-critical',
+    containers: [container],
+    hostNetwork: true,
+    serviceAccountName: 'kube-proxy',
+    volumes: [
+      { name: 'kube-proxy', configMap: { name: AT.name } },
+      { name: 'xtables-lock', hostPath: { path: '/run/xtables.lock', type: 'FileOrCreate' } },
+      { name: 'lib-modules', hostPath: { path: '/lib/modules' } },
+    ],
+    tolerations: [{ operator: 'Exists' }],
+    nodeSelector: { 'kubernetes.io/os': 'linux' },
+  };
+  return encodeTyped(apiType('DaemonSet'), {
+    apiVersion: 'apps/v1',
+    kind: 'DaemonSet',
+    metadata: { ...AT, labels: LABELS },
+    spec: {
+      selector: { matchLabels: LABELS },
+      updateStrategy: { type: 'RollingUpdate' },
+      template: { metadata: { labels: LABELS }, spec },
+    },
+  }) as KubeObject;
+}

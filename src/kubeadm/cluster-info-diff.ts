@@ -1,0 +1,57 @@
+import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
+import { isLoopback, parseIp } from '../base/text/ip.ts';
+import type { ClusterChange, Warning } from '../host/plan/change.ts';
+import type { KubeObject } from '../kube/object.ts';
+import { readYaml, sameYaml } from '../kube/same-yaml.ts';
+import { CLUSTER_INFO_KUBECONFIG, dataOf, SIGNATURE_PREFIX } from './cluster-info.ts';
+
+/**
+ * What brings cluster-info to what is wanted. One that names another address of the same cluster is kept with a warning: it may be a load balancer's.
+ * @param declared the wanted address was declared, so it is meant
+ */
+export function diffClusterInfo(
+  found: KubeObject | null,
+  wanted: KubeObject,
+  declared: boolean,
+): { readonly change: ClusterChange | null; readonly warnings: readonly Warning[] } {
+  if (found === null) {
+    return {
+      change: { kind: 'create-object', object: wanted, because: 'it is missing' },
+      warnings: declared ? [] : loopbackWarnings(wanted),
+    };
+  }
+  const [before, after] = [kubeconfigOf(found), kubeconfigOf(wanted)];
+  if (sameYaml(before, after)) return { change: null, warnings: [] };
+  const [there, ours] = [clusterOf(before), clusterOf(after)];
+  const sameAuthority = there['certificate-authority-data'] === ours['certificate-authority-data'];
+  if (sameAuthority && typeof there.server === 'string' && !declared) {
+    const message = `ConfigMap kube-public/cluster-info sends joining nodes to ${there.server}, not to ${String(ours.server)}: it is kept. Declare controlPlaneEndpoint, or replace it with --force-upload`;
+    return { change: null, warnings: [{ code: 'CLUSTER_INFO_KEPT', message }] };
+  }
+  // Signatures of the old text would only mislead: the signer makes them anew.
+  const others = Object.entries(dataOf(found)).filter(([key]) => !key.startsWith(SIGNATURE_PREFIX));
+  const object = { ...found, data: { ...Object.fromEntries(others), ...dataOf(wanted) } };
+  const because = sameAuthority ? 'it names another address' : 'it names another certificate authority';
+  return { change: { kind: 'update-object', object, before: found, because }, warnings: declared ? [] : loopbackWarnings(wanted) };
+}
+
+/** The address of an administrator's tunnel is of no use to nodes. */
+function loopbackWarnings(clusterInfo: KubeObject): readonly Warning[] {
+  const server = String(clusterOf(kubeconfigOf(clusterInfo)).server);
+  const host = URL.canParse(server) ? new URL(server).hostname.replace(/^\[|\]$/g, '') : '';
+  const address = parseIp(host);
+  if (host !== 'localhost' && !(address !== null && isLoopback(address))) return [];
+  const message = `joining nodes are sent to ${server}, which other hosts cannot reach. Declare controlPlaneEndpoint (--control-plane-endpoint)`;
+  return [{ code: 'CLUSTER_INFO_LOOPBACK', message }];
+}
+
+function kubeconfigOf(clusterInfo: KubeObject): string {
+  return dataOf(clusterInfo)[CLUSTER_INFO_KUBECONFIG] ?? '';
+}
+
+/** The first cluster of a kubeconfig; empty when the text holds none. */
+function clusterOf(kubeconfig: string): JsonObject {
+  const root = readYaml(kubeconfig);
+  const first = isJsonObject(root) && Array.isArray(root.clusters) ? (root.clusters[0] as Json) : null;
+  return isJsonObject(first) && isJsonObject(first.cluster) ? first.cluster : {};
+}

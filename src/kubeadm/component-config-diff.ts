@@ -1,0 +1,41 @@
+import type { ClusterChange, Warning } from '../host/plan/change.ts';
+import { unifiedDiff } from '../host/plan/text-diff.ts';
+import type { KubeObject } from '../kube/object.ts';
+import { describeRef, refOf } from '../kube/object-ref.ts';
+import { sameYaml } from '../kube/same-yaml.ts';
+import { dataOf } from './cluster-info.ts';
+import { isGenerated, unsignedAnnotations } from './kubelet-config-map.ts';
+
+/**
+ * What brings a ConfigMap with the configuration of a component to what is wanted. One that somebody wrote or edited by hand is kept with a warning that shows
+ * the difference, where kubeadm would overwrite it; labels and annotations of others stay.
+ * @param options `force`: replace that one too; `keptCode`: code of the warning
+ */
+export function diffComponentConfig(
+  found: KubeObject | null,
+  wanted: KubeObject,
+  { force, keptCode }: { readonly force: boolean; readonly keptCode: string },
+): { readonly change: ClusterChange | null; readonly warnings: readonly Warning[] } {
+  if (found === null) return { change: { kind: 'create-object', object: wanted, because: 'it is missing' }, warnings: [] };
+  const [before, after] = [dataOf(found), dataOf(wanted)];
+  const differing = Object.keys(after).filter((key) => !sameYaml(before[key] ?? '', after[key] ?? ''));
+  if (differing.length === 0) return { change: null, warnings: [] };
+  if (!isGenerated(found) && !force)
+    return { change: null, warnings: [{ code: keptCode, message: keptMessage(found, wanted, differing) }] };
+  const because = isGenerated(found) ? 'it was generated from other settings' : 'it differs, and --force-upload was given';
+  const annotations = { ...unsignedAnnotations(found), ...wanted.metadata.annotations };
+  const object = { ...found, metadata: { ...found.metadata, annotations }, data: { ...before, ...after } };
+  return { change: { kind: 'update-object', object, before: found, because }, warnings: [] };
+}
+
+function keptMessage(found: KubeObject, wanted: KubeObject, keys: readonly string[]): string {
+  const { namespace, name } = found.metadata;
+  const diffs = keys.map((key) => {
+    const label = Object.keys(dataOf(wanted)).length === 1 ? `${namespace}/${name}` : `${namespace}/${name} ${key}`;
+    return unifiedDiff(dataOf(found)[key] ?? '', dataOf(wanted)[key] ?? '', {
+      before: `${label} in the cluster`,
+      after: `${label} as it would be uploaded`,
+    });
+  });
+  return `${describeRef(refOf(found))} was not generated or was edited by hand: it is kept. Replace it with --force-upload; the difference:\n${diffs.join('')}`;
+}

@@ -1,0 +1,39 @@
+import { AppError } from '../../base/errors.ts';
+import { addressAt, type Cidr, formatCidr, formatIp, parseCidr } from '../../base/text/ip.ts';
+import { quoteValue } from '../../codec/document-problems.ts';
+
+/**
+ * The address of the cluster's DNS service: the tenth of the first service subnet.
+ * @param serviceSubnet one CIDR, or two with a comma between: `10.96.0.0/12,fd03::/112`
+ * @throws AppError CONFIG_INVALID_SUBNET when it can't be read or is too small
+ * @see kubernetes/kubernetes cmd/kubeadm/app/constants (1.36)
+ */
+export function dnsIp(serviceSubnet: string): string {
+  return serviceIpAt(serviceSubnet, 10);
+}
+
+/**
+ * The address of the `kubernetes` service, by which pods reach the API server: the first of the first service subnet.
+ * @throws AppError CONFIG_INVALID_SUBNET when it can't be read or is too small
+ */
+export function apiServerServiceIp(serviceSubnet: string): string {
+  return serviceIpAt(serviceSubnet, 1);
+}
+
+/** Reads subnets separated by commas; null when one is no CIDR. */
+export function parseSubnets(subnets: string): readonly Cidr[] | null {
+  const parsed = subnets.split(',').map(parseCidr);
+  return parsed.every((cidr) => cidr !== null) ? parsed : null;
+}
+
+function serviceIpAt(serviceSubnet: string, index: number): string {
+  const [first] = parseSubnets(serviceSubnet) ?? [];
+  if (!first) throw unusable(`the service subnet ${quoteValue(serviceSubnet)} is not a CIDR, nor two with a comma between`);
+  const address = addressAt(first, index);
+  if (!address) throw unusable(`the service subnet ${formatCidr(first)} is too small for an address at place ${index}`);
+  return formatIp(address);
+}
+
+function unusable(message: string): AppError {
+  return new AppError({ code: 'CONFIG_INVALID_SUBNET', message, mend: 'Set networking.serviceSubnet or --service-cidr' }, { exitCode: 2 });
+}

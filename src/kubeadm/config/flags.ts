@@ -1,0 +1,75 @@
+import type { Problem } from '../../base/errors.ts';
+import type { FlagTable } from './flag-table.ts';
+import type { Flags } from './flag-values.ts';
+import { isProblem } from './flag-values.ts';
+import { INIT_FLAGS } from './flags-init.ts';
+import { JOIN_FLAGS, needlessFlags } from './flags-join.ts';
+import { RESET_FLAGS } from './flags-reset.ts';
+import { TOKEN_FLAGS } from './flags-token.ts';
+import { UPGRADE_FLAGS, type UpgradeCommand } from './flags-upgrade.ts';
+import { checkValues, type LoadedConfig } from './load.ts';
+import type { ModelKind, ModelSet } from './model.ts';
+import { type Origin, positionsOf } from './origins.ts';
+
+/** Flags of `init` over InitConfiguration and ClusterConfiguration; both exist afterwards. */
+export function mergeInitFlags(config: LoadedConfig, flags: Flags): LoadedConfig {
+  return checkValues(merge({ init: {}, cluster: {}, ...config }, flags, INIT_FLAGS));
+}
+
+/** Flags and argument (`api-server-endpoint`) of `join` over JoinConfiguration, which exists afterwards. */
+export function mergeJoinFlags(config: LoadedConfig, flags: Flags): LoadedConfig {
+  const merged = merge({ join: {}, ...config }, flags, JOIN_FLAGS);
+  return checkValues({ ...merged, problems: [...merged.problems, ...needlessFlags(merged.join ?? {}, flags)] });
+}
+
+/** Flags of `reset` over ResetConfiguration, which exists afterwards. */
+export function mergeResetFlags(config: LoadedConfig, flags: Flags): LoadedConfig {
+  return checkValues(merge({ reset: {}, ...config }, flags, RESET_FLAGS));
+}
+
+/** Flags and argument (`bootstrap-token`) of `token create`: InitConfiguration afterwards has one token. */
+export function mergeTokenFlags(config: LoadedConfig, flags: Flags): LoadedConfig {
+  return checkValues(merge({ ...config, init: { bootstrapTokens: [{}] } }, flags, TOKEN_FLAGS));
+}
+
+/** Flags and argument (`version`) of one command of `upgrade` over UpgradeConfiguration, which exists afterwards. */
+export function mergeUpgradeFlags(config: LoadedConfig, command: UpgradeCommand, flags: Flags): LoadedConfig {
+  return checkValues(merge({ upgrade: {}, ...config }, flags, UPGRADE_FLAGS[command]));
+}
+
+function merge(config: LoadedConfig, flags: Flags, table: FlagTable): LoadedConfig {
+  let models: ModelSet = config;
+  const origins = new Map<string, Origin>(config.origins);
+  const problems: Problem[] = [...config.problems];
+  for (const [name, apply] of Object.entries(table)) {
+    const value = flags[name];
+    if (value === undefined || value === '' || (Array.isArray(value) && value.length === 0)) continue;
+    const applied = apply(models, value);
+    const flag = ARGUMENTS.has(name) ? `<${name}>` : `--${name}`;
+    if (isProblem(applied)) problems.push({ ...applied, path: flag });
+    else {
+      models = applied.models;
+      for (const path of applied.paths) setOrigin(origins, path, { flag });
+    }
+  }
+  // What a bad flag would have set is not to be missed.
+  const damaged = problems.length > config.problems.length ? ALL_KINDS : config.damaged;
+  return { ...config, ...models, problems, origins, positions: positionsOf(origins), damaged };
+}
+
+/** They have no dashes. */
+const ARGUMENTS: ReadonlySet<string> = new Set(['api-server-endpoint', 'bootstrap-token', 'version']);
+
+const ALL_KINDS: ReadonlySet<ModelKind> = new Set([
+  'InitConfiguration',
+  'ClusterConfiguration',
+  'JoinConfiguration',
+  'ResetConfiguration',
+  'UpgradeConfiguration',
+]);
+
+/** What stood at the path before, and below it, is no longer where the value comes from. */
+function setOrigin(origins: Map<string, Origin>, path: string, origin: Origin): void {
+  for (const known of origins.keys()) if (known.startsWith(path) && /^[.[]/.test(known.slice(path.length))) origins.delete(known);
+  origins.set(path, origin);
+}

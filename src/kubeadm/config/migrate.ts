@@ -1,0 +1,71 @@
+import type { Problem } from '../../base/errors.ts';
+import type { SensitiveText } from '../../base/text/secret.ts';
+import { documentTexts } from '../../codec/document-text.ts';
+import { entryOf, parseSource } from '../../codec/source.ts';
+import { CONFIG_KINDS } from './document-header.ts';
+import { type ConfigDocument, encodeAsWritten, renderConfig, secretsOf } from './encode.ts';
+import { type LoadedConfig, loadConfig } from './load.ts';
+import type { ModelKind, Timeouts } from './model.ts';
+
+export interface Migration {
+  /** The file in v1beta4; null when the problems have an error. */
+  readonly output: SensitiveText | null;
+  readonly problems: readonly Problem[];
+}
+
+/**
+ * Turns a configuration file of v1beta3 into one of v1beta4. Only what changed between the versions is changed: nothing is filled in, no
+ * token is made, and documents that need no conversion (v1beta4, KubeletConfiguration, KubeProxyConfiguration) stay as they are, with
+ * their comments. kubeadm fills in defaults of the host, makes a token and drops the component documents.
+ * @param file name of the file in positions
+ */
+export function migrateConfig(text: string, file: string): Migration {
+  const loaded = loadConfig(text, file, { kinds: CONFIG_KINDS, allowDeprecated: true });
+  if (loaded.problems.some(({ severity }) => severity !== 'warning')) return { output: null, problems: loaded.problems };
+  const documents = migratedDocuments(text, file, withTimeoutInJoin(loaded));
+  return { output: renderConfig(documents, secretsOf(modelsByKind(loaded))), problems: loaded.problems };
+}
+
+function migratedDocuments(text: string, file: string, loaded: LoadedConfig): readonly (ConfigDocument | string)[] {
+  const texts = documentTexts(text);
+  const models = modelsByKind(loaded);
+  const documents = parseSource(text, file).documents.filter(({ root }) => root !== null);
+  const written = documents.map(({ root, index }) => {
+    const value = entryOf(root, 'kind')?.value;
+    return { kind: (value?.kind === 'scalar' ? value.text : '') as ModelKind, text: texts[index] ?? '' };
+  });
+  const migrated = written.map(({ kind, text: asItIs }) =>
+    needsWriting(kind, loaded) ? encodeAsWritten(kind, models[kind] ?? {}) : asItIs,
+  );
+  // A timeout may have moved out of ClusterConfiguration when there was no InitConfiguration to take it.
+  const addsInit = loaded.init !== undefined && !written.some(({ kind }) => kind === 'InitConfiguration');
+  return addsInit ? [encodeAsWritten('InitConfiguration', loaded.init), ...migrated] : migrated;
+}
+
+/** True for documents of v1beta3, and for others that got a member from one. */
+function needsWriting(kind: ModelKind, { versions, origins }: LoadedConfig): boolean {
+  if (versions.get(kind) !== 'v1beta4') return versions.get(kind) === 'v1beta3';
+  const timeout = origins.get(`${kind}.timeouts.controlPlaneComponentHealthCheck`);
+  return timeout !== undefined && 'path' in timeout && timeout.path === 'apiServer.timeoutForControlPlane';
+}
+
+/** The timeout that v1beta3 had in ClusterConfiguration counts for `join` too; the loader gives it to `init` alone. */
+function withTimeoutInJoin(loaded: LoadedConfig): LoadedConfig {
+  const origin = loaded.origins.get('InitConfiguration.timeouts.controlPlaneComponentHealthCheck');
+  const moved = loaded.init?.timeouts?.controlPlaneComponentHealthCheck;
+  const own: Timeouts = loaded.join?.timeouts ?? {};
+  const isMoved = origin !== undefined && origin === loaded.origins.get('ClusterConfiguration.apiServer.timeoutForControlPlane');
+  if (!isMoved || moved === undefined || !loaded.join || own.controlPlaneComponentHealthCheck !== undefined) return loaded;
+  const origins = new Map(loaded.origins).set('JoinConfiguration.timeouts.controlPlaneComponentHealthCheck', origin);
+  return { ...loaded, origins, join: { ...loaded.join, timeouts: { ...own, controlPlaneComponentHealthCheck: moved } } };
+}
+
+function modelsByKind({ init, cluster, join, reset, upgrade }: LoadedConfig): { readonly [K in ModelKind]?: object | undefined } {
+  return {
+    InitConfiguration: init,
+    ClusterConfiguration: cluster,
+    JoinConfiguration: join,
+    ResetConfiguration: reset,
+    UpgradeConfiguration: upgrade,
+  };
+}

@@ -1,0 +1,175 @@
+import { z } from 'zod';
+import { formatGoDuration, parseGoDuration } from '../../base/text/go-duration.ts';
+import { formatQuantity, parseQuantity } from '../../base/text/quantity.ts';
+import { Secret } from '../../base/text/secret.ts';
+import { quoteValue } from '../../codec/document-problems.ts';
+import type { IssueParams } from '../../codec/read-document.ts';
+import type { Taint } from '../../kube/taint.ts';
+import { isBootstrapToken, isCertificateKey } from './bootstrap-token.ts';
+import type {
+  ApiEndpoint,
+  BootstrapToken,
+  BootstrapTokenDiscovery,
+  DurationText,
+  EnvVar,
+  HostPathMount,
+  HostPathType,
+  ImageMeta,
+  Networking,
+  Patches,
+  PullPolicy,
+} from './model.ts';
+
+/**
+ * Pieces that the schemas of kubeadm.k8s.io/v1beta4 and v1beta3 share. Schemas see what `readDocument` hands on: members that are null, and
+ * empty strings where Go cannot tell empty from absent, have been left out.
+ */
+
+export const optional = z.exactOptional;
+export const text = z.string();
+export const texts = z.array(text);
+export const flag = z.boolean();
+
+const DURATION_MEND = 'Write a number with a unit, such as 90s, 5m or 1h30m';
+
+/** metav1.Duration: a string in Go's syntax. Gives it as Go prints it. */
+export const duration: z.ZodType<DurationText> = z
+  .string()
+  .transform((written, context) => {
+    const ns = parseGoDuration(written);
+    if (ns !== null) return formatGoDuration(ns);
+    const params = { code: 'CONFIG_INVALID_DURATION', mend: DURATION_MEND } satisfies IssueParams;
+    context.issues.push({ code: 'custom', input: written, message: `${quoteValue(written)} is not a duration`, params });
+    return z.NEVER;
+  })
+  .meta({ mend: DURATION_MEND });
+
+const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:[.,]\d+)?(?:Z|[-+](?:[01]\d|2[0-3]):[0-5]\d)$/;
+
+/** metav1.Time: RFC 3339, kept as written. */
+export const time: z.ZodType<string> = z.string().transform((written, context) => {
+  if (isRfc3339(written)) return written;
+  const params = { code: 'CONFIG_INVALID_TIME', mend: 'Write it like 2030-01-02T03:04:05Z' } satisfies IssueParams;
+  context.issues.push({ code: 'custom', input: written, message: `${quoteValue(written)} is not a time in RFC 3339 form`, params });
+  return z.NEVER;
+});
+
+function isRfc3339(written: string): boolean {
+  const [, year, month, day] = (RFC_3339.exec(written) ?? []).map(Number);
+  if (year === undefined || month === undefined || day === undefined) return false;
+  return month >= 1 && month <= 12 && day >= 1 && day <= new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
+}
+
+/** A bootstrap token; an empty one is an error, as kubeadm has it. */
+export const token: z.ZodType<Secret> = z.string().transform((written, context) => {
+  if (isBootstrapToken(written)) return new Secret(written);
+  const mend = 'A token is six and sixteen characters of a-z and 0-9 with a dot between: kubeadm token generate prints one';
+  const params = { code: 'CONFIG_INVALID_TOKEN', mend } satisfies IssueParams;
+  context.issues.push({ code: 'custom', input: '', message: 'this is not a bootstrap token', params });
+  return z.NEVER;
+});
+
+/** A bootstrap token that counts as absent when it is empty. */
+export const optionalToken = token.meta({ emptyIsAbsent: true });
+
+/** The key that encrypts the control-plane certificates; counts as absent when it is empty. */
+export const certificateKey = z
+  .string()
+  .transform((written, context): Secret => {
+    if (isCertificateKey(written)) return new Secret(written);
+    const mend = 'It is an AES key of 32 bytes: 64 hexadecimal digits. kubeadm certs certificate-key prints one';
+    const params = { code: 'CONFIG_INVALID_CERTIFICATE_KEY', mend } satisfies IssueParams;
+    context.issues.push({ code: 'custom', input: '', message: 'this is not a certificate key', params });
+    return z.NEVER;
+  })
+  .meta({ emptyIsAbsent: true });
+
+/** resource.Quantity: a string or a number. Gives its canonical text. */
+const quantity: z.ZodType<string> = z.union([z.string(), z.number()]).transform((written, context) => {
+  const parsed = parseQuantity(String(written));
+  if (parsed) return formatQuantity(parsed);
+  const params = {
+    code: 'CONFIG_INVALID_QUANTITY',
+    mend: 'Write a number with or without suffix, such as 1, 100m or 64Mi',
+  } satisfies IssueParams;
+  context.issues.push({ code: 'custom', input: written, message: `${quoteValue(String(written))} is not a quantity`, params });
+  return z.NEVER;
+});
+
+export const pullPolicy: z.ZodType<PullPolicy> = z.enum(['Always', 'IfNotPresent', 'Never']);
+const hostPathType: z.ZodType<HostPathType> = z.enum([
+  'DirectoryOrCreate',
+  'Directory',
+  'FileOrCreate',
+  'File',
+  'Socket',
+  'CharDevice',
+  'BlockDevice',
+]);
+
+export const bootstrapToken: z.ZodType<BootstrapToken> = z.strictObject({
+  token: optional(token),
+  description: optional(text),
+  ttl: optional(duration),
+  expires: optional(time),
+  usages: optional(texts),
+  groups: optional(texts),
+});
+
+export const taint: z.ZodType<Taint> = z.strictObject({
+  key: text,
+  value: optional(text),
+  effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']),
+  timeAdded: optional(time),
+});
+
+export const apiEndpoint: z.ZodType<ApiEndpoint> = z.strictObject({
+  advertiseAddress: optional(text),
+  bindPort: optional(z.int32()),
+});
+
+export const patches: z.ZodType<Patches> = z.strictObject({ directory: optional(text) });
+
+export const networking: z.ZodType<Networking> = z.strictObject({
+  serviceSubnet: optional(text),
+  podSubnet: optional(text),
+  dnsDomain: optional(text),
+});
+
+export const imageMeta = { imageRepository: optional(text), imageTag: optional(text) } as const satisfies Record<
+  keyof ImageMeta,
+  z.ZodType
+>;
+
+export const hostPathMount: z.ZodType<HostPathMount> = z.strictObject({
+  name: text,
+  hostPath: text,
+  mountPath: text,
+  readOnly: optional(flag),
+  pathType: optional(hostPathType),
+});
+
+const keyRef = z.strictObject({ name: optional(text), key: text, optional: optional(flag) });
+
+export const envVar: z.ZodType<EnvVar> = z.strictObject({
+  name: text,
+  value: optional(text),
+  valueFrom: optional(
+    z.strictObject({
+      fieldRef: optional(z.strictObject({ apiVersion: optional(text), fieldPath: text })),
+      resourceFieldRef: optional(z.strictObject({ containerName: optional(text), resource: text, divisor: optional(quantity) })),
+      configMapKeyRef: optional(keyRef),
+      secretKeyRef: optional(keyRef),
+      fileKeyRef: optional(z.strictObject({ volumeName: text, path: text, key: text, optional: optional(flag) })),
+    }),
+  ),
+});
+
+export const bootstrapTokenDiscovery: z.ZodType<BootstrapTokenDiscovery> = z.strictObject({
+  token: optional(optionalToken),
+  apiServerEndpoint: optional(text),
+  caCertHashes: optional(texts),
+  unsafeSkipCAVerification: optional(flag),
+});
+
+export const fileDiscovery = z.strictObject({ kubeConfigPath: optional(text) });

@@ -1,0 +1,210 @@
+import { z } from 'zod';
+import type { Arg } from '../../base/arg.ts';
+import type { EncryptionAlgorithm } from '../../x509/certificate-spec.ts';
+import type {
+  ApiServer,
+  ClusterConfiguration,
+  ControlPlaneComponent,
+  Discovery,
+  Dns,
+  Etcd,
+  InitConfiguration,
+  JoinConfiguration,
+  Models,
+  NodeRegistration,
+  ResetConfiguration,
+  Timeouts,
+  UnmountFlag,
+  UpgradeConfiguration,
+} from './model.ts';
+import {
+  apiEndpoint,
+  bootstrapToken,
+  bootstrapTokenDiscovery,
+  certificateKey,
+  duration,
+  envVar,
+  fileDiscovery,
+  flag,
+  hostPathMount,
+  imageMeta,
+  networking,
+  optional,
+  optionalToken,
+  patches,
+  pullPolicy,
+  taint,
+  text,
+  texts,
+} from './schema-parts.ts';
+
+/** kubeadm.k8s.io/v1beta4 as kubeadm 1.36 knows it, without `apiVersion` and `kind`. What a schema gives is the model itself. */
+
+const arg: z.ZodType<Arg> = z.strictObject({ name: text, value: text.default('') });
+const args = z.array(arg);
+
+const timeouts: z.ZodType<Timeouts> = z.strictObject({
+  controlPlaneComponentHealthCheck: optional(duration),
+  kubeletHealthCheck: optional(duration),
+  kubernetesAPICall: optional(duration),
+  etcdAPICall: optional(duration),
+  tlsBootstrap: optional(duration),
+  discovery: optional(duration),
+  upgradeManifests: optional(duration),
+});
+
+const nodeRegistration: z.ZodType<NodeRegistration> = z.strictObject({
+  name: optional(text),
+  criSocket: optional(text),
+  taints: optional(z.array(taint)),
+  kubeletExtraArgs: optional(args),
+  ignorePreflightErrors: optional(texts),
+  imagePullPolicy: optional(pullPolicy),
+  imagePullSerial: optional(flag),
+});
+
+const initConfiguration: z.ZodType<InitConfiguration> = z.strictObject({
+  bootstrapTokens: optional(z.array(bootstrapToken)),
+  dryRun: optional(flag),
+  nodeRegistration: optional(nodeRegistration),
+  localAPIEndpoint: optional(apiEndpoint),
+  certificateKey: optional(certificateKey),
+  skipPhases: optional(texts),
+  patches: optional(patches),
+  timeouts: optional(timeouts),
+});
+
+const component = {
+  extraArgs: optional(args),
+  extraVolumes: optional(z.array(hostPathMount)),
+  extraEnvs: optional(z.array(envVar)),
+};
+const controlPlaneComponent: z.ZodType<ControlPlaneComponent> = z.strictObject(component);
+const apiServer: z.ZodType<ApiServer> = z.strictObject({ ...component, certSANs: optional(texts) });
+const dns: z.ZodType<Dns> = z.strictObject({ ...imageMeta, disabled: optional(flag) });
+const encryptionAlgorithm: z.ZodType<EncryptionAlgorithm> = z.enum(['RSA-2048', 'RSA-3072', 'RSA-4096', 'ECDSA-P256', 'ECDSA-P384']);
+
+const etcd: z.ZodType<Etcd> = z.strictObject({
+  local: optional(
+    z.strictObject({
+      ...imageMeta,
+      dataDir: optional(text),
+      extraArgs: optional(args),
+      extraEnvs: optional(z.array(envVar)),
+      serverCertSANs: optional(texts),
+      peerCertSANs: optional(texts),
+    }),
+  ),
+  external: optional(
+    z.strictObject({
+      endpoints: optional(texts),
+      httpEndpoints: optional(texts),
+      caFile: optional(text),
+      certFile: optional(text),
+      keyFile: optional(text),
+    }),
+  ),
+});
+
+const clusterConfiguration: z.ZodType<ClusterConfiguration> = z.strictObject({
+  etcd: optional(etcd),
+  networking: optional(networking),
+  kubernetesVersion: optional(text),
+  controlPlaneEndpoint: optional(text),
+  apiServer: optional(apiServer),
+  controllerManager: optional(controlPlaneComponent),
+  scheduler: optional(controlPlaneComponent),
+  dns: optional(dns),
+  proxy: optional(z.strictObject({ disabled: optional(flag) })),
+  certificatesDir: optional(text),
+  imageRepository: optional(text),
+  featureGates: optional(z.record(z.string(), flag)),
+  clusterName: optional(text),
+  encryptionAlgorithm: optional(encryptionAlgorithm),
+  certificateValidityPeriod: optional(duration),
+  caCertificateValidityPeriod: optional(duration),
+});
+
+const discovery: z.ZodType<Discovery> = z.strictObject({
+  bootstrapToken: optional(bootstrapTokenDiscovery),
+  file: optional(fileDiscovery),
+  tlsBootstrapToken: optional(optionalToken),
+});
+
+const joinConfiguration: z.ZodType<JoinConfiguration> = z.strictObject({
+  dryRun: optional(flag),
+  nodeRegistration: optional(nodeRegistration),
+  caCertPath: optional(text),
+  discovery: optional(discovery),
+  controlPlane: optional(z.strictObject({ localAPIEndpoint: optional(apiEndpoint), certificateKey: optional(certificateKey) })),
+  skipPhases: optional(texts),
+  patches: optional(patches),
+  timeouts: optional(timeouts),
+});
+
+const unmountFlag: z.ZodType<UnmountFlag> = z.enum(['MNT_FORCE', 'MNT_DETACH', 'MNT_EXPIRE', 'UMOUNT_NOFOLLOW']);
+
+const resetConfiguration: z.ZodType<ResetConfiguration> = z.strictObject({
+  cleanupTmpDir: optional(flag),
+  certificatesDir: optional(text),
+  criSocket: optional(text),
+  dryRun: optional(flag),
+  force: optional(flag),
+  ignorePreflightErrors: optional(texts),
+  skipPhases: optional(texts),
+  unmountFlags: optional(z.array(unmountFlag)),
+  timeouts: optional(timeouts),
+});
+
+const upgradeConfiguration: z.ZodType<UpgradeConfiguration> = z.strictObject({
+  apply: optional(
+    z.strictObject({
+      kubernetesVersion: optional(text),
+      allowExperimentalUpgrades: optional(flag),
+      allowRCUpgrades: optional(flag),
+      certificateRenewal: optional(flag),
+      dryRun: optional(flag),
+      etcdUpgrade: optional(flag),
+      forceUpgrade: optional(flag),
+      ignorePreflightErrors: optional(texts),
+      patches: optional(patches),
+      printConfig: optional(flag),
+      skipPhases: optional(texts),
+      imagePullPolicy: optional(pullPolicy),
+      imagePullSerial: optional(flag),
+    }),
+  ),
+  diff: optional(z.strictObject({ kubernetesVersion: optional(text), contextLines: optional(z.int()) })),
+  node: optional(
+    z.strictObject({
+      certificateRenewal: optional(flag),
+      dryRun: optional(flag),
+      etcdUpgrade: optional(flag),
+      ignorePreflightErrors: optional(texts),
+      skipPhases: optional(texts),
+      patches: optional(patches),
+      imagePullPolicy: optional(pullPolicy),
+      imagePullSerial: optional(flag),
+    }),
+  ),
+  plan: optional(
+    z.strictObject({
+      kubernetesVersion: optional(text),
+      allowExperimentalUpgrades: optional(flag),
+      allowRCUpgrades: optional(flag),
+      dryRun: optional(flag),
+      etcdUpgrade: optional(flag),
+      ignorePreflightErrors: optional(texts),
+      printConfig: optional(flag),
+    }),
+  ),
+  timeouts: optional(timeouts),
+});
+
+export const V1BETA4_SCHEMAS: { readonly [K in keyof Models]: z.ZodType<Models[K]> } = {
+  InitConfiguration: initConfiguration,
+  ClusterConfiguration: clusterConfiguration,
+  JoinConfiguration: joinConfiguration,
+  ResetConfiguration: resetConfiguration,
+  UpgradeConfiguration: upgradeConfiguration,
+};

@@ -1,0 +1,116 @@
+import { closestName } from '../../base/text/closest-name.ts';
+import type { FieldTree } from '../../codec/field-tree.ts';
+import { fieldTreeOf } from '../../codec/field-tree.ts';
+import type { ModelKind } from './model.ts';
+import { V1BETA3_SCHEMAS } from './schema-v1beta3.ts';
+import { V1BETA4_SCHEMAS } from './schema-v1beta4.ts';
+
+export type SchemaVersion = 'v1beta3' | 'v1beta4';
+
+/** Fields of v1beta3 that v1beta4 has elsewhere: where they went. */
+const MOVED: ReadonlyMap<string, string> = new Map([
+  [
+    'ClusterConfiguration.apiServer.timeoutForControlPlane',
+    'v1beta4 has timeouts.controlPlaneComponentHealthCheck in InitConfiguration and JoinConfiguration instead',
+  ],
+  ['JoinConfiguration.discovery.timeout', 'v1beta4 has timeouts.discovery instead'],
+]);
+
+/** Where an unknown field stands. */
+export interface UnknownField {
+  readonly kind: ModelKind;
+  readonly version: SchemaVersion;
+  /** Names of the fields above it, list places left out. */
+  readonly parents: readonly string[];
+  readonly name: string;
+}
+
+/**
+ * Says what may have been meant by an unknown field: another letter case, a field of the other API version, a slip of the pen, or the same
+ * name elsewhere in the documents.
+ * @returns a sentence for `mend`, or undefined when there is no likely answer
+ */
+export function suggestField(field: UnknownField): string | undefined {
+  const siblings = fieldsAt(field.version, field.kind, field.parents) ?? [];
+  const otherCase = siblings.find((name) => name.toLowerCase() === field.name.toLowerCase());
+  return (
+    question(otherCase) ??
+    otherVersion(field) ??
+    question(closestName(field.name, siblings)) ??
+    elsewhere(field) ??
+    header(field) ??
+    undefined
+  );
+}
+
+function question(name: string | null | undefined): string | undefined {
+  return name ? `Did you mean ${name}?` : undefined;
+}
+
+function otherVersion({ kind, version, parents, name }: UnknownField): string | undefined {
+  if (version === 'v1beta4') return MOVED.get([kind, ...parents, name].join('.'));
+  return fieldsAt('v1beta4', kind, parents)?.includes(name)
+    ? 'It came with kubeadm.k8s.io/v1beta4: write that apiVersion, or run config migrate'
+    : undefined;
+}
+
+function elsewhere({ kind, version, name }: UnknownField): string | undefined {
+  const places = fieldIndex(version).get(name.toLowerCase()) ?? [];
+  const here = places.filter((place) => place.kind === kind);
+  const [nearest] = here.length > 0 ? here : places;
+  if (!nearest) return undefined;
+  return nearest.kind === kind ? `Did you mean ${nearest.path}?` : `It belongs in ${nearest.kind}, as ${nearest.path}`;
+}
+
+function header({ parents, name }: UnknownField): string | undefined {
+  return parents.length === 0 && /^(metadata|spec|status)$/.test(name) ? 'Configuration documents have none: leave it out' : undefined;
+}
+
+function fieldsAt(version: SchemaVersion, kind: ModelKind, parents: readonly string[]): readonly string[] | null {
+  let tree: FieldTree | undefined = rootOf(version, kind);
+  for (const name of parents) tree = unlisted(tree)?.fields.get(name);
+  const struct = unlisted(tree);
+  return struct ? [...struct.fields.keys()] : null;
+}
+
+function unlisted(tree: FieldTree | undefined): (FieldTree & { readonly kind: 'struct' }) | undefined {
+  const inner = tree?.kind === 'list' ? tree.item : tree;
+  return inner?.kind === 'struct' ? inner : undefined;
+}
+
+function rootOf(version: SchemaVersion, kind: ModelKind): FieldTree | undefined {
+  const schemas: { readonly [K in ModelKind]?: Parameters<typeof fieldTreeOf>[0] } =
+    version === 'v1beta4' ? V1BETA4_SCHEMAS : V1BETA3_SCHEMAS;
+  const schema = schemas[kind];
+  return schema && fieldTreeOf(schema);
+}
+
+interface Place {
+  readonly kind: ModelKind;
+  readonly path: string;
+}
+const indexes = new Map<SchemaVersion, ReadonlyMap<string, readonly Place[]>>();
+
+/** Lower-case field names to where they occur, the shallowest first. */
+function fieldIndex(version: SchemaVersion): ReadonlyMap<string, readonly Place[]> {
+  const known = indexes.get(version);
+  if (known) return known;
+  const index = new Map<string, Place[]>();
+  const visit = (tree: FieldTree, kind: ModelKind, path: string) => {
+    if (tree.kind === 'list' && !/\.extra\w+$/.test(path)) visit(tree.item, kind, `${path}[]`);
+    if (tree.kind !== 'struct') return;
+    for (const [name, field] of tree.fields) {
+      const place = { kind, path: path === '' ? name : `${path}.${name}` };
+      index.set(name.toLowerCase(), [...(index.get(name.toLowerCase()) ?? []), place]);
+      visit(field, kind, place.path);
+    }
+  };
+  for (const kind of Object.keys(V1BETA4_SCHEMAS) as ModelKind[]) {
+    const root = rootOf(version, kind);
+    if (root) visit(root, kind, '');
+  }
+  const depth = ({ path }: Place) => path.split('.').length;
+  for (const places of index.values()) places.sort((a, b) => depth(a) - depth(b));
+  indexes.set(version, index);
+  return index;
+}

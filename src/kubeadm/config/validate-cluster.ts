@@ -1,0 +1,121 @@
+import { closestName } from '../../base/text/closest-name.ts';
+import { parseGoDuration } from '../../base/text/go-duration.ts';
+import {
+  deprecatedFeatureGate,
+  longValidity,
+  mutuallyExclusive,
+  outlivesAuthority,
+  requiredWith,
+  unknownFeatureGate,
+} from '../../codec/document-problems.ts';
+import { formatFieldPath } from '../../codec/field-path.ts';
+import type { ClusterConfiguration, ControlPlaneComponent, ExternalEtcd, HostPathMount, LocalEtcd } from './model.ts';
+import type { Finding } from './origins.ts';
+import * as rules from './rules.ts';
+import { networkingFindings } from './validate-networking.ts';
+import { argumentFindings, each, one } from './validate-parts.ts';
+
+/** All that is wrong with a ClusterConfiguration. */
+export function* clusterFindings(cluster: ClusterConfiguration): Iterable<Finding> {
+  const path = 'ClusterConfiguration';
+  yield* networkingFindings(cluster);
+  yield* each(`${path}.apiServer.certSANs`, cluster.apiServer?.certSANs, (san) => rules.certSan(san.toLowerCase()));
+  yield* componentFindings(`${path}.apiServer`, cluster.apiServer ?? {});
+  yield* componentFindings(`${path}.controllerManager`, cluster.controllerManager ?? {});
+  yield* componentFindings(`${path}.scheduler`, cluster.scheduler ?? {});
+  yield* one(`${path}.kubernetesVersion`, cluster.kubernetesVersion, rules.kubernetesVersion);
+  yield* one(`${path}.controlPlaneEndpoint`, cluster.controlPlaneEndpoint, rules.controlPlaneEndpoint);
+  yield* one(`${path}.certificatesDir`, cluster.certificatesDir, rules.absolutePath);
+  yield* one(`${path}.imageRepository`, cluster.imageRepository, rules.imageRepository);
+  yield* one(`${path}.dns.imageRepository`, cluster.dns?.imageRepository, rules.imageRepository);
+  yield* featureGateFindings(cluster);
+  yield* etcdFindings(`${path}.etcd`, cluster);
+  yield* validityFindings(path, cluster);
+}
+
+function* componentFindings(path: string, component: ControlPlaneComponent): Iterable<Finding> {
+  yield* argumentFindings(`${path}.extraArgs`, component.extraArgs);
+  yield* volumeFindings(`${path}.extraVolumes`, component.extraVolumes ?? []);
+  for (const [i, env] of (component.extraEnvs ?? []).entries()) {
+    if (env.value !== undefined && env.valueFrom !== undefined) {
+      yield { path: `${path}.extraEnvs[${i}].valueFrom`, problem: mutuallyExclusive('value', 'valueFrom') };
+    }
+  }
+}
+
+/** Stricter than kubeadm, which passes them on unseen: a relative path would count from wherever the kubelet was started. */
+function* volumeFindings(path: string, volumes: readonly HostPathMount[]): Iterable<Finding> {
+  for (const [i, { hostPath }] of volumes.entries()) yield* one(`${path}[${i}].hostPath`, hostPath, rules.absolutePath);
+}
+
+const FEATURE_GATES = ['NodeLocalCRISocket', 'PublicKeysECDSA', 'RootlessControlPlane'] as const;
+
+function* featureGateFindings({ featureGates = {} }: ClusterConfiguration): Iterable<Finding> {
+  for (const [name, on] of Object.entries(featureGates)) {
+    const at = formatFieldPath(['ClusterConfiguration', 'featureGates', name]);
+    if (!(FEATURE_GATES as readonly string[]).includes(name)) {
+      yield { path: at, problem: unknownFeatureGate(name, FEATURE_GATES, closestName(name, FEATURE_GATES)) };
+    }
+    if (name === 'PublicKeysECDSA')
+      yield { path: at, problem: deprecatedFeatureGate(name, 'Set encryptionAlgorithm: ECDSA-P256 (v1beta4) instead') };
+    if (name === 'NodeLocalCRISocket' && !on)
+      yield {
+        path: at,
+        problem: deprecatedFeatureGate(
+          name,
+          "Leave it out: the runtime's socket then goes from the kubelet's flags into instance-config.yaml",
+        ),
+      };
+  }
+}
+
+function* etcdFindings(path: string, { etcd = {} }: ClusterConfiguration): Iterable<Finding> {
+  if (etcd.local && etcd.external) {
+    yield { path, problem: mutuallyExclusive('local', 'external') };
+    return;
+  }
+  if (etcd.local) yield* localEtcdFindings(`${path}.local`, etcd.local);
+  if (etcd.external) yield* externalEtcdFindings(`${path}.external`, etcd.external);
+}
+
+function* localEtcdFindings(path: string, local: LocalEtcd): Iterable<Finding> {
+  yield* one(`${path}.dataDir`, local.dataDir, rules.absolutePath);
+  yield* one(`${path}.imageRepository`, local.imageRepository, rules.imageRepository);
+  yield* each(`${path}.serverCertSANs`, local.serverCertSANs, rules.certSan);
+  yield* each(`${path}.peerCertSANs`, local.peerCertSANs, rules.certSan);
+  yield* argumentFindings(`${path}.extraArgs`, local.extraArgs);
+}
+
+function* externalEtcdFindings(path: string, external: ExternalEtcd): Iterable<Finding> {
+  const { endpoints = [], httpEndpoints = [], caFile, certFile, keyFile } = external;
+  const needsHttps = [caFile, certFile, keyFile].some((file) => file !== undefined);
+  if (endpoints.length === 0)
+    yield { path: `${path}.endpoints`, problem: requiredWith('an endpoint', 'of an external etcd'), missing: true };
+  yield* each(`${path}.endpoints`, endpoints, (url) => rules.etcdUrl(url, needsHttps));
+  yield* each(`${path}.httpEndpoints`, httpEndpoints, (url) => rules.etcdUrl(url, false));
+  if ((certFile === undefined) !== (keyFile === undefined)) {
+    const [lacking, given] = certFile === undefined ? ['certFile', 'keyFile'] : ['keyFile', 'certFile'];
+    yield { path: `${path}.${given}`, problem: requiredWith(lacking, `with ${given}`), missing: true };
+  } else if (certFile !== undefined && caFile === undefined) {
+    yield { path: `${path}.certFile`, problem: requiredWith('caFile', 'with certFile and keyFile'), missing: true };
+  }
+  for (const [name, file] of Object.entries({ caFile, certFile, keyFile })) yield* one(`${path}.${name}`, file, rules.absolutePath);
+}
+
+const USUAL_VALIDITY = '8760h0m0s';
+const USUAL_CA_VALIDITY = '87600h0m0s';
+
+function* validityFindings(path: string, cluster: ClusterConfiguration): Iterable<Finding> {
+  const certificate = cluster.certificateValidityPeriod ?? USUAL_VALIDITY;
+  const authority = cluster.caCertificateValidityPeriod ?? USUAL_CA_VALIDITY;
+  const at = { certificate: `${path}.certificateValidityPeriod`, authority: `${path}.caCertificateValidityPeriod` };
+  yield* one(at.certificate, certificate, rules.notNegative);
+  yield* one(at.authority, authority, rules.notNegative);
+  if (isLonger(certificate, USUAL_VALIDITY)) yield { path: at.certificate, problem: longValidity(certificate, USUAL_VALIDITY) };
+  if (isLonger(authority, USUAL_CA_VALIDITY)) yield { path: at.authority, problem: longValidity(authority, USUAL_CA_VALIDITY) };
+  if (isLonger(certificate, authority)) yield { path: at.certificate, problem: outlivesAuthority(certificate, authority) };
+}
+
+function isLonger(a: string, b: string): boolean {
+  return (parseGoDuration(a) ?? 0n) > (parseGoDuration(b) ?? 0n);
+}

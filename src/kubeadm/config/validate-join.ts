@@ -1,0 +1,42 @@
+import { discoveryMissing, mutuallyExclusive, pinMissing, requiredWith } from '../../codec/document-problems.ts';
+import type { BootstrapTokenDiscovery, Discovery, JoinConfiguration } from './model.ts';
+import type { Finding } from './origins.ts';
+import * as rules from './rules.ts';
+import { each, endpointFindings, nodeRegistrationFindings, one, timeoutFindings } from './validate-parts.ts';
+
+/** All that is wrong with a JoinConfiguration. */
+export function* joinFindings(join: JoinConfiguration): Iterable<Finding> {
+  const path = 'JoinConfiguration';
+  yield* discoveryFindings(`${path}.discovery`, join.discovery ?? {});
+  yield* nodeRegistrationFindings(`${path}.nodeRegistration`, join.nodeRegistration ?? {});
+  yield* endpointFindings(`${path}.controlPlane.localAPIEndpoint`, join.controlPlane?.localAPIEndpoint ?? {});
+  yield* one(`${path}.caCertPath`, join.caCertPath, rules.caCertPath);
+  yield* timeoutFindings(`${path}.timeouts`, join.timeouts ?? {});
+}
+
+function* discoveryFindings(path: string, { bootstrapToken, file }: Discovery): Iterable<Finding> {
+  const both = bootstrapToken !== undefined && file !== undefined;
+  if (!bootstrapToken && !file) yield { path, problem: discoveryMissing(), missing: true };
+  if (both) yield { path: `${path}.file`, problem: mutuallyExclusive('discovery by token', 'by file'), rival: `${path}.bootstrapToken` };
+  if (file) yield* one(`${path}.file.kubeConfigPath`, file.kubeConfigPath, rules.discoveryFile);
+  if (file && !both && file.kubeConfigPath === undefined) {
+    yield { path: `${path}.file.kubeConfigPath`, problem: requiredWith('a path or URL', 'for discovery by file'), missing: true };
+  }
+  if (bootstrapToken) yield* tokenValueFindings(`${path}.bootstrapToken`, bootstrapToken);
+  if (bootstrapToken && !both) yield* tokenMissingFindings(`${path}.bootstrapToken`, bootstrapToken);
+}
+
+function* tokenValueFindings(path: string, { apiServerEndpoint, caCertHashes }: BootstrapTokenDiscovery): Iterable<Finding> {
+  yield* one(`${path}.apiServerEndpoint`, apiServerEndpoint, rules.apiServerEndpoint);
+  yield* each(`${path}.caCertHashes`, caCertHashes, rules.caPin);
+}
+
+function* tokenMissingFindings(path: string, discovery: BootstrapTokenDiscovery): Iterable<Finding> {
+  const { token, apiServerEndpoint, caCertHashes = [], unsafeSkipCAVerification } = discovery;
+  const because = 'for discovery by token';
+  if (apiServerEndpoint === undefined) {
+    yield { path: `${path}.apiServerEndpoint`, problem: requiredWith('the host and port of the API server', because), missing: true };
+  }
+  if (token === undefined) yield { path: `${path}.token`, problem: requiredWith('a token', because), missing: true };
+  if (caCertHashes.length === 0 && !unsafeSkipCAVerification) yield { path: `${path}.caCertHashes`, problem: pinMissing(), missing: true };
+}

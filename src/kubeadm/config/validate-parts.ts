@@ -1,0 +1,89 @@
+import type { Arg } from '../../base/arg.ts';
+import type { Problem } from '../../base/errors.ts';
+import { isDnsSubdomain } from '../../base/text/dns-subdomain.ts';
+import {
+  duplicateTaint,
+  ignoreAllNotAlone,
+  invalidTaint,
+  nodeNameConflict,
+  taintsReplaced,
+  unknownCheckName,
+} from '../../codec/document-problems.ts';
+import type { Taint } from '../../kube/taint.ts';
+import { unknownCheck } from '../preflight/check-names.ts';
+import { type ApiEndpoint, argValue, type NodeRegistration, type Timeouts } from './model.ts';
+import type { Finding } from './origins.ts';
+import * as rules from './rules.ts';
+
+/** Judge the pieces that several kinds share. A path is that of the piece, with the kind. */
+
+/** A value that may be absent, by one rule. */
+export function* one<T>(path: string, value: T | undefined, rule: (value: T) => Problem | null): Iterable<Finding> {
+  const problem = value === undefined ? null : rule(value);
+  if (problem) yield { path, problem };
+}
+
+/** Each item of a list, by one rule. */
+export function* each(path: string, values: readonly string[] | undefined, rule: rules.Rule): Iterable<Finding> {
+  for (const [i, value] of (values ?? []).entries()) yield* one(`${path}[${i}]`, value, rule);
+}
+
+/** `nodeRegistration`. Stricter than kubeadm: the name and a `hostname-override` must agree, else the kubelet can't register on `init`. */
+export function* nodeRegistrationFindings(path: string, node: NodeRegistration): Iterable<Finding> {
+  yield* one(`${path}.name`, node.name, rules.nodeName);
+  yield* one(`${path}.criSocket`, node.criSocket, rules.criSocket);
+  yield* argumentFindings(`${path}.kubeletExtraArgs`, node.kubeletExtraArgs);
+  yield* taintFindings(`${path}.taints`, node.taints ?? []);
+  yield* ignoreFindings(`${path}.ignorePreflightErrors`, node.ignorePreflightErrors);
+  const registered = argValue(node.kubeletExtraArgs, 'register-with-taints');
+  if (registered !== undefined && (node.taints ?? []).length > 0) yield { path: `${path}.taints`, problem: taintsReplaced(registered) };
+  const override = argValue(node.kubeletExtraArgs, 'hostname-override');
+  if (node.name !== undefined && override !== undefined && override !== node.name.trim().toLowerCase()) {
+    yield { path: `${path}.name`, problem: nodeNameConflict(node.name, override) };
+  }
+}
+
+/** A list of arguments. */
+export function* argumentFindings(path: string, args: readonly Arg[] | undefined): Iterable<Finding> {
+  for (const [i, { name }] of (args ?? []).entries()) yield* one(`${path}[${i}].name`, name, rules.argumentName);
+}
+
+const LABEL_PART = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+
+/** As the API server judges the taints of a Node (1.36); kubeadm passes them on unseen. */
+function* taintFindings(path: string, taints: readonly Taint[]): Iterable<Finding> {
+  const seen = new Set<string>();
+  for (const [i, { key, value = '', effect }] of taints.entries()) {
+    if (!isQualifiedName(key)) yield { path: `${path}[${i}].key`, problem: invalidTaint('key', key) };
+    if (value !== '' && !LABEL_PART.test(value)) yield { path: `${path}[${i}].value`, problem: invalidTaint('value', value) };
+    if (seen.has(`${key}:${effect}`)) yield { path: `${path}[${i}]`, problem: duplicateTaint(key, effect) };
+    seen.add(`${key}:${effect}`);
+  }
+}
+
+function isQualifiedName(text: string): boolean {
+  const slash = text.indexOf('/');
+  return LABEL_PART.test(text.slice(slash + 1)) && (slash < 0 || isDnsSubdomain(text.slice(0, slash)));
+}
+
+/** `ignorePreflightErrors`: names of checks, or `all` alone. */
+export function* ignoreFindings(path: string, ids: readonly string[] | undefined): Iterable<Finding> {
+  const set = new Set(ids?.map((id) => id.toLowerCase()));
+  if (set.has('all') && set.size > 1) yield { path, problem: ignoreAllNotAlone() };
+  for (const [i, id] of (ids ?? []).entries()) {
+    const unknown = unknownCheck(id);
+    if (unknown !== null) yield { path: `${path}[${i}]`, problem: unknownCheckName(unknown) };
+  }
+}
+
+/** `localAPIEndpoint`. */
+export function* endpointFindings(path: string, endpoint: ApiEndpoint): Iterable<Finding> {
+  yield* one(`${path}.advertiseAddress`, endpoint.advertiseAddress, rules.advertiseAddress);
+  // Zero is Go's absent: the default takes its place.
+  yield* one(`${path}.bindPort`, endpoint.bindPort || undefined, rules.port);
+}
+
+/** `timeouts`. */
+export function* timeoutFindings(path: string, timeouts: Timeouts): Iterable<Finding> {
+  for (const [name, timeout] of Object.entries(timeouts)) yield* one(`${path}.${name}`, timeout as string, rules.notNegative);
+}

@@ -1,0 +1,63 @@
+import { mutuallyExclusive, signingAlone } from '../../codec/document-problems.ts';
+import type { BootstrapToken, InitConfiguration, ModelSet, ResetConfiguration, UpgradeConfiguration } from './model.ts';
+import type { Finding } from './origins.ts';
+import * as rules from './rules.ts';
+import { clusterFindings } from './validate-cluster.ts';
+import { joinFindings } from './validate-join.ts';
+import { each, endpointFindings, ignoreFindings, nodeRegistrationFindings, one, timeoutFindings } from './validate-parts.ts';
+
+/**
+ * All that is wrong with some models. They have no defaults yet: what is absent is not judged unless nothing could supply it. The rules are
+ * those of kubeadm 1.36 (app/apis/kubeadm/validation); where one is stricter, it refuses what would fail later on the host or in the API
+ * server.
+ */
+export function* modelFindings({ init, cluster, join, reset, upgrade }: ModelSet): Iterable<Finding> {
+  if (init) yield* initFindings(init);
+  if (cluster) yield* clusterFindings(cluster);
+  if (join) yield* joinFindings(join);
+  if (reset) yield* resetFindings(reset);
+  if (upgrade) yield* upgradeFindings(upgrade);
+}
+
+function* initFindings(init: InitConfiguration): Iterable<Finding> {
+  const path = 'InitConfiguration';
+  yield* nodeRegistrationFindings(`${path}.nodeRegistration`, init.nodeRegistration ?? {});
+  for (const [i, token] of (init.bootstrapTokens ?? []).entries()) yield* tokenFindings(`${path}.bootstrapTokens[${i}]`, token);
+  yield* endpointFindings(`${path}.localAPIEndpoint`, init.localAPIEndpoint ?? {});
+  yield* timeoutFindings(`${path}.timeouts`, init.timeouts ?? {});
+}
+
+function* tokenFindings(path: string, token: BootstrapToken): Iterable<Finding> {
+  const { ttl, expires, usages = [], groups = [] } = token;
+  yield* each(`${path}.usages`, usages, rules.tokenUsage);
+  yield* each(`${path}.groups`, groups, rules.tokenGroup);
+  if (usages.length > 0 && usages.every((usage) => usage === 'signing')) yield { path: `${path}.usages`, problem: signingAlone() };
+  yield* one(`${path}.ttl`, ttl, (text) => rules.notNegative(text, 'A token that never expires has 0s'));
+  if (ttl !== undefined && expires !== undefined) yield { path: `${path}.expires`, problem: mutuallyExclusive('ttl', 'expires') };
+}
+
+function* resetFindings(reset: ResetConfiguration): Iterable<Finding> {
+  const path = 'ResetConfiguration';
+  yield* one(`${path}.criSocket`, reset.criSocket, rules.criSocket);
+  yield* one(`${path}.certificatesDir`, reset.certificatesDir, rules.absolutePath);
+  yield* ignoreFindings(`${path}.ignorePreflightErrors`, reset.ignorePreflightErrors);
+  yield* timeoutFindings(`${path}.timeouts`, reset.timeouts ?? {});
+}
+
+function* upgradeFindings(upgrade: UpgradeConfiguration): Iterable<Finding> {
+  const path = 'UpgradeConfiguration';
+  const { apply = {}, node = {}, plan = {}, diff = {} } = upgrade;
+  for (const [name, part] of Object.entries({ apply, node })) {
+    // A flag's path counts from the working directory; that of a file would depend on who reads it.
+    for (const finding of one(`${path}.${name}.patches.directory`, part.patches?.directory, rules.absolutePath)) {
+      yield { ...finding, notForFlags: true };
+    }
+  }
+  for (const [name, part] of Object.entries({ apply, node, plan })) {
+    yield* ignoreFindings(`${path}.${name}.ignorePreflightErrors`, part.ignorePreflightErrors);
+  }
+  for (const [name, part] of Object.entries({ apply, plan, diff })) {
+    yield* one(`${path}.${name}.kubernetesVersion`, part.kubernetesVersion, rules.kubernetesVersion);
+  }
+  yield* timeoutFindings(`${path}.timeouts`, upgrade.timeouts ?? {});
+}

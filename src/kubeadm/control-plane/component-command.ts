@@ -1,0 +1,15 @@
+import type { Arg } from '../../base/arg.ts';
+
+/**
+ * The command of a component: its own arguments sorted, without those that the user gave; then the user's in the order given, repeats kept.
+ * @param own by name; a component has each of its own once
+ * @see kubeadm 1.36 util/arguments.go
+ */
+export function componentCommand(name: string, own: Readonly<Record<string, string>>, extraArgs: readonly Arg[] = []): readonly string[] {
+  const given = new Set(extraArgs.map((arg) => arg.name));
+  const kept = Object.keys(own)
+    .filter((each) => !given.has(each))
+    .sort()
+    .map((each): Arg => ({ name: each, value: own[each] as string }));
+  return [name, ...[...kept, ...extraArgs].map((arg) => `--${arg.name}=${arg.value}`)];
+}

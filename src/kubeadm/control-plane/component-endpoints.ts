@@ -1,0 +1,48 @@
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { upTo } from '../../base/text/up-to.ts';
+
+/** A component of a control plane, and where it says on its host whether it is well. */
+export interface ComponentEndpoint {
+  readonly name: 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler';
+  readonly url: string;
+}
+
+const COMPONENTS = [
+  { name: 'kube-apiserver', flag: 'advertise-address', address: null, port: '6443', path: 'livez' },
+  { name: 'kube-controller-manager', flag: 'bind-address', address: '127.0.0.1', port: '10257', path: 'healthz' },
+  { name: 'kube-scheduler', flag: 'bind-address', address: '127.0.0.1', port: '10259', path: 'livez' },
+] as const;
+
+/**
+ * Where the components answer, by the flags in their static pods: those may have been patched.
+ * @param podOf the Pod of a component
+ * @see kubeadm 1.36 wait-control-plane
+ */
+export function componentEndpoints(
+  podOf: (name: ComponentEndpoint['name']) => JsonObject,
+  advertiseAddress: string,
+): readonly ComponentEndpoint[] {
+  return COMPONENTS.map(({ name, flag, address, port, path }) => {
+    const words = commandOf(podOf(name), name);
+    const at = flagValue(words, flag) ?? address ?? advertiseAddress;
+    const host = at === '0.0.0.0' ? '127.0.0.1' : at === '::' ? '::1' : at;
+    return { name, url: `https://${host.includes(':') ? `[${host}]` : host}:${flagValue(words, 'secure-port') ?? port}/${path}` };
+  });
+}
+
+/** The command line of the container whose program is this. */
+export function commandOf({ spec }: JsonObject, name: string): readonly string[] {
+  const containers = isJsonObject(spec) && Array.isArray(spec.containers) ? spec.containers.filter(isJsonObject) : [];
+  const commands = containers.map(({ command, args }) =>
+    [command, args].flatMap((words) => (Array.isArray(words) ? words.filter((word) => typeof word === 'string') : [])),
+  );
+  return commands.find(([program]) => program === name) ?? [];
+}
+
+/** What a flag of a command line is set to: the last one counts. */
+export function flagValue(words: readonly string[], flag: string): string | undefined {
+  const value = words
+    .map((word) => word.trim())
+    .findLast((word) => /^--?[^=]+=/.test(word) && upTo(word, '=').replace(/^--?/, '') === flag);
+  return value?.slice(value.indexOf('=') + 1) || undefined;
+}

@@ -1,0 +1,38 @@
+import type { Secret } from '../../base/text/secret.ts';
+import { readCertificate, readCertificateChain } from '../../x509/read-certificate.ts';
+import { leadsTo } from '../pki/certificate-checks.ts';
+import { readPrivateKey } from '../pki/private-key.ts';
+
+/** What a client of etcd comes with. */
+export interface EtcdCredentials {
+  readonly caPem: string;
+  readonly certificatePem: string;
+  readonly keyPem: Secret;
+  /** Where each of them was read, for messages. */
+  readonly files: { readonly ca: string; readonly certificate: string; readonly key: string };
+}
+
+/** Why etcd cannot be asked, as a clause, and what to do. */
+export interface EtcdTrouble {
+  readonly why: string;
+  readonly mend: string;
+}
+
+/** What is wrong with credentials by themselves, whoever they are shown to; null: nothing. */
+export function judgeEtcdCredentials({ caPem, certificatePem, keyPem, files }: EtcdCredentials, now: Date): EtcdTrouble | null {
+  const authorities = readCertificateChain(caPem);
+  const replaced = { mend: `Put the authority of the etcd cluster into ${files.ca}` };
+  if (authorities === null) return { why: `${files.ca} holds no certificate`, ...replaced };
+  const expired = authorities.find(({ notAfter }) => notAfter <= now);
+  if (expired !== undefined) return { why: `${files.ca} expired on ${expired.notAfter.toISOString()}`, ...replaced };
+  const renewed = { mend: 'Renew it on the host: certs renew etcd-healthcheck-client' };
+  const certificate = readCertificate(certificatePem);
+  if (certificate === null) return { why: `${files.certificate} holds no certificate`, ...renewed };
+  const key = readPrivateKey(keyPem);
+  if (key === null) return { why: `${files.key} holds no private key`, ...renewed };
+  if (!certificate.x509.checkPrivateKey(key)) return { why: `${files.key} is not the key of ${files.certificate}`, ...renewed };
+  if (certificate.notAfter <= now) return { why: `${files.certificate} expired on ${certificate.notAfter.toISOString()}`, ...renewed };
+  if (!authorities.some((authority) => leadsTo(certificate, [], authority)))
+    return { why: `${files.certificate} is not signed by ${files.ca}`, ...renewed };
+  return null;
+}

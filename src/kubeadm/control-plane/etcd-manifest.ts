@@ -1,0 +1,35 @@
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { readYaml } from '../../kube/same-yaml.ts';
+import { commandOf, flagValue } from './component-endpoints.ts';
+
+/** What the manifest of an etcd member on a host says of it. */
+export interface EtcdOnHost {
+  /** `https://ADDRESS:2380` */
+  readonly peerURL: string | null;
+  /** `https://ADDRESS:2379` */
+  readonly clientURL: string | null;
+  /** On the host. */
+  readonly dataDir: string;
+  /** It began a cluster of its own: nobody else may know it yet. */
+  readonly isFirst: boolean;
+}
+
+/** Reads the manifest of etcd; what cannot be read is as kubeadm has it. */
+export function readEtcdManifest(text: string): EtcdOnHost {
+  const pod = readYaml(text);
+  const object: JsonObject = isJsonObject(pod) ? pod : {};
+  const words = commandOf(object, 'etcd');
+  const first = (flag: string): string | null => flagValue(words, flag)?.split(',')[0] ?? null;
+  return {
+    peerURL: first('initial-advertise-peer-urls'),
+    clientURL: first('advertise-client-urls'),
+    dataDir: hostPathOf(object, 'etcd-data') ?? '/var/lib/etcd',
+    isFirst: flagValue(words, 'initial-cluster-state') !== 'existing',
+  };
+}
+
+function hostPathOf({ spec }: JsonObject, volume: string): string | null {
+  const volumes = isJsonObject(spec) && Array.isArray(spec.volumes) ? spec.volumes.filter(isJsonObject) : [];
+  const found = volumes.find(({ name }) => name === volume)?.hostPath;
+  return isJsonObject(found) && typeof found.path === 'string' ? found.path : null;
+}

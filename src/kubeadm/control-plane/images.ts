@@ -1,0 +1,64 @@
+import { releaseOfVersion } from '../../base/kubernetes-version.ts';
+import type { DefaultedCluster } from '../config/defaults.ts';
+import type { ImageMeta } from '../config/model.ts';
+import { hasLocalEtcd } from './model.ts';
+
+/** Versions that kubeadm 1.36.2 brings, for control planes of 1.34 to 1.36 alike. */
+const ETCD_TAG = '3.6.8-0';
+const COREDNS_TAG = 'v1.14.2';
+const PAUSE_TAG = '3.10.2';
+
+/** kubeadm's own repository, in which CoreDNS has a folder of its own. */
+const DEFAULT_REPOSITORY = 'registry.k8s.io';
+
+/** Where builds that are no releases (`ci/v1.36.2-10+abcdef`) go; another repository that is declared goes before it. */
+const CI_REPOSITORY = 'gcr.io/k8s-staging-ci-images';
+
+type KubernetesImage = 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler' | 'kube-proxy';
+
+/** The image of a component that is released with Kubernetes. */
+export function kubernetesImage(name: KubernetesImage, { imageRepository, kubernetesVersion }: DefaultedCluster): string {
+  const isBuild = releaseOfVersion(kubernetesVersion) !== kubernetesVersion;
+  const repository = isBuild && imageRepository === DEFAULT_REPOSITORY ? CI_REPOSITORY : imageRepository;
+  return `${repository}/${name}:${versionTag(kubernetesVersion)}`;
+}
+
+/** The tag of such images. What a tag cannot hold (the `+` of build metadata) becomes `_`. */
+export function versionTag(kubernetesVersion: string): string {
+  return releaseOfVersion(kubernetesVersion).replace(/[^-\w.]/g, '_');
+}
+
+/** The image of local etcd; `etcd.local` may name another repository or tag. */
+export function etcdImage(cluster: DefaultedCluster): string {
+  return imageOf('etcd', cluster.etcd.local ?? {}, { imageRepository: cluster.imageRepository, imageTag: ETCD_TAG });
+}
+
+/** The image of CoreDNS; `dns` may name another repository or tag. */
+export function corednsImage({ dns, imageRepository }: DefaultedCluster): string {
+  const repository = dns.imageRepository || imageRepository;
+  return imageOf('coredns', dns, {
+    imageRepository: repository,
+    imageTag: COREDNS_TAG,
+    folder: repository === DEFAULT_REPOSITORY ? '/coredns' : '',
+  });
+}
+
+/**
+ * All images a control plane needs, in the order in which kubeadm lists and pulls them.
+ * @see kubeadm 1.36 images/images.go; `config images list`
+ */
+export function controlPlaneImages(cluster: DefaultedCluster): readonly string[] {
+  return [
+    kubernetesImage('kube-apiserver', cluster),
+    kubernetesImage('kube-controller-manager', cluster),
+    kubernetesImage('kube-scheduler', cluster),
+    ...(cluster.proxy.disabled ? [] : [kubernetesImage('kube-proxy', cluster)]),
+    ...(cluster.dns.disabled ? [] : [corednsImage(cluster)]),
+    `${cluster.imageRepository}/pause:${PAUSE_TAG}`,
+    ...(hasLocalEtcd(cluster) ? [etcdImage(cluster)] : []),
+  ];
+}
+
+function imageOf(name: string, own: ImageMeta, other: Required<ImageMeta> & { readonly folder?: string }): string {
+  return `${own.imageRepository || other.imageRepository}${other.folder ?? ''}/${name}:${own.imageTag || other.imageTag}`;
+}

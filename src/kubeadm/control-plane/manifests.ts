@@ -1,0 +1,37 @@
+import type { JsonObject } from '../../base/json.ts';
+import { encodeYaml } from '../../codec/yaml-encode.ts';
+import type { WantedFile } from '../../host/plan/diff-file.ts';
+import { patchedObject } from '../patched-object.ts';
+import { etcdPod } from './etcd.ts';
+import { kubeApiserverPod } from './kube-apiserver.ts';
+import { kubeControllerManagerPod } from './kube-controller-manager.ts';
+import { kubeSchedulerPod } from './kube-scheduler.ts';
+import { type ControlPlaneNode, hasLocalEtcd } from './model.ts';
+import { manifestPath, type StaticPodName } from './paths.ts';
+
+/** What makes the Pod of each component. */
+const PODS = {
+  etcd: etcdPod,
+  'kube-apiserver': kubeApiserverPod,
+  'kube-controller-manager': kubeControllerManagerPod,
+  'kube-scheduler': kubeSchedulerPod,
+} as const satisfies { readonly [K in StaticPodName]: (node: ControlPlaneNode) => JsonObject };
+
+/** The static pods of a node, in the order in which kubeadm writes them; etcd is among them when it runs on the control planes. */
+export function staticPodNames({ cluster }: Pick<ControlPlaneNode, 'cluster'>): readonly StaticPodName[] {
+  const components = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
+  return hasLocalEtcd(cluster) ? ['etcd', ...components] : components;
+}
+
+/**
+ * The Pod of a component with the patches for it applied, as kubeadm 1.36 makes it.
+ * @throws AppError of `patchedObject` when a patch does not fit
+ */
+export function staticPodOf(node: ControlPlaneNode, name: StaticPodName): JsonObject {
+  return patchedObject(PODS[name](node), node.patches, { kind: 'Pod', target: name });
+}
+
+/** The manifest of a static pod: its file below /etc/kubernetes/manifests, which the kubelet starts it from. */
+export function manifestFile(node: ControlPlaneNode, name: StaticPodName): WantedFile {
+  return { path: manifestPath(name), content: encodeYaml(staticPodOf(node, name)), mode: 0o600, owner: 'root:root' };
+}

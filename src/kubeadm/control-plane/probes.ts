@@ -1,0 +1,51 @@
+import type { JsonObject } from '../../base/json.ts';
+import { parseGoDuration } from '../../base/text/go-duration.ts';
+
+/** Where a component answers whether it is well. `host` empty: at the address of its pod, which is the host's. */
+export interface ProbeTarget {
+  readonly host: string;
+  readonly scheme: 'HTTP' | 'HTTPS';
+}
+
+/** The name of the port in each static pod that probes ask. */
+export const PROBE_PORT = 'probe-port';
+
+const PERIOD_SECONDS = 10;
+
+/** Restarts the container when it is not well for 80 seconds. */
+export function livenessProbe(target: ProbeTarget, path: string): JsonObject {
+  return httpProbe(target, path, { initialDelaySeconds: PERIOD_SECONDS, failureThreshold: 8, periodSeconds: PERIOD_SECONDS });
+}
+
+/** Looks every second. */
+export function readinessProbe(target: ProbeTarget, path: string): JsonObject {
+  return httpProbe(target, path, { initialDelaySeconds: 0, failureThreshold: 3, periodSeconds: 1 });
+}
+
+/**
+ * Gives a container time to come up.
+ * @param within Go's syntax; rounded up to whole periods
+ */
+export function startupProbe(target: ProbeTarget, path: string, within: string): JsonObject {
+  const seconds = Number(parseGoDuration(within) ?? 0n) / 1e9;
+  return httpProbe(target, path, {
+    initialDelaySeconds: PERIOD_SECONDS,
+    failureThreshold: Math.ceil(seconds / PERIOD_SECONDS),
+    periodSeconds: PERIOD_SECONDS,
+  });
+}
+
+/** The address to probe a component at that binds to one: not at "all", which is none. */
+export function probeHost(bindAddress: string): string {
+  return bindAddress === '0.0.0.0' || bindAddress === '::' ? '' : bindAddress;
+}
+
+interface Timing {
+  readonly initialDelaySeconds: number;
+  readonly failureThreshold: number;
+  readonly periodSeconds: number;
+}
+
+function httpProbe({ host, scheme }: ProbeTarget, path: string, timing: Timing): JsonObject {
+  return { httpGet: { host, path, port: PROBE_PORT, scheme }, timeoutSeconds: 15, ...timing };
+}

@@ -1,0 +1,71 @@
+import type { Problem } from '../../base/errors.ts';
+import { isJsonObject, type JsonObject, parseJsonObject } from '../../base/json.ts';
+import { printable } from '../../base/text/printable.ts';
+import type { WebAnswer, WebFailure } from '../../kube/web-answer.ts';
+import { type ClusterInfo, readClusterInfo } from './cluster-info.ts';
+import * as problems from './discovery-problems.ts';
+import { explainTrouble, type TroubleContext } from './explain-trouble.ts';
+
+/** What the answer to the question for cluster-info means. */
+export type ClusterInfoReading =
+  | { readonly kind: 'found'; readonly info: ClusterInfo }
+  /** It may pass by itself. */
+  | { readonly kind: 'wait'; readonly problem: Problem }
+  /** An API server, and it does not give it to us. */
+  | { readonly kind: 'denied'; readonly status: 401 | 403 | 404; readonly problem: Problem }
+  | { readonly kind: 'refuse'; readonly problem: Problem };
+
+/** Reads the answer to an anonymous GET of cluster-info, whoever gave it. */
+export function readClusterInfoAnswer(answer: WebAnswer | WebFailure, context: TroubleContext): ClusterInfoReading {
+  const { endpoint } = context;
+  if (answer.kind === 'failed') return explainTrouble(answer.trouble, context);
+  const { status } = answer;
+  const body = parseJsonObject(answer.text);
+  if (status === 200 && body !== null) {
+    const info = readClusterInfo(body);
+    return info === null
+      ? refuse(problems.notAnApiServer(endpoint, 'what answers sends JSON, but not the ConfigMap asked for'))
+      : { kind: 'found', info };
+  }
+  if (body?.kind === 'Status') return readStatus(status, body, endpoint);
+  if (status === 407) return refuse(problems.proxyInTheWay(endpoint, 'a proxy answers with status 407', 'login'));
+  if (status === 429 || status >= 500) return wait(problems.serverTrouble(endpoint, status, describeBody(answer)));
+  if (status >= 300 && status < 400) {
+    const where = answer.location === null ? '' : ` to ${printable(answer.location, 100)}`;
+    return refuse(problems.notAnApiServer(endpoint, `what answers redirects (${status})${where}, which no API server does`));
+  }
+  return refuse(problems.notAnApiServer(endpoint, `what answers is no Kubernetes API server: ${status} with ${describeBody(answer)}`));
+}
+
+/** A Status object: an API server, or another component of Kubernetes. */
+function readStatus(status: number, body: JsonObject, endpoint: string): ClusterInfoReading {
+  const said = typeof body.message === 'string' ? printable(body.message) : '';
+  if (status === 401) return { kind: 'denied', status, problem: problems.noAnonymousAccess(endpoint) };
+  if (status === 403) {
+    // Only who serves no resources speaks of the path.
+    if (/ cannot get path /.test(said))
+      return refuse(problems.notAnApiServer(endpoint, 'another component of Kubernetes answers, not the API server'));
+    return { kind: 'denied', status, problem: problems.clusterInfoForbidden(endpoint, said) };
+  }
+  if (status === 404) {
+    const named = isJsonObject(body.details) && body.details.name === 'cluster-info';
+    if (named) return { kind: 'denied', status, problem: problems.noClusterInfo(endpoint) };
+    return refuse(problems.notAnApiServer(endpoint, 'it serves no ConfigMaps: another API server than that of the cluster (404)'));
+  }
+  return wait(problems.serverTrouble(endpoint, status, said));
+}
+
+function describeBody({ contentType, text }: WebAnswer): string {
+  if (contentType === 'text/html' || /^\s*<(?:!doctype|html)/i.test(text)) return 'a web page (text/html)';
+  if (text.trim() === '') return 'nothing in it';
+  const begin = printable(text, 40);
+  return `${contentType === '' ? 'no content type' : printable(contentType, 40)}: ${JSON.stringify(begin)}`;
+}
+
+function refuse(problem: Problem): ClusterInfoReading {
+  return { kind: 'refuse', problem };
+}
+
+function wait(problem: Problem): ClusterInfoReading {
+  return { kind: 'wait', problem };
+}

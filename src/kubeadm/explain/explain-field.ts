@@ -1,0 +1,100 @@
+import type { Json } from '../../base/json.ts';
+import { type Catalogue, type FieldEntry, formatMinor, NEWEST_MINOR, OLDEST_KNOWN_MINOR } from '../../kubelet/catalogue.ts';
+import { kubeadmProfile } from '../render/profile-defaults.ts';
+import type { ExplainOptions, FieldExplanation, FieldGate, FieldList, FlagTwin, KubeadmValue, Member } from './explanation.ts';
+import { gatesOfField } from './field-gates.ts';
+import { periods } from './periods.ts';
+import { probeRules } from './probe-rules.ts';
+import { typeText } from './type-text.ts';
+
+/**
+ * The field a user's way of writing means: indices and `[]` do not count, what follows the name of a map is a key of it.
+ * @returns undefined when no minor has it
+ */
+export function findField(name: string, { fields }: Catalogue): FieldEntry | undefined {
+  const plain = name.replace(/\[\d*\]/g, '');
+  if (plain === '') return undefined;
+  const entries = [...fields.values()];
+  const plainPath = ({ path }: FieldEntry): string => path.replaceAll('[]', '');
+  return (
+    entries.find((entry) => plainPath(entry) === plain) ??
+    entries.find(
+      (entry) => entry.type.startsWith('map<') && (plain.startsWith(`${plainPath(entry)}[`) || plain.startsWith(`${plainPath(entry)}.`)),
+    )
+  );
+}
+
+/** Explains a field, with its members where it is an object. */
+export function explainField(entry: FieldEntry, options: ExplainOptions): FieldExplanation {
+  const { catalogue, minor } = options;
+  const [since, until] = entry.minors;
+  const known = minor >= since && minor <= until;
+  const field = catalogue.field(entry.path, Math.min(Math.max(minor, since), until));
+  return {
+    kind: 'Field',
+    path: entry.path,
+    kubernetesVersion: formatMinor(minor),
+    known,
+    type: typeText(field?.type ?? entry.type),
+    description: entry.description,
+    since: formatMinor(since),
+    until: until >= NEWEST_MINOR ? null : formatMinor(until),
+    default: known ? (field?.default ?? null) : null,
+    defaults: periods(entry.defaultByMinor, until, ({ value }): Json => value),
+    values: field?.values ?? null,
+    valuesByVersion: periods(entry.enumByMinor ?? [], until, ({ values }) => values),
+    kubeadm: known ? kubeadmValue(entry.path) : null,
+    flag: entry.flag === null ? null : explainTwin(entry.flag, entry.flagAliases ?? [], options),
+    featureGates: gatesOfField(entry.path).map((name) => explainFieldGate(name, options)),
+    rules: known && minor >= OLDEST_KNOWN_MINOR ? probeRules(entry.path, options) : [],
+    liveChange: { class: entry.liveChange, reason: entry.liveChangeReason },
+    note: entry.note ?? null,
+    members: membersOf(entry.path, options),
+  };
+}
+
+/** The fields at the top whose names begin with a text; all when it is empty. Null when there is none. */
+export function listFields(prefix: string, options: ExplainOptions): FieldList | null {
+  const members = membersOf('', options).filter(({ path }) => path.startsWith(prefix));
+  return members.length === 0 ? null : { kind: 'FieldList', prefix, kubernetesVersion: formatMinor(options.minor), members };
+}
+
+/** Members of an object or of the objects of a list; with `recursive` theirs too. */
+function membersOf(parent: string, options: ExplainOptions): readonly Member[] {
+  const { catalogue, minor } = options;
+  return [...catalogue.fields.values()].flatMap((entry): Member[] => {
+    const field = catalogue.field(entry.path, minor);
+    if (field === null || parentOf(entry.path) !== parent) return [];
+    const under = options.recursive === true ? membersOf(entry.path, options) : [];
+    const { path, description } = entry;
+    return [{ path, type: typeText(field.type), description, default: field.default, ...(under.length === 0 ? {} : { members: under }) }];
+  });
+}
+
+function parentOf(path: string): string {
+  return path.slice(0, Math.max(path.lastIndexOf('.'), 0)).replace(/\[\]$/, '');
+}
+
+function explainTwin(name: string, aliases: readonly string[], { catalogue, minor }: ExplainOptions): FlagTwin {
+  const flag = catalogue.flag(name, minor);
+  const removedIn = catalogue.flags.get(name)?.removedIn ?? null;
+  return {
+    name,
+    aliases,
+    known: flag !== null,
+    deprecation: flag?.deprecation ?? null,
+    removedIn: removedIn === null ? null : formatMinor(removedIn),
+  };
+}
+
+function explainFieldGate(name: string, { catalogue, minor }: ExplainOptions): FieldGate {
+  const gate = catalogue.gate(name, minor);
+  return { name, stage: gate?.stage ?? null, default: gate?.default ?? null, locked: gate?.locked ?? false };
+}
+
+/** With the defaults of kubeadm's own ClusterConfiguration. */
+function kubeadmValue(path: string): KubeadmValue | null {
+  const { history } = kubeadmProfile();
+  const step = history.get(path)?.at(-1);
+  return step?.value === undefined ? null : { value: step.value, source: step.origin.source };
+}

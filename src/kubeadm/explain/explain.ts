@@ -1,0 +1,57 @@
+import { AppError } from '../../base/errors.ts';
+import { closestName } from '../../base/text/closest-name.ts';
+import type { Catalogue } from '../../kubelet/catalogue.ts';
+import { findFlag, flagKey } from '../../kubelet/flags/command-line.ts';
+import { explainField, findField, listFields } from './explain-field.ts';
+import { explainFlag } from './explain-flag.ts';
+import { explainGate } from './explain-gate.ts';
+import type { ExplainOptions, Explanation } from './explanation.ts';
+
+/**
+ * Explains a field of KubeletConfiguration, a flag of the kubelet or a feature gate.
+ * @param name a path such as `logging.vmodule.verbosity` or `evictionHard[memory.available]` (a map is explained by itself), a flag (`--node-ip`) or a gate
+ * (`NodeSwap`); the begin of field names (`eviction`) gives a list, an empty text all fields at the top
+ * @throws AppError EXPLAIN_UNKNOWN_NAME, with a guess, exit code 2
+ */
+export function explain(name: string, options: ExplainOptions): Explanation {
+  const { catalogue } = options;
+  if (name.startsWith('-')) {
+    const flag = findFlag(name, options);
+    if (flag === undefined) throw unknownFlag(name, catalogue);
+    return explainFlag(flag, options);
+  }
+  const field = findField(name, catalogue);
+  if (field !== undefined) return explainField(field, options);
+  const gate = catalogue.gates.get(name);
+  if (gate !== undefined) return explainGate(gate, options);
+  const flag = findFlag(name, options);
+  if (flag !== undefined) return explainFlag(flag, options);
+  const list = listFields(name, options);
+  if (list === null) throw unknownName(name, catalogue);
+  return list;
+}
+
+function unknownFlag(name: string, { flags }: Catalogue): AppError {
+  const guess = closestName(flagKey(name), flags.keys());
+  return unknown(`no kubelet has a flag --${flagKey(name)}`, guess === null ? null : `--${guess}`);
+}
+
+/** The error for a name that is no field, flag or gate of any minor, with a guess. */
+export function unknownName(name: string, { fields, gates, flags }: Catalogue): AppError {
+  const paths = [...fields.keys()];
+  const last = lastName(name);
+  const namesake = paths.find((path) => lastName(path).toLowerCase() === last.toLowerCase());
+  const isOf = (path: string): boolean => lastName(path) === closestName(last, paths.map(lastName));
+  const guess =
+    closestName(name, paths) ?? namesake ?? closestName(name, gates.keys()) ?? closestName(name, flags.keys()) ?? paths.find(isOf) ?? null;
+  return unknown(`no kubelet has a field, a flag or a feature gate ${name}`, guess);
+}
+
+function lastName(path: string): string {
+  return path.slice(path.lastIndexOf('.') + 1).replaceAll('[]', '');
+}
+
+function unknown(message: string, guess: string | null): AppError {
+  const mend = guess === null ? 'kubeletadm config explain lists the fields' : `Did you mean ${guess}?`;
+  return new AppError({ code: 'EXPLAIN_UNKNOWN_NAME', message, mend }, { exitCode: 2 });
+}

@@ -1,0 +1,57 @@
+import type { Problem } from '../../base/errors.ts';
+import type { Json } from '../../base/json.ts';
+import { parseSource } from '../../codec/source.ts';
+import type { Catalogue, Field, Minor } from '../../kubelet/catalogue.ts';
+import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/decode.ts';
+import { setAt } from '../../kubelet/kubeadm-defaults.ts';
+import { EXITS_AT_STARTUP, isStartupRule, judgeKubeletConfiguration } from '../../kubelet/validate/judge.ts';
+
+const WORD = 'no such word';
+
+/** Values that are refused wherever anything is. */
+const PROBES: Readonly<Partial<Record<Field['type'], readonly Json[]>>> = {
+  bool: [true, false],
+  int32: [-(2 ** 31), -1, 0, 1, 2 ** 31 - 1],
+  int64: [-(2 ** 31), -1, 0, 1, 2 ** 53 - 1],
+  uint32: [2 ** 32 - 1],
+  float: [-1, 0, 2],
+  string: [WORD, 'a/b'],
+  enum: [WORD],
+  duration: ['-1h', '1ns', '2400h'],
+  'array<string>': [[WORD]],
+  'array<enum>': [[WORD]],
+  'map<string,string>': [{ [WORD]: 'x' }],
+};
+
+/**
+ * What the kubelet of a minor refuses in a field, in the words of the verdict: the field is given values that can't be right, and what is said of them is
+ * gathered, without the values. Rules that need more than one field to be set do not show.
+ */
+export function probeRules(
+  path: string,
+  { minor, catalogue }: { readonly minor: Minor; readonly catalogue: Catalogue },
+): readonly string[] {
+  const field = catalogue.field(path, minor);
+  if (field === null || path.includes('[]')) return [];
+  const words = (PROBES[field.type] ?? []).flatMap((probe) => {
+    const header = { apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND };
+    const document = parseSource(JSON.stringify(setAt(header, path.split('.'), probe)), 'probe').documents[0];
+    if (document === undefined) return [];
+    return judgeKubeletConfiguration(document, { minor, catalogue })
+      .problems.filter((problem) => problem.path === path || problem.path?.startsWith(`${path}[`))
+      .flatMap((problem) => ruleOf(problem, problem.path === path ? '' : field.type.startsWith('map') ? 'each name ' : 'each item '));
+  });
+  return [...new Set(words)];
+}
+
+/** Nothing where the words are of the value alone, or of its type. */
+function ruleOf({ code, message }: Problem, of: string): readonly string[] {
+  if (code.startsWith('CONFIG_')) return [];
+  const rule = message
+    .replace(`; ${EXITS_AT_STARTUP}`, '')
+    .replace(/, (?:not|and is) (?:"[^"]{0,64}"|-?[0-9][^ ]{0,64})$/, '')
+    .replace(/: -?[0-9][^ ]{0,64} is (?:not|more) .*$/s, '');
+  if (rule.startsWith('"') || rule.includes(WORD)) return [];
+  const whole = rule.startsWith('must ') ? `${of}${rule}` : rule;
+  return [isStartupRule(code) ? `${whole}; else it does not start` : whole];
+}

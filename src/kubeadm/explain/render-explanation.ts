@@ -1,0 +1,204 @@
+import { joinLines } from '../../base/text/styled.ts';
+import { renderTable, wrapText } from '../../base/text/table.ts';
+import { inlineValue } from '../../codec/inline-value.ts';
+import type { FlagDeprecation, LiveChange } from '../../kubelet/catalogue.ts';
+import type {
+  Explanation,
+  FieldExplanation,
+  FieldGate,
+  FieldList,
+  FlagExplanation,
+  GateExplanation,
+  Member,
+  Period,
+} from './explanation.ts';
+
+const INDENT = '    ';
+const WIDTH = 76;
+
+/** An explanation as kubectl explain lays it out. */
+export function renderExplanation(explanation: Explanation): string {
+  switch (explanation.kind) {
+    case 'Field':
+      return renderField(explanation);
+    case 'FieldList':
+      return renderList(explanation);
+    case 'Flag':
+      return renderFlag(explanation);
+    case 'FeatureGate':
+      return renderGate(explanation);
+  }
+}
+
+function renderField(field: FieldExplanation): string {
+  const rows: [string, string][] = [];
+  if (field.type !== 'Object' && field.type !== '[]Object')
+    rows.push(['DEFAULT:', field.known ? defaultText(field.default) : notKnown(field)]);
+  if (field.values !== null) rows.push(['VALUES:', field.values.map((value) => (value === '' ? '""' : value)).join(', ')]);
+  rows.push(['SINCE:', field.until === null ? field.since : `${field.since}, last in ${field.until}`]);
+  if (!field.known) rows.push(['', `a ${field.kubernetesVersion} kubelet does not know it`]);
+  if (field.kubeadm !== null) rows.push(['KUBEADM:', `${inlineValue(field.kubeadm.value)} (${field.kubeadm.source})`]);
+  rows.push(['FLAG:', twinText(field)]);
+  rows.push(...titled('GATES:', field.featureGates.map(gateText)));
+  rows.push(...titled('LIVE CHANGE:', [LIVE_CHANGES[field.liveChange.class], ...wrapText(field.liveChange.reason, WIDTH - 12)]));
+  rows.push(...titled('NOTE:', wrapText(field.note ?? '', WIDTH - 12)));
+  rows.push(
+    ...titled(
+      'RULES:',
+      field.rules.flatMap((rule) => wrapText(rule, WIDTH - 12)),
+    ),
+  );
+  return text([
+    ...header(field.kubernetesVersion),
+    '',
+    `FIELD: ${field.path} <${field.type}>`,
+    '',
+    ...indented(wrapText(field.description, WIDTH)),
+    '',
+    ...renderTable(rows),
+    ...periodLines('DEFAULT BY VERSION:', field.defaults, (value) => defaultText(value)),
+    ...periodLines('VALUES BY VERSION:', field.valuesByVersion, (values) => values.map((value) => value || '""').join(', ')),
+    ...memberLines(field.members),
+  ]);
+}
+
+/** The title stands before the first line. */
+function titled(title: string, lines: readonly string[]): [string, string][] {
+  return lines.map((line, i) => [i === 0 ? title : '', line]);
+}
+
+function gateText({ name, stage, default: value, locked }: FieldGate): string {
+  return stage === null ? `${name}: not in this version` : `${name}: ${stage}, ${value === true ? 'on' : 'off'}${locked ? ', locked' : ''}`;
+}
+
+function notKnown({ kubernetesVersion }: FieldExplanation): string {
+  return `none in ${kubernetesVersion}`;
+}
+
+function defaultText(value: FieldExplanation['default']): string {
+  return value === null ? 'unset' : inlineValue(value);
+}
+
+function renderList({ prefix, kubernetesVersion, members }: FieldList): string {
+  return text([...header(kubernetesVersion), ...(prefix === '' ? [] : ['', `Fields that begin with ${prefix}:`]), ...memberLines(members)]);
+}
+
+function renderFlag(flag: FlagExplanation): string {
+  const rows: [string, string][] = [
+    ['DEFAULT:', flag.default === '' ? '""' : flag.default],
+    ['SINCE:', flag.removedIn === null ? flag.since : `${flag.since}, removed in ${flag.removedIn}`],
+  ];
+  if (!flag.known) rows.push(['', `a ${flag.kubernetesVersion} kubelet does not know it, and does not start with it`]);
+  rows.push(['FIELD:', fieldText(flag)]);
+  if (flag.deprecated !== null) {
+    const { since, how } = flag.deprecated;
+    rows.push([
+      'DEPRECATED:',
+      [since === null ? 'yes' : `since ${since}`, how === null ? '' : DEPRECATIONS[how]].filter(Boolean).join(': '),
+    ]);
+  }
+  return text([
+    `FLAG: --${flag.name} <${flag.type}>, kubelet ${flag.kubernetesVersion}`,
+    '',
+    ...renderTable(rows),
+    ...periodLines('DEFAULT BY VERSION:', flag.defaults, (value) => value || '""'),
+  ]);
+}
+
+function fieldText({ field, kubernetesVersion }: FlagExplanation): string {
+  if (field === null) return 'none: there is only the flag';
+  return field.known ? `${field.path}: the flag wins over it` : `${field.path}, from ${field.since} on: not in ${kubernetesVersion}`;
+}
+
+function renderGate(gate: GateExplanation): string {
+  const rows: [string, string][] = gate.known
+    ? [
+        ['STAGE:', String(gate.stage)],
+        ['DEFAULT:', gate.locked === true ? `${gate.default}, locked: setting anything else is refused` : String(gate.default)],
+      ]
+    : [['STAGE:', `a ${gate.kubernetesVersion} kubelet does not know it, and does not start with it`]];
+  if (gate.fields.length > 0) rows.push(['FIELDS:', gate.fields.join(', ')]);
+  if (gate.dependencies.length > 0) rows.push(['NEEDS:', gate.dependencies.join(', ')]);
+  if (gate.removedIn !== null) rows.push(['REMOVED:', `in ${gate.removedIn}`]);
+  return text([
+    `FEATURE GATE: ${gate.name}, kubelet ${gate.kubernetesVersion}`,
+    '',
+    ...renderTable(rows),
+    '',
+    'BY VERSION:',
+    ...indented(
+      renderTable(
+        gate.versions.map((period) => [
+          periodText(period),
+          period.value.stage,
+          `${period.value.default}${period.value.lockToDefault ? ', locked' : ''}`,
+        ]),
+      ),
+    ),
+  ]);
+}
+
+function header(version: string): readonly string[] {
+  return renderTable([
+    ['KIND:', 'KubeletConfiguration'],
+    ['VERSION:', `kubelet.config.k8s.io/v1beta1, kubelet ${version}`],
+  ]);
+}
+
+/** Nothing where it was always the same. */
+function periodLines<T>(title: string, list: readonly Period<T>[], show: (value: T) => string): readonly string[] {
+  if (list.length < 2) return [];
+  return ['', title, ...indented(renderTable(list.map((period) => [periodText(period), show(period.value)])))];
+}
+
+function periodText({ from, to }: Period<unknown>): string {
+  if (to === null) return `${from} on`;
+  return from === to ? from : `${from} to ${to}`;
+}
+
+function memberLines(members: readonly Member[]): readonly string[] {
+  if (members.length === 0) return [];
+  const nested = members.some((member) => member.members !== undefined);
+  const rows = nested ? treeRows(members, 0) : members.map(({ path, type, description }) => [path, `<${type}>`, description]);
+  return ['', 'FIELDS:', ...indented(renderTable(rows))];
+}
+
+/** Names only, indented by level, with what is in force when they are left out. */
+function treeRows(members: readonly Member[], level: number): readonly (readonly string[])[] {
+  return members.flatMap(({ path, type, default: value, members: under = [] }) => [
+    [`${'  '.repeat(level)}${path.slice(path.lastIndexOf('.') + 1)}`, `<${type}>`, value === null ? '' : inlineValue(value)],
+    ...treeRows(under, level + 1),
+  ]);
+}
+
+function twinText({ flag, known }: FieldExplanation): string {
+  if (flag === null) return 'none';
+  const names = [flag.name, ...flag.aliases].map((name) => `--${name}`).join(', ');
+  if (!flag.known) return flag.removedIn === null ? `${names}, not in this version` : `${names}, removed in ${flag.removedIn}`;
+  if (!known) return `${names}: all there is in this version`;
+  return flag.deprecation === null
+    ? `${names}: wins over the field`
+    : `${names}: wins over the field; deprecated: ${DEPRECATIONS[flag.deprecation]}`;
+}
+
+const DEPRECATIONS: { readonly [D in FlagDeprecation]: string } = {
+  'to-be-removed': 'it will be removed',
+  'use-config-file': 'set the field of the configuration file',
+  'use-other-flag': 'use the flag it was renamed to',
+  'leaked-cadvisor-flag': "it is cAdvisor's and was never meant to be set",
+};
+
+const LIVE_CHANGES: { readonly [L in LiveChange]: string } = {
+  safe: 'safe, a restart of the kubelet is all it takes',
+  drain: 'drain: take the pods off the node first',
+  'restart-pods': 'restart-pods: pods that run keep the old value',
+  unsafe: 'unsafe: may cut the node off or lose its state',
+};
+
+function indented(lines: readonly string[]): readonly string[] {
+  return lines.map((line) => `${INDENT}${line}`);
+}
+
+function text(lines: readonly string[]): string {
+  return joinLines(lines.map((line) => line.trimEnd()));
+}

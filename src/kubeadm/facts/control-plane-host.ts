@@ -1,0 +1,72 @@
+import { defaultRoute } from '../../host/facts/default-route.ts';
+import { combineFacts, defineFact, type Fact } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import type { FileFact } from '../../host/facts/question.ts';
+import { unitActive } from '../../host/facts/unit.ts';
+import { type HostCaDirectory, MANIFESTS_DIR, type StaticPodName } from '../control-plane/paths.ts';
+import { caDirectoriesOf } from './ca-directories.ts';
+
+/** What a control plane needs of its host. Null: not known (an image). */
+export interface HostSize {
+  readonly cpus: number | null;
+  readonly memoryBytes: number | null;
+}
+
+const hostSize = defineFact(
+  { cpus: { kind: 'command', argv: ['nproc'] }, memory: { kind: 'file', path: '/proc/meminfo' } },
+  ({ cpus, memory }): HostSize => ({
+    cpus: cpus.exitCode === 0 ? Number(cpus.stdout.trim()) : null,
+    memoryBytes: parseMemTotal(memory?.content ?? ''),
+  }),
+);
+
+/** Bytes of the line `MemTotal` of /proc/meminfo. */
+function parseMemTotal(text: string): number | null {
+  const match = /^MemTotal: {1,64}(\d{1,20}) kB/m.exec(text);
+  return match ? Number(match[1]) * 1024 : null;
+}
+
+/** The clock of the host in Unix seconds. */
+const hostClock = defineFact({ date: { kind: 'command', argv: ['date', '+%s'] } }, ({ date }): number | null =>
+  date.exitCode === 0 && /^\d+\s*$/.test(date.stdout) ? Number(date.stdout.trim()) : null,
+);
+
+const STATIC_PODS: readonly StaticPodName[] = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'etcd'];
+
+/** What is to be known of a host before a control plane is made there, besides the facts about any node. */
+export interface ControlPlaneHost {
+  readonly route: { readonly ipv4?: string; readonly ipv6?: string };
+  readonly size: HostSize;
+  readonly clock: number | null;
+  readonly firewalldActive: boolean;
+  readonly caDirectories: readonly HostCaDirectory[];
+  /** Manifests that are there, by path. */
+  readonly manifests: ReadonlyMap<string, FileFact | null>;
+  /** Names below etcd's data directory; null: there is none. */
+  readonly etcdData: readonly string[] | null;
+  /** Of the files asked for, those that are there. */
+  readonly files: ReadonlyMap<string, FileFact | null>;
+}
+
+/**
+ * Facts about a host that is to be a control plane.
+ * @param etcdDataDir null: etcd is not on the host
+ * @param files more of them that matter, e.g. the client certificates of an external etcd
+ */
+export function controlPlaneHost(etcdDataDir: string | null, files: readonly string[]): Fact<ControlPlaneHost> {
+  return combineFacts({
+    route: defaultRoute,
+    size: hostSize,
+    clock: hostClock,
+    firewalldActive: unitActive('firewalld'),
+    caDirectories: caDirectoriesOf(),
+    manifests: fileFacts(STATIC_PODS.map((name) => `${MANIFESTS_DIR}/${name}.yaml`)),
+    etcdData: listOf(etcdDataDir),
+    files: fileFacts(files),
+  });
+}
+
+function listOf(directory: string | null): Fact<readonly string[] | null> {
+  if (directory === null) return defineFact({}, () => null);
+  return defineFact({ names: { kind: 'list', path: directory } }, ({ names }) => names);
+}

@@ -1,0 +1,72 @@
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import type { KubeObject, ObjectRef } from '../../kube/object.ts';
+
+const RBAC_GROUP = 'rbac.authorization.k8s.io';
+const RBAC_VERSION = `${RBAC_GROUP}/v1`;
+
+/** The Node whose kubelet gets the rights that its agent needs. */
+export interface AgentRights {
+  readonly nodeName: string;
+  /** Of the Node: the rights are deleted with it. Null: not known. */
+  readonly nodeUid: string | null;
+  /** The namespace of node configurations. */
+  readonly namespace: string;
+}
+
+/** The name of the roles and bindings of one node. */
+export function agentRightsName(nodeName: string): string {
+  return `kubeletadm:agent:${nodeName}`;
+}
+
+/**
+ * What a kubelet's own user, `system:node:NAME`, is granted for the agent beside it, in addition to what the Node authorizer allows every kubelet:
+ * `get`, `list` and `watch` ConfigMaps of one namespace, and `get` `nodes/configz` of its own Node. All other requests of the agent (its Node, the status of
+ * its Node, Events) are those of a kubelet and are limited by the Node authorizer and NodeRestriction.
+ *
+ * `nodes/proxy` is never granted: a node writes the addresses of its own Node, so the API server would connect to any other kubelet on its behalf.
+ * @returns Role, RoleBinding, ClusterRole, ClusterRoleBinding, owned by the Node, so that the garbage collector deletes them with it
+ */
+export function agentRights({ nodeName, nodeUid, namespace }: AgentRights): readonly KubeObject[] {
+  const name = agentRightsName(nodeName);
+  const subjects = [{ apiGroup: RBAC_GROUP, kind: 'User', name: `system:node:${nodeName}` }];
+  const owner = nodeUid === null ? {} : { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: nodeName, uid: nodeUid }] };
+  const role = (kind: 'Role' | 'ClusterRole', at: JsonObject, rule: JsonObject): readonly KubeObject[] => [
+    { apiVersion: RBAC_VERSION, kind, metadata: { name, ...at, ...owner }, rules: [rule] },
+    {
+      apiVersion: RBAC_VERSION,
+      kind: `${kind}Binding`,
+      metadata: { name, ...at, ...owner },
+      roleRef: { apiGroup: RBAC_GROUP, kind, name },
+      subjects,
+    },
+  ];
+  return [
+    ...role('Role', { namespace }, { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch'] }),
+    ...role('ClusterRole', {}, { apiGroups: [''], resources: ['nodes/configz'], resourceNames: [nodeName], verbs: ['get'] }),
+  ];
+}
+
+/** The binding that names the account which versions before this one made for the agent of a node: deleted last, it tells where that account is. */
+export function formerAgentBinding(nodeName: string): ObjectRef {
+  return { apiVersion: RBAC_VERSION, kind: 'ClusterRoleBinding', name: `kubeletadm-agent-${nodeName}` };
+}
+
+/**
+ * What versions before this one made for the agent of a node: a ServiceAccount with roles in the namespace it read, in `default` and in the cluster.
+ * @param binding as `formerAgentBinding` names it; null: it does not exist
+ */
+export function formerAgentAccount(nodeName: string, binding: KubeObject | null): readonly ObjectRef[] {
+  const last = formerAgentBinding(nodeName);
+  const { name } = last;
+  const subjects = Array.isArray(binding?.subjects) ? binding.subjects.filter(isJsonObject) : [];
+  const named = subjects.flatMap(({ namespace }) => (typeof namespace === 'string' && namespace !== '' ? [namespace] : []));
+  return [
+    ...[...new Set([...named, 'kube-system', 'default'])].flatMap((namespace) => [
+      { apiVersion: 'v1', kind: 'ServiceAccount', namespace, name },
+      { apiVersion: RBAC_VERSION, kind: 'RoleBinding', namespace, name },
+      { apiVersion: RBAC_VERSION, kind: 'Role', namespace, name },
+    ]),
+    { apiVersion: RBAC_VERSION, kind: 'ClusterRole', name },
+    last,
+  ];
+}

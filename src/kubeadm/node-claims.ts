@@ -1,0 +1,44 @@
+import type { NodeClaim, OwnClaim } from '../host/own-claim.ts';
+import { clashOf } from './node-identity.ts';
+
+/** The Nodes that the members of a run stand for. */
+export interface NodeClaims {
+  /** @param name of the member, unique in the run */
+  of(name: string): OwnClaim;
+}
+
+/** Claims of one run. */
+export function nodeClaims(): NodeClaims {
+  const claims = new Map<string, { readonly host: string; readonly claim: NodeClaim }>();
+  /** Members by what only one may have: a run may have thousands. */
+  const holders = new Map<string, Set<string>>();
+  const holdersOf = (key: string): Set<string> => {
+    const found = holders.get(key) ?? new Set();
+    holders.set(key, found);
+    return found;
+  };
+  return {
+    of: (name) => ({
+      set: (host, claim) => {
+        for (const key of keysOf(claims.get(name)?.claim)) holdersOf(key).delete(name);
+        for (const key of keysOf(claim)) holdersOf(key).add(name);
+        claims.set(name, { host, claim });
+      },
+      problems: () => {
+        const own = claims.get(name);
+        if (own === undefined) return [];
+        const others = new Set(keysOf(own.claim).flatMap((key) => [...holdersOf(key)]));
+        others.delete(name);
+        return [...others].flatMap((other) => {
+          const its = claims.get(other);
+          return its === undefined ? [] : (clashOf(own.host, own.claim, its) ?? []);
+        });
+      },
+    }),
+  };
+}
+
+function keysOf(claim: NodeClaim | undefined): readonly string[] {
+  if (claim === undefined) return [];
+  return [`Node ${claim.nodeName}`, ...(claim.machineId === null ? [] : [`machine-id ${claim.machineId}`])];
+}

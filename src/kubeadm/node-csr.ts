@@ -1,0 +1,117 @@
+import { z } from 'zod';
+import type { KubeObject } from '../kube/object.ts';
+import { readObject } from '../kube/read-object.ts';
+import { type CertificateRequest, readCertificateRequest } from '../x509/certificate-request.ts';
+import { printableName } from './pki/san.ts';
+
+export const CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client-kubelet';
+export const SERVING_SIGNER = 'kubernetes.io/kubelet-serving';
+export const CSRS = { apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest' } as const;
+
+/** Where a request stands, the latest word of whoever decides. */
+export type CsrState =
+  | { readonly kind: 'pending' }
+  | { readonly kind: 'approved' }
+  | { readonly kind: 'issued' }
+  | { readonly kind: 'denied' | 'failed'; readonly why: string };
+
+/** A CertificateSigningRequest as far as nodes are concerned. */
+export interface NodeCsr {
+  readonly name: string;
+  readonly created: Date;
+  readonly signerName: string;
+  readonly username: string;
+  readonly groups: readonly string[];
+  readonly usages: readonly string[];
+  readonly expirationSeconds: number | null;
+  readonly state: CsrState;
+  /** Null when it can't be read. */
+  readonly request: CertificateRequest | null;
+}
+
+const text = z.string().nullish();
+const texts = z.array(z.string()).nullish();
+const SCHEMA = z.object({
+  metadata: z.object({
+    name: z.string(),
+    creationTimestamp: text.refine((time) => !Number.isNaN(Date.parse(time ?? '1970-01-01T00:00:00Z')), 'expected a time'),
+  }),
+  spec: z.object({
+    signerName: text,
+    username: text,
+    groups: texts,
+    usages: texts,
+    expirationSeconds: z.number().nullish(),
+    request: z.string(),
+  }),
+  status: z
+    .object({ conditions: z.array(z.object({ type: z.string(), reason: text, message: text })).nullish(), certificate: text })
+    .nullish(),
+});
+type CsrStatus = z.infer<typeof SCHEMA>['status'];
+
+/**
+ * Reads a CertificateSigningRequest.
+ * @throws AppError CLUSTER_ANSWER_INVALID when a member has the wrong type
+ */
+export function readNodeCsr(object: KubeObject): NodeCsr {
+  const { metadata, spec, status } = readObject(SCHEMA, object);
+  return {
+    name: metadata.name,
+    created: new Date(metadata.creationTimestamp ?? 0),
+    signerName: spec.signerName ?? '',
+    username: spec.username ?? '',
+    groups: spec.groups ?? [],
+    usages: spec.usages ?? [],
+    expirationSeconds: spec.expirationSeconds ?? null,
+    state: stateOf(status),
+    request: readCertificateRequest(Buffer.from(spec.request, 'base64').toString('utf8')),
+  };
+}
+
+function stateOf(status: CsrStatus): CsrState {
+  const conditions = status?.conditions ?? [];
+  const certificate = status?.certificate ?? '';
+  const found = (type: string) => conditions.find((condition) => condition.type === type);
+  const refused = found('Denied') ?? found('Failed');
+  if (refused !== undefined) {
+    const why = [refused.reason, refused.message].filter(Boolean).join(': ') || 'no reason was given';
+    return { kind: refused.type === 'Denied' ? 'denied' : 'failed', why };
+  }
+  if (certificate !== '') return { kind: 'issued' };
+  return { kind: found('Approved') === undefined ? 'pending' : 'approved' };
+}
+
+/**
+ * What keeps the kubelet signers of kube-controller-manager from a request, in words; null when they would take it. The approver looks at the same.
+ * @see kubernetes/kubernetes pkg/apis/certificates/helpers.go (1.36)
+ */
+export function kubeletRequestTrouble({ signerName, usages, request }: Pick<NodeCsr, 'signerName' | 'usages' | 'request'>): string | null {
+  if (request === null) return 'it holds no readable request';
+  const serving = signerName === SERVING_SIGNER;
+  const { organizations, commonNames, dnsNames, ipAddresses, otherNames } = request;
+  if (organizations.join(',') !== 'system:nodes') return `its organization is ${listed(organizations) || 'empty'}, not system:nodes alone`;
+  if (commonNames.length !== 1 || !commonNames[0]?.startsWith('system:node:'))
+    return `its common name is ${listed(commonNames) || 'empty'}, not system:node:NAME`;
+  const names = [...dnsNames, ...ipAddresses];
+  if (otherNames.length > 0) return `it asks for names that are no DNS names and no addresses: ${listed(otherNames)}`;
+  if (!serving && names.length > 0) return `it asks for names (${listed(names)}), and a client certificate has none`;
+  if (serving && names.length === 0) return 'it asks for no names, and a serving certificate needs one';
+  const wanted = ['digital signature', serving ? 'server auth' : 'client auth'];
+  const odd = usages.filter((usage) => !wanted.includes(usage) && usage !== 'key encipherment');
+  const missing = wanted.filter((usage) => !usages.includes(usage));
+  if (odd.length > 0) return `it asks for the usage ${listed(odd)}`;
+  return missing.length > 0 ? `it does not ask for the usage ${missing.join(', ')}` : null;
+}
+
+/** At most eight of the texts, which the requester chose. */
+function listed(texts: readonly string[]): string {
+  return [...texts.slice(0, 8).map((each) => each.split(' ').map(printableName).join(' ')), ...(texts.length > 8 ? ['...'] : [])].join(
+    ', ',
+  );
+}
+
+/** The name of the node a request is for; null when it is for none. */
+export function nodeOfRequest({ request }: Pick<NodeCsr, 'request'>): string | null {
+  return /^system:node:(.+)$/.exec(request?.commonNames[0] ?? '')?.[1] ?? null;
+}

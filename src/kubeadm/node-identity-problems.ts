@@ -1,0 +1,97 @@
+import type { Problem } from '../base/errors.ts';
+
+/** Why a host could not prove which Node it is. */
+export interface WhyUnproven {
+  readonly cause: 'missing' | 'no-ca' | 'untrusted' | 'expired' | 'no-openssl' | 'no-key';
+  /** A clause. */
+  readonly why: string;
+}
+
+/**
+ * The host did not prove which Node it is, and the operator did not name one.
+ * @param nameHint how the operator names it, beginning with a verb
+ */
+export function nodeNotProven(host: string, { cause, why }: WhyUnproven, nameHint: string): Problem {
+  const mend = {
+    missing: capitalize(nameHint),
+    'no-ca': `Give a kubeconfig with certificate-authority-data, or ${nameHint}`,
+    untrusted: `Check the host: that certificate belongs to another cluster, or is forged. If it is the right host, ${nameHint}`,
+    expired: `Renew it with certs renew-kubelet, or ${nameHint}`,
+    'no-openssl': `Install openssl on the host, or ${nameHint}`,
+    'no-key': `Check the host: that certificate was copied to it. If it is the right host, ${nameHint}`,
+  }[cause];
+  return { host, code: 'NODE_NOT_PROVEN', message: `cannot tell which Node this host is: ${why}`, mend };
+}
+
+/** The operator named a Node, and the host has a certificate for another. */
+export function nodeNameConflict(
+  host: string,
+  { named, certified, nameHint }: { readonly named: string; readonly certified: string; readonly nameHint: string },
+): Problem {
+  const message = `its kubelet has a client certificate for ${certified}, and the Node was named ${named}`;
+  return { host, code: 'NODE_NAME_CONFLICT', message, mend: `Check the name (${nameHint}), and that this is the right host` };
+}
+
+/** Without a machine-id nothing tells a host from another that has the same name. */
+export function machineIdEmpty(host: string): Problem {
+  const message = '/etc/machine-id is empty or does not exist, so that the host cannot be compared with its Node';
+  return { host, code: 'MACHINE_ID_EMPTY', message, mend: 'Run systemd-machine-id-setup on the host, then systemctl restart kubelet' };
+}
+
+/** The kubelet has registered its Node without one. */
+export function machineIdMissing(host: string, nodeName: string): Problem {
+  const message = `Node ${nodeName} reports no machine-id, so that the host cannot be compared with it`;
+  return { host, code: 'MACHINE_ID_EMPTY', message, mend: 'Restart its kubelet, which reports the machine-id when it starts' };
+}
+
+/** The Node was registered by the kubelet of another host. */
+export function nodeOfAnotherHost(
+  host: string,
+  { nodeName, theirs, own }: { readonly nodeName: string; readonly theirs: string; readonly own: string },
+): Problem {
+  const message = `Node ${nodeName} belongs to another host: its machine-id is ${theirs}, the machine-id of this host is ${own}`;
+  return {
+    host,
+    code: 'NodeOfAnotherHost',
+    message,
+    mend: 'Check the address of the host and the name of the Node; after a new machine-id, restart the kubelet, which reports it',
+  };
+}
+
+/** The Node that the operator named has other addresses: probably the wrong name, or a clone. */
+export function nodeAddressMismatch(
+  host: string,
+  { nodeName, known, own }: { readonly nodeName: string; readonly known: readonly string[]; readonly own: readonly string[] },
+): Problem {
+  const message = `Node ${nodeName} has the addresses ${listed(known)}, and this host has none of them (${listed(own)})`;
+  return { host, code: 'NODE_ADDRESS_MISMATCH', message, mend: 'Check the name of the Node; the clone of a host needs its own machine-id' };
+}
+
+/** Two hosts of a run stand for one Node. */
+export function nodeClaimedTwice(host: string, { nodeName, other }: { readonly nodeName: string; readonly other: string }): Problem {
+  return {
+    host,
+    code: 'NODE_CLAIMED_TWICE',
+    message: `Node ${nodeName} is claimed by this host and by ${other}`,
+    mend: 'Run the command for the right host alone; reset a clone and give it its own hostname and machine-id',
+  };
+}
+
+/** Two hosts of a run are clones, and nothing else tells them apart. */
+export function machineIdShared(host: string, other: string): Problem {
+  return {
+    host,
+    code: 'MACHINE_ID_SHARED',
+    message: `this host and ${other} have the same machine-id`,
+    mend: 'Give each its own: rm /etc/machine-id; systemd-machine-id-setup; systemctl restart kubelet',
+  };
+}
+
+/** A host may have thousands. */
+function listed(addresses: readonly string[]): string {
+  return `${addresses.slice(0, 8).join(', ')}${addresses.length > 8 ? ', …' : ''}`;
+}
+
+function capitalize(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

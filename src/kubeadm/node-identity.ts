@@ -1,0 +1,183 @@
+import { verify } from 'node:crypto';
+import type { Problem } from '../base/errors.ts';
+import { formatIp, parseIp } from '../base/text/ip.ts';
+import { printable } from '../base/text/printable.ts';
+import type { NodeClaim } from '../host/own-claim.ts';
+import type { KubeObject } from '../kube/object.ts';
+import type { NodeEvidence } from '../kubelet/facts/node-evidence.ts';
+import { type CertificateContent, readCertificate } from '../x509/read-certificate.ts';
+import {
+  machineIdEmpty,
+  machineIdMissing,
+  machineIdShared,
+  nodeAddressMismatch,
+  nodeClaimedTwice,
+  nodeNameConflict,
+  nodeNotProven,
+  nodeOfAnotherHost,
+  type WhyUnproven,
+} from './node-identity-problems.ts';
+import { leadsTo } from './pki/certificate-checks.ts';
+
+/** Whether a host showed which Node its kubelet is. */
+export type NodeProof = { readonly kind: 'proven'; readonly nodeName: string } | UnprovenNode;
+
+interface UnprovenNode extends WhyUnproven {
+  readonly kind: 'unproven';
+  /** What an unverified certificate says: good enough to refuse a contradiction, never to act on. */
+  readonly claimed: string | null;
+}
+
+export interface ProofRules {
+  /** CAs that the API server accepts client certificates of. */
+  readonly authorities: readonly CertificateContent[];
+  /** What the host was asked to sign. */
+  readonly challenge: string;
+  /** Of the machine this program runs on: the clock of the host is the host's word. */
+  readonly now: Date;
+  /** An expired certificate counts: it is about to be renewed. */
+  readonly acceptsExpired?: boolean | undefined;
+}
+
+/** By how much the clocks of this machine and of the signer may differ when a certificate was just issued. */
+const CLOCK_SKEW_MS = 3_600_000;
+const NODE_USER = 'system:node:';
+/** RFC 1123 subdomain: what a Node may be called. */
+const NODE_NAME = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
+
+/**
+ * The text that a host signs with the key of its kubelet. It begins with what it is for, so that the
+ * signature is good for nothing else.
+ * @param nonce unpredictable, and never used before
+ */
+export function challengeOf(nonce: string): string {
+  return `kubeletadm: which Node is this host? ${nonce}`;
+}
+
+/**
+ * Verifies which Node the kubelet of a host is: its client certificate is issued by a CA of the cluster for
+ * `system:node:NAME` in `system:nodes`, is valid, is for clients, and the host signed the challenge with its
+ * key.
+ * @see kubernetes/kubernetes pkg/apis/certificates/helpers.go ValidateKubeletClientCSR, for subject and usage
+ *   (1.36)
+ */
+export function proveNode({ certificate: pem, source, signature, errorOutput }: NodeEvidence, rules: ProofRules): NodeProof {
+  const where = printable(source ?? '');
+  const certificate = pem === null ? null : readCertificate(pem);
+  const claimed = certificate === null ? null : nodeOfSubject(certificate);
+  const unproven = (cause: WhyUnproven['cause'], why: string): UnprovenNode => ({ kind: 'unproven', cause, why, claimed });
+  if (pem === null) return unproven('missing', `it has no kubelet client certificate${source === null ? '' : ` in ${where}`}`);
+  const its = `the kubelet client certificate in ${where}`;
+  if (certificate === null) return unproven('missing', `${its} is damaged`);
+  if (claimed === null) return unproven('missing', `${its} is not for a user system:node:NAME in the group system:nodes`);
+  if (rules.authorities.length === 0)
+    return unproven('no-ca', `${its} cannot be verified: neither the cluster nor the kubeconfig has a CA for client certificates`);
+  const now = rules.now.getTime();
+  const isOver = ({ notAfter }: CertificateContent): boolean => rules.acceptsExpired !== true && notAfter.getTime() < now;
+  const isEarly = ({ notBefore }: CertificateContent): boolean => notBefore.getTime() > now + CLOCK_SKEW_MS;
+  const issuers = rules.authorities.filter((authority) => !isOver(authority) && !isEarly(authority));
+  if (!issuers.some((authority) => leadsTo(certificate, [], authority)))
+    return unproven('untrusted', `${its} names ${claimed} and is not signed by the cluster's CA`);
+  if (isEarly(certificate)) return unproven('expired', `${its} is not valid before ${certificate.notBefore.toISOString()}`);
+  if (isOver(certificate)) return unproven('expired', `${its} expired on ${certificate.notAfter.toISOString()}`);
+  if (!certificate.extKeyUsage.includes('TLS Web Client Authentication')) return unproven('untrusted', `${its} is not for clients`);
+  if (signature === null && /openssl.{1,255}(?:not installed|not found)/.test((errorOutput ?? '').slice(0, 1000)))
+    return unproven(
+      'no-openssl',
+      'openssl is not installed on the host, which shows with it that it holds the key of its kubelet client certificate',
+    );
+  if (signature !== null && isSignedBy(certificate, rules.challenge, signature)) return { kind: 'proven', nodeName: claimed };
+  const said = signature === null && errorOutput !== null ? ` (${printable(errorOutput)})` : '';
+  return unproven('no-key', `${its} names ${claimed}, and the host does not hold the private key of that certificate${said}`);
+}
+
+function nodeOfSubject({ subject }: CertificateContent): string | null {
+  const of = (type: string): readonly string[] => subject.filter((part) => part.type === type).map(({ value }) => value);
+  const [commonName = '', ...more] = of('CN');
+  const [organization, ...others] = of('O');
+  const name = commonName.startsWith(NODE_USER) ? commonName.slice(NODE_USER.length) : '';
+  const isNode = more.length + others.length === 0 && organization === 'system:nodes' && NODE_NAME.test(name);
+  return isNode ? name : null;
+}
+
+function isSignedBy({ x509 }: CertificateContent, challenge: string, signature: Uint8Array): boolean {
+  try {
+    return verify('sha256', Buffer.from(challenge, 'utf8'), x509.publicKey, signature);
+  } catch {
+    return false;
+  }
+}
+
+export interface ClaimInput {
+  /** In messages. */
+  readonly host: string;
+  readonly proof: NodeProof;
+  /** By the operator: `--node-name`, or the fleet file. Null: no name was given. */
+  readonly named: string | null;
+  readonly evidence: NodeEvidence;
+  /** How the operator gives the name. */
+  readonly nameHint: string;
+}
+
+/**
+ * Which Node a host stands for: the one that it proved to be, or the one that the operator named. What a host
+ * says of itself (hostname, flags, settings, the text of a certificate) is never enough.
+ * @returns NODE_NOT_PROVEN where neither is the case, NODE_NAME_CONFLICT where the certificate is for another
+ *   Node than the operator named
+ */
+export function claimNode({ host, proof, named, evidence, nameHint }: ClaimInput): NodeClaim | Problem {
+  const { machineId } = evidence;
+  const certified = proof.kind === 'proven' ? proof.nodeName : proof.claimed;
+  if (named !== null && certified !== null && certified !== named) return nodeNameConflict(host, { named, certified, nameHint });
+  if (proof.kind === 'proven') return { nodeName: proof.nodeName, isProven: true, machineId };
+  if (named !== null) return { nodeName: named, isProven: false, machineId };
+  return nodeNotProven(host, proof, nameHint);
+}
+
+/**
+ * What speaks against a host's being the Node that it stands for.
+ * - Proven: the machine-ids must not contradict each other, and the host must have one.
+ * - Named: host and Node must have the same machine-id, and share an address. Both are the host's word and
+ *   only keep the operator from mistakes. The address may be any of the host, not the one of the connection:
+ *   port forwarding, NAT and jump hosts lead to others.
+ * @param node null: it is not registered, so that there is nothing to compare with
+ */
+export function judgeClaim(
+  host: string,
+  { claim, evidence, node }: { claim: NodeClaim; evidence: NodeEvidence; node: KubeObject | null },
+): readonly Problem[] {
+  const { nodeName, isProven } = claim;
+  if (evidence.machineId === '' && (isProven || node !== null)) return [machineIdEmpty(host)];
+  if (node === null) return [];
+  const { nodeInfo = {} } = (node.status ?? {}) as { readonly nodeInfo?: { readonly machineID?: string } };
+  const theirs = nodeInfo.machineID ?? '';
+  if (theirs === '') return isProven ? [] : [machineIdMissing(host, nodeName)];
+  if (theirs !== evidence.machineId)
+    return [nodeOfAnotherHost(host, { nodeName, theirs: printable(theirs, 64), own: printable(evidence.machineId, 64) })];
+  if (isProven) return [];
+  const [known, own] = [addressesOf(node), (evidence.addresses ?? []).map(canonical)];
+  const isUnknown = known.length === 0 || own.length === 0;
+  return isUnknown || own.some((address) => known.includes(address)) ? [] : [nodeAddressMismatch(host, { nodeName, known, own })];
+}
+
+function addressesOf({ status = {} }: KubeObject): readonly string[] {
+  const { addresses = [] } = status as { readonly addresses?: readonly { readonly type?: string; readonly address?: string }[] };
+  return addresses.flatMap(({ type, address }) => (type === 'InternalIP' || type === 'ExternalIP' ? [canonical(address ?? '')] : []));
+}
+
+function canonical(address: string): string {
+  const parsed = parseIp(address);
+  return parsed === null ? printable(address, 64) : formatIp(parsed);
+}
+
+/**
+ * What keeps two hosts of a run apart: they stand for the same Node; or they have the same machine-id (clones
+ * of one disk), and not both proved which Node they are.
+ * @returns null: nothing
+ */
+export function clashOf(host: string, own: NodeClaim, other: { readonly host: string; readonly claim: NodeClaim }): Problem | null {
+  const { claim } = other;
+  if (own.nodeName === claim.nodeName) return nodeClaimedTwice(host, { nodeName: own.nodeName, other: other.host });
+  const isShared = own.machineId !== null && own.machineId !== '' && own.machineId === claim.machineId;
+  return isShared && !(own.isProven && claim.isProven) ? machineIdShared(host, other.host) : null;
+}

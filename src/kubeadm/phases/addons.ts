@@ -1,0 +1,84 @@
+import { definePhase, type PhaseContext } from '../../host/phase.ts';
+import type { PhasePlan, Warning } from '../../host/plan/change.ts';
+import { diffObject } from '../../host/plan/object-diff.ts';
+import { diffRbac } from '../../host/plan/rbac-diff.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import type { CorednsObjects } from '../addons/coredns.ts';
+import { diffCoredns, type FoundCoredns } from '../addons/coredns-diff.ts';
+import type { KubeProxyObjects } from '../addons/kube-proxy.ts';
+import { diffComponentConfig } from '../component-config-diff.ts';
+import { findObjects } from './find-objects.ts';
+
+interface AddonInput<Objects> {
+  /** Null: the addon is left out by the configuration. */
+  readonly objects: Objects | null;
+  /** Replace a configuration that was edited by hand. */
+  readonly forceUpload: boolean;
+  /** Plan as if the cluster were empty when there is none (`--dry-run`). */
+  readonly assumeEmptyCluster: boolean;
+}
+
+export type AddonCorednsInput = AddonInput<CorednsObjects>;
+
+export interface AddonKubeProxyInput extends AddonInput<KubeProxyObjects> {
+  /** Advice about its configuration. */
+  readonly warnings: readonly Warning[];
+}
+
+const NO_CLUSTER = 'needs the API server, up after wait-control-plane';
+
+/** Deploys the DNS of the cluster. kubeadm 1.36: init phase addon/coredns. */
+export const addonCoredns = definePhase<AddonCorednsInput, FoundCoredns | null>({
+  name: 'addon/coredns',
+  short: 'Deploy CoreDNS',
+  observe: async (context, input) => {
+    if (input.objects === null) return null;
+    const names = Object.keys(input.objects) as (keyof CorednsObjects)[];
+    const found = await findAddon(context, input, Object.values(input.objects));
+    return found && (Object.fromEntries(names.map((name, i) => [name, found[i] ?? null])) as FoundCoredns);
+  },
+  plan: (found, { objects, forceUpload }) => {
+    if (objects === null) return { changes: [], noop: 'it is left out (dns.disabled)' };
+    if (found === null) return { changes: [], deferred: NO_CLUSTER };
+    return planOf(diffCoredns(found, objects, { force: forceUpload }), 'CoreDNS is as wanted');
+  },
+});
+
+/** Deploys kube-proxy on all nodes. kubeadm 1.36: init phase addon/kube-proxy. */
+export const addonKubeProxy = definePhase<AddonKubeProxyInput, readonly (KubeObject | null)[] | null>({
+  name: 'addon/kube-proxy',
+  short: 'Deploy kube-proxy',
+  observe: async (context, input) => (input.objects === null ? null : findAddon(context, input, listOf(input.objects))),
+  plan: (found, { objects, warnings, forceUpload }) => {
+    if (objects === null) return { changes: [], noop: 'it is left out (proxy.disabled)' };
+    if (found === null) return { changes: [], deferred: NO_CLUSTER };
+    const [configMap = null, daemonSet = null, serviceAccount = null, ...rbac] = found;
+    const config = diffComponentConfig(configMap, objects.configMap, { force: forceUpload, keptCode: 'KUBE_PROXY_CONFIG_KEPT' });
+    const changes = [
+      config.change,
+      diffObject(daemonSet, objects.daemonSet),
+      diffObject(serviceAccount, objects.serviceAccount),
+      ...objects.rbac.flatMap((object, i) => diffRbac(rbac[i] ?? null, object)),
+    ].filter((change) => change !== null);
+    return planOf({ changes, warnings: [...warnings, ...config.warnings] }, 'kube-proxy is as wanted');
+  },
+});
+
+function listOf({ configMap, daemonSet, serviceAccount, rbac }: KubeProxyObjects): readonly KubeObject[] {
+  return [configMap, daemonSet, serviceAccount, ...rbac];
+}
+
+/** The objects in the cluster; null where there is no cluster. */
+async function findAddon(
+  { cluster }: PhaseContext,
+  { assumeEmptyCluster }: AddonInput<unknown>,
+  wanted: readonly KubeObject[],
+): Promise<readonly (KubeObject | null)[] | null> {
+  if (cluster !== null) return findObjects(cluster, wanted);
+  return assumeEmptyCluster ? wanted.map(() => null) : null;
+}
+
+function planOf({ changes, warnings }: Required<Pick<PhasePlan, 'changes' | 'warnings'>>, current: string): PhasePlan {
+  if (changes.length > 0) return { changes, warnings };
+  return { changes, warnings, noop: warnings.length > 0 ? 'it is kept as it is' : current };
+}

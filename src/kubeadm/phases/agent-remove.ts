@@ -1,0 +1,122 @@
+import { combineFacts, defineFact, type Fact } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { type UnitState, unitState } from '../../host/facts/unit.ts';
+import { observe } from '../../host/observe.ts';
+import { definePhase } from '../../host/phase.ts';
+import type { HostChange } from '../../host/plan/change.ts';
+import { isProgramName } from '../node-agent/agent-program.ts';
+import {
+  AGENT_SERVICE,
+  AGENT_UNIT,
+  AGENT_WANTED,
+  DROP_IN_DIRECTORY,
+  FORMER_KUBECONFIG,
+  POINTER_DROP_IN,
+} from '../node-agent/agent-units.ts';
+import { NATIVE_DROP_IN } from '../node-agent/native-flags.ts';
+
+export interface AgentRemoveInput {
+  /** Its state and checkpoints. */
+  readonly directory: string;
+  readonly programDirectory: string;
+  /** The directory of the kubelet's drop-ins existed before the agent. */
+  readonly keepsDropInDirectory: boolean;
+}
+
+interface Facts {
+  readonly state: readonly string[] | null;
+  readonly programs: readonly string[] | null;
+  /** Its unit, and the kubeconfig that earlier versions wrote. */
+  readonly files: readonly string[];
+  /** In the directory for drop-ins of the kubelet's unit. */
+  readonly dropIns: readonly string[] | null;
+}
+
+const NOTHING = 'nothing of the agent is on the host';
+const BECAUSE = 'the agent is gone';
+
+/** Takes off a host what the agent kept there, its program and, last, its unit, which says where they are. Nothing of it is needed once the kubelet runs its own configuration again. */
+export const agentRemove = definePhase<AgentRemoveInput | null, Facts | null>({
+  name: 'agent-remove',
+  short: "Remove the agent's program, state, checkpoints and unit",
+  observe: async ({ host, signal }, input) => (input === null ? null : observe(host, leftOfAgent(input), signal)),
+  plan: (found, input) => {
+    if (found === null || input === null) return { changes: [] };
+    const changes = removals(found, input);
+    return changes.length === 0 ? { changes, noop: NOTHING } : { changes };
+  },
+});
+
+interface ResetFacts extends Facts {
+  readonly unit: UnitState | null;
+  /** What starts the agent at boot, and what has the kubelet read its configuration from the agent or the cluster. */
+  readonly links: readonly string[];
+}
+
+const LINKS = [AGENT_WANTED, POINTER_DROP_IN, NATIVE_DROP_IN];
+
+/** The same for a host that is reset. The agent is stopped before the kubelet is: it would start the kubelet again. */
+export const resetAgent = definePhase<AgentRemoveInput, ResetFacts>({
+  name: 'remove-agent',
+  short: 'Stop the agent of dynamic configuration and remove it',
+  observe: async ({ host, signal }, input) => {
+    const facts = combineFacts({ left: leftOfAgent(input), unit: unitState(AGENT_SERVICE), files: fileFacts(LINKS) });
+    const { left, unit, files } = await observe(host, facts, signal);
+    return { ...left, unit, links: LINKS.filter((path) => files.get(path) != null) };
+  },
+  plan: (found, input) => {
+    const { unit, links } = found;
+    const runs = unit !== null && unit.loadState !== 'not-found' && unit.activeState !== 'inactive';
+    const left = removals(found, input);
+    const changes: readonly HostChange[] = [
+      ...(runs ? [{ kind: 'stop-unit', unit: AGENT_SERVICE, because: 'reset' } as const] : []),
+      ...links.map((path) => ({ kind: 'remove-file', path, before: null, because: BECAUSE }) as const),
+      ...left,
+      ...(links.length > 0 && !found.files.includes(AGENT_UNIT) ? [RELOAD] : []),
+    ];
+    return changes.length === 0 ? { changes, noop: NOTHING } : { changes };
+  },
+});
+
+const RELOAD = { kind: 'daemon-reload', because: 'unit files changed' } as const;
+
+function leftOfAgent({ directory, programDirectory }: AgentRemoveInput): Fact<Facts> {
+  const { questions, parse } = combineFacts({
+    state: listOf(directory),
+    programs: listOf(programDirectory),
+    dropIns: listOf(DROP_IN_DIRECTORY),
+    files: fileFacts([FORMER_KUBECONFIG, AGENT_UNIT]),
+  });
+  return {
+    questions,
+    parse: (answers) => {
+      const { files, ...lists } = parse(answers);
+      return { ...lists, files: [FORMER_KUBECONFIG, AGENT_UNIT].filter((path) => files.get(path) != null) };
+    },
+  };
+}
+
+function removals(
+  { state, programs, files, dropIns }: Facts,
+  { directory, programDirectory, keepsDropInDirectory }: AgentRemoveInput,
+): readonly HostChange[] {
+  const because = BECAUSE;
+  const own = (programs ?? []).filter(isProgramName);
+  const ownDropIns = [POINTER_DROP_IN, NATIVE_DROP_IN].map((path) => path.slice(DROP_IN_DIRECTORY.length + 1));
+  return [
+    ...(state === null ? [] : [{ kind: 'remove-directory', path: directory, because } as const]),
+    // What others put beside it stays.
+    ...(programs !== null && own.length === programs.length
+      ? [{ kind: 'remove-directory', path: programDirectory, because } as const]
+      : own.map((name) => ({ kind: 'remove-file', path: `${programDirectory}/${name}`, before: null, because }) as const)),
+    ...(!keepsDropInDirectory && dropIns?.every((name) => ownDropIns.includes(name)) === true
+      ? [{ kind: 'remove-empty-directory', path: DROP_IN_DIRECTORY, because: 'nothing else is in it' } as const]
+      : []),
+    ...files.map((path) => ({ kind: 'remove-file', path, before: null, because }) as const),
+    ...(files.includes(AGENT_UNIT) ? [RELOAD] : []),
+  ];
+}
+
+function listOf(path: string) {
+  return defineFact({ names: { kind: 'list', path } }, ({ names }) => names);
+}

@@ -1,0 +1,112 @@
+import { definePhase, type PhaseContext } from '../../host/phase.ts';
+import type { ClusterChange } from '../../host/plan/change.ts';
+import { diffRbac } from '../../host/plan/rbac-diff.ts';
+import { NAMESPACE_ANNOTATION } from '../../kube/agent-namespace.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { mayDo } from '../../kube/may-do.ts';
+import type { KubeObject, ObjectRef } from '../../kube/object.ts';
+import { refOf } from '../../kube/object-ref.ts';
+import { agentRights, agentRightsName } from '../node-agent/agent-rights.ts';
+import { existing, findFormerAccount } from './agent-former-account.ts';
+import { findObjects } from './find-objects.ts';
+
+export interface AgentRightsInput {
+  readonly nodeName: string;
+  /** The namespace of node configurations. */
+  readonly namespace: string;
+}
+
+interface Facts {
+  readonly node: KubeObject | null;
+  readonly namespace: KubeObject | null;
+  readonly rights: readonly { readonly wanted: KubeObject; readonly found: KubeObject | null }[];
+}
+
+/** Grants the user of one node's kubelet what the agent beside it needs, and records in the Node which namespace its agent may read. */
+export const agentRightsPhase = definePhase<AgentRightsInput | null, Facts | null>({
+  name: 'agent-rights',
+  short: "Create the namespace of node configurations and let the node's kubelet credential read it",
+  observe: async ({ cluster }, input) => {
+    if (input === null || cluster === null) return null;
+    const [node, namespace] = await Promise.all([
+      cluster.get({ apiVersion: 'v1', kind: 'Node', name: input.nodeName }),
+      cluster.get(namespaceRef(input.namespace)),
+    ]);
+    const wanted = agentRights({ ...input, nodeUid: node?.metadata.uid ?? null });
+    const found = await findObjects(cluster, wanted);
+    return { node, namespace, rights: wanted.map((object, i) => ({ wanted: object, found: found[i] ?? null })) };
+  },
+  plan: (facts, input) => {
+    if (facts === null || input === null) return { changes: [] };
+    const changes = [
+      ...(facts.namespace === null ? [createNamespace(input.namespace)] : []),
+      ...facts.rights.flatMap(({ wanted, found }) => diffRbac(found, wanted)),
+      ...annotate(facts.node, input.namespace),
+    ];
+    return changes.length === 0
+      ? { changes, noop: `the kubelet of ${input.nodeName} has the rights its agent needs, and no others` }
+      : { changes };
+  },
+});
+
+/** The change that creates a namespace of node configurations. */
+export function createNamespace(name: string): ClusterChange {
+  return {
+    kind: 'create-object',
+    object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
+    because: 'node configurations are kept there',
+  };
+}
+
+/** Names a Namespace. */
+export function namespaceRef(name: string): ObjectRef {
+  return { apiVersion: 'v1', kind: 'Namespace', name };
+}
+
+function annotate(node: KubeObject | null, namespace: string): readonly ClusterChange[] {
+  if (node === null || node.metadata.annotations?.[NAMESPACE_ANNOTATION] === namespace) return [];
+  const patch = { metadata: { annotations: { [NAMESPACE_ANNOTATION]: namespace } } };
+  return [{ kind: 'patch-object', ref: refOf(node), patch, because: 'its agent reads ConfigMaps of this namespace' }];
+}
+
+export interface RightsRemovalInput {
+  readonly nodeName: string;
+  /** The namespace of node configurations. */
+  readonly namespace: string;
+  /** The rights are deleted with their Node in any case: credentials that can't delete them are no error. */
+  readonly isOptional: boolean;
+}
+
+interface FoundRights {
+  readonly there: readonly ObjectRef[];
+  readonly mayDelete: boolean;
+}
+
+/** Deletes the rights of one node's agent, and the account that earlier versions made for it. */
+export const agentRightsRemoval = definePhase<RightsRemovalInput | null, FoundRights>({
+  name: 'agent-rights',
+  short: "Delete the rights of the node's agent",
+  observe: async ({ cluster }: PhaseContext, input) => {
+    if (input === null || cluster === null) return { there: [], mayDelete: true };
+    const { nodeName, namespace } = input;
+    if (input.isOptional && !(await mayDeleteRights(cluster, nodeName))) return { there: [], mayDelete: false };
+    const own = agentRights({ nodeName, nodeUid: null, namespace }).map(refOf);
+    const [rights, former] = await Promise.all([existing(cluster, own), findFormerAccount(cluster, nodeName)]);
+    return { there: [...rights, ...former], mayDelete: true };
+  },
+  plan: ({ there, mayDelete }, input) => {
+    if (input === null) return { changes: [] };
+    if (!mayDelete) return { changes: [], noop: 'the rights of its agent, if any, are deleted with the Node' };
+    const changes = there.map((ref) => ({ kind: 'delete-object', ref, because: 'its agent is removed' }) as const);
+    return changes.length === 0 ? { changes, noop: 'its agent has no rights' } : { changes };
+  },
+});
+
+function mayDeleteRights(cluster: Cluster, nodeName: string): Promise<boolean> {
+  return mayDo(cluster, {
+    verb: 'delete',
+    group: 'rbac.authorization.k8s.io',
+    resource: 'clusterrolebindings',
+    name: agentRightsName(nodeName),
+  });
+}

@@ -1,0 +1,71 @@
+import { definePhase } from '../../host/phase.ts';
+import { diffRbac } from '../../host/plan/rbac-diff.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { bootstrapRbac } from '../bootstrap-rbac.ts';
+import { clusterInfoMap, clusterInfoRbac } from '../cluster-info.ts';
+import { diffClusterInfo } from '../cluster-info-diff.ts';
+import { diffToken } from '../token/token-diff.ts';
+import { findObjects } from './find-objects.ts';
+
+export interface WantedToken {
+  readonly secret: KubeObject;
+  /** Its end was declared as a time, not as a lifetime. */
+  readonly exactEnd: boolean;
+}
+
+export interface BootstrapTokenInput {
+  /** Those that are to be there; tokens that are used as they were found are not among them. */
+  readonly tokens: readonly WantedToken[];
+  /** What cluster-info tells joining nodes; null when it is not known. */
+  readonly apiServer: { readonly server: string; readonly caPem: string } | null;
+  /** Its address was declared: it goes before one that is there. */
+  readonly replaceAddress: boolean;
+  readonly assumeEmptyCluster: boolean;
+  readonly now: Date;
+}
+
+const JOINING = bootstrapRbac();
+const RBAC = [...JOINING, ...clusterInfoRbac()];
+
+interface Found {
+  readonly tokens: readonly (KubeObject | null)[];
+  readonly rbac: readonly (KubeObject | null)[];
+  readonly clusterInfo: KubeObject | null;
+}
+
+/**
+ * Makes the bootstrap tokens, lets who logs in with them join by himself, and publishes cluster-info for nodes to find the cluster by.
+ * kubeadm 1.36: init phase bootstrap-token. It comes before kubelet-start here: the API server is there, and the first kubelet joins it by a token too.
+ */
+export const bootstrapToken = definePhase<BootstrapTokenInput, Found | null>({
+  name: 'bootstrap-token',
+  short: 'Make bootstrap tokens, cluster-info and the RBAC that lets nodes join',
+  observe: async ({ cluster }, { tokens, assumeEmptyCluster, apiServer }) => {
+    const secrets = tokens.map(({ secret }) => secret);
+    if (cluster === null) {
+      return assumeEmptyCluster ? { tokens: secrets.map(() => null), rbac: RBAC.map(() => null), clusterInfo: null } : null;
+    }
+    const map = clusterInfoMap(apiServer ?? { server: '', caPem: '' });
+    const [foundTokens, rbac, [clusterInfo = null]] = await Promise.all([
+      findObjects(cluster, secrets),
+      findObjects(cluster, RBAC),
+      findObjects(cluster, [map]),
+    ]);
+    return { tokens: foundTokens, rbac, clusterInfo };
+  },
+  plan: (found, { tokens, apiServer, replaceAddress, now }) => {
+    if (found === null) return { changes: [], deferred: 'needs the API server, and none was given (--kubeconfig)' };
+    const info = apiServer === null ? null : diffClusterInfo(found.clusterInfo, clusterInfoMap(apiServer), replaceAddress);
+    const rbac = RBAC.map((object, i) => diffRbac(found.rbac[i] ?? null, object));
+    const changes = [
+      ...tokens.map(({ secret, exactEnd }, i) => diffToken(found.tokens[i] ?? null, secret, { exactEnd, now })),
+      ...rbac.slice(0, JOINING.length).flat(),
+      info?.change ?? null,
+      ...rbac.slice(JOINING.length).flat(),
+    ].filter((change) => change !== null);
+    const deferred = apiServer === null ? { deferred: 'cluster-info needs the address and the CA of the API server (--kubeconfig)' } : {};
+    const noop =
+      changes.length > 0 || apiServer === null ? {} : { noop: 'bootstrap tokens, cluster-info and the RBAC of joining nodes are current' };
+    return { changes, warnings: info?.warnings ?? [], ...deferred, ...noop };
+  },
+});

@@ -1,0 +1,163 @@
+import { describeCommit } from '../../host/commit/commit-problems.ts';
+import { type CommitRecord, commitRecord } from '../../host/commit/record.ts';
+import { combineFacts, type Fact } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import type { FileFact } from '../../host/facts/question.ts';
+import { type UnitState, unitState } from '../../host/facts/unit.ts';
+import { observe } from '../../host/observe.ts';
+import { definePhase } from '../../host/phase.ts';
+import type { HostChange, PhasePlan } from '../../host/plan/change.ts';
+import { diffFile, type WantedFile } from '../../host/plan/diff-file.ts';
+import { revertChanges } from '../../host/plan/revert.ts';
+import { waitForUnit } from '../../host/unit-ready.ts';
+import { type HealthTarget, isHealthy, kubeletHealth, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
+import { type KubeletProof, prepareProof } from '../../kubelet/kubelet-proof.ts';
+
+/** Files of systemd beside the kubelet's own, and what has to start or stop with them. */
+export interface ChangeUnitsInput {
+  readonly files: readonly WantedFile[];
+  /** Files and links that are to be gone. */
+  readonly removed: readonly string[];
+  /** A unit that is to run with these files, and after every boot; null: none. */
+  readonly running: string | null;
+  /** A unit that is to be gone with its files; null: none. */
+  readonly stopped: string | null;
+  /** Answers 200 on the host when what runs does its work; null: nothing tells. */
+  readonly readyUrl: string | null;
+  /** Why the kubelet has to start anew once something changed, or `always` because of what it runs; null: it goes on. */
+  readonly kubelet: { readonly when: 'changed' | 'always'; readonly because: string } | null;
+  readonly health: HealthTarget;
+  /** What shows at the API server that the node is as well as before. The configuration is compared with what its kubelet is to run. */
+  readonly proof: (KubeletProof & { readonly before: string | null; readonly after: string }) | null;
+}
+
+interface Facts {
+  readonly files: ReadonlyMap<string, FileFact | null>;
+  readonly running: UnitState | null;
+  readonly stopped: UnitState | null;
+  readonly kubelet: Parameters<typeof isHealthy>[0];
+  readonly commit: CommitRecord | null;
+}
+
+const KUBELET = 'kubelet';
+
+/**
+ * Makes a phase that places or removes files of systemd and starts or stops what they are about. The kubelet is restarted only where it has to be; when it was
+ * healthy before and is not any more, what was there before comes back.
+ * @param links that enabling a unit makes: put back with the files
+ */
+export function changeUnits(name: string, short: string, links: readonly string[] = []) {
+  return definePhase<ChangeUnitsInput | null, Facts | null>({
+    name,
+    short,
+    observe: async ({ host, signal }, input) => (input === null ? null : observe(host, factsOf(input), signal)),
+    plan: (facts, input) => (facts === null || input === null ? { changes: [] } : planUnits(facts, input)),
+    verify: async (context, input) => {
+      if (input === null) return;
+      if (input.kubelet !== null) await waitForHealthyKubelet(context, name, input.health);
+      if (input.running !== null) await waitForUnit(context, name, { unit: input.running, readyUrl: input.readyUrl });
+    },
+    undo: (facts, applied) => (facts !== null && isHealthy(facts.kubelet) ? undoUnits(facts, applied, links) : null),
+    verifyUndone: async (context, input) => {
+      if (input !== null) await waitForHealthyKubelet(context, name, input.health);
+    },
+    commit: {
+      paths: links,
+      prepare: async (context, input, _facts, changes) => {
+        if (input?.proof == null) return async () => undefined;
+        const restarts = changes.some((change) => change.kind === 'restart-unit' && change.unit === KUBELET);
+        const { before, after, ...proof } = input.proof;
+        return prepareProof(context, proof, { phase: name, before, after, restarts });
+      },
+    },
+  });
+}
+
+function factsOf({ files, removed, running, stopped, health }: ChangeUnitsInput): Fact<Facts> {
+  return combineFacts({
+    files: fileFacts([...files.map(({ path }) => path), ...removed]),
+    running: unitState(running ?? KUBELET),
+    stopped: unitState(stopped ?? KUBELET),
+    kubelet: kubeletHealth(health.url),
+    commit: commitRecord,
+  });
+}
+
+function planUnits(facts: Facts, input: ChangeUnitsInput): PhasePlan {
+  const writes = input.files.map((file) => diffFile(facts.files.get(file.path) ?? null, file)).filter((change) => change !== null);
+  const removals = input.removed.flatMap((path): readonly HostChange[] => {
+    const found = facts.files.get(path) ?? null;
+    return found === null ? [] : [{ kind: 'remove-file', path, before: beforeOf(found), because: 'it is not wanted any more' }];
+  });
+  const isChanged = writes.length + removals.length > 0;
+  const stops = input.stopped !== null && isUpNow(facts.stopped);
+  const restarts = input.kubelet !== null && (isChanged || input.kubelet.when === 'always');
+  const needsReload =
+    isChanged || facts.kubelet.unit?.needsReload === true || (input.running !== null && facts.running?.needsReload === true);
+  const changes: readonly HostChange[] = [
+    ...(stops ? [{ kind: 'stop-unit', unit: input.stopped as string, because: 'it is not wanted any more' } as const] : []),
+    ...writes,
+    ...removals,
+    ...(needsReload ? [{ kind: 'daemon-reload', because: 'unit files changed' } as const] : []),
+    ...planRunning(facts, input, writes),
+    ...(restarts ? [{ kind: 'restart-unit', unit: KUBELET, because: input.kubelet.because } as const] : []),
+    ...planConfirmation(facts),
+  ];
+  return changes.length === 0 ? { changes, noop: 'all is as wanted' } : { changes };
+}
+
+function planRunning({ running }: Facts, input: ChangeUnitsInput, writes: readonly HostChange[]): readonly HostChange[] {
+  const { running: unit } = input;
+  if (unit === null) return [];
+  const enable =
+    running?.unitFileState === 'enabled' ? [] : [{ kind: 'enable-unit', unit, because: 'it would not start at boot' } as const];
+  const because =
+    running?.activeState !== 'active'
+      ? 'it does not run'
+      : writes.length > 0
+        ? 'its files changed'
+        : running.needsReload
+          ? 'its unit changed'
+          : null;
+  return [...enable, ...(because === null ? [] : [{ kind: 'restart-unit', unit, because } as const])];
+}
+
+/** A run that was killed before it came to confirm its change. */
+function planConfirmation({ commit }: Facts): readonly HostChange[] {
+  return commit?.state === 'armed' ? [{ kind: 'confirm-commit', id: commit.id, because: describeCommit(commit) }] : [];
+}
+
+function undoUnits({ running, stopped }: Facts, applied: readonly HostChange[], links: readonly string[]): readonly HostChange[] | null {
+  const because = 'rolling back to the previous configuration';
+  const files = revertChanges(applied);
+  if (files.length === 0) return null;
+  const wasEnabled = applied.some(({ kind }) => kind === 'enable-unit') && running?.unitFileState !== 'enabled';
+  const isNew = (unit: string): boolean => unit !== KUBELET && !isUpNow(running);
+  // What was not there before ends while its unit is still known.
+  const ends = applied.flatMap((change): readonly HostChange[] =>
+    change.kind === 'restart-unit' && isNew(change.unit) ? [{ ...change, kind: 'stop-unit', because }] : [],
+  );
+  const starts = applied.flatMap((change): readonly HostChange[] => {
+    if (change.kind === 'restart-unit') return isNew(change.unit) ? [] : [{ ...change, because }];
+    if (change.kind !== 'stop-unit') return [];
+    const enable = stopped?.unitFileState === 'enabled' ? [{ ...change, kind: 'enable-unit', because } as const] : [];
+    return [...enable, { ...change, kind: 'restart-unit', because }];
+  });
+  return [
+    ...ends,
+    ...files,
+    ...(wasEnabled ? links.map((path) => ({ kind: 'remove-file', path, before: null, because }) as const) : []),
+    ...(applied.some(({ kind }) => kind === 'daemon-reload') ? [{ kind: 'daemon-reload', because } as const] : []),
+    ...starts,
+  ];
+}
+
+function beforeOf(found: FileFact) {
+  return found.content === undefined || found.target !== undefined
+    ? null
+    : { content: found.content, mode: found.mode, owner: found.owner };
+}
+
+function isUpNow(unit: UnitState | null): boolean {
+  return unit !== null && unit.loadState !== 'not-found' && unit.activeState !== 'inactive' && unit.activeState !== 'failed';
+}

@@ -1,0 +1,140 @@
+import { type CommitRecord, commitRecord } from '../../host/commit/record.ts';
+import { COMMIT_DIRECTORY } from '../../host/commit/revert-script.ts';
+import { combineFacts, defineFact } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { initSystem } from '../../host/facts/init-system.ts';
+import type { FileFact, Question } from '../../host/facts/question.ts';
+import { type UnitState, unitState } from '../../host/facts/unit.ts';
+import { observe } from '../../host/observe.ts';
+import { definePhase } from '../../host/phase.ts';
+import type { HostChange, PhasePlan, Warning } from '../../host/plan/change.ts';
+import { podList } from '../../kubelet/facts/pods.ts';
+
+export interface CleanupNodeInput {
+  readonly certificatesDir: string;
+  readonly criSocket: string;
+  readonly cleanupTmpDir: boolean;
+  /** Where a member of etcd on the host keeps its data; null: there is none. */
+  readonly etcdDataDir: string | null;
+  /** Of ResetConfiguration: `MNT_FORCE` and the like. */
+  readonly unmountFlags: readonly string[];
+  /** Pods that cannot be removed do not keep the host from being reset. */
+  readonly podsMayStay: boolean;
+}
+
+interface CleanupFacts {
+  readonly unit: UnitState | null;
+  readonly init: 'systemd' | 'openrc' | null;
+  readonly files: ReadonlyMap<string, FileFact | null>;
+  readonly directories: ReadonlyMap<string, readonly string[] | null>;
+  readonly mountsBelowKubelet: boolean;
+  /** Null: the container runtime cannot be asked. */
+  readonly pods: readonly string[] | null;
+  /** A change that was not confirmed, or was taken back. */
+  readonly commit: CommitRecord | null;
+}
+
+const KUBELET_DIR = '/var/lib/kubelet';
+const MANIFESTS = '/etc/kubernetes/manifests';
+const TMP = '/etc/kubernetes/tmp';
+const KUBECONFIGS = ['admin', 'super-admin', 'kubelet', 'bootstrap-kubelet', 'controller-manager', 'scheduler'].map(
+  (name) => `/etc/kubernetes/${name}.conf`,
+);
+
+/** Whether anything is mounted below the kubelet's directory, which may be a link. */
+const mountsBelowKubelet = defineFact(
+  {
+    mounts: { kind: 'file', path: '/proc/self/mounts' },
+    directory: { kind: 'command', argv: ['sh', '-c', `cd -P "\${KUBELETADM_ROOT-}$1" && pwd -P`, 'sh', KUBELET_DIR] },
+  },
+  ({ mounts, directory }) => {
+    const below = `${directory.exitCode === 0 ? directory.stdout.replace(/\n$/, '') : KUBELET_DIR}/`;
+    return (mounts?.content ?? '').split('\n').some((line) => (line.split(' ')[1] ?? '').startsWith(below));
+  },
+);
+
+/** umount(8) options for the flags of umount(2) that ResetConfiguration names. */
+const UMOUNT_OPTIONS: Readonly<Record<string, string>> = { MNT_FORCE: '-f', MNT_DETACH: '-l', UMOUNT_NOFOLLOW: '--no-canonicalize' };
+
+/**
+ * Stops the kubelet and takes off the host what init and join put there.
+ * @see kubeadm 1.36 reset phase cleanup-node
+ */
+export const cleanupNode = definePhase<CleanupNodeInput, CleanupFacts>({
+  name: 'cleanup-node',
+  short: 'Stop the kubelet and remove what init or join wrote',
+  observe: async ({ host, signal }, input) => {
+    const facts = combineFacts({
+      unit: unitState('kubelet'),
+      init: initSystem,
+      files: fileFacts(KUBECONFIGS),
+      directories: directoryLists([MANIFESTS, KUBELET_DIR, input.certificatesDir, TMP, ...etcdData(input)]),
+      mountsBelowKubelet,
+      commit: commitRecord,
+      pods: podList(input.criSocket),
+    });
+    return observe(host, facts, signal);
+  },
+  plan: planCleanup,
+});
+
+function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
+  const because = 'reset';
+  const pods = facts.pods ?? [];
+  const isFull = (path: string): boolean => (facts.directories.get(path) ?? []).length > 0;
+  const emptied = [MANIFESTS, KUBELET_DIR, input.certificatesDir, ...(input.cleanupTmpDir ? [TMP] : []), ...etcdData(input)].filter(isFull);
+  const changes: readonly HostChange[] = [
+    ...forgetCommit(facts.commit),
+    ...(facts.unit !== null && facts.unit.activeState !== 'inactive' && facts.unit.loadState !== 'not-found'
+      ? [{ kind: 'stop-unit', unit: 'kubelet', because } as const]
+      : []),
+    ...(pods.length > 0 ? [removePods(input)] : []),
+    ...(facts.mountsBelowKubelet
+      ? [{ kind: 'unmount-below', path: KUBELET_DIR, flags: umountOptions(input.unmountFlags), because } as const]
+      : []),
+    ...emptied.map((path) => ({ kind: 'empty-directory', path, because }) as const),
+    ...KUBECONFIGS.flatMap((path): readonly HostChange[] => {
+      const found = facts.files.get(path) ?? null;
+      return found === null
+        ? []
+        : [{ kind: 'remove-file', path, before: { content: found.content ?? '', mode: found.mode, owner: found.owner }, because }];
+    }),
+  ];
+  if (changes.length === 0) return { changes, noop: 'nothing of init or join is on the host' };
+  const isControlPlane = isFull(MANIFESTS) && facts.pods === null && facts.init !== null;
+  return isControlPlane ? { changes, warnings: [PODS_STAY] } : { changes };
+}
+
+function removePods({ criSocket, podsMayStay }: CleanupNodeInput): HostChange {
+  const change = { kind: 'remove-pods', criSocket, because: 'pods of the node are there' } as const;
+  return podsMayStay ? { ...change, mayStay: true } : change;
+}
+
+const PODS_STAY: Warning = {
+  code: 'PODS_STAY',
+  message: 'neither crictl nor ctr can ask the container runtime: the pods of the control plane run on until it or the host is restarted',
+};
+
+function etcdData({ etcdDataDir }: CleanupNodeInput): readonly string[] {
+  return etcdDataDir === null ? [] : [etcdDataDir];
+}
+
+/** A change that waits for its confirmation would put back, after its time, what is taken off now. */
+function forgetCommit(commit: CommitRecord | null): readonly HostChange[] {
+  if (commit?.state === 'armed')
+    return [{ kind: 'confirm-commit', id: commit.id, because: 'the host would put back what an unconfirmed change replaced' }];
+  return commit?.state === 'reverted' ? [{ kind: 'empty-directory', path: COMMIT_DIRECTORY, because: 'reset' }] : [];
+}
+
+function umountOptions(flags: readonly string[]): readonly string[] {
+  return flags.flatMap((flag) => UMOUNT_OPTIONS[flag] ?? []);
+}
+
+function directoryLists(paths: readonly string[]) {
+  const questions: Record<string, Question> = {};
+  for (const path of paths) questions[path] = { kind: 'list', path };
+  return defineFact(
+    questions,
+    (answers) => new Map(paths.map((path) => [path, (answers as Readonly<Record<string, readonly string[] | null>>)[path] ?? null])),
+  );
+}

@@ -1,0 +1,69 @@
+import { AppError, isAppError } from '../../base/errors.ts';
+import { definePhase, type PhaseContext } from '../../host/phase.ts';
+import { diffRbac } from '../../host/plan/rbac-diff.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { isAdministrator } from '../../kube/may-do.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { refOf } from '../../kube/object-ref.ts';
+import { bootstrapRbac } from '../bootstrap-rbac.ts';
+
+const BINDING = bootstrapRbac().find(({ metadata }) => metadata.name === 'kubeadm:cluster-admins') as KubeObject;
+
+export interface ClusterAdminsInput {
+  /** The API server with admin.conf. */
+  readonly reachAsAdmin: (context: PhaseContext) => Promise<Cluster | null>;
+  /** How long it may take to know the binding. */
+  readonly timeoutMs: number;
+}
+
+const NAME = 'wait-control-plane/cluster-admins';
+const POLL_MS = 500;
+
+type Found = { readonly binding: KubeObject | null } | 'waiting';
+
+/**
+ * Makes an administrator of who has admin.conf: the API server knows its group only once this binding is there, which super-admin.conf may make.
+ * kubeadm 1.36 does it in wait-control-plane, when admin.conf is first used.
+ * The phase's cluster is the one of super-admin.conf.
+ */
+export const bindClusterAdmins = definePhase<ClusterAdminsInput, Found>({
+  name: NAME,
+  short: 'Make an administrator of who has admin.conf',
+  observe: async ({ cluster }) => {
+    if (cluster === null) return 'waiting';
+    try {
+      return { binding: await cluster.get(refOf(BINDING)) };
+    } catch (error) {
+      // admin.conf before it counts.
+      if (isAppError(error, 'CLUSTER_FORBIDDEN')) return { binding: null };
+      throw error;
+    }
+  },
+  plan: (found) => {
+    if (found === 'waiting') return { changes: [], deferred: 'needs the API server, up after wait-control-plane' };
+    const changes = diffRbac(found.binding, BINDING);
+    return changes.length > 0 ? { changes } : { changes, noop: 'ClusterRoleBinding kubeadm:cluster-admins is there' };
+  },
+  verify: async (context, input, found) => {
+    if (found !== 'waiting') await waitUntilAdministrator(context, input);
+  },
+});
+
+/** An API server that has just started makes its own roles meanwhile, and hears of new bindings a moment later. */
+async function waitUntilAdministrator(context: PhaseContext, { reachAsAdmin, timeoutMs }: ClusterAdminsInput): Promise<void> {
+  const { clock, signal } = context;
+  const started = clock.now().getTime();
+  for (;;) {
+    const cluster = await reachAsAdmin(context);
+    if (cluster !== null && (await isAdministrator(cluster))) return;
+    if (clock.now().getTime() - started >= timeoutMs) throw notAdministrator(context.host.name, timeoutMs);
+    await clock.sleep(POLL_MS, signal);
+  }
+}
+
+function notAdministrator(host: string, timeoutMs: number): AppError {
+  const message = `${NAME}: the API server does not know admin.conf for an administrator's after ${Math.round(timeoutMs / 1000)}s`;
+  const mend =
+    'Look at ClusterRoleBinding kubeadm:cluster-admins and at the subject of the certificate in admin.conf, then run the same command again';
+  return new AppError({ host, code: 'ADMIN_NOT_BOUND', message, mend });
+}

@@ -1,0 +1,39 @@
+import { type UnitState, unitState } from '../../host/facts/unit.ts';
+import { observe } from '../../host/observe.ts';
+import { definePhase } from '../../host/phase.ts';
+import type { Change } from '../../host/plan/change.ts';
+import type { KubeObject } from '../../kube/object.ts';
+
+export interface DeleteNodeInput {
+  /** Null: none is deleted. */
+  readonly nodeName: string | null;
+  /** Why none is deleted; default: that was not asked for. */
+  readonly noop?: string;
+}
+
+interface Facts {
+  readonly node: KubeObject | null;
+  readonly unit: UnitState | null;
+}
+
+/**
+ * Deletes the Node object. It comes before the files go, while the host still knows its name, and the kubelet is stopped first: nobody makes the Node again.
+ * kubeadm leaves the Node to the administrator.
+ */
+export const deleteNode = definePhase<DeleteNodeInput, Facts>({
+  name: 'delete-node',
+  short: 'Stop the kubelet and delete the Node (with --delete-node)',
+  observe: async ({ host, cluster, signal }, { nodeName }) => {
+    if (nodeName === null || cluster === null) return { node: null, unit: null };
+    const unit = await observe(host, unitState('kubelet'), signal);
+    return { node: await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName }), unit };
+  },
+  plan: ({ node, unit }, { nodeName, noop }) => {
+    if (nodeName === null) return { changes: [], noop: noop ?? 'the Node is left (--delete-node deletes it)' };
+    if (node === null) return { changes: [], noop: `there is no Node ${nodeName}` };
+    const runs = unit !== null && unit.activeState !== 'inactive' && unit.loadState !== 'not-found';
+    const stop: readonly Change[] = runs ? [{ kind: 'stop-unit', unit: 'kubelet', because: 'its Node is deleted' }] : [];
+    const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
+    return { changes: [...stop, { kind: 'delete-object', ref, because: '--delete-node was given' }] };
+  },
+});

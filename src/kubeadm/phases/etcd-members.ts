@@ -1,0 +1,172 @@
+import { AppError } from '../../base/errors.ts';
+import { combineFacts } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import type { FileFact } from '../../host/facts/question.ts';
+import { observe } from '../../host/observe.ts';
+import { definePhase, type PhaseContext } from '../../host/phase.ts';
+import { diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
+import { ETCD_MEMBER, type EtcdMemberState, etcdMemberObject, etcdMemberOf } from '../control-plane/etcd-member.ts';
+import type { EtcdMember } from '../control-plane/model.ts';
+import type { WriteFilesInput } from './write-files.ts';
+
+/** The member of a control plane that joins. The cluster of these phases is the one of etcd. */
+export interface EtcdJoinInput {
+  readonly nodeName: string;
+  /** `https://ADDRESS:2380` */
+  readonly peerURL: string;
+  /** Its manifest and directories, for the members that there are with it. Once it has started it has no need of knowing them: a manifest that is there is kept. */
+  readonly manifestFor: (members: readonly EtcdMember[], hasStarted: boolean) => WriteFilesInput;
+  /** `timeouts.etcdAPICall`. */
+  readonly timeoutMs: number;
+  /** Etcd is external, or nobody may be asked (files are staged): why, as a clause. */
+  readonly skipped: string | null;
+}
+
+const POLL_MS = 500;
+
+async function membersOf({ cluster }: PhaseContext): Promise<readonly EtcdMemberState[] | null> {
+  return cluster === null ? null : (await cluster.list(ETCD_MEMBER)).items.map(etcdMemberOf);
+}
+
+function ownMember(members: readonly EtcdMemberState[] | null, { peerURL }: Pick<EtcdJoinInput, 'peerURL'>): EtcdMemberState | null {
+  return members?.find(({ peerURLs }) => peerURLs.includes(peerURL)) ?? null;
+}
+
+/** All members with the one that joins behind them, as `--initial-cluster` is to have them. */
+function initialCluster(members: readonly EtcdMemberState[], { nodeName, peerURL }: EtcdJoinInput): readonly EtcdMember[] {
+  const others = members.filter(({ peerURLs }) => !peerURLs.includes(peerURL));
+  return [...others.flatMap(({ name, peerURLs }) => peerURLs.map((each) => ({ name, peerURL: each }))), { name: nodeName, peerURL }];
+}
+
+const NO_ETCD = 'needs the etcd of the cluster';
+
+/**
+ * Sees that the etcd of the cluster is well: it has a leader, and no other member is on its way in. Plans nothing.
+ * kubeadm 1.36: join phase check-etcd
+ */
+export const checkEtcd = definePhase<EtcdJoinInput, null>({
+  name: 'check-etcd',
+  short: 'Check that the etcd cluster is healthy',
+  observe: async () => null,
+  plan: (_, { skipped }) => (skipped === null ? { changes: [] } : { changes: [], noop: skipped }),
+  verify: async (context, input) => {
+    if (input.skipped !== null || context.cluster === null) return;
+    const { health, reason } = await context.cluster.getRaw('/health');
+    if (health !== 'true' && health !== true) throw unhealthy(context.host.name, `it is not healthy${reason ? `: ${String(reason)}` : ''}`);
+    const others = ((await membersOf(context)) ?? []).filter(({ peerURLs }) => !peerURLs.includes(input.peerURL));
+    const onTheWay = others.find(({ name, isLearner }) => name === '' || isLearner);
+    if (onTheWay !== undefined) throw unhealthy(context.host.name, `member ${onTheWay.name || onTheWay.peerURLs[0]} has not come up yet`);
+  },
+});
+
+function unhealthy(host: string, why: string): AppError {
+  const mend = 'Mend or remove the member (etcdctl member list, etcdctl member remove), then run the same command again';
+  return new AppError({ host, code: 'ETCD_UNHEALTHY', message: `check-etcd: the etcd of the cluster: ${why}`, mend });
+}
+
+interface JoinFacts {
+  readonly members: readonly EtcdMemberState[] | null;
+  readonly files: ReadonlyMap<string, FileFact | null>;
+}
+
+/**
+ * Announces the member as a learner, which does not count for the quorum, and writes the manifest that starts it: for the members there are then, which may be more
+ * than when the run was planned.
+ * kubeadm 1.36: join phase etcd-join
+ */
+export const etcdJoin = definePhase<EtcdJoinInput, JoinFacts>({
+  name: 'etcd-join',
+  short: 'Add the local etcd member to the cluster',
+  observe: async (context, { manifestFor, skipped }) => {
+    const { directories, files: written } = manifestFor([], false);
+    const paths = [...directories, ...written].map(({ path }) => path);
+    const [members, { files }] = await Promise.all([
+      skipped === null ? membersOf(context) : null,
+      observe(context.host, combineFacts({ files: fileFacts(paths) }), context.signal),
+    ]);
+    return { members, files };
+  },
+  plan: ({ members, files }, input) => {
+    const { nodeName, peerURL, manifestFor, skipped } = input;
+    if (skipped !== null) return { changes: [], noop: skipped };
+    if (members === null) return { changes: [], deferred: NO_ETCD };
+    const own = ownMember(members, input);
+    const manifest = manifestFor(initialCluster(members, input), own !== null && own.name !== '');
+    const object = etcdMemberObject({ name: nodeName, id: '', peerURLs: [peerURL], clientURLs: [], isLearner: true });
+    const writes = manifest.files.map((file) => diffFile(files.get(file.path) ?? null, file, { mayChown: manifest.mayChown }));
+    const changes = [
+      ...(own === null ? [{ kind: 'create-object', object, because: 'it is missing' } as const] : []),
+      ...manifest.directories.map(({ path, mode }) => diffDirectory(files.get(path) ?? null, path, mode)),
+      ...writes,
+      ...(writes.some((change) => change?.kind === 'write-file' && change.before !== null) ? [TAKE_OVER] : []),
+    ].filter((change) => change !== null);
+    return changes.length === 0 ? { changes, noop: 'the member is announced and its manifest is there' } : { changes };
+  },
+});
+
+/** It ends no static pod before it has reached the API server, which here waits for that very pod. */
+const TAKE_OVER = { kind: 'restart-unit', unit: 'kubelet', because: 'it would keep the etcd of the manifest from before' } as const;
+
+/** Makes a learner a voting member once it has caught up. kubeadm 1.36 does it in etcd-join. */
+export const etcdPromote = definePhase<EtcdJoinInput, readonly EtcdMemberState[] | null>({
+  name: 'etcd-join/promote',
+  short: 'Let the new etcd member vote once it has caught up',
+  ready: waitForStart,
+  observe: async (context, { skipped }) => (skipped === null ? membersOf(context) : null),
+  plan: (members, input) => {
+    if (input.skipped !== null) return { changes: [], noop: input.skipped };
+    const own = ownMember(members, input);
+    if (own === null || own.name === '') return { changes: [], deferred: 'lets the member vote once it has started' };
+    if (!own.isLearner) return { changes: [], noop: `member ${own.name} votes` };
+    const ref = { ...ETCD_MEMBER, name: own.name };
+    return { changes: [{ kind: 'patch-object', ref, patch: { spec: { isLearner: false } }, because: 'it is a learner' }] };
+  },
+});
+
+async function waitForStart(context: PhaseContext, input: EtcdJoinInput): Promise<void> {
+  if (input.skipped !== null || context.cluster === null) return;
+  const { clock, signal, reporter, host } = context;
+  const started = clock.now().getTime();
+  for (let nextProgressMs = 10_000; ; ) {
+    const own = ownMember(await membersOf(context), input);
+    if (own !== null && own.name !== '') return;
+    const waitedMs = clock.now().getTime() - started;
+    if (waitedMs >= input.timeoutMs) {
+      const message = `etcd-join: the new member has not started after ${Math.round(waitedMs / 1000)}s`;
+      const mend = 'See crictl ps -a, crictl logs of etcd and journalctl -u kubelet on the host, then run the same command again';
+      throw new AppError({ host: host.name, code: 'ETCD_MEMBER_NOT_STARTED', message, mend });
+    }
+    if (waitedMs >= nextProgressMs) {
+      nextProgressMs += 10_000;
+      const message = `waiting for the new etcd member to start, ${Math.round(waitedMs / 1000)} s`;
+      reporter.report({ level: 'info', code: 'WAITING', host: host.name, phase: 'etcd-join/promote', message });
+    }
+    await clock.sleep(POLL_MS, signal);
+  }
+}
+
+/** The member of a host that leaves its cluster. */
+export interface RemoveEtcdMemberInput {
+  /** Null: there is none on the host; `noop` says so. */
+  readonly peerURL: string | null;
+  readonly noop: string;
+}
+
+/**
+ * Takes the member of a host out of the etcd cluster: a member that is gone for good still counts for the quorum. The last one stays what it is.
+ * kubeadm 1.36: reset phase remove-etcd-member
+ */
+export const removeEtcdMember = definePhase<RemoveEtcdMemberInput, readonly EtcdMemberState[] | null>({
+  name: 'remove-etcd-member',
+  short: 'Take the etcd member of the host out of the etcd cluster',
+  observe: (context, { peerURL }) => (peerURL === null ? Promise.resolve(null) : membersOf(context)),
+  plan: (members, { peerURL, noop }) => {
+    if (peerURL === null) return { changes: [], noop };
+    if (members === null) return { changes: [], noop: 'the etcd cluster does not answer: its members are left as they are' };
+    const own = ownMember(members, { peerURL });
+    if (own === null) return { changes: [], noop: 'the etcd cluster does not know the member any more' };
+    if (members.length === 1) return { changes: [], noop: 'it is the last member: its cluster ends with it' };
+    const ref = { ...ETCD_MEMBER, name: own.name === '' ? peerURL : own.name };
+    return { changes: [{ kind: 'delete-object', ref, because: 'its host leaves the cluster' }] };
+  },
+});

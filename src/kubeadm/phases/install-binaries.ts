@@ -1,0 +1,40 @@
+import { AppError } from '../../base/errors.ts';
+import { type BinaryInstall, isUrl } from '../../host/install/model.ts';
+import { type BinaryFacts, binaryFacts, filesToInstall, planBinaries } from '../../host/install/plan-binaries.ts';
+import { observe } from '../../host/observe.ts';
+import { definePhase } from '../../host/phase.ts';
+import type { LargeFile } from '../../host/plan/large-file.ts';
+
+export interface InstallBinariesInput {
+  readonly install: BinaryInstall;
+  /**
+   * A file of this machine; asked for when a host needs it.
+   * @throws AppError INPUT_UNREADABLE
+   */
+  readonly readFile: (path: string) => Promise<LargeFile>;
+}
+
+interface Situation {
+  readonly host: string;
+  readonly facts: BinaryFacts;
+  readonly contents: ReadonlyMap<string, LargeFile>;
+}
+
+/** Puts programs and archives on the host, each known by its SHA-256. */
+export const installBinaries = definePhase<InstallBinariesInput, Situation>({
+  name: 'install-binaries',
+  short: 'Install programs from a directory or from the web',
+  observe: async ({ host, signal }, { install, readFile }) => {
+    const facts = await observe(host, binaryFacts(install), signal);
+    const sent = filesToInstall(install, facts).filter(({ source }) => !isUrl(source));
+    const contents = await Promise.all(sent.map(async ({ name, source }) => [name, await readFile(source)] as const));
+    return { host: host.name, facts, contents: new Map(contents) };
+  },
+  plan: ({ host, facts, contents }, { install }) => planBinaries(install, facts, { host, contents }),
+  verify: async ({ host, signal }, { install }) => {
+    const [left] = filesToInstall(install, await observe(host, binaryFacts(install), signal));
+    if (left === undefined) return;
+    const message = `install-binaries: ${left.path} is not what is declared`;
+    throw new AppError({ host: host.name, code: 'INSTALL_INCOMPLETE', message, mend: 'See who else writes there' });
+  },
+});

@@ -1,0 +1,72 @@
+import { AppError } from '../../base/errors.ts';
+import { combineFacts } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import type { FileFact } from '../../host/facts/question.ts';
+import { unitState } from '../../host/facts/unit.ts';
+import { judgeKeyFile } from '../../host/install/judge-key.ts';
+import type { PackageInstall, PackageRepository } from '../../host/install/model.ts';
+import { type PackageFacts, packageFacts } from '../../host/install/package-facts.ts';
+import { declaredPackages, judgeInstalled, type PackageSituation, planPackages, runtimeUnit } from '../../host/install/plan-packages.ts';
+import { repositoryKeyUrl, repositoryPaths, repositoryUrl } from '../../host/install/repository-files.ts';
+import { observe } from '../../host/observe.ts';
+import { definePhase, type PhaseContext } from '../../host/phase.ts';
+
+export interface InstallPackagesInput {
+  readonly install: PackageInstall;
+  /**
+   * The text of a key file, by URL or path; asked for when a host has none that will do.
+   * @throws AppError
+   */
+  readonly readKey: (source: string) => Promise<string>;
+}
+
+/** Installs the container runtime and the kubelet from the repositories declared, whose keys are pinned. */
+export const installPackages = definePhase<InstallPackagesInput, PackageSituation>({
+  name: 'install-packages',
+  short: 'Install the container runtime and the kubelet',
+  observe: observePackages,
+  plan: (situation, { install }) => planPackages(install, situation),
+  verify: async ({ host, signal }, { install }) => {
+    const why = judgeInstalled(install, await observe(host, packageFacts(declaredPackages(install)), signal));
+    if (why === null) return;
+    const mend = 'Look at the repository that is declared, and at the log of the package manager';
+    throw new AppError({ host: host.name, code: 'INSTALL_INCOMPLETE', message: `install-packages: ${why}`, mend });
+  },
+});
+
+async function observePackages(context: PhaseContext, input: InstallPackagesInput): Promise<PackageSituation> {
+  const { host, signal } = context;
+  const { install } = input;
+  const paths = install.repositories.flatMap(({ name }) =>
+    (['apt', 'dnf'] as const).flatMap((manager) => Object.values(repositoryPaths(manager, name))),
+  );
+  const facts = combineFacts({
+    packages: packageFacts(declaredPackages(install)),
+    files: fileFacts(paths),
+    kubelet: unitState('kubelet'),
+    runtime: unitState(install.runtime === null ? 'kubelet' : runtimeUnit(install.runtime)),
+  });
+  const found = await observe(host, facts, signal);
+  return { host: host.name, ...found, keys: await keysOf(context, input, found) };
+}
+
+/** The key that is on the host where it will do, else the one of the repository, once it was judged. */
+async function keysOf(
+  { host, clock }: PhaseContext,
+  { install, readKey }: InstallPackagesInput,
+  { packages: { manager }, files }: { readonly packages: PackageFacts; readonly files: ReadonlyMap<string, FileFact | null> },
+): Promise<ReadonlyMap<string, string>> {
+  if (manager === null) return new Map();
+  const now = clock.now();
+  const keyOf = async (repository: PackageRepository, index: number): Promise<readonly [string, string]> => {
+    const there = files.get(repositoryPaths(manager, repository.name).key)?.content;
+    if (there !== undefined && judgeKeyFile(there, repository.keyFingerprints, now) === null) return [repository.name, there];
+    const source = repository.key ?? repositoryKeyUrl(manager, repositoryUrl(manager, repository, index === 0));
+    const text = await readKey(source);
+    const why = judgeKeyFile(text, repository.keyFingerprints, now);
+    if (why === null) return [repository.name, text];
+    const mend = 'Nothing was installed. Find out whose key that is before you pin it with keyFingerprints';
+    throw new AppError({ host: host.name, code: 'INSTALL_KEY_REFUSED', message: `${source}: ${why}`, mend }, { exitCode: 3 });
+  };
+  return new Map(await Promise.all(install.repositories.map(keyOf)));
+}

@@ -1,0 +1,77 @@
+import { SensitiveText } from '../../base/text/secret.ts';
+import { combineFacts } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { initSystem } from '../../host/facts/init-system.ts';
+import type { FileFact } from '../../host/facts/question.ts';
+import { observe } from '../../host/observe.ts';
+import { definePhase } from '../../host/phase.ts';
+import type { PhasePlan } from '../../host/plan/change.ts';
+import { decodeDataField, parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
+import { clientCertificateFileKubeconfig } from '../../kube/kubeconfig-render.ts';
+import { KUBELET_CONF } from '../../kubelet/facts/kubelet-identity.ts';
+import { type HealthTarget, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
+
+export interface KubeletFinalizeInput {
+  /** Where the kubelet keeps its certificates: its flag `cert-dir`, else /var/lib/kubelet/pki. */
+  readonly certDir: string;
+  /** `rotateCertificates` of its configuration. */
+  readonly rotates: boolean;
+  readonly health: HealthTarget;
+}
+
+interface Facts {
+  readonly files: ReadonlyMap<string, FileFact | null>;
+  readonly init: 'systemd' | 'openrc' | null;
+}
+
+const NAME = 'kubelet-finalize/enable-client-cert-rotation';
+
+/**
+ * Has kubelet.conf of the first control plane name the certificate that the kubelet renews, in place of the one it was made with.
+ * kubeadm 1.36: init phase kubelet-finalize/enable-client-cert-rotation, which does not wait for the kubelet to come up again.
+ */
+export const kubeletFinalize = definePhase<KubeletFinalizeInput, Facts>({
+  name: NAME,
+  short: 'Enable kubelet client certificate rotation',
+  observe: ({ host, signal }, { certDir }) =>
+    observe(host, combineFacts({ files: fileFacts([KUBELET_CONF, pemPath(certDir)]), init: initSystem }), signal),
+  plan: planFinalize,
+  verify: async (context, { health }, { init }, applied) => {
+    if (init === 'systemd' && applied.length > 0) await waitForHealthyKubelet(context, NAME, health);
+  },
+});
+
+function pemPath(certDir: string): string {
+  return `${certDir}/kubelet-client-current.pem`;
+}
+
+function planFinalize({ files, init }: Facts, { certDir, rotates }: KubeletFinalizeInput): PhasePlan {
+  const pem = pemPath(certDir);
+  const conf = files.get(KUBELET_CONF) ?? null;
+  if (conf?.content === undefined) return { changes: [], deferred: `${KUBELET_CONF} is made before` };
+  if ((files.get(pem) ?? null) === null)
+    return rotates
+      ? { changes: [], deferred: `the kubelet writes ${pem} once it runs` }
+      : { changes: [], noop: `there is no ${pem}: the kubelet does not renew its certificate` };
+  const { cluster, user } = resolveContext(parseKubeconfig(conf.content, KUBELET_CONF));
+  if (user?.certFile === pem && user.keyFile === pem) return { changes: [], noop: `${KUBELET_CONF} names the certificate that is renewed` };
+  const content = new SensitiveText([
+    clientCertificateFileKubeconfig({
+      clusterName: cluster.name,
+      server: cluster.server,
+      caPem: decodeDataField(cluster.caData ?? ''),
+      user: user?.name ?? '',
+      certificateFile: pem,
+      keyFile: pem,
+    }),
+  ]);
+  const before = { content: conf.content, mode: conf.mode, owner: conf.owner };
+  const { mode, owner } = conf;
+  const because = 'the kubelet renews the certificate in its own file';
+  return {
+    changes: [
+      { kind: 'write-file', path: KUBELET_CONF, content, mode, owner, action: 'update', before, because },
+      ...(init === 'systemd' ? [{ kind: 'restart-unit', unit: 'kubelet', because: `${KUBELET_CONF} changed` } as const] : []),
+    ],
+  };
+}

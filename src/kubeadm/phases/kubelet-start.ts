@@ -1,0 +1,220 @@
+import { isJsonObject } from '../../base/json.ts';
+import { Memo, TextMemo } from '../../base/memo.ts';
+import { revealText } from '../../base/text/secret.ts';
+import { parseSource, sourceToJson } from '../../codec/source.ts';
+import { describeCommit } from '../../host/commit/commit-problems.ts';
+import { type CommitRecord, commitRecord } from '../../host/commit/record.ts';
+import { combineFacts, type Fact } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { initSystem } from '../../host/facts/init-system.ts';
+import type { FileFact, HttpFact } from '../../host/facts/question.ts';
+import type { UnitState } from '../../host/facts/unit.ts';
+import { observe } from '../../host/observe.ts';
+import { definePhase, type PhaseContext } from '../../host/phase.ts';
+import type { Change, HostChange, PhasePlan } from '../../host/plan/change.ts';
+import { diffDirectory, diffFile, type WantedFile } from '../../host/plan/diff-file.ts';
+import { revertChanges } from '../../host/plan/revert.ts';
+import { UNIT_FILE_PATHS } from '../../host/systemd/kubelet-unit-paths.ts';
+import { type HealthTarget, isHealthy, kubeletHealth, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
+import { type KubeletProof, prepareProof } from '../../kubelet/kubelet-proof.ts';
+import { NODE_MEMORY_PATH } from '../node-settings/node-memory.ts';
+import { healthzUrl } from '../render/node-design.ts';
+
+export interface KubeletStartInput {
+  /** In the order they are written. */
+  readonly files: readonly WantedFile[];
+  /** Of those, the ones systemd reads itself: a change needs a daemon-reload. */
+  readonly unitFiles: readonly WantedFile[];
+  /** Made before anything is written, when missing. */
+  readonly directories: readonly { readonly path: string; readonly mode: number }[];
+  readonly health: HealthTarget;
+  /** False for a user who may not chown (an unprivileged `--rootfs`). */
+  readonly mayChown: boolean;
+  /** A directory to be made for copies of the files that will be replaced. */
+  readonly backupDir?: string;
+  /** What a change is proven by at the API server before it is confirmed. */
+  readonly proof?: KubeletProof;
+}
+
+interface KubeletStartFacts {
+  readonly files: ReadonlyMap<string, FileFact | null>;
+  readonly init: 'systemd' | 'openrc' | null;
+  readonly health: Health;
+  /** A change that was not confirmed, or was taken back. */
+  readonly commit: CommitRecord | null;
+  /** As its own configuration says, which the one to be written may change. */
+  readonly before: { readonly url: string | null; readonly health: Health };
+}
+
+interface Health {
+  readonly unit: UnitState | null;
+  readonly healthz: HttpFact | null;
+}
+
+const UNIT = 'kubelet';
+const CONFIG_YAML = '/var/lib/kubelet/config.yaml';
+
+/**
+ * Writes the kubelet's files and (re)starts it, only when something changed or it does not run; when it was healthy before and is not any more, the files from
+ * before come back.
+ */
+function writeKubeletFiles(name: string, short: string) {
+  return definePhase<KubeletStartInput, KubeletStartFacts>({
+    name,
+    short,
+    observe: observeKubelet,
+    plan: planKubeletStart,
+    verify: async (context, input, facts) => {
+      if (facts.init === 'systemd') await waitForHealthyKubelet(context, name, input.health);
+    },
+    undo: (facts, applied) => (isHealthy(facts.before.health) ? undoKubeletStart(facts, applied) : null),
+    verifyUndone: (context, input, { before }) => waitForHealthyKubelet(context, name, { ...input.health, url: before.url }),
+    commit: {
+      paths: [NODE_MEMORY_PATH],
+      prepare: async (context, input, facts, changes) => {
+        const after = input.files.find(({ path }) => path === CONFIG_YAML)?.content;
+        if (input.proof === undefined || after === undefined) return async () => undefined;
+        const before = facts.files.get(CONFIG_YAML)?.content ?? null;
+        const restarts = changes.some(({ kind }) => kind === 'restart-unit');
+        return prepareProof(context, input.proof, { phase: name, before, after: revealText(after), restarts });
+      },
+    },
+  });
+}
+
+/** kubeadm 1.36: phase kubelet-start of init and join. */
+export const kubeletStart = writeKubeletFiles('kubelet-start', 'Write the kubelet configuration and (re)start the kubelet');
+
+/** kubeadm 1.36: phase kubelet-config of upgrade, which leaves the restart to the user. */
+export const upgradeKubeletConfig = writeKubeletFiles(
+  'kubelet-config',
+  'Write the kubelet configuration of the cluster and restart the kubelet',
+);
+
+async function observeKubelet({ host, signal }: PhaseContext, input: KubeletStartInput): Promise<KubeletStartFacts> {
+  const own = [...input.unitFiles, ...input.files, ...input.directories].map(({ path }) => path);
+  const paths = [...new Set([...own, ...UNIT_FILE_PATHS])];
+  const { files, init, health, commit } = await observe(host, factsAbout(paths, input.health.url), signal);
+  const url = currentHealthzUrl(files.get(CONFIG_YAML)?.content);
+  if (url === undefined || url === input.health.url) return { files, init, health, commit, before: { url: input.health.url, health } };
+  return { files, init, health, commit, before: { url, health: await observe(host, kubeletHealth(url), signal) } };
+}
+
+function factsAbout(paths: readonly string[], healthzUrl: string | null) {
+  const files = fileFacts(paths);
+  return FACTS.get(files, String(healthzUrl), () =>
+    combineFacts({ files, init: initSystem, health: kubeletHealth(healthzUrl), commit: commitRecord }),
+  );
+}
+
+type KubeletFacts = Fact<Pick<KubeletStartFacts, 'files' | 'init' | 'health' | 'commit'>>;
+
+/** Most hosts are asked the same. */
+const FACTS = new Memo<object, KubeletFacts>();
+
+/** Where a kubelet answers that is started with the files on the host; null when that can't be known, or it answers nowhere. Throws what `host.ask` throws. */
+export async function observeHealthzUrl({ host, signal }: Pick<PhaseContext, 'host' | 'signal'>): Promise<string | null> {
+  const files = await observe(host, fileFacts([CONFIG_YAML]), signal);
+  return currentHealthzUrl(files.get(CONFIG_YAML)?.content) ?? null;
+}
+
+/** Where the kubelet that runs answers, which the new configuration may change; undefined when that can't be known. */
+function currentHealthzUrl(configYaml: string | undefined): string | null | undefined {
+  return URLS.get(configYaml ?? '', () => healthzUrlIn(configYaml ?? ''));
+}
+
+/** Hosts of a group have the same file. */
+const URLS = new TextMemo<string | null | undefined>(100);
+
+function healthzUrlIn(configYaml: string): string | null | undefined {
+  const { documents, problems } = parseSource(configYaml, CONFIG_YAML);
+  const root = documents[0]?.root ?? null;
+  const config = problems.length > 0 || root === null ? null : sourceToJson(root);
+  return isJsonObject(config) ? healthzUrl(config) : undefined;
+}
+
+function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): PhasePlan {
+  const found = (path: string): FileFact | null => facts.files.get(path) ?? null;
+  const directories = input.directories.map(({ path, mode }) => diffDirectory(found(path), path, mode)).filter((change) => change !== null);
+  const diff = (file: WantedFile): HostChange | null => diffFile(found(file.path), file, { mayChown: input.mayChown });
+  const unitFiles = input.unitFiles.map(diff).filter((change) => change !== null);
+  const files = input.files.map(diff).filter((change) => change !== null);
+  const writes = [...directories, ...planBackup([...unitFiles, ...files], input.backupDir), ...unitFiles, ...files];
+  if (facts.init !== 'systemd') return planWithoutSystemd(facts.init, writes);
+  const changes = [...writes, ...planUnit(facts, unitFiles.length > 0, [...unitFiles, ...files]), ...planConfirmation(facts)];
+  const { commit } = facts;
+  const warnings = commit?.state === 'reverted' ? [{ code: 'COMMIT_REVERTED', message: describeCommit(commit) }] : [];
+  const told = warnings.length === 0 ? {} : { warnings };
+  return changes.length === 0 ? { changes, noop: 'the files are as wanted and the kubelet is healthy', ...told } : { changes, ...told };
+}
+
+/** A run that was killed before it came to confirm its change. */
+function planConfirmation({ commit }: KubeletStartFacts): readonly HostChange[] {
+  return commit?.state === 'armed' ? [{ kind: 'confirm-commit', id: commit.id, because: describeCommit(commit) }] : [];
+}
+
+/** Copies of what is about to be replaced, in a directory of their own. kubeadm keeps config.yaml so when it upgrades. */
+function planBackup(writes: readonly HostChange[], directory: string | undefined): readonly HostChange[] {
+  if (directory === undefined) return [];
+  const copies = writes.flatMap((change): readonly HostChange[] => {
+    if (change.kind !== 'write-file' || change.before === null) return [];
+    const path = `${directory}/${change.path.replace(/^.*\//, '')}`;
+    const { content, owner } = change.before;
+    return [
+      { kind: 'write-file', path, mode: 0o600, owner, action: 'create', content, before: null, because: 'a copy of what is replaced' },
+    ];
+  });
+  if (copies.length === 0) return [];
+  return [
+    { kind: 'make-directory', path: directory, mode: 0o700, owner: 'root:root', because: 'for copies of what is replaced' },
+    ...copies,
+  ];
+}
+
+function planWithoutSystemd(init: KubeletStartFacts['init'], changes: readonly Change[]): PhasePlan {
+  const where =
+    init === 'openrc'
+      ? 'the host uses OpenRC: restart the kubelet there'
+      : 'systemd does not run there: the kubelet is started when the host boots with these files';
+  return { changes, deferred: where, ...(changes.length === 0 ? { noop: 'the files are as wanted' } : {}) };
+}
+
+function planUnit(facts: KubeletStartFacts, unitFilesChange: boolean, writes: readonly HostChange[]): readonly HostChange[] {
+  const { unit } = facts.health;
+  const changes: HostChange[] = [];
+  if (unitFilesChange || unit?.needsReload === true) {
+    changes.push({
+      kind: 'daemon-reload',
+      because: unitFilesChange ? 'its unit files changed' : 'its unit files changed since systemd read them',
+    });
+  }
+  if (unit === null || unit.unitFileState === 'disabled' || unit.loadState === 'not-found') {
+    changes.push({ kind: 'enable-unit', unit: UNIT, because: 'it would not start at boot' });
+  }
+  const because = whyRestart(facts, writes);
+  if (because !== null) changes.push({ kind: 'restart-unit', unit: UNIT, because });
+  return changes;
+}
+
+function whyRestart({ health, files }: KubeletStartFacts, writes: readonly HostChange[]): string | null {
+  const changed = writes.flatMap((change) => (change.kind === 'write-file' ? [change.path] : []));
+  if (changed.length > 0) return `${changed.join(', ')} changed`;
+  if (health.unit?.activeState !== 'active') return `it is ${health.unit?.activeState ?? 'not running'}`;
+  if (!isHealthy(health)) return 'it does not answer healthz';
+  if (health.unit.needsReload) return 'its unit files changed since it started';
+  // A run that was killed between writing and restarting, or somebody's edit: the kubelet that runs has not read these files.
+  const { startedAt } = health.unit;
+  const newer = startedAt === null ? [] : [...files].filter(([, file]) => (file?.modifiedAt ?? 0) > startedAt).map(([path]) => path);
+  return newer.length === 0 ? null : `${newer.join(', ')} changed since it started`;
+}
+
+/** The files from before, and the restart that makes the kubelet read them. */
+function undoKubeletStart(facts: KubeletStartFacts, applied: readonly HostChange[]): readonly HostChange[] | null {
+  const files = revertChanges(applied);
+  if (files.length === 0) return null;
+  const because = 'rolling back to the previous configuration';
+  const reload: readonly HostChange[] = applied.some((change) => change.kind === 'daemon-reload')
+    ? [{ kind: 'daemon-reload', because }]
+    : [];
+  return facts.init === 'systemd' ? [...files, ...reload, { kind: 'restart-unit', unit: UNIT, because }] : files;
+}

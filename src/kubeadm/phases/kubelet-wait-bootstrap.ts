@@ -1,0 +1,143 @@
+import { AppError } from '../../base/errors.ts';
+import { combineFacts } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { initSystem } from '../../host/facts/init-system.ts';
+import { observe } from '../../host/observe.ts';
+import { definePhase, type PhaseContext } from '../../host/phase.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { mayDoAsFarAsKnown, REQUEST_CERTIFICATE } from '../../kube/may-do.ts';
+import { clientIdentity, KUBELET_CONF } from '../../kubelet/facts/kubelet-identity.ts';
+import { kubeletSays } from '../../kubelet/kubelet-says.ts';
+import { type BootstrapReason, explainBootstrap, isRefused, isUnauthorized } from '../explain-bootstrap.ts';
+import { CLIENT_SIGNER, CSRS, type NodeCsr, nodeOfRequest, readNodeCsr } from '../node-csr.ts';
+
+export interface WaitBootstrapInput {
+  /** `timeouts.tlsBootstrap`. */
+  readonly timeoutMs: number;
+  readonly nodeName: string;
+}
+
+const NAME = 'kubelet-wait-bootstrap';
+const BOOTSTRAP_CONF = '/etc/kubernetes/bootstrap-kubelet.conf';
+const POLL_MS = 1_000;
+
+const FACTS = combineFacts({ files: fileFacts([BOOTSTRAP_CONF]), init: initSystem, identity: clientIdentity });
+
+/**
+ * Waits until the kubelet has a client certificate it can use, then takes the bootstrap credentials off the host, also when it never came.
+ * kubeadm 1.36: join phase kubelet-wait-bootstrap. kubelet.conf alone proves nothing: the kubelet writes it before it has a certificate.
+ */
+export const kubeletWaitBootstrap = definePhase<WaitBootstrapInput, Awaited<ReturnType<typeof look>>>({
+  name: NAME,
+  short: 'Wait for the kubelet to bootstrap itself',
+  tidiesUp: true,
+  ready: waitForIdentity,
+  observe: look,
+  plan: ({ files, init, identity }) => {
+    if (init !== 'systemd') return { changes: [], deferred: 'the kubelet bootstraps itself when the host boots with these files' };
+    const found = files.get(BOOTSTRAP_CONF) ?? null;
+    if (found === null) {
+      return identity.state === 'usable'
+        ? { changes: [], noop: `the kubelet has a client certificate (${identity.source})` }
+        : {
+            changes: [],
+            deferred: 'the kubelet has no client certificate yet: waits for it after kubelet-start, then removes bootstrap-kubelet.conf',
+          };
+    }
+    const before = { content: found.content ?? '', mode: found.mode, owner: found.owner };
+    const because = identity.state === 'usable' ? 'the kubelet has its own client certificate' : 'a token must not stay on the host';
+    return { changes: [{ kind: 'remove-file', path: BOOTSTRAP_CONF, before, because }] };
+  },
+});
+
+function look({ host, signal }: PhaseContext) {
+  return observe(host, FACTS, signal);
+}
+
+/**
+ * Waits until the kubelet holds a client certificate it can use.
+ * @throws AppError BOOTSTRAP_TIMEOUT, or BOOTSTRAP_DENIED at once when its request was refused; both with what the cluster says of the request
+ */
+export async function waitForIdentity(context: PhaseContext, { timeoutMs, nodeName }: WaitBootstrapInput): Promise<void> {
+  const { clock, host, reporter, signal } = context;
+  const started = clock.now().getTime();
+  const earlier = await decidedBefore(context, nodeName);
+  for (let nextProgressMs = 5_000; ; ) {
+    const { files, init, identity } = await look(context);
+    if (identity.state === 'usable' || init !== 'systemd') return;
+    const waitedMs = clock.now().getTime() - started;
+    const why = identity.state === 'missing' ? `there is no ${KUBELET_CONF}` : identity.why;
+    const isLate = waitedMs >= timeoutMs || !files.get(BOOTSTRAP_CONF);
+    if (isLate || waitedMs >= nextProgressMs) {
+      nextProgressMs += 5_000;
+      const reason = await reasonOf(context, { nodeName, earlier, waitedMs });
+      if (isLate || reason.final) throw noCertificate(host.name, waitedMs, why, reason);
+      const message = `waiting for the kubelet's client certificate, ${Math.round(waitedMs / 1000)} s: ${reason.why}`;
+      reporter.report({ level: 'info', code: 'WAITING', host: host.name, phase: NAME, message });
+    }
+    await clock.sleep(POLL_MS, signal);
+  }
+}
+
+function noCertificate(host: string, waitedMs: number, why: string, reason: BootstrapReason): AppError {
+  const code = reason.final ? 'BOOTSTRAP_DENIED' : 'BOOTSTRAP_TIMEOUT';
+  const message = `${NAME}: the kubelet has no client certificate after ${Math.round(waitedMs / 1000)}s (${why}): ${reason.why}`;
+  return new AppError({ host, code, message, mend: `${reason.mend}. Then run the same command again` });
+}
+
+/** Names of requests that were decided when the wait began. */
+interface EarlierRequests {
+  /** Signed for a node of this name at another time: they say nothing about this one. */
+  readonly issued: ReadonlySet<string>;
+  readonly refused: ReadonlySet<string>;
+}
+
+async function decidedBefore({ cluster }: PhaseContext, nodeName: string): Promise<EarlierRequests> {
+  const found = await requestsOf(cluster, nodeName);
+  const namesOf = (is: (csr: NodeCsr) => boolean) => new Set('unknown' in found ? [] : found.filter(is).map(({ name }) => name));
+  return { issued: namesOf(({ state }) => state.kind === 'issued'), refused: namesOf(isRefused) };
+}
+
+interface Waiting {
+  readonly nodeName: string;
+  readonly earlier: EarlierRequests;
+  readonly waitedMs: number;
+}
+
+async function reasonOf(context: PhaseContext, { nodeName, earlier, waitedMs }: Waiting): Promise<BootstrapReason> {
+  const { cluster } = context;
+  const found = await requestsOf(cluster, nodeName);
+  if ('unknown' in found) return explainUnknown(found, await kubeletSays(context, waitedMs));
+  const now = found.filter(({ name }) => !earlier.issued.has(name));
+  if (now.length > 0) return explainBootstrap(now, { refusedBefore: earlier.refused });
+  if (cluster === null || (await mayDoAsFarAsKnown(cluster, REQUEST_CERTIFICATE)))
+    return explainBootstrap([], { said: await kubeletSays(context, waitedMs) });
+  const mend = "Bind the ClusterRole system:node-bootstrapper to the token's groups: init phase bootstrap-token does it for kubeadm's";
+  return { why: 'its credentials may not create certificate signing requests', mend, final: false };
+}
+
+/** Why requests can't be seen. */
+interface UnknownRequests {
+  readonly unknown: string;
+  /** The API server does not accept our credentials, either. */
+  readonly isRefused: boolean;
+}
+
+/** With a token that has expired neither the kubelet nor we come any further. */
+function explainUnknown({ unknown, isRefused }: UnknownRequests, said: string | null): BootstrapReason {
+  if (said !== null) return { ...explainBootstrap([], { said }), final: isRefused && isUnauthorized(said) };
+  const why = `what became of its certificate signing request is not known: ${unknown}`;
+  return { why, mend: 'See kubectl get csr, and journalctl -u kubelet on the host', final: false };
+}
+
+/** The node's requests for a client certificate. */
+async function requestsOf(cluster: Cluster | null, nodeName: string): Promise<readonly NodeCsr[] | UnknownRequests> {
+  if (cluster === null) return { unknown: 'no API server was given', isRefused: false };
+  try {
+    const { items } = await cluster.list(CSRS);
+    return items.map(readNodeCsr).filter((csr) => csr.signerName === CLIENT_SIGNER && nodeOfRequest(csr) === nodeName);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return { unknown: error.problems[0]?.message ?? '', isRefused: error.code === 'CLUSTER_UNAUTHORIZED' };
+  }
+}

@@ -1,0 +1,26 @@
+import { observe } from '../../host/observe.ts';
+import { definePhase } from '../../host/phase.ts';
+import { type Leftover, leftovers } from '../../kubelet/facts/leftovers.ts';
+
+const NAME = 'leftovers';
+
+/** Says what reset leaves on the host, item by item, with what takes it away. */
+export const listLeftovers = definePhase<unknown, readonly Leftover[]>({
+  name: NAME,
+  short: 'Say what is left on the host',
+  observe: ({ host, signal }) => observe(host, leftovers, signal),
+  plan: (found) => {
+    const names = found.map(({ what }) => what).join('; ');
+    return { changes: [], noop: found.length === 0 ? 'nothing is left' : `these are left as they are: ${names}` };
+  },
+  verify: async ({ host, reporter }, _, found) => {
+    for (const { what, mend } of found)
+      reporter.report({
+        level: 'info',
+        code: 'LEFT_BEHIND',
+        host: host.name,
+        phase: NAME,
+        message: `left: ${what}; to remove it: ${mend}`,
+      });
+  },
+});

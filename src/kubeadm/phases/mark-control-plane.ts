@@ -1,0 +1,55 @@
+import { definePhase, type Phase } from '../../host/phase.ts';
+import { CONTROL_PLANE_LABEL, diffNodeMarks } from '../../kube/node-marks.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import type { Taint } from '../../kube/taint.ts';
+import { isUnchecked, type OwnNodeCheck, waitsForCheck } from './own-node.ts';
+import { waitForNode } from './wait-node.ts';
+
+export interface MarkControlPlaneInput {
+  readonly nodeName: string;
+  /** `[]`: pods of anybody may run there. */
+  readonly taints: readonly Taint[];
+  /** How long the kubelet may take to register its Node. */
+  readonly timeoutMs: number;
+  /** Plan as if the cluster were empty when there is none (`--dry-run`). */
+  readonly assumeEmptyCluster: boolean;
+  /** Null: the credentials are those of the host itself, which may do as much without us; or the Node was known for the host's own when the run was planned. */
+  readonly check: OwnNodeCheck | null;
+}
+
+/** By which a control plane is known, and kept out of load balancers for the workload. */
+const LABELS = { [CONTROL_PLANE_LABEL]: '', 'node.kubernetes.io/exclude-from-external-load-balancers': '' };
+
+/** `absent`: not there yet; null: nothing is known. */
+type Found = KubeObject | 'absent' | 'assumed-absent' | null;
+
+function markControlPlanePhase(name: string): Phase<MarkControlPlaneInput> {
+  return definePhase<MarkControlPlaneInput, Found>({
+    name,
+    short: 'Give the Node the labels and taints of a control plane',
+    ready: async (context, { nodeName, timeoutMs, check }) => {
+      if (context.cluster === null) return;
+      await waitForNode(context, { nodeName, timeoutMs, readyMs: null, admin: null }, name);
+      if (isUnchecked(check)) await check?.run(context);
+    },
+    observe: async ({ cluster }, { nodeName, assumeEmptyCluster }) => {
+      if (cluster === null) return assumeEmptyCluster ? 'assumed-absent' : null;
+      return (await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) ?? 'absent';
+    },
+    plan: (found, { nodeName, taints, check }) => {
+      if (found === null) return { changes: [], deferred: 'needs the API server, up after wait-control-plane' };
+      if (found === 'absent') return { changes: [], deferred: `marks Node ${nodeName} once its kubelet has registered it` };
+      const marks = { labels: LABELS, taints };
+      const diff = diffNodeMarks(found === 'assumed-absent' ? null : found, marks);
+      if (diff === null) return { changes: [], noop: `Node ${nodeName} is marked as a control plane` };
+      if (isUnchecked(check)) return { changes: [], deferred: waitsForCheck(nodeName) };
+      const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
+      return { changes: [{ kind: 'mark-node', ref, patch: diff.patch, marks, isRecorded: false, because: `${diff.missing} is missing` }] };
+    },
+  });
+}
+
+/** kubeadm 1.36: init phase mark-control-plane. */
+export const markControlPlane = markControlPlanePhase('mark-control-plane');
+/** kubeadm 1.36: join phase control-plane-join/mark-control-plane. */
+export const joinMarkControlPlane = markControlPlanePhase('control-plane-join/mark-control-plane');

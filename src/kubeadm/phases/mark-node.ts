@@ -1,0 +1,151 @@
+import { type AppError, isAppError } from '../../base/errors.ts';
+import { definePhase, type PhaseContext } from '../../host/phase.ts';
+import type { PhasePlan, Warning } from '../../host/plan/change.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { findMarksRecord } from '../../kube/mark-node.ts';
+import {
+  type AppliedMarks,
+  describeDiff,
+  diffNodeMarks,
+  hasMarks,
+  marksList,
+  marksWithout,
+  type NodeMarks,
+  type NodeMarksDiff,
+} from '../../kube/node-marks.ts';
+import { nodeMarksIncomplete } from '../../kube/node-marks-problems.ts';
+import { isRecorded, MARKS_NAMESPACE, type MarksRecord } from '../../kube/node-marks-record.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { NODE_MEMORY_PATH } from '../node-settings/node-memory.ts';
+import { isUnchecked, type OwnNodeCheck, waitsForCheck } from './own-node.ts';
+
+export interface MarkNodeInput extends NodeMarks {
+  readonly nodeName: string;
+  /**
+   * The marks are recorded in the cluster, and recorded ones that are no longer declared are removed. The marks are those that the host
+   * remembers: root on the host can write them, so they cause nothing but a warning. Null: marks are only added, and not recorded.
+   */
+  readonly remembered: NodeMarks | null;
+  /** An administrator's: a node may change neither. */
+  readonly admin: Cluster | null;
+  /** Null: the Node was known for the host's own when the run was planned. */
+  readonly check: OwnNodeCheck | null;
+}
+
+/** A Node, and the record of the marks that runs applied to it; null: neither is known. */
+export interface FoundNode {
+  readonly node: KubeObject;
+  readonly record: MarksRecord | null;
+}
+
+/** The API server refused (403) to show an administrator the Node or its record. */
+interface RefusedNode {
+  readonly refused: AppError;
+}
+
+/**
+ * Gives the Node the labels and taints that were declared for it and that its kubelet may not give it: those of kubernetes.io at any time, and any at all once
+ * the Node is there. In a fleet those that were applied and are no longer declared are removed; marks of others stay. kubeadm leaves workers without.
+ */
+export const markNode = definePhase<MarkNodeInput, FoundNode | RefusedNode | null>({
+  name: 'mark-node',
+  short: 'Give the Node its labels and taints (with --kubeconfig)',
+  cluster: ({ admin }) => admin,
+  ready: async (context, input) => {
+    if (input.admin === null || input.check === null || input.check.isDone) return;
+    const found = await observeNode(context, input);
+    if (found === null) return;
+    if ('refused' in found)
+      throw nodeMarksIncomplete(found.refused, { nodeName: input.nodeName, left: describeDiff(diffNodeMarks(null, input)) });
+    if (isPending(found, input)) await input.check.run(context);
+  },
+  observe: observeNode,
+  plan: planMarks,
+});
+
+/** Whether a Node or its record differs from what is declared. */
+export function isPending({ node, record }: FoundNode, marks: NodeMarks): boolean {
+  return diffNodeMarks(node, marks, record?.applied ?? null) !== null || (record !== null && !isRecorded(record, marks));
+}
+
+async function observeNode({ cluster }: PhaseContext, input: MarkNodeInput): Promise<FoundNode | RefusedNode | null> {
+  const { nodeName, remembered, admin } = input;
+  if (cluster === null || (!hasMarks(input) && remembered === null)) return null;
+  try {
+    const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
+    if (node === null) return null;
+    return { node, record: admin === null || remembered === null ? null : await findMarksRecord(cluster, node) };
+  } catch (error) {
+    if (!isAppError(error, 'CLUSTER_FORBIDDEN')) throw error;
+    return admin === null ? null : { refused: error };
+  }
+}
+
+function planMarks(found: FoundNode | RefusedNode | null, input: MarkNodeInput): PhasePlan {
+  const { nodeName, admin, remembered, labels, taints } = input;
+  if (found !== null && 'refused' in found) return planUnread(found, input);
+  const warnings = found === null ? [] : keptWarnings(found, input);
+  const pending = found !== null && isPending(found, input);
+  if (!hasMarks(input) && !pending) return withWarnings({ changes: [], noop: 'no labels or taints were declared' }, warnings);
+  if (found === null)
+    return admin === null
+      ? { changes: [], noop: 'the kubelet registers with its labels and taints' }
+      : { changes: [], deferred: `gives Node ${nodeName} its labels and taints once it is there` };
+  if (!pending) return withWarnings({ changes: [], noop: `Node ${nodeName} has its labels and taints` }, warnings);
+  const diff = diffNodeMarks(found.node, input, found.record?.applied ?? null);
+  if (admin === null) {
+    const missing = diff === null ? [] : [unmarked(nodeName, diff.missing)];
+    return { changes: [], noop: `Node ${nodeName} is left as it is`, warnings: [...missing, ...warnings] };
+  }
+  if (isUnchecked(input.check)) return { changes: [], deferred: waitsForCheck(nodeName) };
+  const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
+  const marks = { labels, taints };
+  const patch = diff?.patch ?? {};
+  return withWarnings(
+    { changes: [{ kind: 'mark-node', ref, patch, marks, isRecorded: remembered !== null, because: reasonOf(diff) }] },
+    warnings,
+  );
+}
+
+/** What could not be compared is to be applied: applying it fails with the missing right, or succeeds where the right was granted meanwhile. */
+function planUnread({ refused }: RefusedNode, { nodeName, remembered, labels, taints, check }: MarkNodeInput): PhasePlan {
+  const because = `its labels and taints could not be compared: ${refused.problems[0]?.message ?? refused.message}`;
+  if (isUnchecked(check)) return { changes: [], deferred: `marks Node ${nodeName} when the credentials may read it: ${because}` };
+  const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
+  const patch = diffNodeMarks(null, { labels, taints })?.patch ?? {};
+  return { changes: [{ kind: 'mark-node', ref, patch, marks: { labels, taints }, isRecorded: remembered !== null, because }] };
+}
+
+function withWarnings(plan: PhasePlan, warnings: readonly Warning[]): PhasePlan {
+  return warnings.length === 0 ? plan : { ...plan, warnings };
+}
+
+/**
+ * Warns of marks that the host remembers, that are no longer declared, that its Node still has and that no record says a run applied. Such
+ * marks stay: the file of the host proves nothing.
+ */
+function keptWarnings({ node, record }: FoundNode, { nodeName, remembered, labels, taints }: MarkNodeInput): readonly Warning[] {
+  if (remembered === null) return [];
+  const unrecorded: AppliedMarks = marksWithout(marksList(remembered), record?.applied ?? { labels: [], taints: [] });
+  const kept = diffNodeMarks(node, { labels, taints }, unrecorded)?.obsolete ?? '';
+  return kept === '' ? [] : [notRemoved(nodeName, kept)];
+}
+
+function reasonOf(diff: NodeMarksDiff | null): string {
+  if (diff === null) return `its labels and taints are not recorded in namespace ${MARKS_NAMESPACE}`;
+  const { missing, obsolete } = diff;
+  return [missing === '' ? '' : `${missing} is missing`, obsolete === '' ? '' : `no longer declared: ${obsolete}`]
+    .filter(Boolean)
+    .join('; ');
+}
+
+function notRemoved(nodeName: string, kept: string): Warning {
+  const why = `${NODE_MEMORY_PATH} of the host names them, but no record in namespace ${MARKS_NAMESPACE} says that this program set them`;
+  const message = `Node ${nodeName} keeps marks that are no longer declared: ${kept}. ${why}. Check each of them before removing it with kubectl`;
+  return { code: 'NODE_MARKS_NOT_REMOVED', message };
+}
+
+function unmarked(nodeName: string, missing: string): Warning {
+  const message = `Node ${nodeName} has no ${missing}: its kubelet cannot add it to the registered Node. Give the credentials of an administrator with --kubeconfig`;
+  return { code: 'NODE_NOT_MARKED', message };
+}

@@ -1,0 +1,33 @@
+import { definePhase } from '../../host/phase.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { refOf } from '../../kube/object-ref.ts';
+
+/** A bootstrap token that lives for one run; null: one was given, or none is needed. */
+export interface PassingTokenInput {
+  readonly secret: KubeObject | null;
+}
+
+/** Makes the token of the run known to the API server. */
+export const createPassingToken = definePhase<PassingTokenInput, KubeObject | null>({
+  name: 'bootstrap-token',
+  short: 'Make a bootstrap token for this run',
+  observe: async ({ cluster }, { secret }) => (secret === null ? null : ((await cluster?.get(refOf(secret))) ?? null)),
+  plan: (found, { secret }) => {
+    if (secret === null) return { changes: [], noop: 'no token is to be made' };
+    if (found !== null) return { changes: [], noop: 'the token is there' };
+    return { changes: [{ kind: 'create-object', object: secret, because: 'the kubelet bootstraps itself by it' }] };
+  },
+});
+
+/** Takes it away again, also when the run failed. */
+export const deletePassingToken = definePhase<PassingTokenInput, KubeObject | null>({
+  name: 'delete-token',
+  short: 'Delete the bootstrap token of this run',
+  tidiesUp: true,
+  observe: async ({ cluster }, { secret }) => (secret === null ? null : ((await cluster?.get(refOf(secret))) ?? null)),
+  plan: (found, { secret }) => {
+    if (secret === null) return { changes: [], noop: 'no token was made' };
+    if (found === null) return { changes: [], deferred: 'deletes the token when the kubelet has its certificate' };
+    return { changes: [{ kind: 'delete-object', ref: refOf(secret), because: 'it was for this run alone' }] };
+  },
+});

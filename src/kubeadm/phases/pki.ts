@@ -1,0 +1,82 @@
+import type { Phase } from '../../host/phase.ts';
+import { CERTIFICATES, SERVICE_ACCOUNT } from '../pki/certificate-list.ts';
+import { KUBECONFIGS } from '../pki/kubeconfig-list.ts';
+import { type WriteFilesInput, writeFilesPhase } from './write-files.ts';
+
+/** The files of a control plane's certificates and kubeconfigs that are to be made, as `preparePki` decided. */
+export interface PkiInput {
+  /** By the name of the certificate, and `sa`. */
+  readonly certificates: ReadonlyMap<string, WriteFilesInput>;
+  /** By the name of the kubeconfig. */
+  readonly kubeconfigs: ReadonlyMap<string, WriteFilesInput>;
+}
+
+const CERTIFICATE_THERE = 'the certificate and its key are there and good';
+const KUBECONFIG_THERE = 'it is there and good';
+
+/** init's phases `certs/ca` to `certs/sa`, in kubeadm's order. */
+export const certsPhases: readonly Phase<PkiInput>[] = [
+  ...CERTIFICATES.map(({ name, longName }) =>
+    partOf('certificates', name, [`certs/${name}`, `Generate the ${longName}`, CERTIFICATE_THERE]),
+  ),
+  partOf('certificates', SERVICE_ACCOUNT, [
+    `certs/${SERVICE_ACCOUNT}`,
+    'Generate a private key for signing service account tokens along with its public key',
+    'the keys are there and good',
+  ]),
+];
+
+/** init's phases `kubeconfig/admin` to `kubeconfig/scheduler`, in kubeadm's order. */
+export const kubeconfigPhases: readonly Phase<PkiInput>[] = KUBECONFIGS.map(({ name, longName }) =>
+  partOf('kubeconfigs', name, [`kubeconfig/${name}`, `Generate a ${longName}`, KUBECONFIG_THERE]),
+);
+
+/** join's phases `control-plane-prepare/certs` and `control-plane-prepare/kubeconfig`. */
+export const joinPkiPhases: readonly Phase<PkiInput>[] = [
+  allOf('certificates', [
+    'control-plane-prepare/certs',
+    'Make the certificates of the control plane',
+    'the certificates and their keys are there and good',
+  ]),
+  allOf('kubeconfigs', [
+    'control-plane-prepare/kubeconfig',
+    'Make admin.conf, controller-manager.conf and scheduler.conf',
+    'they are there and good',
+  ]),
+];
+
+/** join's phase `control-plane-prepare/download-certs`. */
+export const downloadCertsPhase: Phase<WriteFilesInput> = writeFilesPhase(
+  'control-plane-prepare/download-certs',
+  'Download the certificates that control planes share',
+  'the certificates that control planes share are there',
+);
+
+type Texts = readonly [name: string, short: string, noop: string];
+
+function partOf(part: keyof PkiInput, name: string, texts: Texts): Phase<PkiInput> {
+  return phaseOver(texts, (input) => input[part].get(name) ?? NOTHING);
+}
+
+function allOf(part: keyof PkiInput, texts: Texts): Phase<PkiInput> {
+  return phaseOver(texts, (input) => {
+    const each = [...input[part].values()];
+    return {
+      files: each.flatMap(({ files }) => files),
+      directories: each.flatMap(({ directories }) => directories),
+      mayChown: each.every(({ mayChown }) => mayChown),
+    };
+  });
+}
+
+const NOTHING: WriteFilesInput = { files: [], directories: [], mayChown: true, skipped: 'this cluster has none' };
+
+function phaseOver(texts: Texts, select: (input: PkiInput) => WriteFilesInput): Phase<PkiInput> {
+  const phase = writeFilesPhase(...texts);
+  return {
+    ...phase,
+    contextFor: (context, input) => phase.contextFor(context, select(input)),
+    ready: (context, input) => phase.ready(context, select(input)),
+    look: (context, input) => phase.look(context, select(input)),
+  };
+}

@@ -1,0 +1,58 @@
+import { isJsonObject } from '../../base/json.ts';
+import { fullImageName, listImages } from '../../host/cri/runtime-commands.ts';
+import { defineFact, type Fact } from '../../host/facts/fact.ts';
+import { observe } from '../../host/observe.ts';
+import { definePhase } from '../../host/phase.ts';
+import type { PullPolicy } from '../config/model.ts';
+
+export interface PullImagesInput {
+  readonly images: readonly string[];
+  readonly criSocket: string;
+  readonly policy: PullPolicy;
+  /** The preflight check ImagePull is ignored. */
+  readonly ignored?: boolean;
+}
+
+/** What the runtime has; null: it cannot be asked. */
+type Found = ReadonlySet<string> | null;
+
+/**
+ * Has the container runtime fetch what the control plane is made of, before anything is written: an image that cannot be had is found out here.
+ * kubeadm 1.36: preflight of init and join --control-plane, check ImagePull. It speaks to the runtime itself; here crictl or ctr does, and where neither can the
+ * kubelet fetches images when it starts the pods.
+ */
+export const pullImages = definePhase<PullImagesInput, Found>({
+  name: 'preflight/pull-images',
+  short: 'Pull the images of the control plane',
+  observe: ({ host, signal }, { criSocket }) => observe(host, runtimeImages(criSocket), signal),
+  plan: (found, { images, criSocket, policy, ignored }) => {
+    if (ignored === true) return { changes: [], noop: 'ImagePull is ignored' };
+    if (policy === 'Never') return { changes: [], noop: 'imagePullPolicy is Never' };
+    if (found === null)
+      return { changes: [], noop: 'neither crictl nor ctr can ask the container runtime: the kubelet pulls images as it starts pods' };
+    const missing = policy === 'Always' ? images : images.filter((image) => !found.has(fullImageName(image)));
+    if (missing.length === 0) return { changes: [], noop: 'the images are there' };
+    const because = policy === 'Always' ? 'imagePullPolicy is Always' : 'it is missing';
+    return { changes: missing.map((image) => ({ kind: 'pull-image', image, criSocket, because }) as const) };
+  },
+});
+
+function runtimeImages(criSocket: string): Fact<Found> {
+  return defineFact({ images: { kind: 'command', argv: listImages(criSocket) } }, ({ images }) =>
+    images.exitCode === 0 ? parseImages(images.stdout) : null,
+  );
+}
+
+/** Names with tags and digests, of `crictl images --output json` or one a line; null when it is neither. */
+export function parseImages(text: string): Found {
+  const lines = text.split('\n').filter(Boolean);
+  if (lines.every((line) => /^[^\s{[]\S*$/.test(line) && /[:@]./.test(line.slice(1)))) return new Set(lines);
+  try {
+    const answer: unknown = JSON.parse(text);
+    const images = isJsonObject(answer) && Array.isArray(answer.images) ? answer.images.filter(isJsonObject) : [];
+    const names = (value: unknown): readonly string[] => (Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []);
+    return new Set(images.flatMap(({ repoTags, repoDigests }) => [...names(repoTags), ...names(repoDigests)]));
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,38 @@
+import { AppError } from '../../base/errors.ts';
+import { definePhase } from '../../host/phase.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { isUnchecked, type OwnNodeCheck, waitsForCheck } from './own-node.ts';
+
+const ANNOTATION = 'kubeadm.alpha.kubernetes.io/cri-socket';
+
+export interface RemoveSocketAnnotationInput {
+  readonly nodeName: string;
+  /** Null: the credentials are the node's own, or the Node was known for the host's own when the run was planned. */
+  readonly check: OwnNodeCheck | null;
+}
+
+/** Whether a Node has what older kubeadm noted there. */
+export function hasSocketAnnotation(node: KubeObject | null): boolean {
+  return node?.metadata.annotations?.[ANNOTATION] !== undefined;
+}
+
+/** Takes off the Node what older kubeadm noted there: the socket is in instance-config.yaml now. kubeadm 1.36: part of upgrade's kubelet-config. */
+export const removeSocketAnnotation = definePhase<RemoveSocketAnnotationInput, KubeObject | null>({
+  name: 'kubelet-config/cri-socket-annotation',
+  short: 'Remove the annotation of the CRI socket from the Node',
+  observe: async ({ cluster }, { nodeName }) => {
+    try {
+      return (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) ?? null;
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'CLUSTER_FORBIDDEN') return null;
+      throw error;
+    }
+  },
+  plan: (node, { nodeName, check }) => {
+    if (!hasSocketAnnotation(node)) return { changes: [], noop: `Node ${nodeName} has no annotation of the CRI socket` };
+    if (isUnchecked(check)) return { changes: [], deferred: waitsForCheck(nodeName) };
+    const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
+    const patch = { metadata: { annotations: { [ANNOTATION]: null } } };
+    return { changes: [{ kind: 'patch-object', ref, patch, because: 'the socket is in instance-config.yaml' }] };
+  },
+});

@@ -1,0 +1,64 @@
+import { combineFacts } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { initSystem } from '../../host/facts/init-system.ts';
+import type { FileFact } from '../../host/facts/question.ts';
+import { observe } from '../../host/observe.ts';
+import { definePhase } from '../../host/phase.ts';
+import type { Change, HostChange } from '../../host/plan/change.ts';
+import { diffFile, type WantedFile } from '../../host/plan/diff-file.ts';
+import { revertChanges } from '../../host/plan/revert.ts';
+import { KUBELET_CONF } from '../../kubelet/facts/kubelet-identity.ts';
+import { type HealthTarget, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
+import { type WaitBootstrapInput, waitForIdentity } from './kubelet-wait-bootstrap.ts';
+
+export interface RenewKubeletInput {
+  /** Null: the certificate is good, and nothing is to be done; `noop` says so. */
+  readonly bootstrapConf: WantedFile | null;
+  readonly noop: string;
+  /** Where what the kubelet logged in with so far is kept. */
+  readonly asideDir: string;
+  readonly health: HealthTarget;
+  readonly wait: WaitBootstrapInput;
+}
+
+interface Facts {
+  readonly files: ReadonlyMap<string, FileFact | null>;
+  readonly init: 'systemd' | 'openrc' | null;
+}
+
+const NAME = 'renew-kubelet';
+const CLIENT_PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
+
+/**
+ * Makes the kubelet bootstrap itself anew: its kubeconfig and certificate are moved aside, a bootstrap kubeconfig takes their place. When no certificate comes
+ * they are put back; the kubelet is then left running, it may be one that would not start again.
+ */
+export const renewKubelet = definePhase<RenewKubeletInput, Facts>({
+  name: NAME,
+  short: 'Let the kubelet bootstrap itself anew',
+  observe: ({ host, signal }, { bootstrapConf }) => {
+    const paths = [KUBELET_CONF, CLIENT_PEM, ...(bootstrapConf === null ? [] : [bootstrapConf.path])];
+    return observe(host, combineFacts({ files: fileFacts(paths), init: initSystem }), signal);
+  },
+  plan: ({ files, init }, { bootstrapConf, noop, asideDir }) => {
+    if (bootstrapConf === null) return { changes: [], noop };
+    const because = 'the kubelet is to bootstrap itself anew';
+    const aside = [KUBELET_CONF, CLIENT_PEM].filter((path) => (files.get(path) ?? null) !== null);
+    const write = diffFile(files.get(bootstrapConf.path) ?? null, bootstrapConf);
+    const changes: readonly Change[] = [
+      ...(aside.length === 0
+        ? []
+        : [{ kind: 'make-directory', path: asideDir, mode: 0o700, owner: 'root:root', because: 'for what is moved aside' } as const]),
+      ...(write === null ? [] : [write]),
+      ...aside.map((path) => ({ kind: 'move-file', path, to: `${asideDir}/${path.replace(/^.*\//, '')}`, because }) as const),
+      ...(init === 'systemd' ? [{ kind: 'restart-unit', unit: 'kubelet', because } as const] : []),
+    ];
+    return { changes };
+  },
+  verify: async (context, { bootstrapConf, health, wait }, { init }) => {
+    if (bootstrapConf === null || init !== 'systemd') return;
+    await waitForIdentity(context, wait);
+    await waitForHealthyKubelet(context, NAME, health);
+  },
+  undo: (_, applied: readonly HostChange[]) => revertChanges(applied),
+});

@@ -1,0 +1,90 @@
+import { AppError } from '../../base/errors.ts';
+import type { Secret, SensitiveText } from '../../base/text/secret.ts';
+import { definePhase, type PhaseContext } from '../../host/phase.ts';
+import { partsOfToken } from '../../kube/bootstrap-token.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { CLUSTER_INFO, CLUSTER_INFO_KUBECONFIG, dataOf, SIGNATURE_PREFIX } from '../cluster-info.ts';
+import { type JoinsAsControlPlane, joinCommand } from '../token/join-command.ts';
+import { isSignedBy } from '../token/jws.ts';
+
+export interface ShowJoinCommandInput {
+  /** Those that nodes can find the cluster and log in by. */
+  readonly tokens: readonly Secret[];
+  readonly apiServer: { readonly server: string; readonly caPem: string } | null;
+  /** The token itself is not to be shown. */
+  readonly withhold: boolean;
+  /** Control planes can join as well: how. Null: they cannot, or nobody asks. */
+  readonly controlPlane?: (() => JoinsAsControlPlane) | null;
+  /** Takes a command: it belongs on standard output, and nowhere else. */
+  readonly show: (command: SensitiveText, joins: 'worker' | 'control-plane') => void;
+}
+
+const NAME = 'show-join-command';
+const POLL_MS = 500;
+const PROGRESS_MS = 5_000;
+/** kube-controller-manager signs within a second or two. */
+const SIGNER_MS = 30_000;
+
+/**
+ * Waits until nodes can find the cluster by the tokens, that is until cluster-info is signed with each, and gives the commands that join by them. Plans nothing.
+ * kubeadm 1.36: init phase show-join-command, which does not wait.
+ */
+export const showJoinCommand = definePhase<ShowJoinCommandInput, null>({
+  name: NAME,
+  short: 'Show the commands that join nodes',
+  observe: async () => null,
+  plan: () => ({ changes: [] }),
+  verify: async (context, { tokens, apiServer, withhold, controlPlane, show }) => {
+    if (context.cluster === null) return;
+    if (apiServer === null)
+      return warn(context, 'KUBECONFIG_NO_CA', 'the kubeconfig has no certificate authority: no join command can be made');
+    if (tokens.length === 0) {
+      const mend = 'Run init phase bootstrap-token, or token create --print-join-command';
+      throw new AppError({ code: 'NO_TOKEN', message: 'there is no bootstrap token that nodes could join by', mend });
+    }
+    await waitForSignatures(context, context.cluster, tokens);
+    for (const token of tokens) {
+      const shown = withhold ? null : token;
+      if (controlPlane) show(joinCommand(apiServer, shown, controlPlane()), 'control-plane');
+      show(joinCommand(apiServer, shown), 'worker');
+    }
+  },
+});
+
+/** Goes on after a while without them: in a cluster that does not sign, nodes can still join in other ways. */
+async function waitForSignatures(context: PhaseContext, cluster: Cluster, tokens: readonly Secret[]): Promise<void> {
+  const { clock, signal } = context;
+  const started = clock.now().getTime();
+  for (let nextProgressMs = PROGRESS_MS; ; ) {
+    const unsigned = await unsignedTokens(cluster, tokens);
+    if (unsigned.length === 0) return;
+    const waitedMs = clock.now().getTime() - started;
+    const which = `ConfigMap kube-public/cluster-info has no signature for token ${unsigned.join(', ')}`;
+    if (waitedMs >= SIGNER_MS) {
+      const message = `${which} after ${Math.round(waitedMs / 1000)}s. Does kube-controller-manager run with --controllers=*,bootstrapsigner,tokencleaner? Until it signs, nodes can join with --ca-cert or --discovery-file`;
+      return warn(context, 'CLUSTER_INFO_UNSIGNED', message);
+    }
+    if (waitedMs >= nextProgressMs) {
+      nextProgressMs += PROGRESS_MS;
+      const message = `waiting for the signature of cluster-info, ${Math.round(waitedMs / 1000)} s: ${which}`;
+      context.reporter.report({ level: 'info', code: 'WAITING', phase: NAME, message });
+    }
+    await clock.sleep(POLL_MS, signal);
+  }
+}
+
+/** Ids of the tokens that cluster-info, as it is now, is not signed with. */
+async function unsignedTokens(cluster: Cluster, tokens: readonly Secret[]): Promise<readonly string[]> {
+  const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', ...CLUSTER_INFO });
+  const data = found === null ? {} : dataOf(found);
+  return tokens.flatMap((token) => {
+    const { id, secret } = partsOfToken(token) ?? {};
+    if (id === undefined || secret === undefined) return [];
+    const signature = data[`${SIGNATURE_PREFIX}${id}`];
+    return signature !== undefined && isSignedBy(signature, id, secret, data[CLUSTER_INFO_KUBECONFIG] ?? '') ? [] : [id];
+  });
+}
+
+function warn({ reporter }: PhaseContext, code: string, message: string): void {
+  reporter.report({ level: 'warning', code, phase: NAME, message });
+}

@@ -1,0 +1,46 @@
+import type { Phase } from '../../host/phase.ts';
+import { manifestFile } from '../control-plane/manifests.ts';
+import { type ControlPlaneNode, hasLocalEtcd } from '../control-plane/model.ts';
+import { MANIFESTS_DIR, type StaticPodName } from '../control-plane/paths.ts';
+import { type WriteFilesInput, writeFilesPhase } from './write-files.ts';
+
+/** Writes the manifest of a static pod, which the kubelet then starts; that of an older one it stops first. kubeadm 1.36: the phase of this name. */
+function staticPodPhase(name: string, what: string): Phase<WriteFilesInput> {
+  return writeFilesPhase(name, `Write the static Pod manifest of ${what}`, 'its manifest is as wanted');
+}
+
+/** kubeadm 1.36: init phase etcd/local. */
+export const etcdLocal = staticPodPhase('etcd/local', 'the local etcd member');
+/** kubeadm 1.36: init phase control-plane/apiserver. */
+export const controlPlaneApiserver = staticPodPhase('control-plane/apiserver', 'kube-apiserver');
+/** kubeadm 1.36: init phase control-plane/controller-manager. */
+export const controlPlaneControllerManager = staticPodPhase('control-plane/controller-manager', 'kube-controller-manager');
+/** kubeadm 1.36: init phase control-plane/scheduler. */
+export const controlPlaneScheduler = staticPodPhase('control-plane/scheduler', 'kube-scheduler');
+/** kubeadm 1.36: join phase control-plane-prepare/control-plane: all of them but etcd, which joins later. */
+export const controlPlanePrepare = writeFilesPhase(
+  'control-plane-prepare/control-plane',
+  'Write the static Pod manifests of the control plane',
+  'their manifests are as wanted',
+);
+
+/**
+ * What a phase of static pods needs: the manifests of these components, and the directories they are in or live in. With external etcd there is no manifest
+ * of etcd.
+ * @throws AppError when a patch does not fit (see `patchedObject`)
+ */
+export function staticPodsInput(
+  node: ControlPlaneNode,
+  names: readonly StaticPodName[],
+  { mayChown }: Pick<WriteFilesInput, 'mayChown'>,
+): WriteFilesInput {
+  const written = hasLocalEtcd(node.cluster) ? names : names.filter((name) => name !== 'etcd');
+  if (written.length === 0) return { files: [], directories: [], mayChown, skipped: 'etcd is external' };
+  const { local } = node.cluster.etcd;
+  const data = written.includes('etcd') && local !== undefined ? [{ path: local.dataDir ?? '/var/lib/etcd', mode: 0o700 }] : [];
+  return {
+    files: written.map((name) => manifestFile(node, name)),
+    directories: [{ path: MANIFESTS_DIR, mode: 0o700 }, ...data],
+    mayChown,
+  };
+}

@@ -1,0 +1,113 @@
+import { revealText, type Secret, type SensitiveText } from '../../base/text/secret.ts';
+import { definePhase } from '../../host/phase.ts';
+import type { ClusterChange } from '../../host/plan/change.ts';
+import { diffRbac } from '../../host/plan/rbac-diff.ts';
+import { partsOfToken } from '../../kube/bootstrap-token.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import type { KubeObject, ObjectRef } from '../../kube/object.ts';
+import { decryptWithCertificateKey, encryptWithCertificateKey } from '../pki/certificate-key.ts';
+import { CERTS_TOKEN_DESCRIPTION, CERTS_TTL, KUBEADM_CERTS, kubeadmCertsRbac } from '../pki/shared-files.ts';
+import { readTokenSecret, remainingMs, tokenSecret, tokenSecretRef } from '../token/token-secret.ts';
+import { findObjects } from './find-objects.ts';
+
+/** A file to be handed on. */
+export interface UploadedFile {
+  /** Its name in the Secret. */
+  readonly entry: string;
+  /** Null: there is none, its place stays empty. */
+  readonly text: SensitiveText | null;
+  /** To encrypt it with, once. */
+  readonly nonce: Uint8Array;
+}
+
+export interface UploadCertsInput {
+  readonly files: readonly UploadedFile[];
+  readonly key: Secret;
+  /** Made for this run: what is there cannot be read with it. */
+  readonly keyIsNew: boolean;
+  /** A new bootstrap token that lets nobody in: the Secret ends with it. */
+  readonly token: Secret;
+  readonly now: Date;
+  readonly assumeEmptyCluster: boolean;
+  /** Takes the key once certificates are there: it belongs on standard output. */
+  readonly show: (key: Secret) => void;
+}
+
+interface Found {
+  readonly certs: KubeObject | null;
+  /** The Secret of the token it ends with. */
+  readonly owner: KubeObject | null;
+  readonly rbac: readonly (KubeObject | null)[];
+}
+
+const RBAC = kubeadmCertsRbac();
+const NOTHING: Found = { certs: null, owner: null, rbac: RBAC.map(() => null) };
+
+/** Certificates that last less than this are uploaded anew: somebody still has to join by them. */
+const USABLE_MS = 600_000;
+
+/**
+ * Hands the certificates that all control planes share on to those that join, encrypted, for two hours. With a null input: it was not asked for.
+ * kubeadm 1.36: init phase upload-certs
+ */
+export const uploadCerts = definePhase<UploadCertsInput | null, Found | null>({
+  name: 'upload-certs',
+  short: 'Upload certificates to kubeadm-certs',
+  observe: async ({ cluster }, input) => {
+    if (input === null) return null;
+    if (cluster === null) return input.assumeEmptyCluster ? NOTHING : null;
+    const certs = await cluster.get(KUBEADM_CERTS);
+    return { certs, owner: await ownerOf(cluster, certs), rbac: await findObjects(cluster, RBAC) };
+  },
+  plan: (found, input) => {
+    if (input === null) return { changes: [], noop: 'it was not asked for (--upload-certs)' };
+    if (found === null) return { changes: [], deferred: 'needs the API server' };
+    const because = reasonToUpload(found, input);
+    const changes = [
+      ...(because === null ? [] : uploads(found, input, because)),
+      ...RBAC.flatMap((object, i) => diffRbac(found.rbac[i] ?? null, object)),
+    ];
+    return changes.length > 0 ? { changes } : { changes, noop: 'the certificates are there, and the key opens them' };
+  },
+  verify: async ({ cluster }, input) => {
+    if (input !== null && cluster !== null) input.show(input.key);
+  },
+});
+
+async function ownerOf(cluster: Cluster, certs: KubeObject | null): Promise<KubeObject | null> {
+  const [owner] = (certs?.metadata.ownerReferences ?? []) as readonly { readonly kind?: string; readonly name?: string }[];
+  return owner?.kind !== 'Secret' || owner.name === undefined ? null : cluster.get({ ...KUBEADM_CERTS, name: owner.name });
+}
+
+/** Why the certificates are uploaded; null when those that are there will do. */
+function reasonToUpload({ certs, owner }: Found, { files, key, keyIsNew, now }: UploadCertsInput): string | null {
+  if (certs === null) return 'it is missing';
+  if (keyIsNew) return 'there is a new certificate key';
+  const data = (certs.data ?? {}) as Readonly<Record<string, string>>;
+  const isCurrent = files.every(({ entry, text }) => {
+    const bytes = Buffer.from(data[entry] ?? '', 'base64');
+    if (text === null || bytes.length === 0) return text === null && bytes.length === 0;
+    const opened = decryptWithCertificateKey(bytes, key);
+    return opened !== null && revealText(opened) === revealText(text);
+  });
+  if (!isCurrent) return 'it holds something else, or for another certificate key';
+  const token = owner === null ? null : readTokenSecret(owner);
+  const left = token === null || typeof token === 'string' ? null : remainingMs(token, now);
+  return left === null || left >= USABLE_MS ? null : 'it ends soon';
+}
+
+function uploads({ certs }: Found, { files, key, token, now }: UploadCertsInput, because: string): readonly ClusterChange[] {
+  const life = tokenSecret({ token, description: CERTS_TOKEN_DESCRIPTION, ttl: CERTS_TTL, usages: [], groups: [] }, now);
+  const owner: ObjectRef = tokenSecretRef(partsOfToken(token)?.id ?? '');
+  const encrypted = files.map(({ entry, text, nonce }) => {
+    const bytes = text === null ? Buffer.alloc(0) : Buffer.from(encryptWithCertificateKey(text, key, nonce));
+    return [entry, bytes.toString('base64')] as const;
+  });
+  const { name, namespace, ...type } = KUBEADM_CERTS;
+  const data = Object.fromEntries(encrypted);
+  const write: ClusterChange =
+    certs === null
+      ? { kind: 'create-object', object: { ...type, metadata: { name, namespace }, data }, owner, because }
+      : { kind: 'update-object', object: { ...certs, data }, before: certs, owner, because };
+  return [{ kind: 'create-object', object: life, because: 'the certificates end with it, in two hours' }, write];
+}

@@ -1,0 +1,55 @@
+import { isJsonObject, type JsonObject, jsonEqual } from '../../base/json.ts';
+import { overlayChanges } from '../../codec/json-overlay.ts';
+import { definePhase } from '../../host/phase.ts';
+import type { ClusterChange } from '../../host/plan/change.ts';
+import { diffRbac } from '../../host/plan/rbac-diff.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { readYaml } from '../../kube/same-yaml.ts';
+import { dataOf } from '../cluster-info.ts';
+import { CLUSTER_CONFIGURATION_KEY, kubeadmConfigMap, kubeadmConfigRbac } from '../kubeadm-config-map.ts';
+import { findObjects } from './find-objects.ts';
+
+export interface UploadKubeadmConfigInput {
+  /** The ClusterConfiguration as kubeadm stores it; null when the version of the control plane is not known. */
+  readonly clusterConfiguration: JsonObject | null;
+  /** The one in the cluster in the same form, without what was declared in this run and without what we do not know; null when there is none. */
+  readonly understood: JsonObject | null;
+  /** Plan as if the cluster were empty when there is none (`--dry-run`). */
+  readonly assumeEmptyCluster: boolean;
+}
+
+/**
+ * Uploads the ClusterConfiguration with the RBAC that lets nodes read it: joins and upgrades, kubeadm's too, take the settings of the cluster from there.
+ * One that is there only gets what was declared. kubeadm 1.36: init phase upload-config/kubeadm (which replaces it).
+ */
+export const uploadConfigKubeadm = definePhase<UploadKubeadmConfigInput, readonly (KubeObject | null)[] | null>({
+  name: 'upload-config/kubeadm',
+  short: 'Upload the cluster configuration to a ConfigMap',
+  observe: async ({ cluster }, input) => {
+    const wanted = [kubeadmConfigMap(input.clusterConfiguration ?? {}), ...kubeadmConfigRbac()];
+    if (cluster === null) return input.assumeEmptyCluster ? wanted.map(() => null) : null;
+    return findObjects(cluster, wanted);
+  },
+  plan: (found, { clusterConfiguration, understood }) => {
+    if (found === null) return { changes: [], deferred: 'needs the API server, and none was given (--kubeconfig)' };
+    if (clusterConfiguration === null) return { changes: [], deferred: 'needs the version of the control plane (--kubernetes-version)' };
+    const [role, binding] = kubeadmConfigRbac();
+    const [foundMap = null, foundRole = null, foundBinding = null] = found;
+    const changes = [
+      ...diffConfigMap(foundMap, clusterConfiguration, understood),
+      ...diffRbac(foundRole, role),
+      ...diffRbac(foundBinding, binding),
+    ];
+    return { changes, ...(changes.length > 0 ? {} : { noop: 'ConfigMap kube-system/kubeadm-config and its RBAC are current' }) };
+  },
+});
+
+/** What others put beside the ClusterConfiguration stays. */
+function diffConfigMap(found: KubeObject | null, wanted: JsonObject, understood: JsonObject | null): readonly ClusterChange[] {
+  if (found === null) return [{ kind: 'create-object', object: kubeadmConfigMap(wanted), because: 'it is missing' }];
+  const there = readYaml(dataOf(found)[CLUSTER_CONFIGURATION_KEY] ?? '');
+  const after = isJsonObject(there) && understood !== null ? overlayChanges(there, understood, wanted) : wanted;
+  if (jsonEqual(there, after)) return [];
+  const object = { ...found, data: { ...dataOf(found), ...dataOf(kubeadmConfigMap(after)) } };
+  return [{ kind: 'update-object', object, before: found, because: 'other settings were declared' }];
+}

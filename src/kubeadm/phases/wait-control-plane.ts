@@ -1,0 +1,126 @@
+import { AppError } from '../../base/errors.ts';
+import { printable } from '../../base/text/printable.ts';
+import { lastLog } from '../../host/cri/runtime-commands.ts';
+import { combineFacts, defineFact, type Fact } from '../../host/facts/fact.ts';
+import { initSystem } from '../../host/facts/init-system.ts';
+import type { HttpFact } from '../../host/facts/question.ts';
+import { observe } from '../../host/observe.ts';
+import { definePhase, type PhaseContext } from '../../host/phase.ts';
+import type { ComponentEndpoint } from '../control-plane/component-endpoints.ts';
+
+export interface WaitControlPlaneInput {
+  readonly components: readonly ComponentEndpoint[];
+  readonly criSocket: string;
+  /** `timeouts.controlPlaneComponentHealthCheck`. */
+  readonly timeoutMs: number;
+}
+
+const NAME = 'wait-control-plane';
+const POLL_MS = 500;
+const PROGRESS_MS = 10_000;
+
+/**
+ * Waits until the components of the control plane say that they are well. Plans nothing.
+ * kubeadm 1.36: phase wait-control-plane of init and join; all components at once, every 500 ms, up to `timeouts.controlPlaneComponentHealthCheck`.
+ */
+export const waitControlPlane = definePhase<WaitControlPlaneInput, { readonly init: 'systemd' | 'openrc' | null }>({
+  name: NAME,
+  short: 'Wait for the control plane to start',
+  observe: ({ host, signal }) => observe(host, combineFacts({ init: initSystem }), signal),
+  plan: ({ init }) =>
+    init === 'systemd' ? { changes: [] } : { changes: [], deferred: 'the control plane starts when the host boots with these files' },
+  verify: (context, input) => waitForComponents(context, input),
+});
+
+/**
+ * @throws AppError CONTROL_PLANE_UNHEALTHY with what the component that failed said last
+ */
+async function waitForComponents(context: PhaseContext, input: WaitControlPlaneInput): Promise<void> {
+  const { clock, host, reporter, signal } = context;
+  const started = clock.now().getTime();
+  const well = new Set<string>();
+  for (let nextProgressMs = PROGRESS_MS; ; ) {
+    const left = input.components.filter(({ name }) => !well.has(name));
+    const answers = await observe(host, componentHealth(left), signal);
+    const waitedMs = clock.now().getTime() - started;
+    for (const { name } of left) {
+      if (!isWell(answers[name], waitedMs)) continue;
+      well.add(name);
+      const message = `${name} is well after ${Math.round(waitedMs / 1000)} s`;
+      reporter.report({ level: 'info', code: 'COMPONENT_HEALTHY', host: host.name, phase: NAME, message, verbosity: 1 });
+    }
+    const still = left.filter(({ name }) => !well.has(name));
+    if (still.length === 0) return;
+    if (waitedMs >= input.timeoutMs) throw await unhealthy(context, input, { still, answers, waitedMs });
+    if (waitedMs >= nextProgressMs) {
+      nextProgressMs += PROGRESS_MS;
+      const what = still.map(({ name }) => `${name}: ${describe(answers[name])}`).join('; ');
+      const message = `waiting for the control plane, ${Math.round(waitedMs / 1000)} s: ${what}`;
+      reporter.report({ level: 'info', code: 'WAITING', host: host.name, phase: NAME, message });
+    }
+    await clock.sleep(POLL_MS, signal);
+  }
+}
+
+type Answers = Readonly<Record<string, HttpFact | undefined>>;
+
+function componentHealth(components: readonly ComponentEndpoint[]): Fact<Answers> {
+  const facts = components.map(({ name, url }) => {
+    const fact = defineFact({ get: { kind: 'http', url, timeoutSeconds: 5 } }, ({ get }): HttpFact => get);
+    return [name, fact] as const;
+  });
+  return combineFacts(Object.fromEntries(facts));
+}
+
+/** It forbids until its own roles are there; and for good where somebody took them from those who show no credentials. */
+const FORBIDS_MS = 20_000;
+
+/** An API server that wants to know who asks is up. */
+function isWell(answer: HttpFact | undefined, waitedMs: number): boolean {
+  if (answer === undefined || 'error' in answer) return false;
+  return answer.status === 200 || answer.status === 401 || (answer.status === 403 && waitedMs >= FORBIDS_MS);
+}
+
+function describe(answer: HttpFact | undefined): string {
+  if (answer === undefined) return 'no answer';
+  return 'status' in answer ? `answers ${answer.status}` : printable(answer.error, 200);
+}
+
+interface Failure {
+  readonly still: readonly ComponentEndpoint[];
+  readonly answers: Answers;
+  readonly waitedMs: number;
+}
+
+async function unhealthy(
+  context: PhaseContext,
+  { criSocket }: WaitControlPlaneInput,
+  { still, answers, waitedMs }: Failure,
+): Promise<AppError> {
+  const logs = await lastWords(context, criSocket, still);
+  const problems = still.map(({ name, url }) => {
+    const log = logs.get(name);
+    const said = log === undefined ? '' : `. Its container said last: ${printable(log.trim().split('\n').at(-1) ?? '', 400)}`;
+    const message = `${NAME}: ${name} is not well after ${Math.round(waitedMs / 1000)}s: ${url}: ${describe(answers[name])}${said}`;
+    const mend = `See crictl --runtime-endpoint ${criSocket} ps -a, crictl logs and journalctl -u kubelet, then run the same command again`;
+    return { host: context.host.name, code: 'CONTROL_PLANE_UNHEALTHY', message, mend };
+  });
+  return new AppError(problems, { detail: [...logs].map(([name, text]) => `${name}:\n${text}`).join('\n') });
+}
+
+/** The end of the log of each component, where it can be had. */
+async function lastWords(
+  { host, signal }: PhaseContext,
+  criSocket: string,
+  components: readonly ComponentEndpoint[],
+): Promise<ReadonlyMap<string, string>> {
+  const names = [...components.map(({ name }) => name), ...(components.some(({ name }) => name === 'kube-apiserver') ? ['etcd'] : [])];
+  const questions = Object.fromEntries(names.map((name) => [name, { kind: 'command', argv: lastLog(criSocket, name) } as const]));
+  const answers = await host.ask(questions, signal === undefined ? {} : { signal });
+  return new Map(
+    names.flatMap((name) => {
+      const { exitCode, stdout } = answers[name] as { readonly exitCode: number | null; readonly stdout: string };
+      return exitCode === 0 && stdout.trim() !== '' ? [[name, stdout] as const] : [];
+    }),
+  );
+}

@@ -1,0 +1,127 @@
+import { parseGoDuration } from '../../base/text/go-duration.ts';
+import { BACKDATE_MS, type CertificateSpec, type CertificateTerms, type ExtendedUsage } from '../../x509/certificate-spec.ts';
+import { keyAlgorithm } from '../config/defaults.ts';
+import type { ClusterConfiguration } from '../config/model.ts';
+import { type AltNames, apiServerNames, etcdNames, NO_NAMES, type PkiConfiguration } from './alt-names.ts';
+
+export type AuthorityName = 'ca' | 'front-proxy-ca' | 'etcd-ca';
+
+/** A certificate of a control-plane node. `name` is that of its phase below `certs/`. */
+export interface CertificateDefinition {
+  readonly name: string;
+  /** What it is for. */
+  readonly longName: string;
+  /** Path of its files below the certificates directory, without `.crt` and `.key`. */
+  readonly baseName: string;
+  /** Who signs it; null: itself. */
+  readonly authority: AuthorityName | null;
+  readonly commonName: (pki: PkiConfiguration) => string;
+  readonly usages: readonly ExtendedUsage[];
+  readonly names: (pki: PkiConfiguration) => AltNames;
+}
+
+/** The phase that makes the keys by which service account tokens are signed. */
+export const SERVICE_ACCOUNT = 'sa';
+
+const always = (name: string) => (): string => name;
+const none = (): AltNames => NO_NAMES;
+
+function authority(name: AuthorityName, baseName: string, commonName: string, longName: string): CertificateDefinition {
+  return { name, longName, baseName, authority: null, commonName: always(commonName), usages: [], names: none };
+}
+
+function client(by: AuthorityName, baseName: string, commonName: string, longName: string, name = baseName): CertificateDefinition {
+  return { name, longName, baseName, authority: by, commonName: always(commonName), usages: ['clientAuth'], names: none };
+}
+
+/** Of etcd: it is a client of its peers, and of itself. */
+const BOTH_USAGES = ['serverAuth', 'clientAuth'] as const;
+
+/**
+ * All certificates, each behind the authority that signs it: names, subjects, usages and files.
+ * @see kubeadm 1.36 certs
+ */
+export const CERTIFICATES: readonly CertificateDefinition[] = [
+  authority('ca', 'ca', 'kubernetes', 'self-signed Kubernetes CA to provision identities for other Kubernetes components'),
+  {
+    name: 'apiserver',
+    longName: 'certificate for serving the Kubernetes API',
+    baseName: 'apiserver',
+    authority: 'ca',
+    commonName: always('kube-apiserver'),
+    usages: ['serverAuth'],
+    names: apiServerNames,
+  },
+  client('ca', 'apiserver-kubelet-client', 'kube-apiserver-kubelet-client', 'certificate for the API server to connect to kubelet'),
+  authority('front-proxy-ca', 'front-proxy-ca', 'front-proxy-ca', 'self-signed CA to provision identities for front proxy'),
+  client('front-proxy-ca', 'front-proxy-client', 'front-proxy-client', 'certificate for the front proxy client'),
+  authority('etcd-ca', 'etcd/ca', 'etcd-ca', 'self-signed CA to provision identities for etcd'),
+  {
+    name: 'etcd-server',
+    longName: 'certificate for serving etcd',
+    baseName: 'etcd/server',
+    authority: 'etcd-ca',
+    commonName: ({ nodeName }) => nodeName,
+    usages: BOTH_USAGES,
+    names: (pki) => etcdNames(pki, pki.cluster.etcd.local?.serverCertSANs),
+  },
+  {
+    name: 'etcd-peer',
+    longName: 'certificate for etcd nodes to communicate with each other',
+    baseName: 'etcd/peer',
+    authority: 'etcd-ca',
+    commonName: ({ nodeName }) => nodeName,
+    usages: BOTH_USAGES,
+    names: (pki) => etcdNames(pki, pki.cluster.etcd.local?.peerCertSANs),
+  },
+  client(
+    'etcd-ca',
+    'etcd/healthcheck-client',
+    'kube-etcd-healthcheck-client',
+    'certificate for liveness probes to healthcheck etcd',
+    'etcd-healthcheck-client',
+  ),
+  client('etcd-ca', 'apiserver-etcd-client', 'kube-apiserver-etcd-client', 'certificate the apiserver uses to access etcd'),
+];
+
+/** The certificates of a cluster: with external etcd none of etcd's. */
+export function certificatesOf({ etcd }: Pick<ClusterConfiguration, 'etcd'>): readonly CertificateDefinition[] {
+  return etcd?.external === undefined
+    ? CERTIFICATES
+    : CERTIFICATES.filter(({ name, authority: by }) => name !== 'etcd-ca' && by !== 'etcd-ca');
+}
+
+/** Where a file of a certificate or key is, e.g. `pkiPath('/etc/kubernetes/pki', 'etcd/ca', 'crt')`. */
+export function pkiPath(certificatesDir: string, baseName: string, kind: 'crt' | 'key' | 'pub' | 'csr'): string {
+  return `${certificatesDir}/${baseName}.${kind}`;
+}
+
+/** Algorithm and validity of a cluster's certificates that are made now. */
+export function termsOf(cluster: ClusterConfiguration, now: Date): CertificateTerms {
+  return {
+    keyAlgorithm: keyAlgorithm(cluster),
+    now,
+    validMs: milliseconds(cluster.certificateValidityPeriod ?? '8760h'),
+    authorityValidMs: milliseconds(cluster.caCertificateValidityPeriod ?? '87600h'),
+  };
+}
+
+function milliseconds(duration: string): number {
+  return Number((parseGoDuration(duration) ?? 0n) / 1_000_000n);
+}
+
+/** The certificate a definition stands for. */
+export function specOf(definition: CertificateDefinition, pki: PkiConfiguration, terms: CertificateTerms): CertificateSpec {
+  const isAuthority = definition.authority === null;
+  const commonName = definition.commonName(pki);
+  return {
+    commonName,
+    organizations: [],
+    // An authority is named after itself.
+    ...(isAuthority ? { dnsNames: [commonName], ipAddresses: [] } : definition.names(pki)),
+    usages: definition.usages,
+    isAuthority,
+    notBefore: new Date(terms.now.getTime() - BACKDATE_MS),
+    notAfter: new Date(terms.now.getTime() + (isAuthority ? terms.authorityValidMs : terms.validMs)),
+  };
+}

@@ -1,0 +1,92 @@
+import type { JsonObject } from '../../base/json.ts';
+import { formatAge } from '../../base/text/age.ts';
+import { formatRfc3339 } from '../../base/text/rfc3339.ts';
+import type { CertificateContent } from '../../x509/read-certificate.ts';
+import type { FoundAuthority, FoundRenewable } from './renewable.ts';
+
+/** When a certificate ends. */
+export interface Expiration {
+  readonly name: string;
+  /** Null: it is missing. */
+  readonly expires: Date | null;
+  readonly residualSeconds: number;
+  readonly isExternal: boolean;
+  /** Absent for authorities. */
+  readonly caName?: string;
+}
+
+export interface ExpirationInfo {
+  readonly certificates: readonly Expiration[];
+  readonly authorities: readonly Expiration[];
+}
+
+/** When the certificates of a control plane end. Those that cannot be read must have been refused before. */
+export function expirationInfo(
+  found: { readonly certificates: readonly FoundRenewable[]; readonly authorities: readonly FoundAuthority[] },
+  now: Date,
+): ExpirationInfo {
+  const of = (name: string, certificate: CertificateContent | 'unreadable' | null, isExternal: boolean): Expiration => {
+    const expires = certificate === null || certificate === 'unreadable' ? null : certificate.notAfter;
+    const residualSeconds = expires === null ? 0 : Math.trunc((expires.getTime() - now.getTime()) / 1000);
+    return { name, expires, residualSeconds, isExternal: expires !== null && isExternal };
+  };
+  return {
+    certificates: found.certificates.map((each) => ({ ...of(each.name, each.certificate, each.isExternal), caName: each.authority })),
+    authorities: found.authorities.map((each) => of(each.name, each.certificate, each.isExternal)),
+  };
+}
+
+/**
+ * As a document.
+ * @see kubeadm 1.36 output.kubeadm.k8s.io/v1alpha3 CertificateExpirationInfo
+ */
+export function expirationDocument({ certificates, authorities }: ExpirationInfo): JsonObject {
+  const entry = ({ name, expires, residualSeconds, isExternal, caName }: Expiration): JsonObject => ({
+    name,
+    expirationDate: expires === null ? null : formatRfc3339(expires),
+    residualTime: residualSeconds,
+    externallyManaged: isExternal,
+    ...(caName === undefined || expires === null ? {} : { caName }),
+    missing: expires === null,
+  });
+  return {
+    kind: 'CertificateExpirationInfo',
+    apiVersion: 'output.kubeadm.k8s.io/v1alpha3',
+    certificates: certificates.map(entry),
+    certificateAuthorities: authorities.map(entry),
+  };
+}
+
+/**
+ * As two tables.
+ * @see kubeadm 1.36 certs check-expiration: columns at least 10 wide, three blanks between
+ */
+export function expirationTables({ certificates, authorities }: ExpirationInfo): string {
+  const row = ({ name, expires, residualSeconds, isExternal, caName }: Expiration, isAuthority: boolean): readonly string[] => {
+    if (expires === null) return [`!MISSING! ${name}`, '', '', ...(isAuthority ? [] : ['']), ''];
+    const external = (isExternal ? 'yes' : 'no').padEnd(8);
+    return [name, formatDay(expires), formatAge(residualSeconds * 1000), ...(isAuthority ? [] : [caName ?? '']), external];
+  };
+  return [
+    ...align([
+      ['CERTIFICATE', 'EXPIRES', 'RESIDUAL TIME', 'CERTIFICATE AUTHORITY', 'EXTERNALLY MANAGED'],
+      ...certificates.map((each) => row(each, false)),
+    ]),
+    '',
+    ...align([['CERTIFICATE AUTHORITY', 'EXPIRES', 'RESIDUAL TIME', 'EXTERNALLY MANAGED'], ...authorities.map((each) => row(each, true))]),
+    '',
+  ].join('\n');
+}
+
+function align(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(10, ...rows.map((row) => (row[i] ?? '').length + 3)));
+  return rows.map((row) => row.map((cell, i) => (i === row.length - 1 ? cell : cell.padEnd(widths[i] ?? 0))).join(''));
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+/** `Nov 21, 2027 23:16 UTC` */
+function formatDay(time: Date): string {
+  const two = (value: number): string => String(value).padStart(2, '0');
+  return `${MONTHS[time.getUTCMonth()]} ${two(time.getUTCDate())}, ${time.getUTCFullYear()} ${two(time.getUTCHours())}:${two(time.getUTCMinutes())} UTC`;
+}

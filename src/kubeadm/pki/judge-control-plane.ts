@@ -1,0 +1,74 @@
+import { formatName } from '../../x509/describe-certificate.ts';
+import type { CertificateContent } from '../../x509/read-certificate.ts';
+import { leadsTo } from './certificate-checks.ts';
+import { type CertificateVerdict, type JudgeOptions, timeTroubles } from './judge-certificates.ts';
+import { readPrivateKey } from './private-key.ts';
+import type { FoundAuthority, FoundRenewable } from './renewable.ts';
+
+export interface ControlPlaneCertificates {
+  readonly certificates: readonly FoundRenewable[];
+  readonly authorities: readonly FoundAuthority[];
+  /** What is at a path; null: nothing. */
+  readonly found: (path: string) => string | null;
+}
+
+/** Judges the certificates of a control plane: times, keys and who issued them. On a host that has none: nothing. */
+export function judgeControlPlane(
+  { certificates, authorities, found }: ControlPlaneCertificates,
+  options: JudgeOptions,
+): readonly CertificateVerdict[] {
+  const isControlPlane = certificates.some(({ key, certificate }) => key !== null && certificate !== null);
+  if (!isControlPlane) return [];
+  const byName = new Map(authorities.map((each) => [each.name, each]));
+  const verdicts = certificates
+    .filter(({ certificate }) => certificate !== null)
+    .map(({ name, crt, key, certificate, authority }) =>
+      verdictOf({ role: name, path: crt, certificate }, options, (read) => [
+        ...keyTroubles(read, key, found),
+        ...issuerTroubles(read, byName.get(authority)?.certificate ?? null),
+      ]),
+    );
+  // That of the cluster is among the kubelet's.
+  const others = authorities
+    .filter(({ name }) => name !== 'ca')
+    .map(({ name, crt, certificate }) =>
+      verdictOf({ role: name, path: crt, certificate }, options, (read) => (read.isAuthority ? [] : ['it is no authority'])),
+    );
+  return [...verdicts, ...others];
+}
+
+type One = Pick<CertificateVerdict, 'role' | 'path'> & { readonly certificate: CertificateContent | 'unreadable' | null };
+
+function verdictOf(
+  { role, path, certificate }: One,
+  { now, withinMs }: JudgeOptions,
+  troubles: (read: CertificateContent) => readonly string[],
+): CertificateVerdict {
+  if (certificate === null || certificate === 'unreadable') {
+    const notes = [certificate === null ? 'it is missing' : 'it holds no certificate'];
+    return { role, path, subject: null, issuer: null, notBefore: null, notAfter: null, residualMs: null, state: 'error', notes };
+  }
+  const { notBefore, notAfter } = certificate;
+  const notes = [...timeTroubles(notBefore, notAfter, now, withinMs), ...troubles(certificate)];
+  return {
+    ...{ role, path, notBefore, notAfter, notes },
+    subject: formatName(certificate.subject),
+    issuer: formatName(certificate.issuer),
+    residualMs: notAfter.getTime() - now.getTime(),
+    state: notes.length === 0 ? 'ok' : 'error',
+  };
+}
+
+function keyTroubles({ x509 }: CertificateContent, path: string | null, found: ControlPlaneCertificates['found']): readonly string[] {
+  if (path === null) return [];
+  const text = found(path);
+  if (text === null) return ['its private key is missing'];
+  const key = readPrivateKey(text);
+  if (key === null) return ['its private key can not be read'];
+  return x509.checkPrivateKey(key) ? [] : ['the private key with it is another one'];
+}
+
+function issuerTroubles(certificate: CertificateContent, authority: CertificateContent | 'unreadable' | null): readonly string[] {
+  if (authority === null || authority === 'unreadable' || leadsTo(certificate, [], authority)) return [];
+  return [`it was not issued by the authority on this host (${formatName(authority.subject)})`];
+}

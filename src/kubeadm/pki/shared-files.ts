@@ -1,0 +1,56 @@
+import type { KubeObject, ObjectRef } from '../../kube/object.ts';
+import { BOOTSTRAP_GROUP, namespacedBinding, readSecretRole } from '../bootstrap-rbac.ts';
+import type { DefaultedCluster } from '../config/defaults.ts';
+import { pkiPath, SERVICE_ACCOUNT } from './certificate-list.ts';
+
+/** A file that is the same on all control planes. */
+export interface SharedFile {
+  /** Its name in the Secret. */
+  readonly entry: string;
+  readonly path: string;
+}
+
+/** The Secret in which they are handed on, encrypted. */
+export const KUBEADM_CERTS = {
+  apiVersion: 'v1',
+  kind: 'Secret',
+  namespace: 'kube-system',
+  name: 'kubeadm-certs',
+} as const satisfies ObjectRef;
+
+/** The token whose end is the end of the Secret lives two hours. */
+export const CERTS_TTL = '2h0m0s';
+export const CERTS_TOKEN_DESCRIPTION = 'Proxy for managing TTL for the kubeadm-certs secret';
+
+/**
+ * What control planes hand on: authorities with their keys and the keys of service accounts; of an external etcd the API server's credentials.
+ * @see kubeadm 1.36 phases/copycerts
+ */
+export function sharedFiles({ certificatesDir, etcd }: Pick<DefaultedCluster, 'certificatesDir' | 'etcd'>): readonly SharedFile[] {
+  const pair = (baseName: string): readonly SharedFile[] =>
+    (['crt', 'key'] as const).map((kind) => ({
+      entry: `${baseName.replace('/', '-')}.${kind}`,
+      path: pkiPath(certificatesDir, baseName, kind),
+    }));
+  const { external } = etcd;
+  const given = (entry: string, path: string | undefined): readonly SharedFile[] => (path === undefined ? [] : [{ entry, path }]);
+  return [
+    ...pair('ca'),
+    ...pair('front-proxy-ca'),
+    { entry: 'sa.pub', path: pkiPath(certificatesDir, SERVICE_ACCOUNT, 'pub') },
+    { entry: 'sa.key', path: pkiPath(certificatesDir, SERVICE_ACCOUNT, 'key') },
+    ...(external === undefined
+      ? pair('etcd/ca')
+      : [
+          ...given('external-etcd-ca.crt', external.caFile),
+          ...given('external-etcd.crt', external.certFile),
+          ...given('external-etcd.key', external.keyFile),
+        ]),
+  ];
+}
+
+/** Lets who logs in with a bootstrap token read the Secret. */
+export function kubeadmCertsRbac(): readonly [role: KubeObject, binding: KubeObject] {
+  const at = { namespace: KUBEADM_CERTS.namespace, name: 'kubeadm:kubeadm-certs' };
+  return [readSecretRole(at, KUBEADM_CERTS.name), namespacedBinding(at, [BOOTSTRAP_GROUP])];
+}

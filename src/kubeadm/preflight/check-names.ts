@@ -1,0 +1,72 @@
+import { closestName } from '../../base/text/closest-name.ts';
+
+/** Preflight checks with a fixed name: those of kubeadm up to 1.36, and those of this program. */
+const FIXED_NAMES = [
+  'AdvertiseAddress',
+  'BootstrapRBAC',
+  'CgroupDriver',
+  'ContainerRuntimeVersion',
+  'ContainersRunning',
+  'ControlPlaneNodesReady',
+  'CoreDNSMigration',
+  'CoreDNSUnsupportedPlugins',
+  'CreateJob',
+  'CRI',
+  'EtcdMember',
+  'ExternalEtcdClientCertificates',
+  'ExternalEtcdVersion',
+  'Firewalld',
+  'HostClock',
+  'HostKubeconfig',
+  'Hostname',
+  'HTTPProxy',
+  'HTTPProxyCIDR',
+  'ImagePull',
+  'IsDockerSystemdCheck',
+  'IsPrivilegedUser',
+  'KubeletConfigAccepted',
+  'KubeletFlags',
+  'KubeletVersion',
+  'KubernetesVersion',
+  'Mem',
+  'NodeDeletable',
+  'NodeExists',
+  'NodeIP',
+  'NodeName',
+  'NumCPU',
+  'StaticPodManifest',
+  'Swap',
+  'SystemVerification',
+] as const;
+
+/** Checks whose name ends with a path (slashes as dashes), a program, a port or a service. */
+const NAME_PREFIXES = ['DirAvailable', 'FileAvailable', 'FileContent', 'FileExisting', 'Port', 'Service'] as const;
+
+/** The name of a preflight check, e.g. `Swap` or `Port-6443`. */
+export type CheckName = (typeof FIXED_NAMES)[number] | `${(typeof NAME_PREFIXES)[number]}-${string}`;
+
+const FORMS: readonly string[] = [...FIXED_NAMES, ...NAME_PREFIXES.map((prefix) => `${prefix}-…`)];
+
+/**
+ * What is wrong with an item of `--ignore-preflight-errors` or `ignorePreflightErrors`. kubeadm accepts any text: a misspelt name ignores nothing there.
+ * @param name compared without regard to case, as in kubeadm; `all` is a name
+ * @returns null: a check has this name. Else the message, and the likely name or the list of names
+ * @see kubeadm 1.36 cmd/kubeadm/app/preflight, app/phases/upgrade, app/phases/addons/dns: the names of its checks
+ */
+export function unknownCheck(name: string): { readonly message: string; readonly mend: string } | null {
+  const lower = name.toLowerCase();
+  if (lower === 'all' || FIXED_NAMES.some((known) => known.toLowerCase() === lower)) return null;
+  if (NAME_PREFIXES.some((prefix) => lower.startsWith(`${prefix.toLowerCase()}-`) && lower.length > prefix.length + 1)) return null;
+  const likely = likelyName(name);
+  const mend = likely === null ? `The names are all, ${FORMS.join(', ')}` : `Did you mean ${likely}?`;
+  return { message: `no preflight check has the name ${JSON.stringify(name)}`, mend };
+}
+
+/** Of `FileExistng-conntrack` the part before the first dash, or of `Port6443` the letters, may be the misspelt part. */
+function likelyName(name: string): string | null {
+  const fixed = closestName(name, ['all', ...FIXED_NAMES]);
+  if (fixed !== null) return fixed;
+  const [, start = '', rest = ''] = /^([A-Za-z]+)[-_:]?(.*)$/s.exec(name) ?? [];
+  const prefix = closestName(start, NAME_PREFIXES);
+  return prefix === null ? null : `${prefix}-${rest === '' ? '…' : rest}`;
+}

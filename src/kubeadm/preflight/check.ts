@@ -1,0 +1,35 @@
+import type { Problem } from '../../base/errors.ts';
+import type { CheckName } from './check-names.ts';
+
+/** What a preflight check found. `id` is kubeadm's where kubeadm has the check. */
+export interface Finding {
+  readonly id: CheckName;
+  readonly severity: 'error' | 'warning';
+  readonly message: string;
+  readonly mend?: string;
+}
+
+export interface PreflightVerdict {
+  /** Refuse: nothing may be touched. */
+  readonly errors: readonly Problem[];
+  readonly warnings: readonly Finding[];
+}
+
+/**
+ * Sorts findings into errors and warnings; an ignored error becomes a warning. Ids are compared without regard to case; `all` ignores everything.
+ * @param host the name that starts each line
+ * @see kubeadm 1.36 preflight.RunChecks
+ */
+export function judgeFindings(findings: readonly Finding[], ignored: readonly string[], host: string): PreflightVerdict {
+  const isError = (finding: Finding): boolean => finding.severity === 'error' && !isIgnored(finding.id, ignored);
+  const problems = findings.filter(isError).map(({ id, message, mend }): Problem => {
+    const way = `${mend === undefined ? '' : `${mend}. `}To go on all the same: --ignore-preflight-errors=${id}`;
+    return { host, code: id, message: `preflight: ${message}`, mend: way };
+  });
+  return { errors: problems, warnings: findings.filter((finding) => !isError(finding)) };
+}
+
+/** Whether `--ignore-preflight-errors` names a check, or all of them. */
+export function isIgnored(id: string, ignored: readonly string[]): boolean {
+  return ignored.some((each) => each.toLowerCase() === 'all' || each.toLowerCase() === id.toLowerCase());
+}

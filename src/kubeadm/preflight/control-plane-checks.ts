@@ -1,0 +1,171 @@
+import { parseIp } from '../../base/text/ip.ts';
+import { revealText } from '../../base/text/secret.ts';
+import type { WantedFile } from '../../host/plan/diff-file.ts';
+import type { ControlPlaneHost } from '../facts/control-plane-host.ts';
+import type { Finding } from './check.ts';
+import type { CheckName } from './check-names.ts';
+
+export interface ControlPlaneCheckInput {
+  readonly host: ControlPlaneHost;
+  /** TCP ports somebody listens on; null: not known. */
+  readonly ports: ReadonlySet<number> | null;
+  readonly addresses: readonly string[] | null;
+  readonly advertiseAddress: string;
+  readonly bindPort: number;
+  /** Where local etcd keeps its data; null with external etcd. */
+  readonly etcdDataDir: string | null;
+  /** The static pods that are to run there. */
+  readonly manifests: readonly WantedFile[];
+  /** Files of the client of an external etcd: they have to be there. */
+  readonly etcdClientFiles: readonly string[];
+  /** Unix milliseconds, here. */
+  readonly now: number;
+}
+
+type Check = (input: ControlPlaneCheckInput) => readonly (Finding | null)[];
+
+const CPUS = 2;
+const MEMORY_MB = 1700;
+/** Certificates are valid from a little before they are made. */
+const CLOCK_BEHIND_SECONDS = 300;
+const CLOCK_AHEAD_SECONDS = 3600;
+
+/**
+ * The checks about a host that is to be a control plane, which kubeadm 1.36 makes with these ids before init and join --control-plane; and our own
+ * (`AdvertiseAddress`, `HostClock`). Where an earlier run was broken off what it left is no trouble: the same manifests, the ports and data of what they started.
+ * @see kubeadm 1.36 preflight InitNodeChecks
+ */
+export function controlPlaneFindings(input: ControlPlaneCheckInput): readonly Finding[] {
+  return CHECKS.flatMap((check) => check(input)).filter((finding) => finding !== null);
+}
+
+/** Whether the static pods there are the very ones that are wanted: then who listens on their ports is them. */
+function isOurs({ host, manifests }: ControlPlaneCheckInput, name: string): boolean {
+  const wanted = manifests.find(({ path }) => path.endsWith(`/${name}.yaml`));
+  const found = wanted === undefined ? null : (host.manifests.get(wanted.path) ?? null);
+  return wanted !== undefined && found?.content === revealText(wanted.content);
+}
+
+const size: Check = ({ host: { size: found } }) => [
+  found.cpus === null || found.cpus >= CPUS
+    ? null
+    : error(
+        'NumCPU',
+        `the host has ${found.cpus} CPU${found.cpus === 1 ? '' : 's'}, a control plane needs ${CPUS}`,
+        'Give it more, or take another host',
+      ),
+  found.memoryBytes === null || found.memoryBytes >= MEMORY_MB * 1024 * 1024
+    ? null
+    : error(
+        'Mem',
+        `the host has ${Math.floor(found.memoryBytes / 1024 / 1024)} MB of memory, a control plane needs ${MEMORY_MB}`,
+        'Give it more, or take another host',
+      ),
+];
+
+const firewall: Check = ({ host, bindPort }) => [
+  host.firewalldActive
+    ? warning(
+        'Firewalld',
+        `firewalld is active: it has to let ports ${bindPort} and 10250 through, and those of etcd between control planes`,
+      )
+    : null,
+];
+
+/** Who listens on a port, and the manifest that would have started it. */
+const listeners = ({ bindPort, etcdDataDir }: ControlPlaneCheckInput): readonly (readonly [number, string])[] => [
+  [bindPort, 'kube-apiserver'],
+  [10259, 'kube-scheduler'],
+  [10257, 'kube-controller-manager'],
+  ...(etcdDataDir === null
+    ? []
+    : ([
+        [2379, 'etcd'],
+        [2380, 'etcd'],
+      ] as const)),
+];
+
+const ports: Check = (input) =>
+  listeners(input).map(([port, name]) =>
+    input.ports?.has(port) !== true || isOurs(input, name)
+      ? null
+      : error(
+          `Port-${port}`,
+          `port ${port} is in use, which ${name} needs`,
+          `Stop the process that listens there (ss -ltnp 'sport = :${port}'), or run reset first`,
+        ),
+  );
+
+const manifests: Check = (input) =>
+  [...input.host.manifests].map(([path, found]) => {
+    const name = path.replace(/^.*\/|\.yaml$/g, '');
+    if (found === null || isOurs(input, name)) return null;
+    const isWanted = input.manifests.some((wanted) => wanted.path === path);
+    if (!isWanted && name !== 'etcd') return null;
+    const message = isWanted
+      ? `${path} is there and says something else than what is wanted now`
+      : `${path} is there, and etcd is to be external`;
+    return error(`FileAvailable-${path.replaceAll('/', '-')}`, message, 'Run reset first to make the control plane anew');
+  });
+
+const etcdData: Check = (input) => {
+  const { host, etcdDataDir } = input;
+  if (etcdDataDir === null || host.etcdData === null || host.etcdData.length === 0 || isOurs(input, 'etcd')) return [];
+  return [
+    error(
+      `DirAvailable-${etcdDataDir.replaceAll('/', '-')}`,
+      `${etcdDataDir} is not empty: it holds the data of another etcd`,
+      `Run reset first, or remove what is in it (rm -r ${etcdDataDir}/*)`,
+    ),
+  ];
+};
+
+const etcdClient: Check = ({ host, etcdClientFiles }) =>
+  etcdClientFiles.map((path) =>
+    (host.files.get(path) ?? null) === null
+      ? error('ExternalEtcdClientCertificates', `${path} does not exist`, 'Copy the client certificate of the external etcd to the host')
+      : null,
+  );
+
+const address: Check = ({ addresses, advertiseAddress }) => [
+  addresses === null || addresses.some((each) => sameAddress(each, advertiseAddress))
+    ? null
+    : warning(
+        'AdvertiseAddress',
+        `the API server is to be advertised at ${advertiseAddress}, which is not an address of this host (it has ${addresses.join(', ') || 'none'})`,
+      ),
+];
+
+function sameAddress(a: string, b: string): boolean {
+  const [left, right] = [parseIp(a), parseIp(b)];
+  return left !== null && right !== null && left.family === right.family && left.value === right.value;
+}
+
+const clock: Check = ({ host, now }) => {
+  if (host.clock === null) return [];
+  const behind = Math.round(now / 1000) - host.clock;
+  if (behind >= CLOCK_BEHIND_SECONDS)
+    return [
+      error(
+        'HostClock',
+        `the clock of the host is ${inMinutes(behind)} behind: certificates made now would not be valid there yet`,
+        'Set it right (timedatectl set-ntp true)',
+      ),
+    ];
+  return -behind >= CLOCK_AHEAD_SECONDS ? [warning('HostClock', `the clock of the host is ${inMinutes(-behind)} ahead`)] : [];
+};
+
+function inMinutes(seconds: number): string {
+  const minutes = Math.round(seconds / 60);
+  return minutes < 120 ? `${minutes} minutes` : minutes < 2880 ? `${Math.round(minutes / 60)} hours` : `${Math.round(minutes / 1440)} days`;
+}
+
+const CHECKS: readonly Check[] = [size, firewall, ports, manifests, etcdData, etcdClient, address, clock];
+
+function error(id: CheckName, message: string, mend: string): Finding {
+  return { id, severity: 'error', message, mend };
+}
+
+function warning(id: CheckName, message: string): Finding {
+  return { id, severity: 'warning', message };
+}

@@ -1,0 +1,24 @@
+import type { KubeletAcceptance } from '../../kubelet/facts/kubelet-acceptance.ts';
+import type { Finding } from './check.ts';
+
+const ID = 'KubeletConfigAccepted';
+
+/**
+ * What the kubelet's own verdict on the configuration it is to get means. That it refuses the host (cgroup v1) is what `SystemVerification` says.
+ * @param version of the kubelet, e.g. `v1.36.2`
+ */
+export function kubeletConfigAccepted(acceptance: KubeletAcceptance, version: string): readonly Finding[] {
+  switch (acceptance.verdict) {
+    case 'accepted':
+      return [];
+    case 'refused': {
+      if (acceptance.isHost) return [];
+      const message = `kubelet ${version} would not start with this configuration: ${acceptance.cause}`;
+      return [{ id: ID, severity: 'error', message, mend: acceptance.mend }];
+    }
+    case 'unknown':
+      return [
+        { id: ID, severity: 'warning', message: `kubelet ${version} could not be asked about this configuration: ${acceptance.why}` },
+      ];
+  }
+}

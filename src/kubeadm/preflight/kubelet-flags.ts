@@ -1,0 +1,64 @@
+import type { Arg } from '../../base/arg.ts';
+import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
+import { unknownFlag } from '../../kubelet/check-extra-args.ts';
+import { parseCommandLine } from '../../kubelet/flags/command-line.ts';
+import { nodeLabelTroubles } from '../../kubelet/node-labels.ts';
+import type { Finding } from './check.ts';
+
+export interface KubeletFlagsInput {
+  /** What we give the kubelet. */
+  readonly flags: readonly Arg[];
+  /** The words of `KUBELET_EXTRA_ARGS` and the file they are in: the host's own, last on the command line. */
+  readonly hostWords: readonly string[];
+  readonly hostFile: string;
+  readonly nodeName: string;
+  readonly minor: Minor;
+  /** There is no kubelet yet, and the one to come may have other flags: what is wrong is a warning. */
+  readonly assumed: boolean;
+  readonly catalogue: Catalogue;
+}
+
+const ID = 'KubeletFlags';
+
+/**
+ * What on the kubelet's command line would keep it from starting, or from being the node it is meant to be: a check of our own. kubeadm looks at none of it,
+ * and the kubelet dies after the restart.
+ */
+export function kubeletFlagFindings(input: KubeletFlagsInput): readonly Finding[] {
+  const { flags, hostWords, hostFile, nodeName, minor, catalogue } = input;
+  const host = parseCommandLine(hostWords, { catalogue, minor });
+  const severity = input.assumed ? 'warning' : 'error';
+  const finding = (message: string, mend: string): Finding => ({ id: ID, severity, message, mend });
+  const inFile = `KUBELET_EXTRA_ARGS in ${hostFile}`;
+  const unknown = host.flags.flatMap((flag) => {
+    const problem = unknownFlag(flag, minor, catalogue);
+    return problem === null ? [] : [finding(`${inFile}: ${problem.message}`, `${problem.mend ?? 'Take it out'}`)];
+  });
+  const others = host.others.map((word) => finding(`${inFile}: "${word}" is no flag, and the kubelet takes no arguments`, 'Take it out'));
+  const names = host.flags.filter(({ name, value }) => name === 'hostname-override' && value !== nodeName);
+  const contradicted = names.map(({ value }) =>
+    finding(
+      `${inFile}: hostname-override is ${value}, but the node's name is ${nodeName}`,
+      `Take it out, and name the node with --node-name ${value}`,
+    ),
+  );
+  return [...unknown, ...others, ...contradicted, ...labels(flags, 'node-labels'), ...labels(host.flags, inFile)];
+
+  function labels(from: readonly Arg[], where: string): readonly Finding[] {
+    const given = from.filter(({ name }) => name === 'node-labels');
+    return given.flatMap(({ value }) =>
+      nodeLabelTroubles(value).map((trouble) =>
+        finding(
+          `${where}: ${trouble}; the kubelet would exit at startup`,
+          isMalformed(value)
+            ? 'Write labels like pool=edge,zone=a'
+            : 'Pass --kubeconfig admin.conf so that join sets it, or use kubectl label node',
+        ),
+      ),
+    );
+  }
+}
+
+function isMalformed(labels: string): boolean {
+  return nodeLabelTroubles(labels, { byAdministrator: true }).length > 0;
+}

@@ -1,0 +1,238 @@
+import type { JsonObject } from '../../base/json.ts';
+import { cgroupDriverTrouble } from '../../kubelet/facts/cgroup-driver.ts';
+import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
+import type { Finding } from './check.ts';
+import type { CheckName } from './check-names.ts';
+
+export interface NodeCheckInput {
+  readonly facts: HostFacts;
+  readonly nodeName: string;
+  /** `nodeIP` flag values, when declared. */
+  readonly nodeIPs: readonly string[];
+  readonly criSocket: string;
+  /** The effective KubeletConfiguration of the node. */
+  readonly config: JsonObject;
+  /** Minor of the kubelet on the host; null when there is none. */
+  readonly kubeletMinor: number | null;
+  /** Minor of the control plane; null when it is not known. */
+  readonly controlPlaneMinor: number | null;
+  /** The IP families of the service network. */
+  readonly ipv6: boolean;
+  readonly ipv4: boolean;
+  /** Why systemd could not start the kubelet, from the unit files. */
+  readonly unitRefusal: string | null;
+}
+
+type Check = (input: NodeCheckInput) => readonly (Finding | null)[];
+
+/**
+ * The checks about a node that kubeadm 1.36 makes before init and join, with its ids, and our own (`CgroupDriver`, `NodeIP`, `NodeName`). A fact that could not be had
+ * (a staged directory, another operating system) gives no finding.
+ * @see spec of kubeadm 1.36 preflight/checks.go
+ */
+export function runNodeChecks(input: NodeCheckInput): readonly Finding[] {
+  return CHECKS.flatMap((check) => check(input)).filter((finding) => finding !== null);
+}
+
+const privileged: Check = ({ facts }) => [
+  facts.os.uid === null || facts.os.uid === 0
+    ? null
+    : error('IsPrivilegedUser', 'the user on the host is not root', 'Run as root, or let the user use sudo'),
+];
+
+const runtime: Check = ({ facts, criSocket }) => [
+  facts.init === null || facts.sockets.includes(criSocket)
+    ? null
+    : error('CRI', `there is no container runtime at ${criSocket}`, 'Start the runtime, or give its socket with --cri-socket'),
+];
+
+/** kubeadm 1.36 warns, too: its kubelet still falls back to `cgroupDriver` of its configuration. */
+const runtimeVersion: Check = ({ facts, criSocket }) => [
+  facts.runtimeConfig.get(criSocket) === false
+    ? warning(
+        'ContainerRuntimeVersion',
+        `the container runtime at ${criSocket} does not implement the CRI method RuntimeConfig, which kubelet 1.37 and later need (containerd 2.0, CRI-O 1.28 and later have it). Upgrade the container runtime before the kubelet`,
+      )
+    : null,
+];
+
+const swap: Check = ({ facts, config }) => {
+  const areas = facts.checks.swaps ?? [];
+  if (areas.length === 0) return [];
+  if (config.failSwapOn === false) return [];
+  return [
+    error(
+      'Swap',
+      `swap is on (${areas.join(', ')}) and failSwapOn is not false: the kubelet would not start`,
+      'Run swapoff -a and take it out of /etc/fstab, or set failSwapOn: false',
+    ),
+  ];
+};
+
+const commands: Check = ({ facts, kubeletMinor }) =>
+  (facts.checks.missingCommands ?? [])
+    .filter((name) => name !== 'conntrack' || (kubeletMinor !== null && kubeletMinor < 32))
+    .map((name) => error(`FileExisting-${name}`, `${name} is not on the host's PATH`, 'Install the package that brings it'));
+
+const LTS_KERNEL = /^(?:5\.4|5\.10|5\.15|(?:[6-9]|[1-9][0-9]+)\.[0-9]+\.[0-9]+)/;
+
+const system: Check = ({ facts, config, kubeletMinor }) => {
+  const { cgroupVersion, kernelRelease } = facts.checks;
+  const strict = kubeletMinor !== null && kubeletMinor >= 35 && config.failCgroupV1 !== false;
+  const v1 = 'the host uses cgroup v1';
+  return [
+    cgroupVersion !== 1
+      ? null
+      : strict
+        ? error(
+            'SystemVerification',
+            `${v1}, which kubelet 1.35 and later refuse`,
+            'Boot the host with cgroup v2, or set failCgroupV1: false',
+          )
+        : warning('SystemVerification', `${v1}, which Kubernetes no longer maintains`),
+    kernelRelease === null || LTS_KERNEL.test(kernelRelease)
+      ? null
+      : error(
+          'SystemVerification',
+          `kernel ${kernelRelease} is not one Kubernetes supports (5.4, 5.10, 5.15, 6.0 and later)`,
+          'Upgrade the kernel',
+        ),
+  ];
+};
+
+const QUALIFIED_NAME = /^(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
+
+const hostname: Check = ({ nodeName }) => [
+  QUALIFIED_NAME.test(nodeName) && nodeName.length <= 63
+    ? null
+    : warning('Hostname', `"${nodeName}" is longer than 63 characters or not a qualified name: static pods will not start on it`),
+];
+
+const NODE_USER = 'system:node:';
+
+/** A kubelet that is named otherwise than its certificate may not register, nor report (the node authorizer). */
+const certificateName: Check = ({ facts: { identity }, nodeName }) => {
+  const commonName = identity.state === 'usable' ? identity.commonName : null;
+  if (commonName === null || !commonName.startsWith(NODE_USER) || commonName === `${NODE_USER}${nodeName}`) return [];
+  const old = commonName.slice(NODE_USER.length);
+  return [
+    error(
+      'NodeName',
+      `the node is to be named ${nodeName}, but the kubelet there has a client certificate for ${old}`,
+      `Keep the name with --node-name ${old}, or run reset on the host first`,
+    ),
+  ];
+};
+
+const kubeletVersion: Check = ({ facts, kubeletMinor, controlPlaneMinor }) => {
+  if (facts.kubelet !== null && 'error' in facts.kubelet)
+    return [error('KubeletVersion', facts.kubelet.error, 'Install a kubelet that runs')];
+  if (facts.kubelet === null)
+    return facts.init === null
+      ? []
+      : [error('KubeletVersion', 'there is no kubelet on the PATH of the host', 'Install the kubelet package')];
+  if (kubeletMinor === null || controlPlaneMinor === null) return [];
+  const { version } = facts.kubelet;
+  const oldest = controlPlaneMinor - (controlPlaneMinor >= 28 ? 3 : 2);
+  return [
+    kubeletMinor > controlPlaneMinor
+      ? error(
+          'KubeletVersion',
+          `kubelet ${version} is newer than the control plane (1.${controlPlaneMinor}): not a supported version skew`,
+          'Install an older kubelet, or upgrade the control plane first',
+        )
+      : null,
+    kubeletMinor < oldest
+      ? error(
+          'KubeletVersion',
+          `kubelet ${version} is too old for a 1.${controlPlaneMinor} control plane, which supports 1.${oldest} and later`,
+          'Upgrade the kubelet',
+        )
+      : null,
+  ];
+};
+
+const service: Check = ({ facts, unitRefusal }) => [
+  unitRefusal === null
+    ? null
+    : error(
+        'Service-kubelet',
+        unitRefusal,
+        /masked/.test(unitRefusal) ? 'Run systemctl unmask kubelet, or remove the link' : 'Mend the unit',
+      ),
+  facts.init !== 'openrc' ? null : warning('Service-kubelet', 'the host uses OpenRC: no systemd drop-in works there'),
+];
+
+const port: Check = ({ facts, config }) => {
+  const number = typeof config.port === 'number' && config.port > 0 ? config.port : 10250;
+  const taken = facts.ports?.has(number) === true && facts.unit?.activeState !== 'active';
+  return [
+    taken
+      ? error(`Port-${number}`, `port ${number} is in use`, `Stop the process that listens there (ss -ltnp 'sport = :${number}')`)
+      : null,
+  ];
+};
+
+const forwarding: Check = ({ facts, ipv4, ipv6 }) => [
+  ipv4 && facts.checks.ipv4Forward === false
+    ? error(
+        'FileContent--proc-sys-net-ipv4-ip_forward',
+        '/proc/sys/net/ipv4/ip_forward is not 1',
+        'Set net.ipv4.ip_forward = 1 in /etc/sysctl.d',
+      )
+    : null,
+  ipv6 && facts.checks.ipv6Forward === false
+    ? error(
+        'FileContent--proc-sys-net-ipv6-conf-default-forwarding',
+        '/proc/sys/net/ipv6/conf/default/forwarding is not 1',
+        'Set net.ipv6.conf.default.forwarding = 1 in /etc/sysctl.d',
+      )
+    : null,
+];
+
+const cgroupDriver: Check = ({ facts, criSocket, config }) => {
+  const runtimeDriver = facts.cgroupDrivers.get(criSocket) ?? null;
+  const message = cgroupDriverTrouble(config.cgroupDriver, runtimeDriver);
+  if (runtimeDriver === null || message === null) return [];
+  return [error('CgroupDriver', message, `Set cgroupDriver: ${runtimeDriver.driver}, or change the runtime: ${runtimeDriver.change}`)];
+};
+
+const nodeIp: Check = ({ facts, nodeIPs }) =>
+  nodeIPs.map((address) =>
+    facts.addresses === null || isUnspecified(address) || facts.addresses.includes(address)
+      ? null
+      : error(
+          'NodeIP',
+          `node IP ${address} is not an address of this host (it has ${facts.addresses.join(', ') || 'none'})`,
+          'Give one of those',
+        ),
+  );
+
+function isUnspecified(address: string): boolean {
+  return address === '0.0.0.0' || address === '::';
+}
+
+const CHECKS: readonly Check[] = [
+  privileged,
+  runtime,
+  runtimeVersion,
+  swap,
+  commands,
+  system,
+  hostname,
+  certificateName,
+  kubeletVersion,
+  service,
+  port,
+  forwarding,
+  cgroupDriver,
+  nodeIp,
+];
+
+function error(id: CheckName, message: string, mend?: string): Finding {
+  return { id, severity: 'error', message, ...(mend === undefined ? {} : { mend }) };
+}
+
+function warning(id: CheckName, message: string): Finding {
+  return { id, severity: 'warning', message };
+}

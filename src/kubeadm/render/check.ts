@@ -1,0 +1,38 @@
+import { AppError } from '../../base/errors.ts';
+import { type Json, jsonEqual } from '../../base/json.ts';
+import { parseSource, sourceToExactJson } from '../../codec/source.ts';
+import { parseUnitFile, type UnitDirective } from '../../host/systemd/unit-file.ts';
+import { readFlagsEnv } from '../../kubelet/flags-env.ts';
+
+/**
+ * Re-reads rendered YAML with the reader of Kubernetes components and compares it with what was to be written.
+ * @throws AppError RENDER_CHECK_FAILED: the file would not say what was meant
+ */
+export function checkYaml(path: string, text: string, wanted: Json): void {
+  const { documents, problems } = parseSource(text, path);
+  const root = documents[0]?.root ?? null;
+  if (problems.length === 0 && documents.length === 1 && root !== null && jsonEqual(sourceToExactJson(root), wanted)) return;
+  throw checkFailed(path, problems[0]?.message ?? 'it reads back as something else');
+}
+
+/** Re-reads kubeadm-flags.env as systemd does: each flag must come out as one word. */
+export function checkFlagsEnv(path: string, text: string, flagNames: readonly string[]): void {
+  const words = readFlagsEnv(text);
+  if (words.length !== flagNames.length || !flagNames.every((name, i) => words[i]?.startsWith(`--${name}=`)))
+    throw checkFailed(path, `it reads back as ${words.length} words`);
+}
+
+/** Re-reads a unit file: the directives that must be there, in this order, are there. */
+export function checkUnitFile(path: string, text: string, wanted: readonly Pick<UnitDirective, 'name' | 'value'>[]): void {
+  const found = parseUnitFile(text).filter((directive) => wanted.some((one) => one.name === directive.name));
+  const same = found.length === wanted.length && wanted.every((one, i) => found[i]?.name === one.name && found[i]?.value === one.value);
+  if (!same) throw checkFailed(path, 'its directives read back differently');
+}
+
+function checkFailed(path: string, why: string): AppError {
+  return new AppError({
+    code: 'RENDER_CHECK_FAILED',
+    message: `${path} was rendered wrongly: ${why}`,
+    mend: 'Nothing was written; please report it',
+  });
+}

@@ -1,0 +1,73 @@
+import type { Position } from '../../base/errors.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { YamlValue } from '../../codec/yaml-encode.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import { withBigIntegers } from '../../kubelet/big-integers.ts';
+import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
+import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
+import { adviseKubeadmDefaults, type KubeadmDefaultsInput, kubeadmDefaults } from '../../kubelet/kubeadm-defaults.ts';
+import { addLayer, type LayeredConfig, leavesOf, mergeConfig, NO_LAYERS } from '../../kubelet/layers.ts';
+
+/** A decoded KubeletConfiguration and where its fields were written. */
+export interface WrittenConfig {
+  readonly value: JsonObject;
+  readonly fields: ReadonlyMap<string, Position>;
+  /** e.g. `ConfigMap kube-system/kubelet-config`, for fields without a place. */
+  readonly source: string;
+}
+
+/** Where a written field stands: `init.yaml:12:3`, or the source as a whole. */
+export function placeOf(written: WrittenConfig, path: string): string {
+  const position = written.fields.get(path);
+  return position === undefined ? written.source : `${position.file}:${position.line}:${position.column}`;
+}
+
+/** kubeadm's defaults below, what the user wrote for all nodes above. Strings that were written empty count as left out, as in Go. */
+export function layerClusterConfig(defaults: KubeadmDefaultsInput, baseline: WrittenConfig | null): LayeredConfig {
+  const kubeadm = kubeadmDefaults(defaults);
+  const bottom = addLayer(NO_LAYERS, kubeadm, (path) => ({ layer: 'kubeadm default', source: defaultSource(path) }));
+  if (baseline === null) return bottom;
+  const given = withoutEmptyStrings(baseline.value, leavesOf(kubeadm));
+  return addLayer(
+    bottom,
+    mergeConfig(kubeadm, given),
+    (path) => ({ layer: 'cluster', source: placeOf(baseline, path) }),
+    leavesOf(given).keys(),
+  );
+}
+
+function defaultSource(path: string): string {
+  if (path === 'clusterDNS') return '10th address of networking.serviceSubnet';
+  if (path === 'clusterDomain') return 'networking.dnsDomain';
+  return path === 'authentication.x509.clientCAFile' ? 'certificatesDir' : 'kubeadm 1.36';
+}
+
+function withoutEmptyStrings(config: JsonObject, defaults: ReadonlyMap<string, unknown>, prefix = ''): JsonObject {
+  const entries = Object.entries(config).flatMap(([key, value]): [string, JsonObject[string]][] => {
+    const path = prefix === '' ? key : `${prefix}.${key}`;
+    if (value === '' && defaults.has(path)) return [];
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      return [[key, withoutEmptyStrings(value as JsonObject, defaults, path)]];
+    return [[key, value]];
+  });
+  return Object.fromEntries(entries);
+}
+
+/**
+ * The KubeletConfiguration to upload for all nodes: as Go would write what the user wrote over kubeadm's defaults. Nothing in it was detected on or given for
+ * one host. `rotateCertificates: false` is written out, where Go would drop it, so that it stays what the user said.
+ */
+export function encodeClusterConfig(layered: LayeredConfig, minor: Minor, catalogue: Catalogue): YamlValue {
+  const encoded = encodeKubeletConfiguration(layered.config, { minor, catalogue });
+  return withBigIntegers(keepRotationOff(layered.config, encoded), { minor, catalogue });
+}
+
+/** Go drops a false that is not behind a pointer; kubeadm then reads the field as unset and turns it on. */
+export function keepRotationOff(written: JsonObject, encoded: JsonObject): JsonObject {
+  return written.rotateCertificates === false ? { ...encoded, rotateCertificates: false } : encoded;
+}
+
+/** Advice about the configuration for all nodes. */
+export function adviseClusterConfig(layered: LayeredConfig, defaults: KubeadmDefaultsInput): readonly Warning[] {
+  return adviseKubeadmDefaults(layered.config, defaults);
+}

@@ -1,0 +1,174 @@
+import type { Json, JsonObject } from '../../base/json.ts';
+import { identityOf, Memo } from '../../base/memo.ts';
+import { applyPatch } from '../../codec/patch.ts';
+import { KUBELET_PATCH_SCHEMA } from '../../codec/patch-schema.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
+import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
+import type { RuntimeCgroupDriver } from '../../kubelet/facts/cgroup-driver.ts';
+import { setAt } from '../../kubelet/kubeadm-defaults.ts';
+import { addLayer, type LayeredConfig, leavesOf, mergeConfig, type Origin } from '../../kubelet/layers.ts';
+import { applyPatchFile, type KubeletPatch } from '../../kubelet/patch-files.ts';
+import type { FieldSetting } from '../../kubelet/setting.ts';
+import { dropUnknownFields } from '../../kubelet/unknown-fields.ts';
+import { keepRotationOff, placeOf, type WrittenConfig } from './cluster-config.ts';
+
+const RESOLVED_FILE = '/run/systemd/resolve/resolv.conf';
+const DEFAULT_RESOLV_CONF = '/etc/resolv.conf';
+const INSTANCE_CONFIG = '/var/lib/kubelet/instance-config.yaml';
+
+export interface NodeConfigInput {
+  readonly catalogue: Catalogue;
+  /** Of the kubelet on this host. */
+  readonly minor: Minor;
+  /** kubeadm's defaults and what is said for all nodes. */
+  readonly cluster: LayeredConfig;
+  /** True when the user wrote the cluster's configuration for this very run: what is in it is meant for this host too. */
+  readonly clusterIsDeclared: boolean;
+  readonly resolvedActive: boolean;
+  readonly runtimeCgroupDriver: RuntimeCgroupDriver | null;
+  readonly criSocket: string;
+  readonly criSocketSource: string;
+  /** instance-config.yaml as it stands on the host and stays: any field may be in it. Absent: it is made anew, of the CRI socket alone. */
+  readonly instancePatch?: JsonObject;
+  /** There is an instance-config.yaml with the socket in it. */
+  readonly instanceConfig: boolean;
+  /** KubeletConfigurations for this node alone, later ones win. */
+  readonly overlays: readonly WrittenConfig[];
+  /** Per-host flags: part of the node's overlay. */
+  readonly declared: readonly FieldSetting[];
+  readonly patches: readonly KubeletPatch[];
+  readonly settings: readonly FieldSetting[];
+}
+
+export interface NodeConfig {
+  readonly layered: LayeredConfig;
+  readonly warnings: readonly Warning[];
+}
+
+/**
+ * The KubeletConfiguration of one node: cluster < detected facts of the host < the node's overlay < patches < instance-config < `--set`. Fields its kubelet
+ * does not know are left out.
+ * @throws AppError of a patch that does not apply
+ * @see kubeadm 1.36 phases/kubelet/config.go: patches work on the written form, the instance configuration comes after them
+ */
+export function layerNodeConfig(input: NodeConfigInput): NodeConfig {
+  return LAYERED.get(input.cluster, keyOf(input), () => layer(input));
+}
+
+/** Of a thousand hosts most are alike: what is worked out for one is right for all that say the same. */
+const LAYERED = new Memo<LayeredConfig, NodeConfig>();
+
+/** Everything besides the cluster that decides. */
+function keyOf(input: NodeConfigInput): string {
+  const { catalogue, minor, overlays, clusterIsDeclared, resolvedActive, runtimeCgroupDriver, criSocket, criSocketSource } = input;
+  const { instancePatch, instanceConfig, declared, patches, settings } = input;
+  const objects = [catalogue, ...overlays].map(identityOf);
+  const host = [clusterIsDeclared, resolvedActive, runtimeCgroupDriver, criSocket, criSocketSource, instancePatch, instanceConfig];
+  return JSON.stringify([minor, objects, host, declared, patches, settings]);
+}
+
+function layer(input: NodeConfigInput): NodeConfig {
+  const { catalogue, minor } = input;
+  const detected = detectFields(input);
+  const withHost = detected.settings.reduce(setField('host'), input.cluster);
+  const withOverlays = input.overlays.reduce(addOverlay, withHost);
+  const withDeclared = input.declared.reduce(setField('node'), withOverlays);
+  const known = dropUnknownFields(withDeclared.config, minor, catalogue);
+  const encoded = keepRotationOff(known.config, encodeKubeletConfiguration(known.config, { minor, catalogue }));
+  const withDefaults = addLayer(withDeclared, encoded, () => ({
+    layer: 'kubelet default',
+    source: 'unset, the kubelet fills in its default',
+  }));
+  const withPatches = input.patches.reduce(addPatch, withDefaults);
+  const withInstance = input.instanceConfig ? addInstanceConfig(withPatches, input) : withPatches;
+  const layered = input.settings.reduce(setField('set'), withInstance);
+  const dropped = known.dropped.map(
+    ({ path, why }): Warning => ({ code: 'KUBELET_FIELD_UNKNOWN', field: path, message: `${path} is left out on this node: ${why}` }),
+  );
+  return { layered, warnings: [...detected.warnings, ...dropped] };
+}
+
+function setField(layer: Origin['layer']): (current: LayeredConfig, setting: FieldSetting) => LayeredConfig {
+  return (current, { path, value, source }) => {
+    const config = value === null ? removeAt(current.config, path) : setAt(current.config, path, value);
+    const said = [...leavesOf(setAt({}, path, value)).keys()];
+    return addLayer(current, config, () => ({ layer, source }), said);
+  };
+}
+
+function addOverlay(current: LayeredConfig, overlay: WrittenConfig): LayeredConfig {
+  const merged = mergeConfig(current.config, overlay.value);
+  return addLayer(current, merged, (path) => ({ layer: 'node', source: placeOf(overlay, path) }), leavesOf(overlay.value).keys());
+}
+
+function addPatch(current: LayeredConfig, patch: KubeletPatch): LayeredConfig {
+  const patched = applyPatchFile(current.config, patch, KUBELET_PATCH_SCHEMA);
+  return addLayer(current, patched, () => ({ layer: 'patch', source: patch.source }));
+}
+
+function addInstanceConfig(current: LayeredConfig, { criSocket, criSocketSource, instancePatch }: NodeConfigInput): LayeredConfig {
+  if (instancePatch !== undefined) {
+    const patched = applyPatch(current.config, instancePatch, 'strategic', KUBELET_PATCH_SCHEMA);
+    return addLayer(current, patched, () => ({ layer: 'instance-config', source: INSTANCE_CONFIG }), leavesOf(instancePatch).keys());
+  }
+  const config = { ...current.config, containerRuntimeEndpoint: criSocket };
+  return addLayer(current, config, () => ({ layer: 'instance-config', source: `${INSTANCE_CONFIG} (${criSocketSource})` }), [
+    'containerRuntimeEndpoint',
+  ]);
+}
+
+function removeAt(config: JsonObject, path: readonly string[]): JsonObject {
+  const [key, ...rest] = path;
+  if (key === undefined || !Object.hasOwn(config, key)) return config;
+  const { [key]: under, ...others } = config;
+  if (rest.length === 0) return others;
+  return {
+    ...others,
+    [key]: typeof under === 'object' && under !== null && !Array.isArray(under) ? removeAt(under as JsonObject, rest) : (under as Json),
+  };
+}
+
+interface Detected {
+  readonly settings: readonly FieldSetting[];
+  readonly warnings: readonly Warning[];
+}
+
+function detectFields(input: NodeConfigInput): Detected {
+  const parts = [detectResolvConf(input), detectCgroupDriver(input)];
+  return { settings: parts.flatMap((part) => part.settings), warnings: parts.flatMap((part) => part.warnings) };
+}
+
+/**
+ * With systemd-resolved the kubelet must not read /etc/resolv.conf, which points pods at the host's loopback. A cluster whose shared configuration names resolved's
+ * file (kubeadm up to 1.36.2 leaks it there) is set right on hosts without it; what the user wrote for this very run is kept.
+ */
+function detectResolvConf({ cluster, clusterIsDeclared, resolvedActive }: NodeConfigInput): Detected {
+  const given = cluster.config.resolvConf;
+  const setting = (value: string, source: string): Detected => ({ settings: [{ path: ['resolvConf'], value, source }], warnings: [] });
+  if (resolvedActive && given === undefined) return setting(RESOLVED_FILE, 'systemd-resolved is active');
+  if (resolvedActive === (given === RESOLVED_FILE) || given === undefined) return { settings: [], warnings: [] };
+  const warning = (message: string): Detected => ({ settings: [], warnings: [{ code: 'RESOLV_CONF', field: 'resolvConf', message }] });
+  if (resolvedActive)
+    return warning(
+      `systemd-resolved is active on this host, but resolvConf is ${String(given)}: pods may not resolve names. ${RESOLVED_FILE} would be right`,
+    );
+  if (!clusterIsDeclared) return setting(DEFAULT_RESOLV_CONF, 'systemd-resolved is not active');
+  return warning(
+    `systemd-resolved is not active on this host, but resolvConf is its file ${RESOLVED_FILE}: pods may not resolve names. ${DEFAULT_RESOLV_CONF} would be right`,
+  );
+}
+
+/** The runtime's word counts where nobody declared a driver for this host; a declared one that differs is refused by preflight. */
+function detectCgroupDriver({ cluster, clusterIsDeclared, runtimeCgroupDriver }: NodeConfigInput): Detected {
+  if (runtimeCgroupDriver === null) return { settings: [], warnings: [] };
+  const origin = cluster.history.get('cgroupDriver')?.at(-1)?.origin;
+  if (origin?.layer === 'cluster' && clusterIsDeclared) return { settings: [], warnings: [] };
+  const { driver, source } = runtimeCgroupDriver;
+  const differs = origin?.layer === 'cluster' && cluster.config.cgroupDriver !== driver;
+  const message = `the cluster says cgroupDriver: ${String(cluster.config.cgroupDriver)}, but this host's runtime uses ${driver} (${source}): this node gets ${driver}`;
+  return {
+    settings: [{ path: ['cgroupDriver'], value: driver, source }],
+    warnings: differs ? [{ code: 'CGROUP_DRIVER_DIFFERS', field: 'cgroupDriver', message }] : [],
+  };
+}

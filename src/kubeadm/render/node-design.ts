@@ -1,0 +1,188 @@
+import type { Arg } from '../../base/arg.ts';
+import type { Json, JsonObject } from '../../base/json.ts';
+import { identityOf, Memo } from '../../base/memo.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import type { WantedFile } from '../../host/plan/diff-file.ts';
+import type { Taint } from '../../kube/taint.ts';
+import { withBigIntegers } from '../../kubelet/big-integers.ts';
+import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
+import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
+import { buildKubeletFlags, isSocketFlag } from '../../kubelet/flags-env.ts';
+import { type LayeredConfig, originTexts } from '../../kubelet/layers.ts';
+import { shadowedFields } from '../../kubelet/shadowed-fields.ts';
+import { checkFlagsEnv, checkUnitFile, checkYaml } from './check.ts';
+import { layerNodeConfig, type NodeConfigInput } from './node-config.ts';
+import { renderTemplate, type Templates } from './template.ts';
+import { designUnitFiles, type UnitFilesDesign } from './unit-files.ts';
+
+const CONFIG_YAML = '/var/lib/kubelet/config.yaml';
+const INSTANCE_CONFIG = '/var/lib/kubelet/instance-config.yaml';
+const FLAGS_ENV = '/var/lib/kubelet/kubeadm-flags.env';
+
+export interface NodeDesignInput
+  extends Pick<
+    NodeConfigInput,
+    'cluster' | 'clusterIsDeclared' | 'criSocket' | 'criSocketSource' | 'instancePatch' | 'overlays' | 'declared' | 'patches' | 'settings'
+  > {
+  readonly templates: Templates;
+  readonly catalogue: Catalogue;
+  readonly facts: HostFacts;
+  /** Minor of the kubelet that will read the files. */
+  readonly minor: Minor;
+  readonly nodeName: string;
+  readonly extraArgs: readonly Arg[];
+  readonly registerWithTaints: readonly Taint[];
+  /** kubeadm's feature gate of this name. */
+  readonly nodeLocalCRISocket: boolean;
+}
+
+/** Everything that is to be on a host for its kubelet, as text. */
+export interface NodeDesign {
+  readonly nodeName: string;
+  readonly criSocket: string;
+  readonly minor: Minor;
+  readonly layered: LayeredConfig;
+  readonly flags: readonly Arg[];
+  /** `instanceConfig` is null where the socket is a flag. */
+  readonly files: { readonly configYaml: WantedFile; readonly instanceConfig: WantedFile | null; readonly flagsEnv: WantedFile };
+  readonly unit: UnitFilesDesign;
+  /** Where the kubelet answers `/healthz`; null when healthzPort is 0. */
+  readonly healthzUrl: string | null;
+  readonly warnings: readonly Warning[];
+  /** By path on the host, then field: where its value comes from. */
+  readonly origins: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+/**
+ * Works out all files of one node and re-reads each of them.
+ * @throws AppError: a flag that cannot be encoded, a patch that does not apply, RENDER_CHECK_FAILED
+ */
+export function designNode(input: NodeDesignInput): NodeDesign {
+  const { facts, minor, nodeName, criSocket } = input;
+  const instanceConfig = !isSocketFlag({ ...input, kubeletMinor: minor });
+  const { layered, warnings } = layerNodeConfig({
+    ...input,
+    instanceConfig,
+    resolvedActive: facts.resolvedActive,
+    runtimeCgroupDriver: facts.cgroupDrivers.get(criSocket) ?? null,
+  });
+  const flags = buildKubeletFlags({ ...input, hostname: facts.os.hostname, kubeletMinor: minor });
+  const unit = designUnits(input);
+  const commandLine = [...flags, ...unit.extraArgs.map(parseFlagWord)];
+  return {
+    nodeName,
+    criSocket,
+    minor,
+    layered,
+    flags,
+    files: {
+      configYaml: renderConfigYaml(input, layered.config),
+      instanceConfig: instanceConfig ? renderInstanceConfig(input) : null,
+      flagsEnv: renderFlags(input, flags),
+    },
+    unit,
+    healthzUrl: healthzUrl(layered.config),
+    warnings: [...warnings, ...unit.warnings, ...shadowedFields(commandLine, layered, minor, input.catalogue)],
+    origins: {
+      [CONFIG_YAML]: ORIGINS.get(layered, '', () => originTexts(layered)),
+      ...(instanceConfig ? { [INSTANCE_CONFIG]: { containerRuntimeEndpoint: input.criSocketSource } } : {}),
+      [FLAGS_ENV]: Object.fromEntries(
+        flags.map(({ name }) => [name, input.extraArgs.some((arg) => arg.name === name) ? 'nodeRegistration.kubeletExtraArgs' : 'kubeadm']),
+      ),
+    },
+  };
+}
+
+const ORIGINS = new Memo<LayeredConfig, Readonly<Record<string, string>>>();
+
+function renderConfigYaml(input: NodeDesignInput, config: JsonObject): WantedFile {
+  const key = `${input.minor} ${identityOf(input.catalogue)} ${identityOf(input.templates)}`;
+  return CONFIGS.get(config, key, () => renderConfig(input, config));
+}
+
+/** Hosts that share a configuration share the file. */
+const CONFIGS = new Memo<JsonObject, WantedFile>();
+
+function renderConfig(input: NodeDesignInput, config: JsonObject): WantedFile {
+  const sorted = Object.fromEntries(Object.entries(withBigIntegers(config, input)).sort(([a], [b]) => (a < b ? -1 : 1)));
+  const content = String(renderTemplate(input.templates, CONFIG_YAML, { config: sorted }));
+  checkYaml(CONFIG_YAML, content, config);
+  return wanted(CONFIG_YAML, content);
+}
+
+function renderInstanceConfig({ templates, criSocket }: NodeDesignInput): WantedFile {
+  const content = render(templates, INSTANCE_CONFIG, { criSocket }, (text) =>
+    checkYaml(INSTANCE_CONFIG, text, { containerRuntimeEndpoint: criSocket }),
+  );
+  return wanted(INSTANCE_CONFIG, content);
+}
+
+function renderFlags({ templates }: NodeDesignInput, flags: readonly Arg[]): WantedFile {
+  const names = flags.map(({ name }) => name);
+  return wanted(
+    FLAGS_ENV,
+    render(templates, FLAGS_ENV, { flags }, (text) => checkFlagsEnv(FLAGS_ENV, text, names)),
+  );
+}
+
+function wanted(path: string, content: string): WantedFile {
+  return { path, content, mode: 0o644, owner: 'root:root' };
+}
+
+/** A file whose context holds no secret, read back by `check`. */
+function render(
+  templates: Templates,
+  path: string,
+  context: Readonly<Record<string, Json | readonly Arg[]>>,
+  check: (text: string) => void,
+): string {
+  return RENDERED.get(templates, `${path} ${JSON.stringify(context)}`, () => {
+    const text = String(renderTemplate(templates, path, context));
+    check(text);
+    return text;
+  });
+}
+
+/** Most hosts are alike. */
+const RENDERED = new Memo<Templates, string>();
+
+function designUnits({ templates, facts }: NodeDesignInput): UnitFilesDesign {
+  const kubeletPath = facts.kubelet !== null && 'path' in facts.kubelet ? facts.kubelet.path : '/usr/bin/kubelet';
+  const renderUnit = (): string => {
+    const path = '/etc/systemd/system/kubelet.service';
+    return render(templates, path, { kubeletPath }, (text) =>
+      checkUnitFile(path, text, [
+        { name: 'ExecStart', value: kubeletPath },
+        { name: 'Restart', value: 'always' },
+      ]),
+    );
+  };
+  const renderDropIn = (extraArgsFile: string): string => {
+    const path = '/etc/systemd/system/kubelet.service.d/10-kubeadm.conf';
+    const command = `${kubeletPath} $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS`;
+    return render(templates, path, { kubeletPath, extraArgsFile }, (text) =>
+      checkUnitFile(path, text, [
+        { name: 'EnvironmentFile', value: `-${FLAGS_ENV}` },
+        { name: 'EnvironmentFile', value: `-${extraArgsFile}` },
+        { name: 'ExecStart', value: '' },
+        { name: 'ExecStart', value: command },
+      ]),
+    );
+  };
+  return designUnitFiles({ found: facts.unitFiles, unit: facts.unit, packageFamily: facts.os.packageFamily, renderDropIn, renderUnit });
+}
+
+/** `--name=value` or `--name` (true) of a command line. */
+function parseFlagWord(word: string): Arg {
+  const match = /^--?([^=]+)(?:=([\s\S]*))?$/.exec(word);
+  return { name: match?.[1] ?? word, value: match?.[2] ?? 'true' };
+}
+
+/** Where a kubelet with this configuration answers `/healthz` on its host; null when healthzPort is 0. */
+export function healthzUrl(config: JsonObject): string | null {
+  const port = typeof config.healthzPort === 'number' ? config.healthzPort : 10248;
+  if (port === 0) return null;
+  const bind = typeof config.healthzBindAddress === 'string' && config.healthzBindAddress !== '' ? config.healthzBindAddress : '127.0.0.1';
+  const address = bind === '0.0.0.0' ? '127.0.0.1' : bind === '::' ? '::1' : bind;
+  return `http://${address.includes(':') ? `[${address}]` : address}:${port}/healthz`;
+}

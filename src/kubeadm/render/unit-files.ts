@@ -1,0 +1,120 @@
+import type { FileFact } from '../../host/facts/question.ts';
+import type { UnitState } from '../../host/facts/unit.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import type { WantedFile } from '../../host/plan/diff-file.ts';
+import { parseEnvironmentFile, splitCommandWords } from '../../host/systemd/environment.ts';
+import { EXTRA_ARGS_FILES, KUBELET_DROP_IN, KUBELET_UNIT, UNIT_DIRECTORIES } from '../../host/systemd/kubelet-unit-paths.ts';
+import { parseUnitFile, sameUnitFile, unitValues } from '../../host/systemd/unit-file.ts';
+
+const FLAGS_ENV = '/var/lib/kubelet/kubeadm-flags.env';
+
+export interface UnitFilesInput {
+  /** By the paths of UNIT_FILE_PATHS. */
+  readonly found: ReadonlyMap<string, FileFact | null>;
+  readonly unit: UnitState | null;
+  readonly packageFamily: 'deb' | 'rpm' | null;
+  /** Renders the drop-in with this second EnvironmentFile. */
+  readonly renderDropIn: (extraArgsFile: string) => string;
+  readonly renderUnit: () => string;
+}
+
+export interface UnitFilesDesign {
+  readonly files: readonly WantedFile[];
+  readonly warnings: readonly Warning[];
+  /** Why systemd can't start a kubelet from these files; null when it can. */
+  readonly refusal: string | null;
+  /** The file `KUBELET_EXTRA_ARGS` is read from. */
+  readonly extraArgsFile: string;
+  /** The words of `KUBELET_EXTRA_ARGS`: they come last on the command line, so they win. */
+  readonly extraArgs: readonly string[];
+}
+
+/**
+ * Decides which unit files to write. What a package brought is respected: an equal drop-in is left alone wherever it is, one that differs but works is kept
+ * with a warning, one that would not start the kubelet kubeadm's way is replaced in /etc (which hides the package's).
+ */
+export function designUnitFiles(input: UnitFilesInput): UnitFilesDesign {
+  const candidates = UNIT_DIRECTORIES.map((directory) => `${directory}/${KUBELET_DROP_IN}`).filter((path) => exists(input.found.get(path)));
+  const effectivePath = candidates[0] ?? null;
+  const effective = effectivePath === null ? null : (input.found.get(effectivePath) ?? null);
+  const extraArgsFile = extraArgsFileOf(effective?.content ?? '') ?? EXTRA_ARGS_FILES[input.packageFamily ?? 'deb'];
+  const dropIn = designDropIn(effectivePath, effective, candidates, input, extraArgsFile);
+  const unitPath = UNIT_DIRECTORIES.map((directory) => `${directory}/${KUBELET_UNIT}`).find((path) => exists(input.found.get(path)));
+  const files =
+    unitPath === undefined ? [wanted(`${UNIT_DIRECTORIES[0]}/${KUBELET_UNIT}`, input.renderUnit()), ...dropIn.files] : dropIn.files;
+  const masked = unitPath !== undefined && isMasked(input.found.get(unitPath) ?? null);
+  return {
+    files,
+    warnings: dropIn.warnings,
+    refusal: masked || input.unit?.unitFileState === 'masked' ? 'kubelet.service is masked' : dropIn.refusal,
+    extraArgsFile,
+    extraArgs: splitCommandWords(parseEnvironmentFile(input.found.get(extraArgsFile)?.content ?? '').get('KUBELET_EXTRA_ARGS') ?? ''),
+  };
+}
+
+function designDropIn(
+  path: string | null,
+  effective: FileFact | null,
+  candidates: readonly string[],
+  input: UnitFilesInput,
+  extraArgsFile: string,
+): Pick<UnitFilesDesign, 'files' | 'warnings' | 'refusal'> {
+  const ours = input.renderDropIn(extraArgsFile);
+  const etc = `${UNIT_DIRECTORIES[0]}/${KUBELET_DROP_IN}`;
+  if (path === null || effective === null) return { files: [wanted(etc, ours)], warnings: [], refusal: null };
+  if (isMasked(effective)) return { files: [], warnings: [], refusal: `${path} is masked (empty or linked to /dev/null)` };
+  const content = effective.content ?? '';
+  const warnings = hiddenDropIns(path, content, candidates, input);
+  if (sameUnitFile(content, ours) || differsInBinaryOnly(content, ours)) return { files: [], warnings, refusal: null };
+  const missing = missingParts(content);
+  if (missing.length === 0) {
+    const message = `${path} differs from kubeadm's drop-in but starts the kubelet the same way: it is kept`;
+    return { files: [], warnings: [...warnings, { code: 'DROPIN_DIFFERS', message }], refusal: null };
+  }
+  const message = `${path} does not start the kubelet as kubeadm does (it lacks ${missing.join(', ')}): ${etc} ${path === etc ? 'is rewritten' : 'is written and hides it'}`;
+  return { files: [wanted(etc, ours)], warnings: [...warnings, { code: 'DROPIN_REPLACED', message }], refusal: null };
+}
+
+function hiddenDropIns(path: string, content: string, candidates: readonly string[], input: UnitFilesInput): readonly Warning[] {
+  return candidates
+    .filter((other) => other !== path && !sameUnitFile(input.found.get(other)?.content ?? '', content))
+    .map((other) => ({ code: 'DROPIN_MASKED', message: `${path} hides ${other}, which differs: systemd never reads the latter` }));
+}
+
+/** What the drop-in must do for kubeadm and us to steer the kubelet through it. */
+function missingParts(content: string): readonly string[] {
+  const directives = parseUnitFile(content);
+  const environment = unitValues(directives, 'Service', 'Environment').join(' ');
+  const files = unitValues(directives, 'Service', 'EnvironmentFile').map((file) => file.replace(/^-/, ''));
+  const command = `${unitValues(directives, 'Service', 'ExecStart').at(-1) ?? ''} ${environment}`;
+  const needed: readonly [string, boolean][] = [
+    ['--config=/var/lib/kubelet/config.yaml', /--config[= ]\/var\/lib\/kubelet\/config\.yaml/.test(command)],
+    ['--kubeconfig=/etc/kubernetes/kubelet.conf', /--kubeconfig[= ]\/etc\/kubernetes\/kubelet\.conf/.test(command)],
+    ['--bootstrap-kubeconfig', /--bootstrap-kubeconfig[= ]/.test(command)],
+    [`EnvironmentFile=-${FLAGS_ENV}`, files.includes(FLAGS_ENV)],
+    ['$KUBELET_KUBEADM_ARGS in ExecStart', /\$\{?KUBELET_KUBEADM_ARGS\b/.test(command)],
+  ];
+  return needed.filter(([, there]) => !there).map(([part]) => part);
+}
+
+function differsInBinaryOnly(a: string, b: string): boolean {
+  const plain = (text: string): string => text.replace(/^(ExecStart=)\S+/gm, '$1kubelet');
+  return sameUnitFile(plain(a), plain(b)) && /^ExecStart=\S+\/kubelet\s/m.test(a);
+}
+
+function extraArgsFileOf(dropIn: string): string | null {
+  const files = unitValues(parseUnitFile(dropIn), 'Service', 'EnvironmentFile').map((file) => file.replace(/^-/, ''));
+  return files.findLast((file) => file !== FLAGS_ENV) ?? null;
+}
+
+function exists(fact: FileFact | null | undefined): boolean {
+  return fact !== null && fact !== undefined;
+}
+
+function isMasked(fact: FileFact | null): boolean {
+  return fact !== null && (fact.target === '/dev/null' || (fact.type === 'file' && fact.content === ''));
+}
+
+function wanted(path: string, content: string): WantedFile {
+  return { path, content, mode: 0o644, owner: 'root:root' };
+}

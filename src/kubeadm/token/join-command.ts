@@ -1,0 +1,37 @@
+import { AppError } from '../../base/errors.ts';
+import type { Secret } from '../../base/text/secret.ts';
+import { SensitiveText } from '../../base/text/secret.ts';
+import { caPinsOf } from './ca-pin.ts';
+
+/** How a control plane joins: with the key of certificates that were uploaded; null: they are copied to it. */
+export interface JoinsAsControlPlane {
+  readonly certificateKey: Secret | null;
+}
+
+/**
+ * The command that joins a node, as kubeadm prints it but for the name of the program. A final blank, where no certificate key stands there, is kubeadm's too.
+ * @param apiServer address and authorities, all of which are pinned
+ * @param token null: withheld
+ * @param controlPlane null: the node is to be a worker
+ * @throws AppError CA_CERTIFICATE_INVALID when the authority can't be read
+ * @see kubeadm 1.36 app/cmd/util/join.go
+ */
+export function joinCommand(
+  apiServer: { readonly server: string; readonly caPem: string },
+  token: Secret | null,
+  controlPlane: JoinsAsControlPlane | null = null,
+): SensitiveText {
+  const pins = caPinsOf(apiServer.caPem);
+  if (pins === null) {
+    const message = `the certificate authority of ${apiServer.server} holds no certificate that can be read`;
+    throw new AppError(
+      { code: 'CA_CERTIFICATE_INVALID', message, mend: 'Check certificate-authority-data in the kubeconfig' },
+      { exitCode: 2 },
+    );
+  }
+  const hashes = pins.map((pin) => `--discovery-token-ca-cert-hash ${pin} `).join('');
+  const address = apiServer.server.replaceAll('https://', '');
+  const key = controlPlane?.certificateKey;
+  const more = controlPlane === null ? [] : ['--control-plane ', ...(key == null ? [] : ['--certificate-key ', key])];
+  return new SensitiveText([`kubeletadm join ${address} --token `, token ?? '<value withheld>', ` ${hashes}`, ...more]);
+}

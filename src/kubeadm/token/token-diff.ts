@@ -1,0 +1,38 @@
+import { jsonEqual } from '../../base/json.ts';
+import type { ClusterChange } from '../../host/plan/change.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { readTokenSecret, remainingMs, type StoredToken } from './token-secret.ts';
+
+/**
+ * What brings the Secret of a token to what is wanted. A lifetime counts from when the token was made: one that still lives is not prolonged by each run.
+ * @param wanted as `tokenSecret` makes it
+ * @param options `exactEnd`: its end was declared as a time; `now`: what has not ended then still lives
+ */
+export function diffToken(
+  found: KubeObject | null,
+  wanted: KubeObject,
+  options: { readonly exactEnd: boolean; readonly now: Date },
+): ClusterChange | null {
+  if (found === null) return { kind: 'create-object', object: wanted, because: 'it is missing' };
+  const because = differenceOf(readTokenSecret(found), readTokenSecret(wanted) as StoredToken, options);
+  return because === null ? null : { kind: 'update-object', object: { ...found, data: wanted.data ?? {} }, before: found, because };
+}
+
+function differenceOf(
+  found: StoredToken | string,
+  wanted: StoredToken,
+  { exactEnd, now }: { readonly exactEnd: boolean; readonly now: Date },
+): string | null {
+  if (typeof found === 'string') return 'what is there is no bootstrap token';
+  const left = remainingMs(found, now);
+  if (left !== null && left <= 0) return 'it has expired';
+  const sameEnd = exactEnd ? found.expires === wanted.expires : (found.expires === null) === (wanted.expires === null);
+  const different = [
+    ...(found.token.equals(wanted.token) ? [] : ['secret']),
+    ...(jsonEqual(found.usages, wanted.usages) ? [] : ['usages']),
+    ...(jsonEqual(found.groups, wanted.groups) ? [] : ['groups']),
+    ...(found.description === wanted.description ? [] : ['description']),
+    ...(sameEnd ? [] : ['expiration']),
+  ];
+  return different.length === 0 ? null : `of another ${different.join(', ')}`;
+}

@@ -1,0 +1,80 @@
+import type { JsonObject } from '../../base/json.ts';
+import { normaliseRfc3339 } from '../../base/text/rfc3339.ts';
+import { encodeYaml } from '../../codec/yaml-encode.ts';
+import { remainingMs, type StoredToken } from './token-secret.ts';
+
+/**
+ * Tokens as `kubeadm token list` prints them, byte for byte; an empty list is no text at all. It holds the tokens themselves: for standard output alone.
+ * @see kubeadm 1.36 app/cmd/token.go: each row is aligned by itself, the first together with the header; output.kubeadm.k8s.io/v1alpha3
+ */
+export function renderTokenList(tokens: readonly StoredToken[], format: 'text' | 'json' | 'yaml', now: Date): string {
+  if (format === 'text') return tokens.map((token, i) => renderRows(i === 0 ? [HEADER, rowOf(token, now)] : [rowOf(token, now)])).join('');
+  const documents = tokens.map(documentOf);
+  if (format === 'yaml') return documents.map(encodeYaml).join('---\n');
+  return documents.map((document) => `${escapeHtml(JSON.stringify(document, null, 4))}\n`).join('');
+}
+
+const HEADER = ['TOKEN', 'TTL', 'EXPIRES', 'USAGES', 'DESCRIPTION', 'EXTRA GROUPS'] as const;
+
+function rowOf(token: StoredToken, now: Date): readonly string[] {
+  const left = remainingMs(token, now);
+  return [
+    token.token.reveal(),
+    padEnd(left === null ? '<forever>' : shortDuration(left), 9),
+    token.expires === null ? '<never>' : asWritten(token.expires),
+    padEnd(token.usages.join(',') || '<none>', 22),
+    padEnd(oneLine(token.description) || '<none>', 56),
+    token.groups.join(',') || '<none>',
+  ];
+}
+
+/** Go's tabwriter: a column is three blanks wider than its widest cell and at least ten wide; the last one is not padded. */
+function renderRows(rows: readonly (readonly string[])[]): string {
+  const widths = HEADER.map((_, i) => Math.max(10, ...rows.map((row) => [...(row[i] ?? '')].length + 3)));
+  return rows.map((row) => `${row.map((cell, i) => (i === row.length - 1 ? cell : padEnd(cell, widths[i] ?? 0))).join('')}\n`).join('');
+}
+
+/** By characters, as Go counts. */
+function padEnd(text: string, width: number): string {
+  return text + ' '.repeat(Math.max(0, width - [...text].length));
+}
+
+/** A description is anybody's text: no terminal shall obey it, and no row be broken by it. */
+function oneLine(text: string): string {
+  return text.replace(/\p{Cc}/gu, ' ');
+}
+
+/** @see apimachinery 1.36 duration.ShortHumanDuration; a difference of times in Go ends at 292 years */
+function shortDuration(ms: number): string {
+  const seconds = Math.trunc(Math.min(ms / 1000, 9_223_372_036));
+  if (seconds < -1) return '<invalid>';
+  if (seconds < 60) return `${Math.max(seconds, 0)}s`;
+  const minutes = Math.trunc(seconds / 60);
+  if (minutes < 60) return `${minutes}m`;
+  const hours = Math.trunc(minutes / 60);
+  if (hours < 24) return `${hours}h`;
+  const days = Math.trunc(hours / 24);
+  return days < 365 ? `${days}d` : `${Math.trunc(days / 365)}y`;
+}
+
+/** The time in the zone it was written in, without fractions of a second. */
+function asWritten(expires: string): string {
+  return expires.replace(/[.,]\d+/, '').replace(/[-+]00:00$/, 'Z');
+}
+
+function documentOf({ token, description, expires, usages, groups }: StoredToken): JsonObject {
+  return {
+    kind: 'BootstrapToken',
+    apiVersion: 'output.kubeadm.k8s.io/v1alpha3',
+    token: token.reveal(),
+    ...(description === '' ? {} : { description }),
+    ...(expires === null ? {} : { expires: normaliseRfc3339(expires) ?? expires }),
+    ...(usages.length === 0 ? {} : { usages }),
+    ...(groups.length === 0 ? {} : { groups }),
+  };
+}
+
+/** As Go prints JSON. */
+function escapeHtml(json: string): string {
+  return json.replace(/[<>&\u2028\u2029]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}

@@ -1,0 +1,110 @@
+import type { JsonObject } from '../../base/json.ts';
+import { parseGoDuration } from '../../base/text/go-duration.ts';
+import { normaliseRfc3339 } from '../../base/text/rfc3339.ts';
+import { Secret } from '../../base/text/secret.ts';
+import { partsOfToken } from '../../kube/bootstrap-token.ts';
+import type { KubeObject, ObjectRef } from '../../kube/object.ts';
+import type { BootstrapToken } from '../config/model.ts';
+
+const TYPE = 'bootstrap.kubernetes.io/token';
+const USAGE = 'usage-bootstrap-';
+
+/** Where the Secrets of bootstrap tokens are. */
+export const TOKEN_SECRETS = { apiVersion: 'v1', kind: 'Secret', namespace: 'kube-system' } as const;
+/** Selects them from all Secrets. */
+export const TOKEN_SELECTOR = `type=${TYPE}`;
+
+/** A bootstrap token with nothing left open. */
+export interface CompleteToken extends BootstrapToken {
+  readonly token: Secret;
+  readonly usages: readonly string[];
+  readonly groups: readonly string[];
+}
+
+/** A bootstrap token as it is in the cluster. */
+export interface StoredToken {
+  readonly id: string;
+  readonly token: Secret;
+  /** Empty: none. */
+  readonly description: string;
+  /** RFC 3339 as written; null: it never ends. */
+  readonly expires: string | null;
+  /** Sorted. */
+  readonly usages: readonly string[];
+  readonly groups: readonly string[];
+}
+
+/** Names the Secret of a token. */
+export function tokenSecretRef(id: string): ObjectRef {
+  return { ...TOKEN_SECRETS, name: `bootstrap-token-${id}` };
+}
+
+/**
+ * The Secret that makes a bootstrap token known to the API server.
+ * @param now from when its `ttl` counts; a `ttl` of 0 is for ever
+ * @see kubeadm 1.36 apis/bootstraptoken/v1: keys and values of the Secret
+ */
+export function tokenSecret(written: CompleteToken, now: Date): KubeObject {
+  const parts = partsOfToken(written.token);
+  if (parts === null) throw new Error('this is no bootstrap token');
+  const expiration = expirationOf(written, now);
+  const data: Readonly<Record<string, string>> = {
+    'token-id': parts.id,
+    'token-secret': parts.secret.reveal(),
+    ...(written.description ? { description: written.description } : {}),
+    ...(expiration === null ? {} : { expiration }),
+    ...Object.fromEntries(written.usages.map((usage) => [`${USAGE}${usage}`, 'true'])),
+    ...(written.groups.length === 0 ? {} : { 'auth-extra-groups': written.groups.join(',') }),
+  };
+  const { name, namespace, ...type } = tokenSecretRef(parts.id);
+  return { ...type, metadata: { name, namespace: namespace ?? '' }, type: TYPE, data: encodeData(data) };
+}
+
+/** When a token ends, in UTC and to the second; null: never. */
+function expirationOf({ ttl, expires }: BootstrapToken, now: Date): string | null {
+  if (expires !== undefined) return normaliseRfc3339(expires);
+  const nanoseconds = ttl === undefined ? 0n : (parseGoDuration(ttl) ?? 0n);
+  if (nanoseconds <= 0n) return null;
+  return `${new Date(now.getTime() + Number(nanoseconds / 1_000_000n)).toISOString().slice(0, 19)}Z`;
+}
+
+/**
+ * The bootstrap token in a Secret.
+ * @returns what is wrong, as a clause, when it holds none. It never quotes what is in the Secret, but for the name
+ * @see kubeadm 1.36 BootstrapTokenFromSecret: what makes `token list` leave one out
+ */
+export function readTokenSecret(secret: KubeObject): StoredToken | string {
+  const { name } = secret.metadata;
+  const data = decodeData(secret);
+  const id = data.get('token-id') ?? '';
+  if (id === '') return `Secret ${name} has no token-id`;
+  if (name !== `bootstrap-token-${id}`) return `Secret ${name} holds the token of another id`;
+  const token = new Secret(`${id}.${data.get('token-secret') ?? ''}`);
+  if (partsOfToken(token) === null) return `Secret ${name} holds no bootstrap token`;
+  const expires = data.get('expiration') || null;
+  if (expires !== null && normaliseRfc3339(expires) === null) return `Secret ${name} has an expiration that is no time`;
+  const usages = [...data].filter(([key, value]) => key.startsWith(USAGE) && value === 'true').map(([key]) => key.slice(USAGE.length));
+  const groups = data.get('auth-extra-groups') ?? '';
+  return {
+    id,
+    token,
+    description: data.get('description') ?? '',
+    expires,
+    usages: usages.toSorted(),
+    groups: groups === '' || groups.startsWith(',') ? [] : groups.split(','),
+  };
+}
+
+/** How long a token still lives in milliseconds: below zero when it has ended, null when it never ends. */
+export function remainingMs({ expires }: Pick<StoredToken, 'expires'>, now: Date): number | null {
+  return expires === null ? null : Date.parse(normaliseRfc3339(expires) ?? '') - now.getTime();
+}
+
+function encodeData(data: Readonly<Record<string, string>>): JsonObject {
+  return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'utf8').toString('base64')]));
+}
+
+function decodeData({ data }: KubeObject): ReadonlyMap<string, string> {
+  const entries = Object.entries((data ?? {}) as Readonly<Record<string, string>>);
+  return new Map(entries.map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')]));
+}

@@ -1,0 +1,24 @@
+import { isAppError } from '../../base/errors.ts';
+import { discoveryCluster, parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
+import { KUBELET_CONF } from '../../kubelet/facts/kubelet-identity.ts';
+import type { ApiServerTarget } from './bootstrap-files.ts';
+
+/**
+ * Where a kubelet finds its API server, and what it trusts.
+ * @param kubeletConf its kubeconfig; null: there is none
+ * @param ca the text of the cluster's authority on the host, for a kubeconfig that names a file
+ * @returns null where it does not say both
+ */
+export function apiServerOfKubelet(kubeletConf: string | null, ca: string | null): ApiServerTarget | null {
+  try {
+    const config = parseKubeconfig(kubeletConf ?? '', KUBELET_CONF);
+    const cluster = config.currentContext === '' ? discoveryCluster(config) : resolveContext(config).cluster;
+    const caPem = cluster.caData === undefined ? ca : Buffer.from(cluster.caData, 'base64').toString('utf8');
+    if (caPem === null) return null;
+    const { server, tlsServerName, proxyUrl } = cluster;
+    return { server, caPem, ...(tlsServerName === undefined ? {} : { tlsServerName }), ...(proxyUrl === undefined ? {} : { proxyUrl }) };
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return null;
+  }
+}

@@ -1,0 +1,50 @@
+import { Secret } from '../../base/text/secret.ts';
+import type { WantedFile } from '../../host/plan/diff-file.ts';
+import type { KubeconfigServer } from '../../kube/kubeconfig-render.ts';
+import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
+import { type BootstrapCredentials, tokenCredentials } from '../config/bootstrap-credentials.ts';
+import { renderTemplate, type Templates } from '../render/template.ts';
+
+const BOOTSTRAP_CONF = '/etc/kubernetes/bootstrap-kubelet.conf';
+
+/** Where the API server is, and how it is verified. */
+export type ApiServerTarget = Omit<KubeconfigServer, 'clusterName'>;
+
+export interface BootstrapTarget extends ApiServerTarget {
+  /** `clusterName` of the ClusterConfiguration. */
+  readonly clusterName: string;
+  /** Where the kubelet finds the authority that clients must be signed by. */
+  readonly caPath: string;
+  /** What the kubelet logs in with at first. Null: it has an identity, no bootstrap credentials are needed. */
+  readonly token: Secret | BootstrapCredentials | null;
+}
+
+/**
+ * The CA certificate and, for a kubelet without an identity, the bootstrap kubeconfig.
+ * @see kubeadm 1.36 join kubelet-start: bootstrap-kubelet.conf 0600, then caCertPath 0644; app/cmd/join.go for the names
+ */
+export function bootstrapFiles(
+  templates: Templates,
+  { server, caPem, tlsServerName, proxyUrl, clusterName, caPath, token }: BootstrapTarget,
+): readonly WantedFile[] {
+  const ca: WantedFile = { path: caPath, content: caPem, mode: 0o644, owner: 'root:root', onlyIfAbsent: true };
+  if (token === null) return [ca];
+  const { user, context, namespace, entry } = token instanceof Secret ? tokenCredentials(token) : token;
+  const content = renderTemplate(templates, BOOTSTRAP_CONF, {
+    caData: Buffer.from(caPem, 'utf8').toString('base64'),
+    proxyUrl,
+    server,
+    tlsServerName,
+    clusterName,
+    contextName: context,
+    namespace,
+    user,
+    users: [{ name: user, user: entry }],
+  });
+  return [{ path: BOOTSTRAP_CONF, content, mode: 0o600, owner: 'root:root' }, ca];
+}
+
+/** Whether the host has a kubelet identity already: then no bootstrap credentials are written. */
+export function hasIdentity(facts: HostFacts): boolean {
+  return facts.identity.state === 'usable';
+}

@@ -1,0 +1,82 @@
+import { AppError, isAppError, type Problem } from '../../base/errors.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { readTokenSecret, type StoredToken, TOKEN_SECRETS, TOKEN_SELECTOR, tokenSecretRef } from '../token/token-secret.ts';
+
+export interface ListedTokens {
+  readonly tokens: readonly StoredToken[];
+  /** Of Secrets that say they hold a token and do not. */
+  readonly problems: readonly string[];
+}
+
+/** The bootstrap tokens of a cluster, in the order of their Secrets. Throws what `Cluster` throws. */
+export async function listTokens(cluster: Cluster): Promise<ListedTokens> {
+  const { items } = await cluster.list(TOKEN_SECRETS, { fieldSelector: TOKEN_SELECTOR });
+  const read = items.map(readTokenSecret);
+  return {
+    tokens: read.filter((token) => typeof token !== 'string'),
+    problems: read.filter((token) => typeof token === 'string'),
+  };
+}
+
+/**
+ * Asks whether the ids of new tokens are free.
+ * @throws AppError TOKEN_EXISTS for each that is not
+ */
+export async function requireFreeIds(cluster: Cluster, ids: readonly string[]): Promise<void> {
+  const problems: Problem[] = [];
+  for (const id of ids) if ((await cluster.get(tokenSecretRef(id))) !== null) problems.push(tokenExists(id));
+  if (problems.length > 0) throw new AppError(problems);
+}
+
+/**
+ * Creates the Secrets of tokens.
+ * @throws AppError TOKEN_EXISTS when somebody else took an id meanwhile; what `Cluster` throws
+ */
+export async function createTokens(cluster: Cluster, secrets: readonly KubeObject[]): Promise<void> {
+  for (const secret of secrets) {
+    await cluster.create(secret).catch((error: unknown) => {
+      if (!isAppError(error, 'CLUSTER_ALREADY_EXISTS')) throw error;
+      throw new AppError(tokenExists(secret.metadata.name.replace(/^bootstrap-token-/, '')));
+    });
+  }
+}
+
+/**
+ * Deletes tokens, each whatever became of the others.
+ * @param onDeleted called for each that is gone
+ * @param dryRun only looks whether they are there
+ * @throws AppError TOKEN_NOT_FOUND and what `Cluster` throws, for all that failed
+ */
+export async function deleteTokens(
+  cluster: Cluster,
+  ids: readonly string[],
+  { onDeleted, dryRun }: { readonly onDeleted: (id: string) => void; readonly dryRun: boolean },
+): Promise<void> {
+  const problems: Problem[] = [];
+  for (const id of ids) {
+    try {
+      const found = await (dryRun ? cluster.get(tokenSecretRef(id)) : cluster.delete(tokenSecretRef(id)));
+      if (found === null) problems.push(tokenNotFound(id));
+      else onDeleted(id);
+    } catch (error) {
+      if (!isAppError(error)) throw error;
+      problems.push(...error.problems);
+    }
+  }
+  if (problems.length > 0) throw new AppError(problems);
+}
+
+function tokenExists(id: string): Problem {
+  const mend = `Delete it first with token delete ${id}, or give no token to get a new one`;
+  return { code: 'TOKEN_EXISTS', message: `a token with id "${id}" already exists`, mend };
+}
+
+function tokenNotFound(id: string): Problem {
+  const mend = 'token list shows those that are there; expired ones are removed by the cluster itself';
+  return {
+    code: 'TOKEN_NOT_FOUND',
+    message: `failed to delete bootstrap token "${id}": there is no Secret kube-system/bootstrap-token-${id}`,
+    mend,
+  };
+}

@@ -1,0 +1,132 @@
+import { AppError, isAppError, type Problem } from '../../base/errors.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
+import { decodeKubeletConfiguration } from '../../kubelet/decode.ts';
+import type { LayeredConfig } from '../../kubelet/layers.ts';
+import { applyClusterDefaults } from '../config/defaults.ts';
+import { dnsIp } from '../config/dns-ip.ts';
+import { loadConfig } from '../config/load.ts';
+import type { ClusterConfiguration } from '../config/model.ts';
+import { KUBELET_CONFIG_KEY, kubeletConfigMapName } from '../kubelet-config-map.ts';
+import { adviseClusterConfig, layerClusterConfig, type WrittenConfig } from '../render/cluster-config.ts';
+import { readConfigMapDocument } from './cluster-documents.ts';
+
+/** The ConfigMap in which kubeadm keeps the ClusterConfiguration. */
+export const KUBEADM_CONFIG_REF = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'kubeadm-config' } as const;
+
+/** What a cluster says for all its nodes. */
+export interface ClusterBaseline {
+  readonly controlPlaneMinor: Minor;
+  readonly layered: LayeredConfig;
+  readonly serviceSubnets: string | null;
+  readonly clusterName: string;
+  /** What its control planes are to be, as kubeadm-config says; null: it does not. */
+  readonly kubernetesVersion: string | null;
+  /** kubeadm's, not the kubelet's. */
+  readonly featureGates: Readonly<Record<string, boolean>>;
+  readonly warnings: readonly Warning[];
+}
+
+/**
+ * Reads `kubelet-config` and what of `kubeadm-config` decides its defaults.
+ * @throws AppError CLUSTER_NO_KUBELET_CONFIG, CLUSTER_CONFIG_INVALID, the decoder's problems, and what `Cluster` throws
+ */
+export async function readClusterBaseline(cluster: Cluster, catalogue: Catalogue): Promise<ClusterBaseline> {
+  const minor = parseMinor(await cluster.version()) ?? NEWEST_MINOR;
+  const found = await readClusterConfiguration(cluster);
+  const settings = applyClusterDefaults(found.model ?? {});
+  const defaults = {
+    clusterDNS: dnsIp(settings.networking.serviceSubnet),
+    dnsDomain: settings.networking.dnsDomain,
+    certificatesDir: settings.certificatesDir,
+  };
+  const { baseline, warnings } = await readKubeletConfig(cluster, minor, catalogue);
+  const layered = layerClusterConfig(defaults, baseline);
+  return {
+    controlPlaneMinor: minor,
+    layered,
+    serviceSubnets: settings.networking.serviceSubnet,
+    clusterName: settings.clusterName,
+    kubernetesVersion: found.model?.kubernetesVersion ?? null,
+    featureGates: settings.featureGates ?? {},
+    warnings: [...found.warnings, ...warnings, ...adviseClusterConfig(layered, defaults)],
+  };
+}
+
+/** An object, or null where the credentials may not look. */
+export async function unlessForbidden<T>(found: Promise<T | null>): Promise<T | null> {
+  try {
+    return await found;
+  } catch (error) {
+    if (isAppError(error, 'CLUSTER_FORBIDDEN')) return null;
+    throw error;
+  }
+}
+
+export interface FoundClusterConfiguration {
+  readonly model: ClusterConfiguration | null;
+  readonly warnings: readonly Warning[];
+}
+
+/**
+ * The cluster's kubeadm-config; null in a cluster that kubeadm did not make, or where the credentials may not read it. A newer kubeadm may have
+ * written it: fields we do not know are passed over with a warning.
+ */
+export async function readClusterConfiguration(cluster: Cluster): Promise<FoundClusterConfiguration> {
+  return decodeClusterConfiguration(await unlessForbidden(cluster.get(KUBEADM_CONFIG_REF)));
+}
+
+/**
+ * Decodes ConfigMap kubeadm-config; null: it does not exist.
+ * @throws AppError with the problems of its ClusterConfiguration
+ */
+export function decodeClusterConfiguration(found: KubeObject | null): FoundClusterConfiguration {
+  const text = (found?.data as Readonly<Record<string, string>> | undefined)?.ClusterConfiguration;
+  if (text === undefined) return { model: null, warnings: [] };
+  const { cluster: model, problems } = loadConfig(text, 'ConfigMap kube-system/kubeadm-config', {
+    kinds: ['ClusterConfiguration'],
+    allowDeprecated: true,
+    lenient: true,
+  });
+  return { model: model ?? null, warnings: refuseErrors(problems) };
+}
+
+/**
+ * The KubeletConfiguration of all nodes. What its version of the types does not know is left out with a warning, as kubeadm does; wrong types are errors.
+ * @see kubeadm 1.36 componentconfigs: `kubelet-config`; `kubelet-config-1.X` up to 1.23
+ */
+async function readKubeletConfig(
+  cluster: Cluster,
+  minor: Minor,
+  catalogue: Catalogue,
+): Promise<{ baseline: WrittenConfig; warnings: readonly Warning[] }> {
+  const name = kubeletConfigMapName(minor);
+  const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name });
+  if (found === null) {
+    const message = `there is no ConfigMap kube-system/${name} in the cluster (${formatMinor(minor)})`;
+    throw new AppError({
+      code: 'CLUSTER_NO_KUBELET_CONFIG',
+      message,
+      mend: 'Upload one with: kubeletadm init phase upload-config kubelet --kubeconfig admin.conf',
+    });
+  }
+  const document = readConfigMapDocument(found, KUBELET_CONFIG_KEY);
+  const { value, fields, problems } = decodeKubeletConfiguration(document, {
+    minor: Math.min(minor, NEWEST_MINOR),
+    catalogue,
+    lenient: true,
+  });
+  return { baseline: { value, fields, source: document.file }, warnings: refuseErrors(problems) };
+}
+
+/** Throws the errors, gives the warnings. */
+function refuseErrors(problems: readonly Problem[]): readonly Warning[] {
+  const errors = problems.filter(({ severity }) => severity !== 'warning');
+  if (errors.length > 0) throw new AppError(errors);
+  return problems.map(({ code, message, path, position }): Warning => {
+    const place = position === undefined ? '' : `${position.file}:${position.line}: `;
+    return { code, message: `${place}${path ?? ''} ${message}`.trim(), ...(path === undefined ? {} : { field: path }) };
+  });
+}

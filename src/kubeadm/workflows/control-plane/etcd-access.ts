@@ -1,0 +1,73 @@
+import { AppError } from '../../../base/errors.ts';
+import { revealText, Secret, type SensitiveText } from '../../../base/text/secret.ts';
+import type { Host } from '../../../host/host.ts';
+import type { PhaseContext } from '../../../host/phase.ts';
+import type { Cluster } from '../../../kube/cluster.ts';
+import type { EtcdCredentials } from '../../control-plane/etcd-credentials.ts';
+import { pkiPath } from '../../pki/certificate-list.ts';
+import type { ApiAccess } from './api-access.ts';
+
+/** Connects to the members of an etcd cluster, over the network of a host. */
+export type ConnectEtcd = (
+  options: EtcdCredentials & {
+    readonly endpoints: readonly string[];
+    readonly host: Host;
+  },
+) => Promise<Cluster>;
+
+/** kubeadm's mark on the pods of local etcd. */
+const CLIENT_URLS = 'kubeadm.kubernetes.io/etcd.advertise-client-urls';
+
+/**
+ * Where the members of a cluster's etcd answer, as their pods say.
+ * @see kubeadm 1.36 util/etcd: the annotation of the pods component=etcd
+ */
+export async function etcdEndpoints(admin: Cluster): Promise<readonly string[]> {
+  const { items } = await admin.list(
+    { apiVersion: 'v1', kind: 'Pod', namespace: 'kube-system' },
+    { labelSelector: 'component=etcd,tier=control-plane' },
+  );
+  return items.flatMap(({ metadata }) => metadata.annotations?.[CLIENT_URLS]?.split(',')[0] ?? []);
+}
+
+/**
+ * The way to the etcd of a cluster with the client certificate of its health checks.
+ * @param endpointsOf null: they are not known
+ * @throws (reach) AppError ETCD_UNREACHABLE when no pod of etcd is known
+ */
+export function etcdAccess(options: {
+  readonly connect: ConnectEtcd;
+  readonly certificatesDir: string;
+  readonly textAt: (path: string) => SensitiveText | null;
+  readonly endpointsOf: (context: PhaseContext) => Promise<readonly string[] | null>;
+}): ApiAccess {
+  const { connect, certificatesDir, textAt, endpointsOf } = options;
+  let connected: Cluster | null = null;
+  return {
+    reach: async (context) => {
+      if (connected !== null) return connected;
+      const files = {
+        ca: pkiPath(certificatesDir, 'etcd/ca', 'crt'),
+        certificate: pkiPath(certificatesDir, 'etcd/healthcheck-client', 'crt'),
+        key: pkiPath(certificatesDir, 'etcd/healthcheck-client', 'key'),
+      };
+      const [ca, certificate, key] = [textAt(files.ca), textAt(files.certificate), textAt(files.key)];
+      const endpoints = await endpointsOf(context);
+      if (endpoints === null || ca === null || certificate === null || key === null) return null;
+      if (endpoints.length === 0) throw noPods();
+      const [caPem, certificatePem, keyPem] = [revealText(ca), revealText(certificate), new Secret(revealText(key))];
+      connected = await connect({ endpoints, caPem, certificatePem, keyPem, files, host: context.host });
+      return connected;
+    },
+    close: async () => {
+      await connected?.close();
+      connected = null;
+    },
+  };
+}
+
+function noPods(): AppError {
+  const message =
+    'the cluster has no pods of etcd (component=etcd in kube-system), and kubeadm-config says that etcd runs on its control planes';
+  return new AppError({ code: 'ETCD_UNREACHABLE', message, mend: 'Look at kubectl -n kube-system get pods -l component=etcd' });
+}

@@ -1,0 +1,72 @@
+import type { SourceDocument } from '../../codec/source.ts';
+import { encodeYaml } from '../../codec/yaml-encode.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { type Minor, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
+import { otherMinorWarning } from '../../kubelet/validate/other-minor.ts';
+import type { DefaultedCluster } from '../config/defaults.ts';
+import { dnsIp } from '../config/dns-ip.ts';
+import type { UploadKubeletConfigInput } from '../phases/upload-config-kubelet.ts';
+import type { Finding } from '../preflight/check.ts';
+import { adviseClusterConfig, encodeClusterConfig, layerClusterConfig } from '../render/cluster-config.ts';
+import { editedClusterConfig } from './init-settings.ts';
+import { type DesignedNode, designObservedNode, type NodeOptions, type ObservedNode, readWritten } from './prepare-node.ts';
+
+export interface FirstNodeOptions extends NodeOptions {
+  /** The KubeletConfiguration for all nodes, when the user gave one. */
+  readonly kubelet: SourceDocument | null;
+}
+
+export interface FirstNode {
+  readonly node: ObservedNode;
+  readonly cluster: DefaultedCluster;
+  readonly controlPlaneMinor: Minor;
+  /** The API server there is; null: none yet. */
+  readonly running: Cluster | null;
+  /** What the workflow found besides. */
+  readonly findings?: readonly Finding[];
+}
+
+export interface DesignedFirstNode extends DesignedNode {
+  /** The KubeletConfiguration of all nodes, to be uploaded. */
+  readonly upload: Pick<UploadKubeletConfigInput, 'controlPlaneMinor' | 'yaml' | 'generated'>;
+}
+
+/**
+ * Works out the KubeletConfiguration of all nodes and the files of the first. What the user wrote is the baseline, else what somebody edited in the cluster;
+ * a generated one is made anew. kubeadm 1.36: init, kubelet-start and upload-config kubelet.
+ * @throws AppError with exit code 2: as designObservedNode, and for wrong fields in the KubeletConfiguration
+ */
+export async function designFirstNode(
+  context: PhaseContext,
+  options: FirstNodeOptions,
+  { node, cluster, controlPlaneMinor, running, findings = [] }: FirstNode,
+): Promise<DesignedFirstNode> {
+  const minor = Math.min(controlPlaneMinor, NEWEST_MINOR);
+  const defaults = {
+    clusterDNS: dnsIp(cluster.networking.serviceSubnet),
+    dnsDomain: cluster.networking.dnsDomain,
+    certificatesDir: cluster.certificatesDir,
+  };
+  const written = options.kubelet === null ? null : readWritten(options.kubelet, minor, options.catalogue);
+  const baseline = written ?? (await editedClusterConfig({ ...context, cluster: running }, options, controlPlaneMinor));
+  const layered = layerClusterConfig(defaults, baseline);
+  // The kubelet on the host gets a warning of its own.
+  const other = controlPlaneMinor > NEWEST_MINOR && controlPlaneMinor !== node.kubeletMinor ? otherMinorWarning(controlPlaneMinor) : null;
+  const { design, warnings, refusals } = await designObservedNode(context, options, {
+    node,
+    cluster: layered,
+    clusterIsDeclared: written !== null,
+    controlPlaneMinor,
+    registerWithTaints: [],
+    serviceSubnets: cluster.networking.serviceSubnet,
+    featureGates: cluster.featureGates ?? {},
+    findings,
+  });
+  return {
+    design,
+    upload: { controlPlaneMinor, yaml: encodeYaml(encodeClusterConfig(layered, minor, options.catalogue)), generated: baseline === null },
+    warnings: [...(other === null ? [] : [other]), ...adviseClusterConfig(layered, defaults), ...warnings],
+    refusals,
+  };
+}

@@ -1,0 +1,145 @@
+import { AppError, type Problem } from '../../../base/errors.ts';
+import type { Secret } from '../../../base/text/secret.ts';
+import { type BootstrapTokenParts, partsOfToken } from '../../../kube/bootstrap-token.ts';
+import type { Certificate } from '../../../x509/certificate.ts';
+import { type ClockReading, clocksDiffer } from '../../discovery/clock-reading.ts';
+import { type ClusterInfo, signatureState } from '../../discovery/cluster-info.ts';
+import * as problems from '../../discovery/discovery-problems.ts';
+import { type FoundCluster, pinnedCertificates, readFoundCluster, requireValidNow } from '../../discovery/found-cluster.ts';
+import { readClusterInfo } from './read-cluster-info.ts';
+import { type Attempt, type Deadline, type DiscoveryContext, waitFor } from './wait-for.ts';
+
+export interface TokenDiscovery {
+  /** `host:port` */
+  readonly endpoint: string;
+  readonly token: Secret;
+  /** `sha256:...`; none: the token alone is trusted. */
+  readonly pins: readonly string[];
+  /** The API server is asked from here for hosts elsewhere. */
+  readonly forOthers: boolean;
+  /**
+   * Whether the API server lets the token log in. Asked only of one whose certificate a pinned CA signed; null when it can't be told.
+   */
+  acceptsToken(cluster: Pick<FoundCluster, 'server' | 'caPem'>): Promise<boolean | null>;
+}
+
+const PINNED = 'the pinned CA';
+/** How often in a row a refusal is heard before it is believed: caches of the API server lag behind. */
+const REFUSALS = 2;
+
+/**
+ * Finds the cluster by a bootstrap token, in kubeadm's order: cluster-info from anybody, its signature, its kubeconfig, the pins of its CA, then cluster-info
+ * again over TLS that a pinned CA vouches for, which has to be the same text. The token itself is sent to nobody who is not verified.
+ *
+ * A signature that is missing or does not fit is waited for, as a fresh one may come. With pins the API server can be verified without it: it is asked
+ * whether it knows the token, so that nobody waits for a token that has expired.
+ * @throws AppError DISCOVERY_*: exit code 3 where waiting does not help, else 1
+ * @see kubeadm 1.36 discovery/token RetrieveValidatedConfigInfo
+ */
+export async function discoverByToken(context: DiscoveryContext, deadline: Deadline, input: TokenDiscovery): Promise<FoundCluster> {
+  const { endpoint, token, pins } = input;
+  const parts = partsOfToken(token);
+  if (parts === null) throw new Error('the configuration was not validated: this is no bootstrap token');
+  const first = await waitFor(context, deadline, signedClusterInfo(context, deadline, input, parts));
+  warnOfClocks(context, endpoint, first.clock);
+  const found = readFoundCluster(first.info.kubeconfig, endpoint);
+  if (pins.length === 0) {
+    requireValidNow(found.certificates, endpoint, first.clock);
+    return found;
+  }
+  const pinned = pinnedCertificates(found, pins, endpoint);
+  requireValidNow(pinned, endpoint, first.clock);
+  const second = await waitFor(context, deadline, () => verifiedClusterInfo(context, deadline, input, pinned, first.clock.there));
+  if (second.kubeconfig !== first.info.kubeconfig) throw refusal(problems.clusterInfoChanged(endpoint));
+  return found;
+}
+
+interface Signed {
+  readonly info: ClusterInfo;
+  readonly clock: ClockReading;
+}
+
+/** Tries to get cluster-info with a fitting signature from whoever answers. */
+function signedClusterInfo(
+  context: DiscoveryContext,
+  deadline: Deadline,
+  input: TokenDiscovery,
+  parts: BootstrapTokenParts,
+): () => Promise<Attempt<Signed>> {
+  const { endpoint } = input;
+  let seen = false;
+  let wrong = 0;
+  let refused = 0;
+  return async () => {
+    const question = { server: `https://${endpoint}`, trust: { kind: 'unverified' }, authority: PINNED, there: null } as const;
+    const { reading, clock } = await readClusterInfo(context, deadline, { ...input, ...question });
+    if (reading.kind !== 'found') return settle(reading);
+    const { info } = reading;
+    if (info.kubeconfig === '') throw refusal(problems.clusterInfoInvalid(endpoint, 'it is empty'));
+    const state = signatureState(info, parts);
+    if (state === 'valid') return { done: { info, clock } };
+    if (state === 'missing' && seen) throw refusal(problems.signatureGone(endpoint, parts.id));
+    seen ||= state !== 'missing';
+    const accepted = await isAccepted(context, deadline, input, { info, clock });
+    refused = accepted === false ? refused + 1 : 0;
+    wrong = state === 'wrong' ? wrong + 1 : 0;
+    if (state === 'missing') {
+      if (refused >= REFUSALS) throw refusal(problems.tokenUnknown(endpoint, parts.id));
+      return { wait: problems.noSignature(endpoint, parts.id, { others: info.signatures.size, isKnown: accepted === true }) };
+    }
+    const problem = problems.wrongSignature(endpoint, parts.id, state);
+    if (refused >= REFUSALS) throw refusal(problems.wrongSignature(endpoint, parts.id, 'wrong'));
+    if (wrong >= REFUSALS && accepted !== true) throw refusal(problem);
+    return { wait: problem };
+  };
+}
+
+/** Asks the API server itself about the token, when it can be told by the pins that it is the API server. */
+async function isAccepted(
+  context: DiscoveryContext,
+  deadline: Deadline,
+  input: TokenDiscovery,
+  { info, clock }: Signed,
+): Promise<boolean | null> {
+  if (input.pins.length === 0) return null;
+  const pinned = pinnedCertificates(readFoundCluster(info.kubeconfig, input.endpoint), input.pins, input.endpoint);
+  requireValidNow(pinned, input.endpoint, clock);
+  const verified = await verifiedClusterInfo(context, deadline, input, pinned, clock.there);
+  return 'wait' in verified ? null : input.acceptsToken({ server: `https://${input.endpoint}`, caPem: bundle(pinned) });
+}
+
+/** Gets cluster-info from a server whose certificate a pinned CA signed. */
+async function verifiedClusterInfo(
+  context: DiscoveryContext,
+  deadline: Deadline,
+  input: TokenDiscovery,
+  pinned: readonly Certificate[],
+  there: Date | null,
+): Promise<Attempt<ClusterInfo>> {
+  const trust = { kind: 'authorities', pem: bundle(pinned) } as const;
+  const question = { ...input, server: `https://${input.endpoint}`, trust, authority: PINNED, there };
+  const { reading } = await readClusterInfo(context, deadline, question);
+  return reading.kind === 'found' ? { done: reading.info } : settle(reading);
+}
+
+/** Waits for what may pass: the objects of a new cluster are made one after the other. Who allows nobody in will not change. */
+function settle(reading: { readonly kind: 'wait' | 'denied' | 'refuse'; readonly problem: Problem; readonly status?: number }): {
+  readonly wait: Problem;
+} {
+  if (reading.kind === 'refuse' || reading.status === 401) throw refusal(reading.problem);
+  return { wait: reading.problem };
+}
+
+function warnOfClocks({ reporter }: DiscoveryContext, endpoint: string, clock: ClockReading): void {
+  if (!clocksDiffer(clock)) return;
+  const { code, message, mend } = problems.clocksApart(endpoint, clock);
+  reporter.report({ level: 'warning', code, message: `${message}. ${mend}` });
+}
+
+function bundle(certificates: readonly Certificate[]): string {
+  return certificates.map(({ pem }) => pem).join('');
+}
+
+function refusal(problem: Problem): AppError {
+  return new AppError(problem, { exitCode: 3 });
+}

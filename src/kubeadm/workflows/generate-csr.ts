@@ -1,0 +1,169 @@
+import { aboutHost, isAppError, type Problem } from '../../base/errors.ts';
+import { Secret, SensitiveText } from '../../base/text/secret.ts';
+import { defaultRoute } from '../../host/facts/default-route.ts';
+import { combineFacts } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { operatingSystem } from '../../host/facts/operating-system.ts';
+import { observe } from '../../host/observe.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import type { WantedFile } from '../../host/plan/diff-file.ts';
+import type { Prepared, Workflow } from '../../host/run-workflow.ts';
+import { parseKubeconfig } from '../../kube/kubeconfig.ts';
+import { clientKeyOf, keyKubeconfig } from '../../kube/kubeconfig-render.ts';
+import type { CertificateIssuer } from '../../x509/certificate-issuer.ts';
+import type { CertificateSpec, CertificateTerms } from '../../x509/certificate-spec.ts';
+import { applyClusterDefaults, applyEndpointDefaults, applyNodeDefaults } from '../config/defaults.ts';
+import type { ClusterConfiguration, InitConfiguration } from '../config/model.ts';
+import { controlPlaneServer, localServer } from '../control-plane/model.ts';
+import { type WriteFilesInput, writeFilesPhase } from '../phases/write-files.ts';
+import type { PkiConfiguration } from '../pki/alt-names.ts';
+import { CERTIFICATES, pkiPath, specOf, termsOf } from '../pki/certificate-list.ts';
+import { clientSpecOf, KUBECONFIGS, type KubeconfigDefinition } from '../pki/kubeconfig-list.ts';
+import { pkiKubeconfigUnusable, pkiUnreadable } from '../pki/pki-problems.ts';
+import { readPrivateKey } from '../pki/private-key.ts';
+import { selectPhase } from './select-phase.ts';
+
+export interface GenerateCsrOptions {
+  readonly issuer: CertificateIssuer;
+  readonly init: InitConfiguration;
+  readonly cluster: ClusterConfiguration;
+  readonly kubernetesDir: string;
+}
+
+export interface GenerateCsrInput {
+  readonly certificates: WriteFilesInput;
+  readonly kubeconfigs: WriteFilesInput;
+}
+
+const THERE = 'keys and requests are there';
+
+/**
+ * Makes keys, and requests for certificates of them, for an authority that is elsewhere: `NAME.csr` beside `NAME.key`, and kubeconfigs that lack their certificates.
+ * Keys that are there are kept.
+ * @see kubeadm 1.36 certs generate-csr, which refuses when one is there
+ */
+export const generateCsrWorkflow: Workflow<GenerateCsrOptions, GenerateCsrInput> = {
+  name: 'certs generate-csr',
+  phases: [
+    selectPhase(
+      writeFilesPhase('certs', 'Make keys and requests for certificates', THERE),
+      (input: GenerateCsrInput) => input.certificates,
+    ),
+    selectPhase(writeFilesPhase('kubeconfig', 'Make kubeconfigs and requests for their certificates', THERE), (input) => input.kubeconfigs),
+  ],
+  prepare,
+};
+
+async function prepare(context: PhaseContext, options: GenerateCsrOptions): Promise<Prepared<GenerateCsrInput>> {
+  const node = await settleNode(context, options);
+  const { certificatesDir } = node.cluster;
+  const terms = termsOf(node.cluster, context.clock.now());
+  const definitions = CERTIFICATES.filter(({ authority }) => authority !== null);
+  const certificatePaths = definitions.map(({ baseName }) => ({
+    key: pkiPath(certificatesDir, baseName, 'key'),
+    csr: pkiPath(certificatesDir, baseName, 'csr'),
+  }));
+  const kubeconfigPaths = KUBECONFIGS.map(({ file }) => ({
+    conf: `${options.kubernetesDir}/${file}`,
+    csr: `${options.kubernetesDir}/${file}.csr`,
+  }));
+  const asked = [...certificatePaths, ...kubeconfigPaths].flatMap((paths) => Object.values(paths));
+  const facts = await observe(context.host, fileFacts(asked), context.signal);
+  const work: Work = { node, terms, issuer: options.issuer, found: (path) => facts.get(path)?.content ?? null, problems: [] };
+  const certificates = await Promise.all(
+    definitions.map((definition, i) => certificateFiles(work, certificatePaths[i] as KeyPaths, specOf(definition, node, terms))),
+  );
+  const kubeconfigs = await Promise.all(
+    KUBECONFIGS.map((definition, i) => kubeconfigFiles(work, kubeconfigPaths[i] as ConfPaths, definition)),
+  );
+  const input = (files: readonly (readonly WantedFile[])[]): WriteFilesInput => ({ files: files.flat(), directories: [], mayChown: true });
+  return {
+    input: { certificates: input(certificates), kubeconfigs: input(kubeconfigs) },
+    warnings: [],
+    refusals: work.problems.map((problem) => ({ host: context.host.name, ...problem })),
+  };
+}
+
+async function settleNode({ host, signal }: PhaseContext, { init, cluster }: GenerateCsrOptions): Promise<PkiConfiguration> {
+  const facts = await observe(host, combineFacts({ system: operatingSystem, route: defaultRoute }), signal);
+  return aboutHost(host.name, () => {
+    const localAPIEndpoint = applyEndpointDefaults(init.localAPIEndpoint ?? {}, { defaultRoute: facts.route });
+    const defaults = { hostname: facts.system.hostname ?? '', criSockets: ['unix:///none'] };
+    const { name } = applyNodeDefaults(init.nodeRegistration ?? {}, defaults);
+    return { cluster: applyClusterDefaults(cluster, localAPIEndpoint.bindPort), nodeName: name, localAPIEndpoint };
+  });
+}
+
+interface Work {
+  readonly node: PkiConfiguration;
+  readonly terms: CertificateTerms;
+  readonly issuer: CertificateIssuer;
+  readonly found: (path: string) => string | null;
+  readonly problems: Problem[];
+}
+
+interface KeyPaths {
+  readonly key: string;
+  readonly csr: string;
+}
+
+interface ConfPaths {
+  readonly conf: string;
+  readonly csr: string;
+}
+
+const FILE = { owner: 'root:root', mode: 0o600, onlyIfAbsent: true } as const;
+
+async function certificateFiles(
+  { found, problems, issuer, terms }: Work,
+  { key, csr }: KeyPaths,
+  spec: CertificateSpec,
+): Promise<readonly WantedFile[]> {
+  const keyText = found(key);
+  if (keyText !== null && found(csr) !== null) return [];
+  const keyPem = keyText === null ? await issuer.generateKey(terms.keyAlgorithm) : new Secret(keyText);
+  if (readPrivateKey(keyPem) === null) {
+    problems.push(pkiUnreadable(key, 'private key'));
+    return [];
+  }
+  const request: WantedFile = { ...FILE, path: csr, content: await issuer.request(spec, keyPem), onlyIfAbsent: keyText !== null };
+  return [...(keyText === null ? [{ ...FILE, path: key, content: new SensitiveText([keyPem]), summary: {} }] : []), request];
+}
+
+async function kubeconfigFiles(
+  { node, terms, found, problems, issuer }: Work,
+  { conf, csr }: ConfPaths,
+  definition: KubeconfigDefinition,
+): Promise<readonly WantedFile[]> {
+  const text = found(conf);
+  if (text !== null && found(csr) !== null) return [];
+  const there = text === null ? null : keyIn(text, conf);
+  if (text !== null && there === null) {
+    problems.push(pkiKubeconfigUnusable(conf, 'it holds no key to make a request with'));
+    return [];
+  }
+  const keyPem = there ?? (await issuer.generateKey(terms.keyAlgorithm));
+  const spec = clientSpecOf(definition, node, { ...terms, authorityNotBefore: terms.now });
+  const request: WantedFile = { ...FILE, path: csr, content: await issuer.request(spec, keyPem), onlyIfAbsent: there !== null };
+  if (there !== null) return [request];
+  const { clusterName } = node.cluster;
+  const [server, user] = [serverBefore(definition, node), spec.commonName];
+  const kubeconfig = { cluster: clusterName, server, user, currentContext: `${user}@${clusterName}` };
+  return [{ ...FILE, path: conf, content: keyKubeconfig({ clusterName, server, user, keyPem }), summary: { kubeconfig } }, request];
+}
+
+/** Here the kubelet's is that of the control plane, other than in init. */
+function serverBefore({ name, server }: KubeconfigDefinition, node: PkiConfiguration): string {
+  return server === 'local' && name !== 'kubelet' ? localServer(node.localAPIEndpoint) : controlPlaneServer(node);
+}
+
+/** The client key of a kubeconfig that lacks its certificate; null when there is none. */
+function keyIn(text: string, path: string): Secret | null {
+  try {
+    const key = clientKeyOf(parseKubeconfig(text, path).users[0]?.keyData);
+    return key === null || readPrivateKey(key) === null ? null : key;
+  } catch (error) {
+    if (isAppError(error)) return null;
+    throw error;
+  }
+}

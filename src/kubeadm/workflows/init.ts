@@ -1,0 +1,144 @@
+import { parseKubernetesVersion } from '../../base/kubernetes-version.ts';
+import type { Secret } from '../../base/text/secret.ts';
+import type { SourceDocument } from '../../codec/source.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import type { WantedFile } from '../../host/plan/diff-file.ts';
+import type { Prepared, Workflow } from '../../host/run-workflow.ts';
+import { NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
+import { applyClusterDefaults, type DefaultedCluster } from '../config/defaults.ts';
+import { encodeClusterConfiguration } from '../config/encode.ts';
+import type { ClusterConfiguration } from '../config/model.ts';
+import { controlPlanePhases } from '../kubeadm-phases.ts';
+import { type BootstrapTokenInput, bootstrapToken } from '../phases/bootstrap-token.ts';
+import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
+import { kubeletWaitBootstrap } from '../phases/kubelet-wait-bootstrap.ts';
+import { type RememberNodeInput, rememberStartedNode } from '../phases/remember-node.ts';
+import { type ShowJoinCommandInput, showJoinCommand } from '../phases/show-join-command.ts';
+import { type UploadKubeadmConfigInput, uploadConfigKubeadm } from '../phases/upload-config-kubeadm.ts';
+import { type UploadKubeletConfigInput, uploadConfigKubelet } from '../phases/upload-config-kubelet.ts';
+import { bootstrapFiles, hasIdentity } from './bootstrap-files.ts';
+import { readClusterConfiguration } from './cluster-baseline.ts';
+import { designFirstNode } from './design-first-node.ts';
+import { controlPlaneVersion, NO_SETTINGS, settingsOf } from './init-settings.ts';
+import { type InitTokenOptions, settleTokens } from './init-tokens.ts';
+import { nodeMemoryOf } from './node-memory-of.ts';
+import { kubeletStartInput, type NodeOptions, observeNode } from './prepare-node.ts';
+import { selectPhase } from './select-phase.ts';
+
+export interface InitOptions extends NodeOptions, InitTokenOptions {
+  readonly cluster: ClusterConfiguration;
+  /** The KubeletConfiguration for all nodes, when the user gave one. */
+  readonly kubelet: SourceDocument | null;
+  /** CA and address of the API server there is, from its kubeconfig. */
+  readonly apiServer: { readonly server: string; readonly caPem: string } | null;
+  readonly forceUpload: boolean;
+  readonly tlsBootstrapMs: number;
+  /** Tokens are not to be shown. */
+  readonly withholdToken: boolean;
+  /** Takes the commands that join nodes. */
+  readonly showJoinCommand: ShowJoinCommandInput['show'];
+}
+
+export interface InitInput {
+  readonly kubeletStart: KubeletStartInput;
+  readonly remember: RememberNodeInput;
+  readonly upload: UploadKubeletConfigInput;
+  readonly uploadKubeadm: UploadKubeadmConfigInput;
+  readonly bootstrapToken: BootstrapTokenInput;
+  readonly show: ShowJoinCommandInput;
+  readonly tlsBootstrapMs: number;
+  readonly nodeName: string;
+}
+
+/** Brings up the first node's kubelet at an API server that is there, and uploads the configuration for all others. */
+export const initWorkflow: Workflow<InitOptions, InitInput> = {
+  name: 'init',
+  absentPhases: controlPlanePhases('init'),
+  phases: [
+    selectPhase(bootstrapToken, (input) => input.bootstrapToken),
+    selectPhase(kubeletStart, (input) => input.kubeletStart),
+    selectPhase(rememberStartedNode, (input) => input.remember),
+    selectPhase(kubeletWaitBootstrap, (input) => ({ timeoutMs: input.tlsBootstrapMs, nodeName: input.nodeName })),
+    selectPhase(uploadConfigKubeadm, (input) => input.uploadKubeadm),
+    selectPhase(uploadConfigKubelet, (input) => input.upload),
+    selectPhase(showJoinCommand, (input) => input.show),
+  ],
+  prepare: prepareInit,
+};
+
+async function prepareInit(context: PhaseContext, options: InitOptions): Promise<Prepared<InitInput>> {
+  const node = await observeNode(context, options);
+  const { version, warnings: versionWarnings } = await controlPlaneVersion(context, options.cluster, node.facts.kubelet);
+  const minor = parseMinor(version) ?? NEWEST_MINOR;
+  const found = context.cluster === null ? NO_SETTINGS : await readClusterConfiguration(context.cluster);
+  const cluster = settingsOf(found.model ?? {}, options.cluster, version);
+  const apiServer = options.apiServer && { ...options.apiServer, server: serverOf(cluster, options.apiServer) };
+  const { design, upload, warnings, refusals } = await designFirstNode(context, options, {
+    node,
+    cluster,
+    controlPlaneMinor: minor,
+    running: context.cluster,
+  });
+  const tokens = await settleTokens(context, options);
+  const identity = initIdentity(options, { apiServer, token: tokens.joining[0], cluster, identityThere: hasIdentity(node.facts) });
+  const start = kubeletStartInput(design, options);
+  return {
+    input: {
+      kubeletStart: {
+        ...start,
+        files: [...identity.files, ...start.files],
+        directories: [...start.directories, { path: '/etc/kubernetes', mode: 0o755 }],
+      },
+      upload: {
+        ...upload,
+        forceUpload: options.forceUpload,
+        assumeEmptyCluster: options.dryRun,
+      },
+      nodeName: node.registration.name,
+      remember: { memory: nodeMemoryOf(node, options), mayChown: start.mayChown },
+      tlsBootstrapMs: options.tlsBootstrapMs,
+      uploadKubeadm: {
+        clusterConfiguration: parseKubernetesVersion(version)?.kind === 'release' ? encodeClusterConfiguration(cluster) : null,
+        understood: found.model && encodeClusterConfiguration(applyClusterDefaults(found.model)),
+        assumeEmptyCluster: options.dryRun,
+      },
+      bootstrapToken: {
+        tokens: tokens.wanted,
+        apiServer,
+        replaceAddress: options.forceUpload || cluster.controlPlaneEndpoint !== undefined,
+        assumeEmptyCluster: options.dryRun,
+        now: context.clock.now(),
+      },
+      show: { tokens: tokens.joining, apiServer, withhold: options.withholdToken, show: options.showJoinCommand },
+    },
+    warnings: [...found.warnings, ...versionWarnings, ...warnings, ...identity.warnings],
+    refusals,
+    origins: design.origins,
+  };
+}
+
+/** Where nodes reach the API server: all control planes together, where that was declared. */
+function serverOf({ controlPlaneEndpoint }: DefaultedCluster, { server }: { readonly server: string }): string {
+  return controlPlaneEndpoint === undefined ? server : `https://${controlPlaneEndpoint}`;
+}
+
+/** With an API server and a token, a kubelet without an identity gets bootstrap credentials and the cluster's CA. */
+function initIdentity(
+  { templates }: InitOptions,
+  facts: {
+    readonly apiServer: InitOptions['apiServer'];
+    readonly token: Secret | undefined;
+    readonly cluster: DefaultedCluster;
+    readonly identityThere: boolean;
+  },
+): { files: readonly WantedFile[]; warnings: readonly Warning[] } {
+  const { apiServer, token, cluster, identityThere } = facts;
+  if (apiServer === null) return { files: [], warnings: [] };
+  const target = { ...apiServer, clusterName: cluster.clusterName, caPath: `${cluster.certificatesDir}/ca.crt` };
+  if (identityThere) return { files: bootstrapFiles(templates, { ...target, token: null }), warnings: [] };
+  if (token !== undefined) return { files: bootstrapFiles(templates, { ...target, token }), warnings: [] };
+  const message =
+    'there is no kubelet.conf on the host and no token that nodes can join by (--token): the kubelet has nothing to log in with';
+  return { files: bootstrapFiles(templates, { ...target, token: null }), warnings: [{ code: 'KUBELET_NO_CREDENTIALS', message }] };
+}

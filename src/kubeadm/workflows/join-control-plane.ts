@@ -1,0 +1,212 @@
+import { AppError } from '../../base/errors.ts';
+import { goDurationMs } from '../../base/text/go-duration.ts';
+import type { Secret, SensitiveText } from '../../base/text/secret.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import type { Prepared, Workflow } from '../../host/run-workflow.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { applyClusterDefaults, type DefaultedCluster } from '../config/defaults.ts';
+import { etcdPeerUrl } from '../control-plane/etcd.ts';
+import { hasLocalEtcd, localServer } from '../control-plane/model.ts';
+import { ADMIN_CONF } from '../control-plane/paths.ts';
+import { controlPlanePhases } from '../kubeadm-phases.ts';
+import { checkEtcd, type EtcdJoinInput, etcdJoin, etcdPromote } from '../phases/etcd-members.ts';
+import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
+import { kubeletWaitBootstrap } from '../phases/kubelet-wait-bootstrap.ts';
+import { joinMarkControlPlane, type MarkControlPlaneInput } from '../phases/mark-control-plane.ts';
+import { markNode } from '../phases/mark-node.ts';
+import { downloadCertsPhase, joinPkiPhases, type PkiInput } from '../phases/pki.ts';
+import { type PullImagesInput, pullImages } from '../phases/pull-images.ts';
+import { rememberStartedNode } from '../phases/remember-node.ts';
+import { controlPlanePrepare } from '../phases/static-pods.ts';
+import { type WaitControlPlaneInput, waitControlPlane } from '../phases/wait-control-plane.ts';
+import { waitNode } from '../phases/wait-node.ts';
+import type { WriteFilesInput } from '../phases/write-files.ts';
+import { pkiPath } from '../pki/certificate-list.ts';
+import { JOINING_KUBECONFIGS } from '../pki/kubeconfig-list.ts';
+import { readClusterConfiguration } from './cluster-baseline.ts';
+import { type ApiAccess, apiAccess, type ConnectControlPlane, NO_ACCESS } from './control-plane/api-access.ts';
+import { atApiServer, type MakesApiServer } from './control-plane/at-api-server.ts';
+import { type ConnectEtcd, etcdAccess, etcdEndpoints } from './control-plane/etcd-access.ts';
+import { advertised, type ControlPlaneOptions, observeControlPlane, prepareControlPlane } from './control-plane/prepare-control-plane.ts';
+import { type JoinInput, type JoinOptions, prepareJoin } from './join.ts';
+import { observeNode } from './prepare-node.ts';
+import { selectPhase } from './select-phase.ts';
+import { downloadCerts } from './shared-certs.ts';
+
+export interface JoinControlPlaneOptions extends JoinOptions, ControlPlaneOptions {
+  readonly connect: ConnectControlPlane;
+  readonly connectEtcd: ConnectEtcd;
+  /** Opens the certificates that were uploaded; null: they were copied to the host. */
+  readonly certificateKey: Secret | null;
+  /** Hears of each way to a server that is opened, so that it can be closed. */
+  readonly opened: (access: ApiAccess) => void;
+}
+
+export interface JoinControlPlaneInput extends MakesApiServer {
+  readonly join: JoinInput;
+  readonly etcdApi: ApiAccess;
+  readonly pull: PullImagesInput;
+  readonly download: WriteFilesInput;
+  readonly pki: PkiInput;
+  readonly manifests: WriteFilesInput;
+  readonly etcd: EtcdJoinInput;
+  readonly mark: MarkControlPlaneInput;
+  readonly wait: WaitControlPlaneInput;
+}
+
+/** Joins a host as one more control plane. kubeadm 1.36: join --control-plane, in its order. */
+export const joinControlPlaneWorkflow: Workflow<JoinControlPlaneOptions, JoinControlPlaneInput> = {
+  name: 'join',
+  absentPhases: controlPlanePhases('join'),
+  phases: [
+    selectPhase(pullImages, (input) => input.pull),
+    selectPhase(downloadCertsPhase, (input) => input.download),
+    ...joinPkiPhases.map((phase) => selectPhase(phase, (input: JoinControlPlaneInput) => input.pki)),
+    selectPhase(controlPlanePrepare, (input) => input.manifests),
+    atApiServer(
+      checkEtcd,
+      (input) => input.etcd,
+      ({ etcdApi }) => etcdApi,
+    ),
+    selectPhase(kubeletStart, (input) => input.join.kubeletStart),
+    selectPhase(rememberStartedNode, (input) => input.join.remember),
+    atApiServer(
+      etcdJoin,
+      (input) => input.etcd,
+      ({ etcdApi }) => etcdApi,
+    ),
+    atApiServer(
+      etcdPromote,
+      (input) => input.etcd,
+      ({ etcdApi }) => etcdApi,
+    ),
+    selectPhase(kubeletWaitBootstrap, (input) => input.join.waitBootstrap),
+    selectPhase(waitNode, (input) => input.join.waitNode),
+    atApiServer(joinMarkControlPlane, (input) => input.mark),
+    selectPhase(markNode, (input) => input.join.markNode),
+    selectPhase(waitControlPlane, (input) => input.wait),
+  ],
+  prepare: prepareJoinControlPlane,
+};
+
+const PHASES = (): readonly string[] => joinControlPlaneWorkflow.phases.map(({ name }) => name);
+const EXTERNAL = 'etcd is external';
+
+async function prepareJoinControlPlane(context: PhaseContext, options: JoinControlPlaneOptions): Promise<Prepared<JoinControlPlaneInput>> {
+  const node = await observeNode(context, options);
+  const { cluster, found } = await clusterToJoin(context);
+  const observed = await observeControlPlane(context, advertised(options, node), { etcd: cluster.etcd, phases: PHASES() });
+  const download = await downloadCerts(context, {
+    clusterConfiguration: cluster,
+    cluster: context.cluster as Cluster,
+    certificateKey: options.certificateKey,
+    mayChown: !options.staged,
+  });
+  const prepared = await prepareControlPlane(context, options, {
+    node,
+    observed,
+    cluster,
+    kubeconfigs: JOINING_KUBECONFIGS,
+    joins: true,
+    makes: {
+      certificate: () => options.selects('control-plane-prepare/certs'),
+      kubeconfig: () => options.selects('control-plane-prepare/kubeconfig'),
+    },
+    given: download.files,
+    manifestPhase: () => 'control-plane-prepare/control-plane',
+  });
+  const ways = waysOf(options, cluster, prepared.pki.textAt);
+  const join = await prepareJoin(
+    context,
+    { ...options, apiServer: { ...options.apiServer, server: localServer(observed.localAPIEndpoint) } },
+    prepared.findings,
+  );
+  const components = (['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const).map((name) => prepared.manifests[name]);
+  return {
+    ...join,
+    input: {
+      join: { ...join.input, kubeletStart: withoutCa(join.input.kubeletStart, cluster) },
+      api: ways.api,
+      etcdApi: ways.etcdApi,
+      assumeEmptyCluster: false,
+      staged: options.staged || options.dryRun,
+      pull: prepared.pull,
+      download: download.input,
+      pki: prepared.pki,
+      manifests: {
+        files: components.flatMap(({ files }) => files),
+        directories: components[0]?.directories ?? [],
+        mayChown: !options.staged,
+      },
+      etcd: {
+        nodeName: node.registration.name,
+        peerURL: etcdPeerUrl(observed.localAPIEndpoint.advertiseAddress),
+        manifestFor: prepared.joiningEtcd,
+        timeoutMs: goDurationMs(prepared.timeouts.etcdAPICall),
+        skipped: hasLocalEtcd(cluster) ? null : EXTERNAL,
+      },
+      mark: {
+        nodeName: node.registration.name,
+        taints: prepared.node.taints,
+        timeoutMs: goDurationMs(prepared.timeouts.kubernetesAPICall),
+        assumeEmptyCluster: false,
+        check: null,
+      },
+      wait: prepared.wait,
+    },
+    warnings: [...found.warnings, ...join.warnings, ...prepared.warnings],
+    refusals: [...download.problems, ...prepared.refusals, ...join.refusals],
+  };
+}
+
+/** It comes with the other certificates. */
+function withoutCa(input: KubeletStartInput, { certificatesDir }: DefaultedCluster): KubeletStartInput {
+  return { ...input, files: input.files.filter(({ path }) => path !== pkiPath(certificatesDir, 'ca', 'crt')) };
+}
+
+/**
+ * The settings of the cluster, which say what its control planes are like.
+ * @throws AppError CLUSTER_NO_KUBEADM_CONFIG, CONTROL_PLANE_ENDPOINT_MISSING, exit code 3
+ */
+async function clusterToJoin({ cluster, host }: PhaseContext) {
+  const found = await readClusterConfiguration(cluster as Cluster);
+  const refuse = (code: string, message: string, mend: string): AppError =>
+    new AppError({ host: host.name, code, message, mend }, { exitCode: 3 });
+  if (found.model === null)
+    throw refuse(
+      'CLUSTER_NO_KUBEADM_CONFIG',
+      'there is no ConfigMap kube-system/kubeadm-config that could be read, which says what a control plane of this cluster is like',
+      'Upload one: init phase upload-config kubeadm',
+    );
+  if (found.model.controlPlaneEndpoint === undefined)
+    throw refuse(
+      'CONTROL_PLANE_ENDPOINT_MISSING',
+      'the cluster has no controlPlaneEndpoint: nodes know its first control plane by its own address, and would not find another',
+      'Set controlPlaneEndpoint in kube-system/kubeadm-config to an address that leads to all control planes, and have the certificate of the API server be good for it',
+    );
+  return { cluster: applyClusterDefaults(found.model), found };
+}
+
+function waysOf(
+  { connect, connectEtcd, opened, staged }: JoinControlPlaneOptions,
+  cluster: DefaultedCluster,
+  textAt: (path: string) => SensitiveText | null,
+): { readonly api: ApiAccess; readonly etcdApi: ApiAccess } {
+  // No member is announced and no Node is waited for where nothing will run.
+  if (staged) return { api: NO_ACCESS, etcdApi: NO_ACCESS };
+  const kubeconfig = () => {
+    const text = textAt(ADMIN_CONF);
+    return text === null ? null : { path: ADMIN_CONF, text };
+  };
+  const api = apiAccess({ connect, local: null, kubeconfig });
+  const endpointsOf = async (context: PhaseContext): Promise<readonly string[] | null> => {
+    const admin = await api.reach(context);
+    return admin === null ? null : etcdEndpoints(admin);
+  };
+  // Nobody asks an external one: its phases have nothing to do.
+  const etcdApi = hasLocalEtcd(cluster)
+    ? etcdAccess({ connect: connectEtcd, certificatesDir: cluster.certificatesDir, textAt, endpointsOf })
+    : api;
+  for (const access of new Set([api, etcdApi])) opened(access);
+  return { api, etcdApi };
+}

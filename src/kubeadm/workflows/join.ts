@@ -1,0 +1,265 @@
+import { isAppError, type Problem } from '../../base/errors.ts';
+import { Memo } from '../../base/memo.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import type { Question } from '../../host/facts/question.ts';
+import { observe } from '../../host/observe.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import type { Prepared, Workflow } from '../../host/run-workflow.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { findMarksRecord } from '../../kube/mark-node.ts';
+import { mayDoAsFarAsKnown, REQUEST_CERTIFICATE } from '../../kube/may-do.ts';
+import { hasMarks, type NodeMarks } from '../../kube/node-marks.ts';
+import { isRecorded, type MarksRecord } from '../../kube/node-marks-record.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { hostFacts } from '../../kubelet/facts/host-facts.ts';
+import { kubeletHealth } from '../../kubelet/kubelet-health.ts';
+import { isReservedLabel } from '../../kubelet/node-labels.ts';
+import type { BootstrapCredentials } from '../config/bootstrap-credentials.ts';
+import { withScheme } from '../config/defaults.ts';
+import { controlPlanePhases } from '../kubeadm-phases.ts';
+import { decodeNodeMemory, NODE_MEMORY_PATH } from '../node-settings/node-memory.ts';
+import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
+import { kubeletWaitBootstrap, type WaitBootstrapInput } from '../phases/kubelet-wait-bootstrap.ts';
+import { isPending, type MarkNodeInput, markNode } from '../phases/mark-node.ts';
+import type { OwnNodeCheck } from '../phases/own-node.ts';
+import { type RememberNodeInput, rememberStartedNode } from '../phases/remember-node.ts';
+import { type WaitNodeInput, waitNode } from '../phases/wait-node.ts';
+import type { Finding } from '../preflight/check.ts';
+import { type ApiServerTarget, bootstrapFiles, hasIdentity } from './bootstrap-files.ts';
+import { type ClusterBaseline, readClusterBaseline, unlessForbidden } from './cluster-baseline.ts';
+import { identifyNode, type NodeTrust, ownNodeCheck } from './identify-node.ts';
+import { joinFindings } from './join-findings.ts';
+import { nodeMemoryOf } from './node-memory-of.ts';
+import { designObservedNode, kubeletStartInput, type NodeOptions, type ObservedNode, observeNode } from './prepare-node.ts';
+import { selectPhase } from './select-phase.ts';
+
+export interface JoinOptions extends NodeOptions {
+  /** The cluster the node joins, as discovered. */
+  readonly apiServer: ApiServerTarget;
+  /** What the kubelet bootstraps itself with; asked for when a host without an identity is met. */
+  readonly credentials: () => Promise<BootstrapCredentials>;
+  /** What the cluster says for all nodes, where it was read before. */
+  readonly baseline?: ClusterBaseline;
+  readonly caCertPath: string;
+  readonly controlPlane: boolean;
+  readonly tlsBootstrapMs: number;
+  /** The name of a Node that is not Ready may be taken. */
+  readonly takeOver: boolean;
+  /** Applied labels and taints are recorded in the cluster, and recorded ones that are no longer declared are removed, as a fleet file wants it. Default: they stay. */
+  readonly removesMarks?: boolean;
+  /** How long the Node may take to be Ready; null: that is not waited for. */
+  readonly waitReadyMs: number | null;
+  /** An administrator's, where one was given. */
+  readonly admin: Cluster | null;
+  /** Tells with the administrator's credentials which Node a host is; null: there are none. */
+  readonly trust: NodeTrust | null;
+}
+
+export interface JoinInput {
+  readonly kubeletStart: KubeletStartInput;
+  readonly remember: RememberNodeInput;
+  readonly waitBootstrap: WaitBootstrapInput;
+  readonly waitNode: WaitNodeInput;
+  readonly markNode: MarkNodeInput;
+}
+
+/** Joins a worker: reads the cluster's configuration with the credentials given, then writes and starts the kubelet. */
+export const joinWorkflow: Workflow<JoinOptions, JoinInput> = {
+  name: 'join',
+  absentPhases: controlPlanePhases('join'),
+  phases: [
+    selectPhase(kubeletStart, (input) => input.kubeletStart),
+    selectPhase(rememberStartedNode, (input) => input.remember),
+    selectPhase(kubeletWaitBootstrap, (input) => input.waitBootstrap),
+    selectPhase(waitNode, (input) => input.waitNode),
+    selectPhase(markNode, (input) => input.markNode),
+  ],
+  questions: ({ nodeRegistration: { criSocket }, caCertPath }) => {
+    const facts = hostFacts(criSocket === undefined ? null : withScheme(criSocket));
+    return QUESTIONS.get(facts, caCertPath, () =>
+      [facts, fileFacts([...JOIN_FILES, caCertPath]), kubeletHealth(USUAL_HEALTHZ)].flatMap(({ questions }) => Object.values(questions)),
+    );
+  },
+  prepare: (context, options) => prepareJoin(context, options),
+};
+
+/** The same for hosts with the same socket. */
+const QUESTIONS = new Memo<object, readonly Question[]>();
+
+/** What the phases look at on a host, besides what all look at. */
+const JOIN_FILES = [
+  '/etc/kubernetes',
+  '/etc/kubernetes/bootstrap-kubelet.conf',
+  '/var/lib/kubelet',
+  '/var/lib/kubelet/config.yaml',
+  '/var/lib/kubelet/instance-config.yaml',
+  '/var/lib/kubelet/kubeadm-flags.env',
+  NODE_MEMORY_PATH,
+];
+/** Where a kubelet answers that was told nothing else. */
+const USUAL_HEALTHZ = 'http://127.0.0.1:10248/healthz';
+
+/**
+ * Decides everything of a node that joins; changes nothing.
+ * @param findings what the workflow found besides
+ * @throws AppError as `designObservedNode` and `readClusterBaseline`
+ */
+export async function prepareJoin(
+  context: PhaseContext,
+  options: JoinOptions,
+  findings: readonly Finding[] = [],
+): Promise<Prepared<JoinInput>> {
+  const cluster = context.cluster as Cluster;
+  const { options: own, labels } = withoutReservedLabels(options);
+  const node = await observeNode(context, own);
+  const baseline = options.baseline ?? (await readClusterBaseline(cluster, options.catalogue));
+  const namesake = await namesakeOf(node, cluster);
+  const { design, warnings, refusals } = await designObservedNode(context, own, {
+    node,
+    cluster: baseline.layered,
+    clusterIsDeclared: false,
+    controlPlaneMinor: baseline.controlPlaneMinor,
+    registerWithTaints: options.controlPlane ? [] : (node.registration.taints ?? []),
+    serviceSubnets: baseline.serviceSubnets,
+    featureGates: baseline.featureGates,
+    findings: [
+      ...findings,
+      ...joinFindings(node, {
+        ...options.apiServer,
+        mayBootstrap: options.staged || (await mayDoAsFarAsKnown(cluster, REQUEST_CERTIFICATE)),
+        caCertPath: options.caCertPath,
+        namesake,
+        takeOver: options.takeOver,
+      }),
+    ],
+  });
+  const { name: nodeName } = node.registration;
+  const marks = { labels, taints: options.controlPlane ? [] : (node.registration.taints ?? []) };
+  const removal = options.removesMarks === true && !options.controlPlane ? await findRemoval(context, options, { namesake, marks }) : null;
+  const marked = await identifyToMark(context, options, { node, namesake, marks, removal });
+  const start = kubeletStartInput(design, own);
+  const target = {
+    ...options.apiServer,
+    clusterName: baseline.clusterName,
+    caPath: options.caCertPath,
+    token: hasIdentity(node.facts) ? null : await options.credentials(),
+  };
+  return {
+    input: {
+      kubeletStart: {
+        ...start,
+        files: [...bootstrapFiles(options.templates, target), ...start.files],
+        directories: [...start.directories, { path: '/etc/kubernetes', mode: 0o755 }],
+      },
+      remember: { memory: nodeMemoryOf(node, own), mayChown: start.mayChown },
+      waitBootstrap: { timeoutMs: options.tlsBootstrapMs, nodeName },
+      waitNode: { nodeName, timeoutMs: options.tlsBootstrapMs, readyMs: options.waitReadyMs, admin: options.admin },
+      markNode: { nodeName, ...marks, remembered: removal?.remembered ?? null, admin: options.admin, check: marked.check },
+    },
+    warnings: [...baseline.warnings, ...warnings],
+    refusals: [...refusals, ...marked.refusals],
+    node: { nodeName, isProven: false, machineId: null },
+    origins: design.origins,
+    own: ownWords(node),
+  };
+}
+
+/**
+ * Which Node an administrator's labels and taints are for. A host that has joined shows it before anything is touched; one that joins in this run once its kubelet has a
+ * certificate.
+ */
+async function identifyToMark(
+  context: PhaseContext,
+  { admin, trust, nodeRegistration }: JoinOptions,
+  { node, namesake, marks, removal }: IdentifyToMark,
+): Promise<{ readonly check: OwnNodeCheck | null; readonly refusals: readonly Problem[] }> {
+  if (admin === null || trust === null) return { check: null, refusals: [] };
+  const { name } = node.registration;
+  const wanted = { trust, named: nodeRegistration.name ?? null, expected: name };
+  const later = { check: ownNodeCheck(wanted), refusals: [] };
+  if ((!hasMarks(marks) && removal === null) || !hasIdentity(node.facts)) return later;
+  const found = admin === context.cluster ? namesake : await unlessForbidden(admin.get({ apiVersion: 'v1', kind: 'Node', name }));
+  if (found === null || !isPending({ node: found, record: removal?.record ?? null }, marks)) return later;
+  const { refusals } = await identifyNode({ ...context, cluster: admin }, wanted);
+  return { check: null, refusals };
+}
+
+interface IdentifyToMark {
+  readonly node: ObservedNode;
+  readonly namesake: KubeObject | null;
+  readonly marks: NodeMarks;
+  /** Null: marks are only added. */
+  readonly removal: Removal | null;
+}
+
+/** What is known of marks that were applied before. */
+interface Removal {
+  /** Null: the Node does not exist, or there are no administrator's credentials. */
+  readonly record: MarksRecord | null;
+  /** By the host: for warnings alone. */
+  readonly remembered: NodeMarks;
+}
+
+/**
+ * Finds the labels and taints that earlier runs applied to a Node.
+ * @returns null: none are declared and none are known from before, so that the Node need not be read again
+ */
+async function findRemoval(
+  { host, signal }: PhaseContext,
+  { admin }: JoinOptions,
+  { namesake, marks }: Pick<IdentifyToMark, 'namesake' | 'marks'>,
+): Promise<Removal | null> {
+  const text = (await observe(host, fileFacts([NODE_MEMORY_PATH]), signal)).get(NODE_MEMORY_PATH)?.content ?? null;
+  const remembered = text === null ? NO_MARKS : marksIn(text);
+  const record = admin === null || namesake === null ? null : await unlessForbidden(findMarksRecord(admin, namesake));
+  const isKnown = hasMarks(marks) || hasMarks(remembered) || (record !== null && !isRecorded(record, NO_MARKS));
+  return isKnown ? { record, remembered } : null;
+}
+
+const NO_MARKS: NodeMarks = { labels: {}, taints: [] };
+
+/** A file that cannot be read is written again by this run: none are known then. */
+function marksIn(memory: string): NodeMarks {
+  try {
+    const { kubeletExtraArgs = [], taints = [] } = decodeNodeMemory(memory, NODE_MEMORY_PATH).nodeRegistration;
+    return { labels: labelsOf(kubeletExtraArgs), taints };
+  } catch (error) {
+    if (isAppError(error, 'NODE_MEMORY_INVALID')) return NO_MARKS;
+    throw error;
+  }
+}
+
+function ownWords({ registration }: ObservedNode): Readonly<Record<string, string>> {
+  const nodeIP = registration.kubeletExtraArgs.findLast(({ name }) => name === 'node-ip')?.value;
+  return { node: registration.name, ...(nodeIP === undefined ? {} : { 'node-ip': nodeIP }) };
+}
+
+/**
+ * All labels that were declared; and where an administrator can set them, the flags without those a kubelet may not give itself: it would not start with them.
+ * Without one they stay, and preflight refuses them.
+ */
+function withoutReservedLabels(options: JoinOptions): { readonly options: JoinOptions; readonly labels: Readonly<Record<string, string>> } {
+  const { kubeletExtraArgs = [] } = options.nodeRegistration;
+  const labels = labelsOf(kubeletExtraArgs);
+  if (options.admin === null) return { options, labels };
+  const flags = kubeletExtraArgs.flatMap((arg) => {
+    if (arg.name !== 'node-labels') return [arg];
+    const own = labelPairs(arg.value).filter((pair) => !isReservedLabel(pair.slice(0, pair.indexOf('='))));
+    return own.length === 0 ? [] : [{ ...arg, value: own.join(',') }];
+  });
+  return { options: { ...options, nodeRegistration: { ...options.nodeRegistration, kubeletExtraArgs: flags } }, labels };
+}
+
+function labelsOf(args: readonly { readonly name: string; readonly value: string }[]): Readonly<Record<string, string>> {
+  const declared = args.filter(({ name }) => name === 'node-labels').flatMap(({ value }) => labelPairs(value));
+  return Object.fromEntries(declared.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]));
+}
+
+function labelPairs(value: string): readonly string[] {
+  return value.split(',').filter((pair) => pair.includes('='));
+}
+
+/** The Node of the same name; null where the credentials may not look (kubeadm lets bootstrap tokens do it). */
+async function namesakeOf({ registration }: ObservedNode, cluster: Cluster): Promise<KubeObject | null> {
+  return unlessForbidden(cluster.get({ apiVersion: 'v1', kind: 'Node', name: registration.name }));
+}

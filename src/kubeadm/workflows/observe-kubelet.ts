@@ -1,0 +1,221 @@
+import { AppError } from '../../base/errors.ts';
+import { trimTrailing } from '../../base/text/trim-trailing.ts';
+import { combineFacts, defineFact } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { operatingSystem } from '../../host/facts/operating-system.ts';
+import type { FileFact } from '../../host/facts/question.ts';
+import { type UnitState, unitState } from '../../host/facts/unit.ts';
+import type { Host } from '../../host/host.ts';
+import { observe } from '../../host/observe.ts';
+import { execStartWords } from '../../host/systemd/exec-start.ts';
+import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
+import { assignedFile, checkpointFile, LAST_DYNAMIC_MINOR, parseAssigned } from '../../kubelet/effective/dynamic-store.ts';
+import { type HostText, layerRunningConfig, type RunningConfig } from '../../kubelet/effective/running-config.ts';
+import { type KubeletProcess, kubeletProcess } from '../../kubelet/facts/kubelet-process.ts';
+import { kubeletBinary } from '../../kubelet/facts/kubelet-version.ts';
+import { type CommandLineFlag, parseCommandLine } from '../../kubelet/flags/command-line.ts';
+import { observeUnitTexts } from './observe-unit-texts.ts';
+
+/** A flag as the disk would give it to the next kubelet, and what writes it. */
+export interface DiskFlag extends CommandLineFlag {
+  readonly source: string;
+}
+
+/** Everything a host says about the configuration of its kubelet. */
+export interface ObservedKubelet {
+  readonly minor: Minor;
+  /** Of the running kubelet, or of the program on disk where none runs. */
+  readonly version: string;
+  /** Of the program on disk; null where it does not say. */
+  readonly diskVersion: string | null;
+  readonly nodeName: string | null;
+  /** The process; null where none runs. */
+  readonly kubelet: KubeletProcess | null;
+  readonly unit: UnitState | null;
+  /** The flags that count: those of the running kubelet, or of the next one. */
+  readonly flags: readonly DiskFlag[];
+  /** What systemd would start the kubelet with now; null without a unit. */
+  readonly diskFlags: readonly DiskFlag[] | null;
+  /** The files the configuration comes from, in the order they count. */
+  readonly files: readonly { readonly path: string; readonly file: FileFact | null }[];
+  /** kubeadm's per-host fields; null where there are none. The kubelet does not read them. */
+  readonly instanceConfig: HostText | null;
+  readonly running: RunningConfig;
+}
+
+/** What kubeadm lays over config.yaml whenever it writes it. */
+const INSTANCE_CONFIG = '/var/lib/kubelet/instance-config.yaml';
+
+/** How a kubelet is started, running or not. What its configuration says is not looked at. */
+export interface ObservedFlags {
+  readonly minor: Minor;
+  readonly version: string;
+  readonly diskVersion: string | null;
+  readonly hostname: string | null;
+  readonly kubelet: KubeletProcess | null;
+  readonly unit: UnitState | null;
+  readonly flags: readonly DiskFlag[];
+  readonly diskFlags: readonly DiskFlag[] | null;
+}
+
+/**
+ * Reads how the kubelet of a host is started: the running command line, unit and environment files.
+ * @throws AppError KUBELET_MISSING, KUBELET_UNSUPPORTED, with the host
+ */
+export async function observeKubeletFlags(host: Host, catalogue: Catalogue, signal?: AbortSignal): Promise<ObservedFlags> {
+  const base = await observe(
+    host,
+    combineFacts({ kubelet: kubeletProcess, binary: kubeletBinary, unit: unitState('kubelet'), os: operatingSystem }),
+    signal,
+  );
+  const diskVersion = base.binary !== null && 'version' in base.binary ? base.binary.version : null;
+  const version = base.kubelet?.version ?? diskVersion;
+  if (version === null) throw missingKubelet(host.name);
+  const minor = supportedMinor(version, host.name);
+  const options = { catalogue, minor };
+  const diskFlags = await readDiskFlags(host, base.unit, options, signal);
+  const running = base.kubelet === null ? null : parseCommandLine(base.kubelet.argv.slice(1), options).flags;
+  const flags = running === null ? (diskFlags ?? []) : running.map((flag) => ({ ...flag, source: sourceOf(flag, diskFlags) }));
+  const { kubelet, unit, os } = base;
+  return { minor, version, diskVersion, hostname: os.hostname, kubelet, unit, flags, diskFlags };
+}
+
+/**
+ * Reads how the kubelet of a host is configured: unit, environment files, the running command line, configuration file, fragments. A handful of round trips;
+ * nothing is changed.
+ * @throws AppError KUBELET_MISSING, KUBELET_UNSUPPORTED, HOST_FILE_MISSING, or what a file has wrong, with the host
+ */
+export async function observeKubelet(host: Host, catalogue: Catalogue, signal?: AbortSignal): Promise<ObservedKubelet> {
+  const { hostname, ...observed } = await observeKubeletFlags(host, catalogue, signal);
+  const { minor, flags } = observed;
+  const texts = await readConfigTexts(host, flags, minor, signal);
+  return {
+    ...observed,
+    nodeName: flags.findLast(({ name }) => name === 'hostname-override')?.value ?? hostname,
+    files: texts.files,
+    instanceConfig: texts.instanceConfig,
+    running: withHost(host.name, () => layerRunningConfig({ catalogue, minor, flags, ...texts })),
+  };
+}
+
+interface Options {
+  readonly catalogue: Catalogue;
+  readonly minor: Minor;
+}
+
+/** What systemd would pass to the kubelet now; null where there is no unit. */
+async function readDiskFlags(
+  host: Host,
+  unit: UnitState | null,
+  options: Options,
+  signal?: AbortSignal,
+): Promise<readonly DiskFlag[] | null> {
+  const texts = await observeUnitTexts(host, unit, signal);
+  const words = texts === null ? undefined : execStartWords(texts.unitFiles, texts.environmentFiles)?.slice(1);
+  if (words === undefined) return null;
+  const { flags } = parseCommandLine(
+    words.map(({ word }) => word),
+    options,
+  );
+  return flags.map((flag) => ({ ...flag, source: words[flag.index]?.source ?? '' }));
+}
+
+/** Where a flag of the running kubelet is written; it may have been taken out since. */
+function sourceOf(flag: CommandLineFlag, diskFlags: readonly DiskFlag[] | null): string {
+  const same = diskFlags?.findLast(({ name, value }) => name === flag.name && value === flag.value);
+  return same?.source ?? 'the running command line';
+}
+
+interface ConfigTexts {
+  readonly configFile: HostText | null;
+  readonly dynamicConfig: HostText | null;
+  readonly dropIns: readonly HostText[];
+  readonly instanceConfig: HostText | null;
+  readonly files: ObservedKubelet['files'];
+}
+
+async function readConfigTexts(host: Host, flags: readonly DiskFlag[], minor: Minor, signal?: AbortSignal): Promise<ConfigTexts> {
+  const flag = (name: string): string => flags.findLast((one) => one.name === name)?.value ?? '';
+  const [configPath, dropInDir, dynamicDir] = [
+    flag('config'),
+    flag('config-dir'),
+    minor <= LAST_DYNAMIC_MINOR ? flag('dynamic-config-dir') : '',
+  ];
+  const assigned = dynamicDir === '' ? '' : assignedFile(dynamicDir);
+  const first = await observe(host, fileFacts([configPath, assigned, INSTANCE_CONFIG].filter(Boolean)), signal);
+  const checkpoint = parseAssigned(first.get(assigned)?.content ?? '');
+  const payload = checkpoint === null ? '' : checkpointFile(dynamicDir, checkpoint);
+  const second = payload === '' ? [] : await observe(host, fileFacts([payload]), signal);
+  const fragments = dropInDir === '' ? new Map<string, FileFact | null>() : await readFragments(host, dropInDir, signal);
+  const files = new Map([...first, ...second, ...fragments]);
+  const read = (path: string): HostText => {
+    const text = files.get(path)?.content;
+    if (text === undefined) throw missingFile(host.name, path);
+    return { path, text };
+  };
+  return {
+    configFile: configPath === '' ? null : read(configPath),
+    dynamicConfig: payload === '' ? null : read(payload),
+    dropIns: [...fragments.keys()].map(read),
+    instanceConfig: first.get(INSTANCE_CONFIG)?.content === undefined ? null : read(INSTANCE_CONFIG),
+    files: [configPath, payload, ...fragments.keys()].filter(Boolean).map((path) => ({ path, file: files.get(path) ?? null })),
+  };
+}
+
+/** The fragments of `--config-dir` in the order the kubelet merges them: names in byte order, directories where their name stands. */
+async function readFragments(host: Host, directory: string, signal?: AbortSignal): Promise<ReadonlyMap<string, FileFact | null>> {
+  const listed = defineFact({ names: { kind: 'list', path: directory } }, ({ names }) => names ?? []);
+  const paths = (await observe(host, listed, signal)).toSorted(inByteOrder).map((name) => `${trimTrailing(directory, '/')}/${name}`);
+  const facts = await observe(host, fileFacts(paths), signal);
+  const found = new Map<string, FileFact | null>();
+  for (const path of paths) {
+    const file = facts.get(path) ?? null;
+    // Links to directories are not followed.
+    if (file?.type === 'directory' && file.target === undefined)
+      for (const [below, fragment] of await readFragments(host, path, signal)) found.set(below, fragment);
+    else if (path.endsWith('.conf')) found.set(path, file);
+  }
+  return found;
+}
+
+function inByteOrder(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function missingKubelet(host: string): AppError {
+  return new AppError({
+    host,
+    code: 'KUBELET_MISSING',
+    message: 'there is no kubelet, or it does not say its version',
+    mend: 'Install it, or look with kubelet --version',
+  });
+}
+
+function missingFile(host: string, path: string): AppError {
+  return new AppError({
+    host,
+    code: 'HOST_FILE_MISSING',
+    message: `${path}: there is no such file, but the kubelet is to read it`,
+    mend: 'Run init or join again',
+  });
+}
+
+function supportedMinor(version: string, host: string): Minor {
+  const minor = parseMinor(version);
+  if (minor !== null && minor >= OLDEST_KNOWN_MINOR) return Math.min(minor, NEWEST_MINOR);
+  const range = `${formatMinor(OLDEST_KNOWN_MINOR)} to ${formatMinor(NEWEST_MINOR)}`;
+  throw new AppError({ host, code: 'KUBELET_UNSUPPORTED', message: `its kubelet is ${version}: kubelets ${range} are known` });
+}
+
+/** Problems of a host's files begin with the host. */
+function withHost<T>(host: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    throw new AppError(
+      error.problems.map((problem) => ({ host, ...problem })),
+      { exitCode: error.exitCode, cause: error },
+    );
+  }
+}

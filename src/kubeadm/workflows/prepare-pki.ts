@@ -1,0 +1,207 @@
+import type { Problem } from '../../base/errors.ts';
+import { revealText, Secret, SensitiveText } from '../../base/text/secret.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import type { FileFact } from '../../host/facts/question.ts';
+import { observe } from '../../host/observe.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import { formatMode, notAFile, type WantedFile } from '../../host/plan/diff-file.ts';
+import { clientCertificateKubeconfig } from '../../kube/kubeconfig-render.ts';
+import type { CertificateIssuer, Signer } from '../../x509/certificate-issuer.ts';
+import { describeCertificate } from '../../x509/describe-certificate.ts';
+import { readCertificate } from '../../x509/read-certificate.ts';
+import type { PkiInput } from '../phases/pki.ts';
+import type { WriteFilesInput } from '../phases/write-files.ts';
+import { type CertificateDefinition, certificatesOf, pkiPath, SERVICE_ACCOUNT, specOf, termsOf } from '../pki/certificate-list.ts';
+import type { FoundText } from '../pki/judge-kubeconfig.ts';
+import { type JudgedCertificate, type JudgedPki, judgePki, type PkiWanted, pkiPaths } from '../pki/judge-pki.ts';
+import { clientSpecOf, type KubeconfigDefinition, serverOf } from '../pki/kubeconfig-list.ts';
+import { readPrivateKey } from '../pki/private-key.ts';
+
+export interface PkiOptions extends Omit<PkiWanted, 'now'> {
+  readonly issuer: CertificateIssuer;
+  /** Files that will be there before: what was downloaded from the cluster. */
+  readonly given?: ReadonlyMap<string, string | SensitiveText>;
+  readonly mayChown: boolean;
+}
+
+export interface PreparedPki extends PkiInput {
+  /** What will be at a path once all is done, of certificates, keys and kubeconfigs; null: nothing. */
+  readonly textAt: (path: string) => SensitiveText | null;
+  readonly externalCA: boolean;
+  readonly externalFrontProxyCA: boolean;
+  /** Why nothing may be written. */
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Warning[];
+}
+
+/**
+ * Looks at the certificates, keys and kubeconfigs of a control-plane node, judges what is there, and makes what is missing: what the phases then write is decided
+ * here. On the host nothing is changed; private keys leave it only to sign with, and those that are made go to it once.
+ * @throws AppError CONFIG_INVALID_SUBNET; what `Host` throws
+ */
+export async function preparePki(context: PhaseContext, options: PkiOptions): Promise<PreparedPki> {
+  const wanted: PkiWanted = { ...options, now: context.clock.now() };
+  const facts = await observe(context.host, fileFacts(pkiPaths(options)), context.signal);
+  const given = options.given ?? new Map<string, string | SensitiveText>();
+  const found: FoundText = (path) => {
+    const text = given.get(path);
+    if (text !== undefined) return revealText(text);
+    return facts.get(path)?.content ?? null;
+  };
+  const judged = judgePki(wanted, found);
+  const made = await new PkiMaker({ wanted, found, judged, issuer: options.issuer }).make();
+  const texts = new Map([...made.certificates.values(), ...made.kubeconfigs.values()].flat().map(({ path, content }) => [path, content]));
+  const input = (files: readonly WantedFile[]): WriteFilesInput => ({ files, directories: [], mayChown: options.mayChown });
+  return {
+    certificates: new Map([...made.certificates].map(([name, files]) => [name, input(files)])),
+    kubeconfigs: new Map([...made.kubeconfigs].map(([name, files]) => [name, input(files)])),
+    textAt: (path) => {
+      const text = texts.get(path) ?? found(path);
+      return text === null ? null : typeof text === 'string' ? new SensitiveText([new Secret(text)]) : text;
+    },
+    externalCA: judged.externalCA,
+    externalFrontProxyCA: judged.externalFrontProxyCA,
+    problems: [...notFiles(facts), ...judged.problems].map((problem) => ({ host: context.host.name, ...problem })),
+    warnings: [...judged.warnings, ...openSecrets(facts)],
+  };
+}
+
+function notFiles(facts: ReadonlyMap<string, FileFact | null>): readonly Problem[] {
+  return [...facts].flatMap(([path, file]) => notAFile(path, file) ?? []);
+}
+
+/** Keys, and kubeconfigs with keys, that others than their owner can read. */
+function openSecrets(facts: ReadonlyMap<string, FileFact | null>): readonly Warning[] {
+  return [...facts].flatMap(([path, file]) => {
+    if (file?.type !== 'file' || (file.mode & 0o077) === 0 || !/\.(?:key|conf)$/.test(path)) return [];
+    const message = `${path} holds a private key, and others than its owner can read it (${formatMode(file.mode)}): chmod 600 ${path}`;
+    return [{ code: 'PKI_KEY_READABLE', message }];
+  });
+}
+
+interface PkiWork {
+  readonly wanted: PkiWanted;
+  readonly found: FoundText;
+  readonly judged: JudgedPki;
+  readonly issuer: CertificateIssuer;
+}
+
+type FilesByName = ReadonlyMap<string, readonly WantedFile[]>;
+
+/** Makes what is missing. What cannot be made, for want of its authority, is left out: the judgement says so. */
+class PkiMaker {
+  readonly #work: PkiWork;
+  readonly #signers = new Map<string, Promise<Signer | null>>();
+  readonly #made = new Map<string, Promise<readonly WantedFile[]>>();
+
+  constructor(work: PkiWork) {
+    this.#work = work;
+  }
+
+  async make(): Promise<{ readonly certificates: FilesByName; readonly kubeconfigs: FilesByName }> {
+    const { judged } = this.#work;
+    // All keys at a time: RSA ones take a while.
+    for (const one of judged.certificates) this.#certificate(one);
+    const serviceAccount = this.#serviceAccount();
+    const kubeconfigs = judged.kubeconfigs.map(
+      async ({ definition, path, action }) => [definition.name, action === 'make' ? await this.#kubeconfig(definition, path) : []] as const,
+    );
+    const certificates = [...this.#made].map(async ([name, files]) => [name, await files] as const);
+    return {
+      certificates: new Map([...(await Promise.all(certificates)), [SERVICE_ACCOUNT, await serviceAccount]]),
+      kubeconfigs: new Map(await Promise.all(kubeconfigs)),
+    };
+  }
+
+  #certificate(one: JudgedCertificate): Promise<readonly WantedFile[]> {
+    const { name } = one.definition;
+    const known = this.#made.get(name) ?? (one.action === 'make' || one.action === 'certify' ? this.#issue(one) : Promise.resolve([]));
+    this.#made.set(name, known);
+    return known;
+  }
+
+  async #issue({ definition, crt, key, action }: JudgedCertificate): Promise<readonly WantedFile[]> {
+    const { wanted, found, issuer } = this.#work;
+    const signer = definition.authority === null ? 'self' : this.#signer(definition.authority);
+    const keyPem = action === 'certify' ? new Secret(found(key) ?? '') : await issuer.generateKey(this.#terms.keyAlgorithm);
+    const by = await signer;
+    if (by === null || readPrivateKey(keyPem) === null) return [];
+    const pem = await issuer.issue(specOf(definition, wanted.node, this.#terms), keyPem, by);
+    return [...(action === 'make' ? [privateKeyFile(key, keyPem)] : []), certificateFile(crt, pem)];
+  }
+
+  get #terms() {
+    const { node, now } = this.#work.wanted;
+    return termsOf(node.cluster, now);
+  }
+
+  /** Null: there is no authority to sign with. */
+  #signer(name: string): Promise<Signer | null> {
+    const known = this.#signers.get(name) ?? this.#findSigner(name);
+    this.#signers.set(name, known);
+    return known;
+  }
+
+  async #findSigner(name: string): Promise<Signer | null> {
+    const { judged, found } = this.#work;
+    const authority = judged.certificates.find(({ definition }) => definition.name === name) as JudgedCertificate;
+    const made = new Map((await this.#certificate(authority)).map(({ path, content }) => [path, content]));
+    const text = (path: string): string | null => {
+      const content = made.get(path) ?? found(path);
+      return content === null ? null : revealText(content);
+    };
+    const [certificate, keyPem] = [readCertificate(text(authority.crt) ?? ''), text(authority.key)];
+    const key = keyPem === null ? null : readPrivateKey(keyPem);
+    if (certificate === null || keyPem === null || key === null) return null;
+    const isGood = certificate.isAuthority && certificate.x509.checkPrivateKey(key);
+    return isGood ? { certificatePem: certificate.pem, keyPem: new Secret(keyPem) } : null;
+  }
+
+  async #serviceAccount(): Promise<readonly WantedFile[]> {
+    const { wanted, found, judged, issuer } = this.#work;
+    const { certificatesDir } = wanted.node.cluster;
+    const [key, pub] = [pkiPath(certificatesDir, SERVICE_ACCOUNT, 'key'), pkiPath(certificatesDir, SERVICE_ACCOUNT, 'pub')];
+    const publicFile = (keyPem: Secret): WantedFile => ({ ...NEW_FILE, path: pub, content: issuer.publicKeyOf(keyPem), mode: 0o600 });
+    switch (judged.serviceAccount) {
+      case 'make': {
+        if (judged.externalCA || found(pub) !== null) return [];
+        const keyPem = await issuer.generateKey(this.#terms.keyAlgorithm);
+        return [privateKeyFile(key, keyPem), publicFile(keyPem)];
+      }
+      case 'publish':
+        return judged.problems.length > 0 ? [] : [publicFile(new Secret(found(key) ?? ''))];
+      default:
+        return [];
+    }
+  }
+
+  async #kubeconfig(definition: KubeconfigDefinition, path: string): Promise<readonly WantedFile[]> {
+    const { wanted, issuer } = this.#work;
+    const [signer, keyPem] = await Promise.all([this.#signer('ca'), issuer.generateKey(this.#terms.keyAlgorithm)]);
+    if (signer === null || signer === 'self') return [];
+    const authorityNotBefore = readCertificate(signer.certificatePem)?.notBefore ?? wanted.now;
+    const spec = clientSpecOf(definition, wanted.node, { ...this.#terms, authorityNotBefore });
+    const certificatePem = await issuer.issue(spec, keyPem, signer);
+    const { clusterName } = wanted.node.cluster;
+    const [server, user] = [serverOf(definition, wanted.node), spec.commonName];
+    const content = clientCertificateKubeconfig({ clusterName, server, caPem: signer.certificatePem, user, certificatePem, keyPem });
+    const kubeconfig = { cluster: clusterName, server, user, currentContext: `${user}@${clusterName}` };
+    return [{ ...NEW_FILE, path, content, mode: 0o600, summary: { kubeconfig, certificate: describeCertificate(certificatePem) } }];
+  }
+}
+
+const NEW_FILE = { owner: 'root:root', onlyIfAbsent: true } as const;
+
+function privateKeyFile(path: string, keyPem: Secret): WantedFile {
+  return { ...NEW_FILE, path, content: new SensitiveText([keyPem]), mode: 0o600, summary: {} };
+}
+
+function certificateFile(path: string, pem: string): WantedFile {
+  return { ...NEW_FILE, path, content: pem, mode: 0o644, summary: { certificate: describeCertificate(pem) } };
+}
+
+/** Names of all certificates of a cluster, and `sa`: what `makes.certificate` is asked. */
+export function certificateNames(cluster: Parameters<typeof certificatesOf>[0]): readonly string[] {
+  return [...certificatesOf(cluster).map(({ name }: CertificateDefinition) => name), SERVICE_ACCOUNT];
+}

@@ -1,0 +1,150 @@
+import { AppError } from '../../base/errors.ts';
+import { isJsonObject } from '../../base/json.ts';
+import type { Secret } from '../../base/text/secret.ts';
+import { parseSource, sourceToJson } from '../../codec/source.ts';
+import { combineFacts } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { operatingSystem } from '../../host/facts/operating-system.ts';
+import { observe } from '../../host/observe.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import type { Prepared, Workflow } from '../../host/run-workflow.ts';
+import { clientIdentity, KUBELET_CONF } from '../../kubelet/facts/kubelet-identity.ts';
+import { NODE_MEMORY_PATH } from '../node-settings/node-memory.ts';
+import { kubeletWaitBootstrap } from '../phases/kubelet-wait-bootstrap.ts';
+import { createPassingToken, deletePassingToken, type PassingTokenInput } from '../phases/passing-token.ts';
+import { type RenewKubeletInput, renewKubelet } from '../phases/renew-kubelet.ts';
+import { healthzUrl } from '../render/node-design.ts';
+import type { Templates } from '../render/template.ts';
+import { tokenSecret } from '../token/token-secret.ts';
+import { apiServerOfKubelet } from './api-server-of-kubelet.ts';
+import { type ApiServerTarget, bootstrapFiles } from './bootstrap-files.ts';
+import { challengeHost, identifyBy, type NodeTrust } from './identify-node.ts';
+import { nodeNameOf } from './node-name-of.ts';
+import { selectPhase } from './select-phase.ts';
+
+export interface RenewKubeletOptions {
+  readonly templates: Templates;
+  /** One that was given; null: one is made for the run. */
+  readonly token: Secret | null;
+  /** A token nobody has used. */
+  readonly newToken: () => Promise<Secret>;
+  /** Of an administrator's kubeconfig; it goes before what the host's kubelet.conf says. */
+  readonly apiServer: ApiServerTarget | null;
+  /** Also a certificate that is good. */
+  readonly force: boolean;
+  /** Tells the Node with the operator's credentials; null: none were given, and nothing is done in the cluster. */
+  readonly trust: NodeTrust | null;
+  /** The name that the operator gave; null: none. */
+  readonly nodeName: string | null;
+  readonly tlsBootstrapMs: number;
+  readonly kubeletHealthCheckMs: number;
+}
+
+export interface RenewInput {
+  readonly token: PassingTokenInput;
+  readonly renew: RenewKubeletInput;
+}
+
+const CONFIG_YAML = '/var/lib/kubelet/config.yaml';
+const FLAGS_ENV = '/var/lib/kubelet/kubeadm-flags.env';
+const CA = '/etc/kubernetes/pki/ca.crt';
+const FACTS = combineFacts({
+  os: operatingSystem,
+  identity: clientIdentity,
+  files: fileFacts([KUBELET_CONF, CONFIG_YAML, FLAGS_ENV, NODE_MEMORY_PATH, CA]),
+});
+/** Long enough for every wait of a run, and no longer. */
+const TOKEN_TTL = '30m0s';
+const GROUPS = ['system:bootstrappers:kubeadm:default-node-token'];
+
+/** Gets a kubelet whose client certificate expired or was lost another one, through a bootstrap token. kubeadm has no way but reset and join. */
+export const renewKubeletWorkflow: Workflow<RenewKubeletOptions, RenewInput> = {
+  name: 'certs renew-kubelet',
+  phases: [
+    selectPhase(createPassingToken, (input) => input.token),
+    selectPhase(renewKubelet, (input) => input.renew),
+    selectPhase(kubeletWaitBootstrap, (input) => input.renew.wait),
+    selectPhase(deletePassingToken, (input) => input.token),
+  ],
+  prepare: prepareRenewal,
+};
+
+async function prepareRenewal(context: PhaseContext, options: RenewKubeletOptions): Promise<Prepared<RenewInput>> {
+  const { facts, asked } = await lookAtHost(context, options);
+  const { os, identity, files } = facts;
+  const text = (path: string): string | null => files.get(path)?.content ?? null;
+  const host = context.host.name;
+  const config = readConfig(text(CONFIG_YAML));
+  if (config === null) {
+    const message = `there is no ${CONFIG_YAML} that can be read: this host is no node`;
+    throw new AppError({ host, code: 'NODE_NOT_JOINED', message, mend: 'Make it one with join' }, { exitCode: 3 });
+  }
+  const needed = options.force || identity.state !== 'usable';
+  // Whoever gets a token may ask for the certificate of any Node.
+  const node = needed && asked !== null ? await identifyBy(context, asked, asked.wanted) : null;
+  const nodeName =
+    node?.claim?.nodeName ??
+    nodeNameOf({ identity, memory: text(NODE_MEMORY_PATH) ?? '', flagsEnv: text(FLAGS_ENV) ?? '', hostname: os.hostname });
+  const made = needed && options.token === null ? await options.newToken() : null;
+  const token = options.token ?? made;
+  const target = needed ? targetOf(host, options, text(KUBELET_CONF), text(CA)) : null;
+  const [bootstrapConf = null] =
+    token === null || target === null ? [] : bootstrapFiles(options.templates, { ...target, clusterName: 'kubernetes', caPath: CA, token });
+  const secret =
+    made === null
+      ? null
+      : tokenSecret(
+          {
+            token: made,
+            ttl: TOKEN_TTL,
+            usages: ['authentication'],
+            groups: GROUPS,
+            description: `For kubeletadm to renew ${nodeName ?? host}`,
+          },
+          context.clock.now(),
+        );
+  return {
+    input: {
+      token: { secret },
+      renew: {
+        bootstrapConf,
+        noop:
+          identity.state === 'usable'
+            ? `the client certificate in ${identity.source} is good until ${identity.notAfter ?? 'it is revoked'}`
+            : '',
+        asideDir: `/etc/kubernetes/tmp/kubeletadm-renew-${context.clock.now().toISOString().slice(0, 19).replace(/[T:]/g, '-')}`,
+        health: { url: healthzUrl(config), timeoutMs: options.kubeletHealthCheckMs },
+        wait: { timeoutMs: options.tlsBootstrapMs, nodeName: nodeName ?? host },
+      },
+    },
+    warnings: [],
+    refusals: node?.refusals ?? [],
+    node: node?.claim ?? null,
+  };
+}
+
+/** One round trip: with the operator's credentials the host shows as well which Node it is. */
+async function lookAtHost({ host, signal }: PhaseContext, { trust, nodeName }: RenewKubeletOptions) {
+  if (trust === null) return { facts: await observe(host, FACTS, signal), asked: null };
+  const wanted = { trust, named: nodeName, acceptsExpired: true };
+  const { challenge, fact } = await challengeHost(wanted);
+  const { facts, evidence } = await observe(host, combineFacts({ facts: FACTS, evidence: fact }), signal);
+  return { facts, asked: { challenge, evidence, wanted } };
+}
+
+function readConfig(text: string | null) {
+  const root = parseSource(text ?? '', CONFIG_YAML).documents[0]?.root ?? null;
+  const config = root === null ? null : sourceToJson(root);
+  return isJsonObject(config) ? config : null;
+}
+
+/** Where the kubelet is to bootstrap: as the administrator's kubeconfig says, else as its own did. */
+function targetOf(host: string, { apiServer }: RenewKubeletOptions, kubeletConf: string | null, ca: string | null): ApiServerTarget {
+  const target = apiServer ?? apiServerOfKubelet(kubeletConf, ca);
+  if (target !== null) return target;
+  const message = `${KUBELET_CONF} does not say where the API server is`;
+  throw new AppError(
+    { host, code: 'NO_API_SERVER', message, mend: 'Give the credentials of an administrator with --kubeconfig' },
+    { exitCode: 3 },
+  );
+}

@@ -1,0 +1,340 @@
+import { aboutHost, isAppError, type Problem } from '../../base/errors.ts';
+import { Secret, SensitiveText } from '../../base/text/secret.ts';
+import { entryOf, parseSource } from '../../codec/source.ts';
+import { combineFacts, type Fact } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { operatingSystem } from '../../host/facts/operating-system.ts';
+import { observe } from '../../host/observe.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import type { Prepared, Workflow } from '../../host/run-workflow.ts';
+import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
+import { mayDo } from '../../kube/may-do.ts';
+import { criSockets } from '../../kubelet/facts/cri-socket.ts';
+import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
+import { podList, podProcesses } from '../../kubelet/facts/pods.ts';
+import { applyResetDefaults } from '../config/defaults.ts';
+import type { ResetConfiguration } from '../config/model.ts';
+import { type EtcdOnHost, readEtcdManifest } from '../control-plane/etcd-manifest.ts';
+import { ETCD_MEMBER } from '../control-plane/etcd-member.ts';
+import { ADMIN_CONF } from '../control-plane/paths.ts';
+import { controlPlanePhases } from '../kubeadm-phases.ts';
+import { PROGRAM_DIRECTORY } from '../node-agent/agent-program.ts';
+import { AGENT_UNIT } from '../node-agent/agent-units.ts';
+import { type InstalledAgent, readInstalledAgent } from '../node-agent/installed-agent.ts';
+import { AGENT_DIRECTORY } from '../node-agent/layout.ts';
+import { NODE_MEMORY_PATH } from '../node-settings/node-memory.ts';
+import { type AgentRemoveInput, resetAgent } from '../phases/agent-remove.ts';
+import { agentRightsRemoval, type RightsRemovalInput } from '../phases/agent-rights.ts';
+import { type CleanupNodeInput, cleanupNode } from '../phases/cleanup-node.ts';
+import { type DeleteNodeInput, deleteNode } from '../phases/delete-node.ts';
+import { type RemoveEtcdMemberInput, removeEtcdMember } from '../phases/etcd-members.ts';
+import { listLeftovers } from '../phases/list-leftovers.ts';
+import { pkiPath } from '../pki/certificate-list.ts';
+import { type Finding, isIgnored, judgeFindings } from '../preflight/check.ts';
+import { type ApiAccess, apiAccess, type ConnectControlPlane, NO_ACCESS } from './control-plane/api-access.ts';
+import { atApiServer, type MakesApiServer } from './control-plane/at-api-server.ts';
+import { type ConnectEtcd, etcdAccess, etcdEndpoints } from './control-plane/etcd-access.ts';
+import { challengeHost, type IdentifiedNode, identifyBy, type NodeTrust } from './identify-node.ts';
+import { nodeNameOf } from './node-name-of.ts';
+import { selectPhase } from './select-phase.ts';
+
+export interface ResetOptions {
+  readonly reset: ResetConfiguration;
+  readonly ignorePreflightErrors: readonly string[];
+  readonly skipPreflight: boolean;
+  readonly dryRun: boolean;
+  /** Deletes the Node too: the one that the operator named, else the one that the host proves to be. Needs a cluster. */
+  readonly deleteNode?: { readonly nodeName?: string; readonly trust: NodeTrust };
+  readonly connect: ConnectControlPlane;
+  readonly connectEtcd: ConnectEtcd;
+  /** Hears of each way to a server that is opened, so that it can be closed. */
+  readonly opened: (access: ApiAccess) => void;
+}
+
+export interface ResetInput extends MakesApiServer {
+  readonly removeMember: RemoveEtcdMemberInput;
+  readonly cleanup: CleanupNodeInput;
+  readonly deleteNode: DeleteNodeInput;
+  readonly agent: AgentRemoveInput;
+  /** Null: the Node is left, and so are the rights of its agent. */
+  readonly agentRights: RightsRemovalInput | null;
+}
+
+/** Takes off a host what init or join put there. */
+export const resetWorkflow: Workflow<ResetOptions, ResetInput> = {
+  name: 'reset',
+  absentPhases: controlPlanePhases('reset'),
+  phases: [
+    selectPhase(resetAgent, (input) => input.agent),
+    selectPhase(deleteNode, (input) => input.deleteNode),
+    selectPhase(agentRightsRemoval, (input) => input.agentRights),
+    atApiServer(removeEtcdMember, (input) => input.removeMember),
+    selectPhase(cleanupNode, (input) => input.cleanup),
+    selectPhase(listLeftovers, () => null),
+  ],
+  prepare: prepareReset,
+};
+
+const INSTANCE_CONFIG = '/var/lib/kubelet/instance-config.yaml';
+const ETCD_MANIFEST = '/etc/kubernetes/manifests/etcd.yaml';
+const FLAGS_ENV = '/var/lib/kubelet/kubeadm-flags.env';
+const FACTS = combineFacts({
+  os: operatingSystem,
+  sockets: criSockets(null),
+  identity: clientIdentity,
+  podProcesses,
+  files: fileFacts([INSTANCE_CONFIG, ETCD_MANIFEST, NODE_MEMORY_PATH, FLAGS_ENV, AGENT_UNIT]),
+});
+
+type ResetFacts = typeof FACTS extends Fact<infer T> ? T : never;
+
+async function prepareReset(context: PhaseContext, options: ResetOptions): Promise<Prepared<ResetInput>> {
+  const { facts, node } = await lookAtHost(context, options);
+  const used = endpointOf(facts.files.get(INSTANCE_CONFIG)?.content ?? '');
+  const { certificatesDir, criSocket, cleanupTmpDir, unmountFlags, ignorePreflightErrors } = aboutHost(context.host.name, () =>
+    applyResetDefaults(options.reset, { criSockets: used === null ? facts.sockets : [used] }),
+  );
+  const nodeName = node?.claim?.nodeName ?? null;
+  const etcd = await etcdOfHost(context, options, facts, certificatesDir);
+  const ignored = [...options.ignorePreflightErrors, ...(ignorePreflightErrors ?? [])];
+  const { errors, warnings } = judgeFindings(
+    options.skipPreflight
+      ? []
+      : [
+          ...resetFindings(facts, options),
+          ...(await containerFindings(context, facts, criSocket)),
+          ...etcd.findings,
+          ...(await deletionFindings(context, node)),
+        ],
+    ignored,
+    context.host.name,
+  );
+  return {
+    input: {
+      cleanup: {
+        certificatesDir,
+        criSocket,
+        cleanupTmpDir: cleanupTmpDir === true,
+        unmountFlags: unmountFlags ?? [],
+        etcdDataDir: etcd.dataDir,
+        podsMayStay: isIgnored(CONTAINERS_RUNNING, ignored),
+      },
+      removeMember: etcd.input,
+      api: etcd.access,
+      // Without a member of etcd there is nobody to be asked.
+      assumeEmptyCluster: true,
+      // Where etcd does not answer there is nobody to take the member out.
+      staged: true,
+      deleteNode: {
+        nodeName,
+        ...(options.deleteNode === undefined || nodeName !== null
+          ? {}
+          : { noop: node === null ? NO_NODE_LEFT : 'the Node of the host is not known' }),
+      },
+      agent: {
+        directory: AGENT_DIRECTORY,
+        programDirectory: installedAgent(facts).programDirectory ?? PROGRAM_DIRECTORY,
+        keepsDropInDirectory: installedAgent(facts).keepsDropInDirectory,
+      },
+      agentRights: nodeName === null ? null : { nodeName, namespace: installedAgent(facts).namespace ?? AGENT_NAMESPACE, isOptional: true },
+    },
+    warnings: [
+      ...(options.deleteNode !== undefined && node === null ? [nothingToDelete()] : []),
+      ...warnings.map(({ id, message, mend }) => ({ code: id, message: mend === undefined ? message : `${message}. ${mend}` })),
+    ],
+    // No preflight check: it cannot be ignored.
+    refusals: [...(node?.refusals ?? []), ...errors],
+    node: node?.claim ?? null,
+  };
+}
+
+const NO_NODE_LEFT = 'the host has no kubelet certificate, and the cluster no Node of its name';
+
+function nothingToDelete(): Warning {
+  return { code: 'NODE_NOT_DELETED', message: `no Node is deleted: ${NO_NODE_LEFT}. If it had another name, add --node-name` };
+}
+
+/** The host, and with --delete-node which Node it is. */
+async function lookAtHost(
+  context: PhaseContext,
+  { deleteNode }: ResetOptions,
+): Promise<{ readonly facts: ResetFacts; readonly node: IdentifiedNode | null }> {
+  const { host, signal } = context;
+  if (deleteNode === undefined) return { facts: await observe(host, FACTS, signal), node: null };
+  const wanted = { trust: deleteNode.trust, named: deleteNode.nodeName ?? null };
+  const { challenge, fact } = await challengeHost(wanted);
+  const { facts, evidence } = await observe(host, combineFacts({ facts: FACTS, evidence: fact }), signal);
+  const node = await identifyBy(context, { challenge, evidence }, wanted);
+  if (node.claim !== null || evidence.certificate !== null || (await hasNodeOfItsName(context, facts))) return { facts, node };
+  // It was reset before: there is nothing to prove a Node with, and no Node to be deleted.
+  return { facts, node: null };
+}
+
+/** Whether the cluster has a Node by a name that the host goes by. That decides whether the operator is asked for the name, and nothing else. */
+async function hasNodeOfItsName({ cluster }: PhaseContext, { identity, files, os }: ResetFacts): Promise<boolean> {
+  const text = (path: string): string => files.get(path)?.content ?? '';
+  const name = nodeNameOf({ identity, memory: text(NODE_MEMORY_PATH), flagsEnv: text(FLAGS_ENV), hostname: os.hostname });
+  return name !== null && (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name })) != null;
+}
+
+function installedAgent({ files }: ResetFacts): InstalledAgent {
+  return readInstalledAgent(files.get(AGENT_UNIT)?.content ?? null);
+}
+
+function resetFindings({ os }: ResetFacts, { dryRun }: ResetOptions): readonly Finding[] {
+  if (os.uid === null || os.uid === 0) return [];
+  const mend = 'Run as root, or let the user use sudo';
+  return [{ id: 'IsPrivilegedUser', severity: dryRun ? 'warning' : 'error', message: 'the user on the host is not root', mend }];
+}
+
+const CONTAINERS_RUNNING = 'ContainersRunning';
+
+/**
+ * Containers of pods that reset cannot remove, because the container runtime has no client here or another runtime started them. They would write to volumes
+ * that are being deleted. kubeadm asks the runtime alone, and goes on with a warning.
+ */
+async function containerFindings(
+  context: PhaseContext,
+  { podProcesses: count }: ResetFacts,
+  criSocket: string,
+): Promise<readonly Finding[]> {
+  if (count === 0) return [];
+  const pods = await observe(context.host, podList(criSocket), context.signal);
+  if (pods !== null && pods.length > 0) return [];
+  const why = pods === null ? `neither crictl nor ctr can ask ${criSocket}` : `${criSocket} lists no pods`;
+  const message = `${count} processes of pods run on the host, and ${why}`;
+  const mend =
+    'Start the container runtime that runs them and install crictl, name it with --cri-socket, or disable the kubelet (systemctl disable kubelet) and restart the host';
+  return [{ id: CONTAINERS_RUNNING, severity: 'error', message, mend }];
+}
+
+interface EtcdOfHost {
+  readonly input: RemoveEtcdMemberInput;
+  readonly dataDir: string | null;
+  readonly access: ApiAccess;
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * The member of etcd on the host, and whether its cluster can be told that it goes: a member that is gone for good still counts for the quorum.
+ * kubeadm 1.36 (reset phase remove-etcd-member) goes on with a warning where it cannot. So do we where certificates keep us from it: to try again does not mend them.
+ */
+async function etcdOfHost(
+  context: PhaseContext,
+  options: ResetOptions,
+  { files }: ResetFacts,
+  certificatesDir: string,
+): Promise<EtcdOfHost> {
+  const manifest = files.get(ETCD_MANIFEST)?.content;
+  const none = (noop: string): EtcdOfHost => ({ input: { peerURL: null, noop }, dataDir: null, access: NO_ACCESS, findings: [] });
+  if (manifest === undefined) return none('the host runs no member of etcd');
+  const member = readEtcdManifest(manifest);
+  const etcd = await reachEtcd(context, options, member, certificatesDir);
+  const { refusal } = etcd;
+  const why = refusal?.message ?? null;
+  const input = { peerURL: why === null ? member.peerURL : null, noop: why ?? '' };
+  const found = { input, dataDir: member.dataDir, access: etcd.access };
+  const findings = etcd.kubeconfig.map(kubeconfigFinding);
+  if (refusal === null) return { ...found, findings };
+  const message = `the host runs a member of etcd, and its cluster cannot be told that it goes: ${why}`;
+  const isTls = refusal.code === 'ETCD_TLS_FAILED';
+  const first = isTls ? (refusal.mend ?? 'Mend its certificates') : 'Mend etcd';
+  const mend = `${first} before the reset, or remove the member at another control plane: etcdctl member remove`;
+  return {
+    ...found,
+    findings: [...findings, { id: 'EtcdMember', severity: member.isFirst || isTls ? 'warning' : 'error', message, mend }],
+  };
+}
+
+/** A hostile admin.conf is an error; one that lacks something is a warning: it only names other members of etcd. */
+function kubeconfigFinding({ code, message, path, position, mend }: Problem): Finding {
+  const place = position === undefined ? ADMIN_CONF : `${position.file}:${position.line}:${position.column}`;
+  return {
+    id: 'HostKubeconfig',
+    severity: code === 'HOST_KUBECONFIG_REFUSED' ? 'error' : 'warning',
+    message: `${[place, path].filter(Boolean).join(' ')}: ${message}`,
+    ...(mend === undefined ? {} : { mend }),
+  };
+}
+
+interface ReachedEtcd {
+  readonly access: ApiAccess;
+  /** Null: it answers. */
+  readonly refusal: Pick<Problem, 'code' | 'message' | 'mend'> | null;
+  /** What is wrong with admin.conf, which then is not used. */
+  readonly kubeconfig: readonly Problem[];
+}
+
+/** By the member itself, and where it does not answer by the others, which the API server knows. */
+async function reachEtcd(
+  context: PhaseContext,
+  { connect, connectEtcd, opened }: ResetOptions,
+  { clientURL, peerURL }: EtcdOnHost,
+  certificatesDir: string,
+): Promise<ReachedEtcd> {
+  const paths = [ADMIN_CONF, ...ETCD_FILES.map(([name, kind]) => pkiPath(certificatesDir, name, kind))];
+  const facts = await observe(context.host, fileFacts(paths), context.signal);
+  const textAt = (path: string): SensitiveText | null => {
+    const text = facts.get(path)?.content;
+    return text === undefined ? null : new SensitiveText([new Secret(text)]);
+  };
+  const kubeconfig = () => {
+    const text = textAt(ADMIN_CONF);
+    return text === null ? null : { path: ADMIN_CONF, text };
+  };
+  const api = apiAccess({ connect, local: null, kubeconfig });
+  let unused: readonly Problem[] = [];
+  const access = etcdAccess({
+    connect: connectEtcd,
+    certificatesDir,
+    textAt,
+    endpointsOf: async (own) => {
+      const others = await api
+        .reach(own)
+        .then((admin) => (admin === null ? [] : etcdEndpoints(admin)))
+        .catch((error: unknown) => {
+          if (isAppError(error) && error.code.startsWith('HOST_KUBECONFIG_')) unused = error.problems;
+          return [];
+        });
+      return [...new Set([...(clientURL === null ? [] : [clientURL]), ...others])];
+    },
+  });
+  for (const each of [api, access]) opened(each);
+  try {
+    const etcd = await access.reach(context);
+    if (etcd === null || peerURL === null)
+      return {
+        access,
+        refusal: { code: 'ETCD_UNREACHABLE', message: 'its manifest or its client certificate is not there' },
+        kubeconfig: unused,
+      };
+    await etcd.list(ETCD_MEMBER);
+    return { access, refusal: null, kubeconfig: unused };
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return { access: NO_ACCESS, refusal: error.problems[0] ?? { code: error.code, message: error.message }, kubeconfig: unused };
+  }
+}
+
+const ETCD_FILES = [
+  ['etcd/ca', 'crt'],
+  ['etcd/healthcheck-client', 'crt'],
+  ['etcd/healthcheck-client', 'key'],
+] as const;
+
+/** Whether the credentials may delete the Node. Asked before anything is stopped. */
+async function deletionFindings({ cluster }: PhaseContext, node: IdentifiedNode | null): Promise<readonly Finding[]> {
+  if (cluster === null || node?.claim == null || node.node === null) return [];
+  const { nodeName } = node.claim;
+  if (await mayDo(cluster, { verb: 'delete', group: '', resource: 'nodes', name: nodeName })) return [];
+  const mend = 'Give the credentials of an administrator with --kubeconfig; those of a node never reach that far';
+  return [{ id: 'NodeDeletable', severity: 'error', message: `the credentials may not delete Node ${nodeName}`, mend }];
+}
+
+/** The runtime the kubelet was set up with. */
+function endpointOf(instanceConfig: string): string | null {
+  const root = parseSource(instanceConfig, INSTANCE_CONFIG).documents[0]?.root ?? null;
+  const value = entryOf(root, 'containerRuntimeEndpoint')?.value;
+  return value?.kind === 'scalar' && typeof value.scalar.value === 'string' && value.scalar.value !== '' ? value.scalar.value : null;
+}

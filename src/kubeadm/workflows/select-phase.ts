@@ -1,0 +1,14 @@
+import type { Phase } from '../../host/phase.ts';
+
+/** The phase as part of a workflow: it takes its input out of the workflow's. */
+export function selectPhase<Whole, Part>(phase: Phase<Part>, select: (input: Whole) => Part): Phase<Whole> {
+  return {
+    name: phase.name,
+    short: phase.short,
+    tidiesUp: phase.tidiesUp,
+    writesFilesOnly: phase.writesFilesOnly,
+    contextFor: (context, input) => phase.contextFor(context, select(input)),
+    ready: (context, input) => phase.ready(context, select(input)),
+    look: (context, input) => phase.look(context, select(input)),
+  };
+}

@@ -1,0 +1,253 @@
+import { AppError, type Problem } from '../../base/errors.ts';
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { parseSource, type SourceDocument, sourceToJson } from '../../codec/source.ts';
+import { encodeYaml } from '../../codec/yaml-encode.ts';
+import { combineFacts } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { observe } from '../../host/observe.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import type { WantedFile } from '../../host/plan/diff-file.ts';
+import type { Prepared, Workflow } from '../../host/run-workflow.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { type Catalogue, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
+import { describeSource, sourceInForce } from '../../kubelet/config-source.ts';
+import { isSocketFlag } from '../../kubelet/flags-env.ts';
+import type { KubeletPatch } from '../../kubelet/patch-files.ts';
+import type { FieldSetting } from '../../kubelet/setting.ts';
+import { type UpgradedFlags, upgradeFlags } from '../../kubelet/upgrade-flags.ts';
+import { versionTag } from '../control-plane/images.ts';
+import { manifestVersion } from '../control-plane/manifest-version.ts';
+import { decodeNodeMemory, NO_MEMORY, NODE_MEMORY_PATH, type NodeMemory } from '../node-settings/node-memory.ts';
+import { type KubeletStartInput, upgradeKubeletConfig } from '../phases/kubelet-start.ts';
+import type { OwnNodeCheck } from '../phases/own-node.ts';
+import { type RememberNodeInput, rememberUpgradedNode } from '../phases/remember-node.ts';
+import { hasSocketAnnotation, type RemoveSocketAnnotationInput, removeSocketAnnotation } from '../phases/remove-socket-annotation.ts';
+import { renderTemplate } from '../render/template.ts';
+import { type ClusterBaseline, readClusterBaseline, unlessForbidden } from './cluster-baseline.ts';
+import { identifyNode, type NodeTrust, ownNodeCheck } from './identify-node.ts';
+import { nodeMemoryOf } from './node-memory-of.ts';
+import { designObservedNode, kubeletStartInput, type NodeOptions, type ObservedNode, observeNode } from './prepare-node.ts';
+import { selectPhase } from './select-phase.ts';
+
+/** What is declared anew takes the place of what the host remembers of that sort; what is not given is taken from there. */
+export interface UpgradeNodeOptions extends Omit<NodeOptions, 'nodeRegistration' | 'overlays' | 'patches' | 'settings'> {
+  readonly overlays: readonly SourceDocument[] | null;
+  readonly patches: readonly KubeletPatch[] | null;
+  readonly settings: readonly string[] | null;
+  /** Nothing is taken from the host's memory. */
+  readonly forget: boolean;
+  /** Tells which Node the host is, where the cluster is asked with the operator's credentials; null: with those of the node itself. */
+  readonly trust: NodeTrust | null;
+  /** The name that the operator gave; null: none. */
+  readonly nodeName: string | null;
+}
+
+export interface UpgradeNodeInput {
+  readonly kubeletConfig: KubeletStartInput;
+  readonly remember: RememberNodeInput;
+  readonly annotation: RemoveSocketAnnotationInput;
+}
+
+const CONFIG_YAML = '/var/lib/kubelet/config.yaml';
+const INSTANCE_CONFIG = '/var/lib/kubelet/instance-config.yaml';
+const FLAGS_ENV = '/var/lib/kubelet/kubeadm-flags.env';
+const API_SERVER_MANIFEST = '/etc/kubernetes/manifests/kube-apiserver.yaml';
+
+/**
+ * Brings the kubelet's files up to what the cluster's kubelet-config says now, with what was declared for this node, and restarts the kubelet.
+ * @see kubeadm 1.36 upgrade node: phase kubelet-config (which neither remembers nor restarts)
+ */
+export const upgradeNodeWorkflow: Workflow<UpgradeNodeOptions, UpgradeNodeInput> = {
+  name: 'upgrade node',
+  phases: [
+    selectPhase(upgradeKubeletConfig, (input) => input.kubeletConfig),
+    selectPhase(rememberUpgradedNode, (input) => input.remember),
+    selectPhase(removeSocketAnnotation, (input) => input.annotation),
+  ],
+  prepare: prepareUpgrade,
+};
+
+async function prepareUpgrade(context: PhaseContext, options: UpgradeNodeOptions): Promise<Prepared<UpgradeNodeInput>> {
+  const found = await lookAtHost(context);
+  const { memory, warnings: memoryWarnings } = readMemory(found, options.forget);
+  const instancePatch = readInstanceConfig(found(INSTANCE_CONFIG), context.host.name);
+  const criSocket = socketInUse(found, instancePatch, memory, options.catalogue);
+  const declared = { ...options, ...declaredAnew(memory, options), nodeRegistration: criSocket === null ? {} : { criSocket } };
+  const observed = await observeNode(context, declared);
+  const baseline = await readClusterBaseline(context.cluster as Cluster, options.catalogue);
+  const minor = observed.kubeletMinor ?? baseline.controlPlaneMinor;
+  const moveSocket = instancePatch === null && !isSocketFlag({ kubeletMinor: minor, nodeLocalCRISocket: isSocketLocal(baseline) });
+  const flags = upgradeFlags(found(FLAGS_ENV) ?? '', { minor, catalogue: options.catalogue, moveSocket });
+  const registration = { ...observed.registration, name: nameOf({ memory, flags, observed }), kubeletExtraArgs: flags.flags };
+  const nodeOptions: NodeOptions = { ...declared, nodeRegistration: registration };
+  const node: ObservedNode = { ...observed, registration };
+  const { design, warnings, refusals } = await designObservedNode(context, nodeOptions, {
+    node,
+    cluster: baseline.layered,
+    clusterIsDeclared: false,
+    controlPlaneMinor: baseline.controlPlaneMinor,
+    registerWithTaints: [],
+    serviceSubnets: baseline.serviceSubnets,
+    featureGates: baseline.featureGates,
+    ...(instancePatch === null ? {} : { instancePatch }),
+  });
+  const override = await findOverride(context, node.registration.name);
+  const annotated = await identifyAnnotated(context, options, node.registration.name);
+  const start = kubeletStartInput(design, nodeOptions);
+  const instanceConfig = design.files.instanceConfig === null ? [] : [{ ...design.files.instanceConfig, onlyIfAbsent: true }];
+  const flagsEnv = flags.changed ? [flagsFile(nodeOptions, flags)] : [];
+  return {
+    input: {
+      kubeletConfig: {
+        ...start,
+        files: [...flagsEnv, ...instanceConfig, design.files.configYaml],
+        unitFiles: [],
+        backupDir: `/etc/kubernetes/tmp/kubeadm-kubelet-config-${timestamp(context.clock.now())}`,
+      },
+      remember: { memory: remembered(memory, nodeMemoryOf(node, nodeOptions)), mayChown: start.mayChown },
+      annotation: { nodeName: node.registration.name, check: annotated.check },
+    },
+    warnings: [
+      ...memoryWarnings,
+      ...flagWarnings(flags),
+      ...controlPlaneWarnings(found, baseline),
+      ...baseline.warnings,
+      ...override,
+      ...warnings,
+    ],
+    refusals: [...refusals, ...annotated.refusals],
+    origins: design.origins,
+  };
+}
+
+/** Says that the file which is written is not what the kubelet runs with. */
+async function findOverride({ cluster }: PhaseContext, nodeName: string): Promise<readonly Warning[]> {
+  const node = cluster === null ? null : await unlessForbidden(cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName }));
+  const source = node == null ? null : sourceInForce(node);
+  if (source === null) return [];
+  const message = `ConfigMap ${describeSource(source)} overrides ${CONFIG_YAML} on Node ${nodeName}: the kubelet takes no value from the file that the ConfigMap decides (see dynamic status ${nodeName})`;
+  return [{ code: 'CONFIG_OVERRIDDEN', message }];
+}
+
+/** Whether the Node is the host's own, before the operator's credentials take an annotation off it. */
+async function identifyAnnotated(
+  context: PhaseContext,
+  { trust, nodeName: named }: UpgradeNodeOptions,
+  nodeName: string,
+): Promise<{ readonly check: OwnNodeCheck | null; readonly refusals: readonly Problem[] }> {
+  const { cluster } = context;
+  if (trust === null || cluster === null) return { check: null, refusals: [] };
+  const wanted = { trust, named, expected: nodeName };
+  const node = await unlessForbidden(cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName }));
+  if (!hasSocketAnnotation(node)) return { check: ownNodeCheck(wanted), refusals: [] };
+  return { check: null, refusals: (await identifyNode(context, wanted)).refusals };
+}
+
+type FoundFiles = (path: string) => string | null;
+
+async function lookAtHost({ host, signal }: PhaseContext): Promise<FoundFiles> {
+  const paths = [NODE_MEMORY_PATH, CONFIG_YAML, INSTANCE_CONFIG, FLAGS_ENV, API_SERVER_MANIFEST];
+  const { files } = await observe(host, combineFacts({ files: fileFacts(paths) }), signal);
+  const found = (path: string): string | null => files.get(path)?.content ?? null;
+  if (found(CONFIG_YAML) !== null) return found;
+  const message = `there is no ${CONFIG_YAML}: this host is no node yet`;
+  throw new AppError({ host: host.name, code: 'NODE_NOT_JOINED', message, mend: 'Make it one with join' }, { exitCode: 3 });
+}
+
+function readMemory(found: FoundFiles, forget: boolean): { readonly memory: NodeMemory; readonly warnings: readonly Warning[] } {
+  const text = found(NODE_MEMORY_PATH);
+  if (forget) return { memory: NO_MEMORY, warnings: [] };
+  if (text !== null) return { memory: decodeNodeMemory(text, NODE_MEMORY_PATH), warnings: [] };
+  const message = `there is no ${NODE_MEMORY_PATH}: patches and settings kubeadm or an earlier version gave this node have to be given this once`;
+  return { memory: NO_MEMORY, warnings: [{ code: 'NODE_MEMORY_MISSING', message }] };
+}
+
+/** What the options say, and of what they do not say what is remembered. */
+function declaredAnew(
+  memory: NodeMemory,
+  options: UpgradeNodeOptions,
+): Pick<NodeOptions, 'overlays' | 'declared' | 'settings' | 'patches'> {
+  const isGiven = (setting: FieldSetting): boolean => options.declared.some(({ path }) => path.join('.') === setting.path.join('.'));
+  return {
+    overlays: options.overlays ?? memory.overlays.map(readOverlay),
+    declared: [...memory.declared.filter((setting) => !isGiven(setting)), ...options.declared],
+    settings: options.settings ?? memory.settings,
+    patches: options.patches ?? memory.patches,
+  };
+}
+
+/** A remembered overlay as if it had been given. */
+function readOverlay({ source, content }: NodeMemory['overlays'][number]): SourceDocument {
+  return parseSource(encodeYaml(content), source).documents[0] as SourceDocument;
+}
+
+/**
+ * The socket the kubelet uses: of instance-config.yaml, the flag, config.yaml, the host's memory. kubeadm takes the flag alone, and without one writes an
+ * empty socket.
+ */
+function socketInUse(found: FoundFiles, instancePatch: JsonObject | null, memory: NodeMemory, catalogue: Catalogue): string | null {
+  const { criSocket } = upgradeFlags(found(FLAGS_ENV) ?? '', { minor: NEWEST_MINOR, catalogue, moveSocket: false });
+  const inFiles = [instancePatch, jsonOf(found(CONFIG_YAML) ?? '')].map((config) => config?.containerRuntimeEndpoint);
+  const candidates = [inFiles[0], criSocket, inFiles[1], memory.nodeRegistration.criSocket];
+  return candidates.find((socket): socket is string => typeof socket === 'string' && socket !== '') ?? null;
+}
+
+/** The name the node is registered by: of the flag, else its certificate, else remembered, else the host's own. */
+function nameOf({ memory, flags, observed }: { memory: NodeMemory; flags: UpgradedFlags; observed: ObservedNode }): string {
+  const { identity } = observed.facts;
+  const certified = identity.state === 'usable' ? /^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] : undefined;
+  const overridden = flags.flags.findLast(({ name }) => name === 'hostname-override')?.value;
+  return overridden ?? certified ?? memory.nodeRegistration.name ?? observed.registration.name;
+}
+
+/** kubeadm's gate is on unless the cluster's configuration says otherwise. */
+function isSocketLocal({ featureGates }: { readonly featureGates: Readonly<Record<string, boolean>> }): boolean {
+  return featureGates.NodeLocalCRISocket ?? true;
+}
+
+/** @throws AppError INSTANCE_CONFIG_INVALID: kubeadm merges it over everything, so it can't be passed over */
+function readInstanceConfig(text: string | null, host: string): JsonObject | null {
+  if (text === null) return null;
+  const config = jsonOf(text);
+  if (config !== null) return config;
+  const mend = 'Mend it, or delete it: it is then made anew';
+  throw new AppError({ host, code: 'INSTANCE_CONFIG_INVALID', message: `${INSTANCE_CONFIG} holds no YAML mapping`, mend }, { exitCode: 3 });
+}
+
+function jsonOf(text: string): JsonObject | null {
+  const { documents, problems } = parseSource(text, 'file');
+  const root = documents[0]?.root ?? null;
+  const value = problems.length > 0 || root === null ? null : sourceToJson(root);
+  return isJsonObject(value) ? value : null;
+}
+
+function flagsFile({ templates }: NodeOptions, { flags }: UpgradedFlags): WantedFile {
+  return { path: FLAGS_ENV, content: renderTemplate(templates, FLAGS_ENV, { flags }), mode: 0o644, owner: 'root:root' };
+}
+
+/** The registration stays what init or join declared; an upgrade changes none of it. */
+function remembered(before: NodeMemory, now: NodeMemory): NodeMemory {
+  return { ...now, nodeRegistration: Object.keys(before.nodeRegistration).length === 0 ? now.nodeRegistration : before.nodeRegistration };
+}
+
+function flagWarnings({ dropped }: UpgradedFlags): readonly Warning[] {
+  return dropped.map(({ name, value }) => ({
+    code: 'KUBELET_FLAG_DROPPED',
+    message: `--${name}=${value} of kubeadm-flags.env is taken out: this kubelet has no such flag and would not start`,
+  }));
+}
+
+/** Where there is nothing to upgrade nothing is said. */
+function controlPlaneWarnings(found: FoundFiles, { kubernetesVersion }: ClusterBaseline): readonly Warning[] {
+  const manifest = found(API_SERVER_MANIFEST);
+  const version = manifest === null ? null : manifestVersion(manifest, 'kube-apiserver');
+  if (version === null || kubernetesVersion === null || version === versionTag(kubernetesVersion)) return [];
+  const message = `its kube-apiserver is ${version}, and the cluster is to be ${kubernetesVersion}: the kubelet is upgraded, static pods are not (kubeadm upgrade node does that)`;
+  return [{ code: 'CONTROL_PLANE_NOT_UPGRADED', message }];
+}
+
+/** As kubeadm names its backups, in UTC. */
+function timestamp(now: Date): string {
+  return now.toISOString().slice(0, 19).replace(/[T:]/g, '-');
+}

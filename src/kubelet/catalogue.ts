@@ -1,0 +1,260 @@
+import type { Json } from '../base/json.ts';
+
+/** A Kubernetes minor version by its number: 36 is 1.36. */
+export type Minor = number;
+
+/** The minors whose kubelets `init`, `join` and `apply` configure. */
+export const OLDEST_MINOR: Minor = 20;
+export const NEWEST_MINOR: Minor = 36;
+/** The oldest minor whose configurations are read and validated by its own fields, flags, gates and rules. */
+export const OLDEST_KNOWN_MINOR: Minor = 11;
+
+export type FieldType =
+  | 'string'
+  | 'enum'
+  | 'bool'
+  | 'int32'
+  | 'int64'
+  | 'uint32'
+  | 'float'
+  | 'duration'
+  | 'durationOrNanoseconds'
+  | 'quantity'
+  | 'timestamp'
+  | 'object'
+  | 'array<string>'
+  | 'array<enum>'
+  | 'array<int32>'
+  | 'array<object>'
+  | 'map<string,string>'
+  | 'map<string,bool>'
+  | 'map<string,quantity>'
+  | 'map<string,array<string>>';
+
+/** What a change of the field does to a running node: nothing, needs the pods drained, restarts pods, or can cut the node off. */
+export type LiveChange = 'safe' | 'drain' | 'restart-pods' | 'unsafe';
+
+type Since<T> = readonly ({ readonly from: Minor } & T)[];
+
+/** A field of KubeletConfiguration over all minors, as in data/fields.json. */
+export interface FieldEntry {
+  /** `a.b`, items of lists as `a[].b`. */
+  readonly path: string;
+  readonly type: FieldType;
+  readonly typeByMinor?: Since<{ readonly type: FieldType }>;
+  /** A Go pointer: an explicit zero is something else than nothing. */
+  readonly pointer: boolean;
+  readonly pointerByMinor?: Since<{ readonly pointer: boolean }>;
+  /** The Go JSON tag has `omitempty`. */
+  readonly omitempty: boolean;
+  /** Go prints the field even when it is unset: no `omitempty`, or a struct (also durations and quantities), which `omitempty` never drops. */
+  readonly printedWhenUnset: boolean;
+  /** First and last minor that has it; the first is at least 1.10, the last 1.36 while it still exists. */
+  readonly minors: readonly [Minor, Minor];
+  /** null: defaulting leaves it unset. */
+  readonly defaultByMinor: Since<{ readonly value: Json }>;
+  readonly enumByMinor?: Since<{ readonly values: readonly string[] }>;
+  readonly flag: string | null;
+  readonly flagAliases?: readonly string[];
+  readonly description: string;
+  readonly liveChange: LiveChange;
+  readonly liveChangeReason: string;
+  readonly note?: string;
+}
+
+/** A field as one minor knows it. */
+export interface Field {
+  readonly path: string;
+  readonly type: FieldType;
+  readonly pointer: boolean;
+  readonly omitempty: boolean;
+  readonly printedWhenUnset: boolean;
+  /** null: defaulting leaves it unset. */
+  readonly default: Json;
+  /** The words it takes; null where it is no enumeration. */
+  readonly values: readonly string[] | null;
+  readonly entry: FieldEntry;
+}
+
+export type FlagDeprecation = 'to-be-removed' | 'use-config-file' | 'use-other-flag' | 'leaked-cadvisor-flag';
+
+/** A command-line flag of the kubelet over all minors, as in data/flags.json. */
+export interface FlagEntry {
+  /** Without dashes. */
+  readonly flag: string;
+  readonly shorthand?: string;
+  /** pflag's name of the type: `stringSlice`, `mapStringBool`, `duration` … */
+  readonly type: string;
+  readonly default: string;
+  readonly defaultByMinor?: Since<{ readonly value: string }>;
+  readonly since: Minor;
+  /** The first minor without it; null while it exists. */
+  readonly removedIn: Minor | null;
+  /** Path of the configuration field with the same meaning. */
+  readonly field: string | null;
+  /** The first minor that has this field, where that is later than the flag. */
+  readonly fieldSince?: Minor;
+  /** Deprecated in the newest minor. */
+  readonly deprecated: boolean;
+  readonly deprecatedSince: Minor | null;
+  /** The last minor that calls it deprecated, where that was taken back. */
+  readonly deprecatedUntil?: Minor;
+  readonly deprecation?: FlagDeprecation;
+  /** `config`: overrides a field of the file; `kubelet`: the kubelet's own; `global`: from a library. */
+  readonly group: 'config' | 'kubelet' | 'global';
+  readonly hidden?: boolean;
+}
+
+/** A flag as one minor knows it. */
+export interface Flag {
+  readonly name: string;
+  readonly type: string;
+  readonly default: string;
+  /** null when this minor has no field for it. */
+  readonly field: string | null;
+  readonly deprecation: FlagDeprecation | null;
+  readonly entry: FlagEntry;
+}
+
+export type GateStage = 'ALPHA' | 'BETA' | 'GA' | 'DEPRECATED';
+
+/** A feature gate over all minors, as in data/gates.json. */
+export interface GateEntry {
+  readonly name: string;
+  readonly versions: Since<{ readonly stage: GateStage; readonly default: boolean; readonly lockToDefault: boolean }>;
+  /** The first minor without it; null while it exists. */
+  readonly removedIn: Minor | null;
+  readonly dependencies?: Since<{ readonly gates: readonly string[] }>;
+}
+
+/** A gate as one minor knows it. */
+export interface Gate {
+  readonly name: string;
+  readonly stage: GateStage;
+  readonly default: boolean;
+  /** It may only be set to its default. */
+  readonly locked: boolean;
+  /** Gates that have to be enabled with it. */
+  readonly dependencies: readonly string[];
+  readonly entry: GateEntry;
+}
+
+/** All that is known of kubelets by minor: look-ups give null where that minor does not know the name. */
+export interface Catalogue {
+  readonly fields: ReadonlyMap<string, FieldEntry>;
+  readonly flags: ReadonlyMap<string, FlagEntry>;
+  readonly gates: ReadonlyMap<string, GateEntry>;
+  /** @param path without indices: `reservedMemory[].limits` */
+  field(path: string, minor: Minor): Field | null;
+  /** @param name without dashes */
+  flag(name: string, minor: Minor): Flag | null;
+  gate(name: string, minor: Minor): Gate | null;
+}
+
+let loading: Promise<Catalogue> | null = null;
+
+/** The catalogue; read on the first call and kept. */
+export function loadCatalogue(): Promise<Catalogue> {
+  loading ??= readCatalogue();
+  return loading;
+}
+
+async function readCatalogue(): Promise<Catalogue> {
+  const [fields, flags, gates] = await Promise.all([
+    import('./data/fields.json', { with: { type: 'json' } }),
+    import('./data/flags.json', { with: { type: 'json' } }),
+    import('./data/gates.json', { with: { type: 'json' } }),
+  ]);
+  // scripts/make-catalogue.mjs has checked every member of these files against the same types.
+  return makeCatalogue({
+    fields: fields.default as unknown as readonly FieldEntry[],
+    flags: flags.default as unknown as readonly FlagEntry[],
+    gates: gates.default as unknown as readonly GateEntry[],
+  });
+}
+
+/** A catalogue over the given entries. */
+function makeCatalogue(entries: {
+  readonly fields: readonly FieldEntry[];
+  readonly flags: readonly FlagEntry[];
+  readonly gates: readonly GateEntry[];
+}): Catalogue {
+  const fields = new Map(entries.fields.map((entry) => [entry.path, entry]));
+  const flags = new Map(entries.flags.map((entry) => [entry.flag, entry]));
+  const gates = new Map(entries.gates.map((entry) => [entry.name, entry]));
+  return {
+    fields,
+    flags,
+    gates,
+    field: (path, minor) => fieldAt(fields.get(path), minor),
+    flag: (name, minor) => flagAt(flags.get(name), minor),
+    gate: (name, minor) => gateAt(gates.get(name), minor),
+  };
+}
+
+function fieldAt(entry: FieldEntry | undefined, minor: Minor): Field | null {
+  if (!entry || minor < entry.minors[0] || minor > entry.minors[1]) return null;
+  return {
+    path: entry.path,
+    type: latest(entry.typeByMinor, minor)?.type ?? entry.type,
+    pointer: latest(entry.pointerByMinor, minor)?.pointer ?? entry.pointer,
+    omitempty: entry.omitempty,
+    printedWhenUnset: entry.printedWhenUnset,
+    default: latest(entry.defaultByMinor, minor)?.value ?? null,
+    values: latest(entry.enumByMinor, minor)?.values ?? null,
+    entry,
+  };
+}
+
+function flagAt(entry: FlagEntry | undefined, minor: Minor): Flag | null {
+  if (!entry || minor < entry.since || isRemoved(entry, minor)) return null;
+  const deprecated = entry.deprecatedSince !== null && minor >= entry.deprecatedSince && minor <= (entry.deprecatedUntil ?? minor);
+  return {
+    name: entry.flag,
+    type: entry.type,
+    default: latest(entry.defaultByMinor, minor)?.value ?? entry.default,
+    field: minor >= (entry.fieldSince ?? 0) ? entry.field : null,
+    deprecation: deprecated ? (entry.deprecation ?? null) : null,
+    entry,
+  };
+}
+
+function gateAt(entry: GateEntry | undefined, minor: Minor): Gate | null {
+  const version = latest(entry?.versions, minor);
+  if (!entry || !version || isRemoved(entry, minor)) return null;
+  const dependencies = latest(entry.dependencies, minor)?.gates ?? [];
+  return { name: entry.name, stage: version.stage, default: version.default, locked: version.lockToDefault, dependencies, entry };
+}
+
+function isRemoved({ removedIn }: { readonly removedIn: Minor | null }, minor: Minor): boolean {
+  return removedIn !== null && minor >= removedIn;
+}
+
+function latest<T>(list: Since<T> | undefined, minor: Minor): ({ readonly from: Minor } & T) | undefined {
+  return list?.findLast(({ from }) => from <= minor);
+}
+
+/**
+ * The minor of a Kubernetes version.
+ * @param version `1.36`, `v1.36.2`, `v1.36.0-rc.1+build`; `v1.28+` as some servers say
+ * @returns 36 for 1.36; null when it is no version 1.x
+ */
+export function parseMinor(version: string): Minor | null {
+  const minor = /^v?1\.(0|[1-9][0-9]{0,2})(?:\.[0-9]+)?(?:[-+][0-9A-Za-z.+-]*)?$/.exec(version.trim())?.[1];
+  return minor === undefined ? null : Number(minor);
+}
+
+/** `1.36` for 36. */
+export function formatMinor(minor: Minor): string {
+  return `1.${minor}`;
+}
+
+/** The minor of the catalogue that is nearest to a minor. */
+export function nearestKnownMinor(minor: Minor): Minor {
+  return Math.min(Math.max(minor, OLDEST_KNOWN_MINOR), NEWEST_MINOR);
+}
+
+/** Tells whether kubelets of this minor are handled. */
+export function isSupportedMinor(minor: Minor): boolean {
+  return minor >= OLDEST_MINOR && minor <= NEWEST_MINOR;
+}

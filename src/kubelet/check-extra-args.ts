@@ -1,0 +1,79 @@
+import type { Arg } from '../base/arg.ts';
+import { AppError, type Problem } from '../base/errors.ts';
+import type { Warning } from '../host/plan/change.ts';
+import { type Catalogue, formatMinor, type Minor } from './catalogue.ts';
+
+/** Last minor whose kubelet runs an in-tree cloud provider without a feature gate. */
+const LAST_IN_TREE: ReadonlyMap<string, Minor> = new Map([
+  ['aws', 26],
+  ['openstack', 25],
+  ['azure', 28],
+  ['gce', 28],
+  ['vsphere', 28],
+]);
+
+export interface KubeletToCheck {
+  readonly minor: Minor;
+  /** There is no kubelet yet: the minor is the cluster's, and the binary to come may have other flags. */
+  readonly assumed: boolean;
+  readonly catalogue: Catalogue;
+}
+
+/**
+ * Refuses kubelet flags that would keep the kubelet from starting, or from being the node it is registered as.
+ * @returns warnings: what may be wrong with flags when the kubelet is not known yet
+ * @throws AppError with exit code 2 and all problems: KUBELET_FLAG_UNKNOWN, NODE_NAME_CONTRADICTED, CLOUD_PROVIDER_GONE
+ */
+export function checkExtraArgs(
+  registration: { readonly name: string; readonly kubeletExtraArgs: readonly Arg[] },
+  { minor, assumed, catalogue }: KubeletToCheck,
+): readonly Warning[] {
+  const { kubeletExtraArgs: args, name } = registration;
+  const unknown = args.map((arg) => unknownFlag(arg, minor, catalogue)).filter((problem) => problem !== null);
+  const wrong = args.flatMap((arg) => [contradictedName(arg, name), goneProvider(arg, minor)]).filter((problem) => problem !== null);
+  const problems = assumed ? wrong : [...unknown, ...wrong];
+  if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });
+  return unknown.map(({ code, path, message, mend }) => ({ code, message: `${path}: ${message}. ${mend}` }));
+}
+
+/** Why a kubelet of this minor does not know a flag; null when it does. */
+export function unknownFlag({ name }: Arg, minor: Minor, catalogue: Catalogue): Problem | null {
+  if (catalogue.flag(name, minor) !== null || name === 'help' || name === 'version') return null;
+  const entry = catalogue.flags.get(name);
+  const kubelet = `a ${formatMinor(minor)} kubelet has no flag --${name}`;
+  const path = `kubeletExtraArgs ${name}`;
+  if (entry === undefined)
+    return { code: 'KUBELET_FLAG_UNKNOWN', path, message: kubelet, mend: 'Check its spelling (kubelet --help lists them)' };
+  if (minor < entry.since)
+    return { code: 'KUBELET_FLAG_UNKNOWN', path, message: `${kubelet}: it came with ${formatMinor(entry.since)}`, mend: 'Take it out' };
+  const mend = entry.field === null ? 'Take it out' : `Set the field ${entry.field} of KubeletConfiguration instead`;
+  return { code: 'KUBELET_FLAG_UNKNOWN', path, message: `${kubelet}: it was removed in ${formatMinor(entry.removedIn ?? minor)}`, mend };
+}
+
+/** The name is in the client certificate and in the flag: with two names the kubelet could not register (kubeadm lets that happen). */
+function contradictedName({ name, value }: Arg, nodeName: string): Problem | null {
+  if (name !== 'hostname-override' || value === nodeName) return null;
+  const message = `hostname-override is ${value}, but the node's name is ${nodeName}: the kubelet could not register`;
+  return {
+    code: 'NODE_NAME_CONTRADICTED',
+    path: 'kubeletExtraArgs hostname-override',
+    message,
+    mend: 'Set nodeRegistration.name (--node-name) alone',
+  };
+}
+
+function goneProvider({ name, value }: Arg, minor: Minor): Problem | null {
+  if (name !== 'cloud-provider' || value === 'external' || value === '') return null;
+  const last = LAST_IN_TREE.get(value);
+  if (last !== undefined && minor <= last) return null;
+  const message =
+    last === undefined
+      ? `there is no in-tree cloud provider ${value}`
+      : `a ${formatMinor(minor)} kubelet has no in-tree cloud provider ${value}: ${formatMinor(last)} was the last`;
+  return {
+    code: 'CLOUD_PROVIDER_GONE',
+    path: 'kubeletExtraArgs cloud-provider',
+    message,
+    mend: "Use cloud-provider 'external' with a cloud controller manager",
+  };
+}

@@ -1,0 +1,58 @@
+import type { Problem } from '../base/errors.ts';
+import { type DecodedDocument, decodeTyped } from '../codec/decode-typed.ts';
+import type { SourceDocument } from '../codec/source.ts';
+import { invalidJson } from '../codec/typed-problems.ts';
+import type { Catalogue, Minor } from './catalogue.ts';
+import { kubeletConfigurationType } from './type.ts';
+import { unknownFieldReporter } from './unknown-field-reporter.ts';
+
+/** The only version there is, in all minors. */
+export const KUBELET_API_VERSION = 'kubelet.config.k8s.io/v1beta1';
+export const KUBELET_KIND = 'KubeletConfiguration';
+
+export interface DecodeOptions {
+  /** The minor of the kubelet that is to read it. */
+  readonly minor: Minor;
+  readonly catalogue: Catalogue;
+  /** Unknown and duplicate fields are warnings, as to the kubelet itself (1.17 and later): what remains are the errors it dies of. */
+  readonly lenient?: boolean;
+  /** How the kubelet reads the file: see `syntaxOf`. JSON knows fewer spellings of numbers and merges objects given twice. Default `yaml`. */
+  readonly syntax?: 'yaml' | 'json';
+}
+
+export type DecodedKubeletConfiguration = DecodedDocument;
+
+/**
+ * Reads a KubeletConfiguration document as the kubelet of a minor does: same verdict, all problems at once.
+ *
+ * Codes: CONFIG_MISSING_HEADER, CONFIG_WRONG_KIND (then nothing else is looked at), CONFIG_UNKNOWN_FIELD, CONFIG_DUPLICATE_FIELD,
+ * CONFIG_WRONG_TYPE, CONFIG_OUT_OF_RANGE, CONFIG_INVALID_DURATION, CONFIG_INVALID_QUANTITY, CONFIG_INVALID_TIMESTAMP. What a problem stands
+ * at is not in `value`.
+ * @see Kubernetes 1.20 to 1.36 pkg/kubelet/kubeletconfig/util/codec: strict decode, then lenient; sigs.k8s.io/yaml, sigs.k8s.io/json
+ */
+export function decodeKubeletConfiguration(document: SourceDocument, options: DecodeOptions): DecodedKubeletConfiguration {
+  const { catalogue, minor, lenient = false, syntax = 'yaml' } = options;
+  return decodeTyped(document, {
+    type: kubeletConfigurationType(catalogue, minor),
+    header: { apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND },
+    unknown: unknownFieldReporter({ catalogue, minor, lenient }),
+    lenient,
+    syntax,
+    confidential: ['staticPodURLHeader'],
+  });
+}
+
+/** How the kubelet reads a file: as JSON when its first character that is no white space is `{`, else as YAML. */
+export function syntaxOf(text: string): 'yaml' | 'json' {
+  return /^[\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*\{/.test(text) ? 'json' : 'yaml';
+}
+
+/** The problem of a file that has to be JSON (see `syntaxOf`) but is only YAML; null when it is fine. */
+export function checkJsonSyntax(text: string, file: string): Problem | null {
+  try {
+    JSON.parse(text.replace(/^[\v\f\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/, ''));
+    return null;
+  } catch {
+    return invalidJson({ file, line: 1, column: 1 });
+  }
+}

@@ -1,0 +1,40 @@
+import type { Json, JsonObject } from '../../base/json.ts';
+import type { Minor } from '../catalogue.ts';
+import type { FeatureGates } from '../feature-gates.ts';
+
+/** What a default may depend on. */
+export interface DefaultFacts {
+  /** As written, before any default. */
+  readonly config: JsonObject;
+  readonly minor: Minor;
+  readonly gates: FeatureGates;
+}
+
+/** @returns the value the field gets; undefined to leave it unset */
+export type ConditionalDefault = (facts: DefaultFacts, usual: Json) => Json | undefined;
+
+/**
+ * Defaults that depend on other fields or on gates, by path.
+ * @see kubernetes/kubernetes pkg/kubelet/apis/config/v1beta1/defaults.go (1.20 to 1.36)
+ */
+export const CONDITIONAL_DEFAULTS: ReadonlyMap<string, ConditionalDefault> = new Map<string, ConditionalDefault>([
+  ['podPidsLimit', ({ config: { podPidsLimit } }) => (isNumberAtLeast(podPidsLimit, 0) ? podPidsLimit : -1)],
+  [
+    'nodeStatusReportFrequency',
+    ({ config: { nodeStatusUpdateFrequency: given } }, usual) => (typeof given === 'string' && given !== '0s' ? given : usual),
+  ],
+  ['serializeImagePulls', ({ config, minor }) => !(minor >= PARALLEL_PULLS_SINCE && isNumberAtLeast(config.maxParallelImagePulls, 2))],
+  ['crashLoopBackOff.maxContainerRestartPeriod', ({ gates }) => (gates.isEnabled('KubeletCrashLoopBackOffMax') ? '5m0s' : undefined)],
+  [
+    'imagePullCredentialsVerificationPolicy',
+    ({ gates }) => (gates.isEnabled('KubeletEnsureSecretPulledImages') ? 'NeverVerifyPreloadedImages' : undefined),
+  ],
+]);
+
+/** The first minor with `maxParallelImagePulls`. */
+const PARALLEL_PULLS_SINCE: Minor = 27;
+
+/** Numbers beyond 53 bits are texts. */
+function isNumberAtLeast(value: Json | undefined, least: number): value is number | string {
+  return (typeof value === 'number' || typeof value === 'string') && Number(value) >= least;
+}

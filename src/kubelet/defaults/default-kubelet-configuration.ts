@@ -1,0 +1,108 @@
+import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
+import type { Catalogue, Field, Minor } from '../catalogue.ts';
+import { KUBELET_API_VERSION, KUBELET_KIND } from '../decode.ts';
+import { type FeatureGates, resolveFeatureGates } from '../feature-gates.ts';
+import { CONDITIONAL_DEFAULTS } from './conditional-defaults.ts';
+
+export interface DefaultsOptions {
+  /** The minor of the kubelet whose defaults are filled in. */
+  readonly minor: Minor;
+  readonly catalogue: Catalogue;
+  /** As resolved from `featureGates` of the configuration; computed where it is not given. */
+  readonly gates?: FeatureGates;
+}
+
+/**
+ * The configuration of a kubelet whose file says nothing: all defaults of its minor, with apiVersion and kind. What defaulting leaves unset
+ * is not there. (`evictionHard` of 1.26 and later is filled in by the running kubelet, see `defaultEvictionHard`.)
+ */
+export function defaultKubeletConfiguration(minor: Minor, catalogue: Catalogue): JsonObject {
+  return fillKubeletDefaults({ apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND }, { minor, catalogue });
+}
+
+/**
+ * Fills in defaults where the kubelet does: in pointers and lists that are absent, and in other fields also in place of an explicit zero.
+ * @param config as `decodeKubeletConfiguration` gives it; it is not changed
+ * @returns a new object; what was given keeps its place, defaults come after it
+ * @see kubernetes/kubernetes pkg/kubelet/apis/config/v1beta1/defaults.go (1.20 to 1.36) SetDefaults_KubeletConfiguration
+ */
+export function fillKubeletDefaults(config: JsonObject, { minor, catalogue, gates }: DefaultsOptions): JsonObject {
+  const draft = copyObjects(config);
+  const facts = { config, minor, gates: gates ?? resolveFeatureGates(gatesOf(config), minor, catalogue) };
+  for (const { path, field } of defaultedFields(catalogue, minor)) {
+    const conditional = CONDITIONAL_DEFAULTS.get(field.path);
+    const value = conditional === undefined ? field.default : conditional(facts, field.default);
+    if (value !== undefined && value !== null) fill(draft, path, field, value);
+  }
+  return draft;
+}
+
+/** `featureGates` of a configuration; what is no boolean is left out. */
+export function gatesOf(config: JsonObject): Readonly<Record<string, boolean>> {
+  const given = config.featureGates;
+  if (!isJsonObject(given)) return {};
+  return Object.fromEntries(Object.entries(given).filter((entry): entry is [string, boolean] => typeof entry[1] === 'boolean'));
+}
+
+type Draft = { [key: string]: Json };
+
+interface Defaulted {
+  readonly path: readonly string[];
+  readonly field: Field;
+}
+
+const defaultedByMinor = new WeakMap<Catalogue, Map<Minor, readonly Defaulted[]>>();
+
+/** The fields with a default, those that have a condition too. */
+function defaultedFields(catalogue: Catalogue, minor: Minor): readonly Defaulted[] {
+  const byMinor = defaultedByMinor.get(catalogue) ?? new Map<Minor, readonly Defaulted[]>();
+  defaultedByMinor.set(catalogue, byMinor);
+  const known = byMinor.get(minor);
+  if (known) return known;
+  const fields = [...catalogue.fields.keys()].flatMap((name): Defaulted[] => {
+    const field = catalogue.field(name, minor);
+    if (field === null || (field.default === null && !CONDITIONAL_DEFAULTS.has(name))) return [];
+    return [{ path: name.split('.'), field: inItsType(field) }];
+  });
+  byMinor.set(minor, fields);
+  return fields;
+}
+
+/** `logging.flushFrequency` was a number of nanoseconds at first, its default the same. */
+function inItsType(field: Field): Field {
+  return field.type === 'int64' && field.default === '5s' ? { ...field, default: 5_000_000_000 } : field;
+}
+
+function fill(draft: Draft, path: readonly string[], field: Field, value: Json): void {
+  let object = draft;
+  for (const name of path.slice(0, -1)) {
+    const inner = object[name];
+    if (isJsonObject(inner)) object = inner as Draft;
+    else {
+      const made: Draft = Object.create(null);
+      object[name] = made;
+      object = made;
+    }
+  }
+  const name = path.at(-1) as string;
+  const given = object[name];
+  if (given === undefined || given === null || (!field.pointer && isZero(given)) || ALWAYS_REPLACED.has(field.path)) object[name] = value;
+}
+
+/** Their condition looks at what was given and says what it becomes. */
+const ALWAYS_REPLACED: ReadonlySet<string> = new Set(['podPidsLimit']);
+
+/** Lists and maps are replaced only where they are absent: an empty one says something. */
+function isZero(value: Json): boolean {
+  return value === '' || value === 0 || value === '0s' || value === '0' || value === false;
+}
+
+/** Objects are copied as far down as defaults may reach; lists are shared. */
+function copyObjects(object: JsonObject): Draft {
+  const draft: Draft = Object.create(null);
+  for (const key of Object.keys(object)) {
+    const value = object[key] as Json;
+    draft[key] = isJsonObject(value) ? copyObjects(value) : value;
+  }
+  return draft;
+}

@@ -1,0 +1,89 @@
+import { type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
+import type { Catalogue, LiveChange, Minor } from '../catalogue.ts';
+import { defaultKubeletConfiguration } from '../defaults/default-kubelet-configuration.ts';
+import { effectiveConfiguration } from '../defaults/effective-configuration.ts';
+import { leavesOf } from '../layers.ts';
+import { isNodeSpecific } from '../node-specific.ts';
+import { classifyChanges, worstLiveChange } from '../validate/classify-changes.ts';
+
+/** One side of a comparison. */
+export interface ConfigSide {
+  /** As the user named it. */
+  readonly name: string;
+  /** The kubelet that reads it: its defaults count where the configuration says nothing. */
+  readonly minor: Minor;
+  /** As `decodeKubeletConfiguration` gives it. */
+  readonly config: JsonObject;
+}
+
+/** A value in force; `undefined` is unset. */
+export interface SideValue {
+  readonly value: Json | undefined;
+  /** It is what that kubelet has when the configuration says nothing. */
+  readonly isDefault: boolean;
+}
+
+export interface FieldDifference {
+  readonly path: string;
+  readonly before: SideValue;
+  readonly after: SideValue;
+  /** What going from the one to the other does to a running node. */
+  readonly class: LiveChange;
+  readonly reason: string;
+  /** It belongs to one machine: nodes differ in it rightly. */
+  readonly nodeSpecific: boolean;
+}
+
+export interface ConfigDiff {
+  readonly differences: readonly FieldDifference[];
+  readonly worst: LiveChange | null;
+}
+
+/**
+ * Compares what two configurations put in force: defaults of each side's kubelet count, durations and quantities are compared by value.
+ * A field that only the newer of two kubelets has is compared with its default there.
+ */
+export function diffConfigs(a: ConfigSide, b: ConfigSide, catalogue: Catalogue): ConfigDiff {
+  const minor = Math.max(a.minor, b.minor);
+  const [before, after] = [a, b].map((side) => effectiveConfiguration(side.config, { minor: side.minor, catalogue })) as [
+    JsonObject,
+    JsonObject,
+  ];
+  const [defaultsBefore, defaultsAfter] = [defaultLeaves(a.minor, catalogue), defaultLeaves(b.minor, catalogue)];
+  const differences = classifyChanges(before, after, { minor, catalogue })
+    .map(
+      (change): FieldDifference => ({
+        path: change.path,
+        before:
+          gateValue(change.path, change.before, a.minor, catalogue) ?? sideValue(change.before, defaultsBefore.get(dotted(change.path))),
+        after: gateValue(change.path, change.after, b.minor, catalogue) ?? sideValue(change.after, defaultsAfter.get(dotted(change.path))),
+        class: change.class,
+        reason: change.reason,
+        nodeSpecific: isNodeSpecific(change.path),
+      }),
+    )
+    .filter((difference) => !difference.path.startsWith(GATES) || difference.before.value !== difference.after.value);
+  return { differences, worst: worstLiveChange(differences) };
+}
+
+const GATES = 'featureGates[';
+
+/** A gate nobody sets has its default; null for what is no gate of that minor. */
+function gateValue(path: string, value: Json | undefined, minor: Minor, catalogue: Catalogue): SideValue | null {
+  const gate = path.startsWith(GATES) ? catalogue.gate(path.slice(GATES.length, -1), minor) : null;
+  return gate === null ? null : { value: value ?? gate.default, isDefault: (value ?? gate.default) === gate.default };
+}
+
+function sideValue(value: Json | undefined, usual: Json | undefined): SideValue {
+  return { value, isDefault: value !== undefined && jsonEqual(value, usual) };
+}
+
+function defaultLeaves(minor: Minor, catalogue: Catalogue): ReadonlyMap<string, Json> {
+  const defaults = effectiveConfiguration(defaultKubeletConfiguration(minor, catalogue), { minor, catalogue });
+  return new Map([...leavesOf(defaults)].map(([path, value]) => [dotted(path), value]));
+}
+
+/** `evictionHard[memory.available]` and `evictionHard.memory.available` name the same member. */
+function dotted(path: string): string {
+  return path.replaceAll('[', '.').replaceAll(']', '');
+}

@@ -1,0 +1,39 @@
+import { joinLines } from '../../base/text/styled.ts';
+import { renderTable } from '../../base/text/table.ts';
+import { inlineValue } from '../../codec/inline-value.ts';
+import { formatMinor } from '../catalogue.ts';
+import type { ConfigDiff, ConfigSide, FieldDifference, SideValue } from './diff-configs.ts';
+
+/** A comparison as a table, the worst of what a change would do below it. */
+export function renderDiff({ differences, worst }: ConfigDiff, a: ConfigSide, b: ConfigSide): string {
+  const sides = `${a.name} (kubelet ${formatMinor(a.minor)}) and ${b.name} (kubelet ${formatMinor(b.minor)})`;
+  if (worst === null) return `${sides}: no difference in force\n`;
+  const rows = differences.map((one) => [one.path, sideText(one.before), sideText(one.after), classText(one)]);
+  const count = differences.length === 1 ? '1 field differs' : `${differences.length} fields differ`;
+  return joinLines([...renderTable([['FIELD', a.name, b.name, 'LIVE CHANGE'], ...rows]), '', `${sides}: ${count}; the worst is ${worst}`]);
+}
+
+function sideText({ value, isDefault }: SideValue): string {
+  return isDefault ? `${inlineValue(value)} (default)` : inlineValue(value);
+}
+
+function classText(difference: FieldDifference): string {
+  return `${difference.class}: ${difference.reason}${difference.nodeSpecific ? ' (belongs to one machine)' : ''}`;
+}
+
+/** A comparison for machines; an unset value is left out. */
+export function diffDocument({ differences, worst }: ConfigDiff, a: ConfigSide, b: ConfigSide): object {
+  return {
+    before: { name: a.name, kubernetesVersion: formatMinor(a.minor) },
+    after: { name: b.name, kubernetesVersion: formatMinor(b.minor) },
+    worst,
+    differences: differences.map(({ path, before, after, class: liveChange, reason, nodeSpecific }) => ({
+      path,
+      before,
+      after,
+      liveChange,
+      reason,
+      nodeSpecific,
+    })),
+  };
+}

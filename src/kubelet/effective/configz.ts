@@ -1,0 +1,33 @@
+import { AppError } from '../../base/errors.ts';
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { parseSource } from '../../codec/source.ts';
+import type { Catalogue, Minor } from '../catalogue.ts';
+import { decodeKubeletConfiguration, KUBELET_API_VERSION, KUBELET_KIND } from '../decode.ts';
+
+/**
+ * Reads what a kubelet answers at `/configz`: the configuration in force, defaults and flags included.
+ * @param answer `{"kubeletconfig": {...}}`; the kind and version it leaves out are added
+ * @param node for messages
+ * @returns as `decodeKubeletConfiguration` gives it; what that minor does not know is left out
+ * @throws AppError CONFIGZ_INVALID
+ */
+export function readConfigz(
+  answer: JsonObject,
+  node: string,
+  options: { readonly minor: Minor; readonly catalogue: Catalogue },
+): JsonObject {
+  const config = answer.kubeletconfig;
+  if (!isJsonObject(config)) throw invalid(node, 'there is no member kubeletconfig');
+  const text = JSON.stringify({ ...config, apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND });
+  const { documents, problems } = parseSource(text, 'configz');
+  const document = documents[0];
+  if (document === undefined || problems.length > 0) throw invalid(node, problems[0]?.message ?? 'it is empty');
+  const decoded = decodeKubeletConfiguration(document, { ...options, lenient: true, syntax: 'json' });
+  const error = decoded.problems.find(({ severity }) => severity !== 'warning');
+  if (error !== undefined) throw invalid(node, `${error.path ?? ''}: ${error.message}`);
+  return decoded.value;
+}
+
+function invalid(node: string, why: string): AppError {
+  return new AppError({ host: `node/${node}`, code: 'CONFIGZ_INVALID', message: `its configz can't be read: ${why}` });
+}

@@ -1,0 +1,162 @@
+import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
+import { inlineValue } from '../../codec/inline-value.ts';
+import { parseSource, sourceToJson } from '../../codec/source.ts';
+import type { UnitState } from '../../host/facts/unit.ts';
+import { type Catalogue, formatMinor, type LiveChange, type Minor } from '../catalogue.ts';
+import { type FieldStep, type LayeredConfig, type LayerName, leavesOf } from '../layers.ts';
+import { classifyChanges } from '../validate/classify-changes.ts';
+import type { HostText } from './running-config.ts';
+
+/** What one layer said about a field. */
+export interface LayerWord {
+  readonly layer: LayerName | 'configz';
+  /** `/var/lib/kubelet/config.yaml:12`, `--max-pods, KUBELET_EXTRA_ARGS in /etc/default/kubelet`. */
+  readonly source: string;
+  /** Left out: the layer took the field out. */
+  readonly value?: Json;
+}
+
+/** The value of a field in force, and why. */
+export interface ExplainedField extends LayerWord {
+  readonly path: string;
+  /** What layers below said, the last one first. */
+  readonly lost: readonly LayerWord[];
+}
+
+export interface ExplainedFlag {
+  readonly name: string;
+  readonly value: string;
+  readonly source: string;
+  /** The field it sets; null when there is only the flag. */
+  readonly field: string | null;
+}
+
+/** Something that is not as it looks. */
+export interface Disagreement {
+  readonly code: 'NOT_RESTARTED' | 'NEEDS_RELOAD' | 'VERSION_REPLACED' | 'CONFIGZ_DIFFERS' | 'INSTANCE_CONFIG_DIFFERS' | 'PASSED_OVER';
+  readonly message: string;
+  readonly field?: string;
+  readonly liveChange?: LiveChange;
+}
+
+export interface NodeExplanation {
+  readonly node: string;
+  readonly kubernetesVersion: string;
+  /** Null where none runs, or where only the API server was asked. */
+  readonly process: { readonly pid: number; readonly startedAt: string | null } | null;
+  readonly fields: readonly ExplainedField[];
+  readonly flags: readonly ExplainedFlag[];
+  readonly disagreements: readonly Disagreement[];
+}
+
+/** The fields of a layered configuration, with what each layer said. */
+export function explainLayers({ config, history }: LayeredConfig): readonly ExplainedField[] {
+  return [...leavesOf(config).keys()].sort().flatMap((path): ExplainedField[] => {
+    const steps = history.get(path) ?? [];
+    const last = steps.at(-1);
+    if (last === undefined) return [];
+    return [{ path, ...wordOf(last), lost: steps.slice(0, -1).reverse().map(wordOf) }];
+  });
+}
+
+function wordOf({ origin, value }: FieldStep): LayerWord {
+  return { layer: origin.layer, source: origin.source, ...(value === undefined ? {} : { value }) };
+}
+
+/** Picks one field, with all below it; `[x]` and `.x` mean the same. Empty when there is none. */
+export function selectFields(fields: readonly ExplainedField[], name: string): readonly ExplainedField[] {
+  const dotted = (path: string): string => path.replaceAll('[', '.').replaceAll(']', '');
+  const wanted = dotted(name);
+  return fields.filter(({ path }) => dotted(path) === wanted || dotted(path).startsWith(`${wanted}.`));
+}
+
+/** What a host's disk and its running kubelet are compared by. */
+export interface DriftInput {
+  readonly flags: readonly { readonly name: string; readonly value: string }[];
+  readonly diskFlags: readonly { readonly name: string; readonly value: string; readonly source: string }[] | null;
+  readonly files: readonly { readonly path: string; readonly modifiedAt: number | null }[];
+  readonly unit: Pick<UnitState, 'startedAt' | 'needsReload'> | null;
+  readonly runningVersion: string | null;
+  readonly diskVersion: string | null;
+}
+
+/** Where the disk says something that the running kubelet has not read. */
+export function findDrift(input: DriftInput): readonly Disagreement[] {
+  const { flags, diskFlags, files, unit, runningVersion, diskVersion } = input;
+  const found: Disagreement[] = [];
+  if (runningVersion !== null && diskVersion !== null && runningVersion !== diskVersion) {
+    const message = `the kubelet that runs is ${runningVersion}, the program on disk is ${diskVersion}: replaced, not restarted`;
+    found.push({ code: 'VERSION_REPLACED', message });
+  }
+  const startedAt = unit?.startedAt ?? null;
+  for (const { path, modifiedAt } of files) {
+    if (startedAt !== null && modifiedAt !== null && modifiedAt > startedAt)
+      found.push({ code: 'NOT_RESTARTED', message: `${path} was edited after the kubelet was started: edited, not restarted` });
+  }
+  if (diskFlags !== null) found.push(...flagDrift(flags, diskFlags));
+  if (unit?.needsReload === true)
+    found.push({
+      code: 'NEEDS_RELOAD',
+      message: 'its unit files were edited after systemd read them: systemctl daemon-reload was not run',
+    });
+  return found;
+}
+
+function flagDrift(flags: DriftInput['flags'], diskFlags: NonNullable<DriftInput['diskFlags']>): readonly Disagreement[] {
+  const valuesOf = (list: DriftInput['flags'], name: string): string =>
+    JSON.stringify(list.filter((flag) => flag.name === name).map(({ value }) => value));
+  const names = [...new Set([...diskFlags, ...flags].map(({ name }) => name))];
+  return names
+    .filter((name) => valuesOf(flags, name) !== valuesOf(diskFlags, name))
+    .map((name) => {
+      const [running, disk] = [flags.findLast((flag) => flag.name === name), diskFlags.findLast((flag) => flag.name === name)];
+      const now = running === undefined ? `the running kubelet has no --${name}` : `the running kubelet has --${name}=${running.value}`;
+      const next = disk === undefined ? 'its unit does not give it any more' : `its unit gives --${name}=${disk.value} (${disk.source})`;
+      return { code: 'NOT_RESTARTED' as const, message: `${now}, ${next}: edited, not restarted` };
+    });
+}
+
+/** Where the kubelet's own word on a field is not what its disk says. */
+export function compareWithConfigz(
+  configz: JsonObject,
+  layered: LayeredConfig,
+  options: { readonly minor: Minor; readonly catalogue: Catalogue },
+): readonly Disagreement[] {
+  // The kubelet keeps this flag apart: its effect is the field's, but configz does not have it.
+  const isHidden = (path: string): boolean =>
+    path === 'seccompDefault' && layered.history.get(path)?.some(({ origin }) => origin.layer === 'flag') === true;
+  const changes = classifyChanges(configz, layered.config, options).filter(({ path }) => !isHidden(path));
+  return changes.map((change) => ({
+    code: 'CONFIGZ_DIFFERS',
+    field: change.path,
+    liveChange: change.class,
+    message: `${change.path}: the running kubelet has ${inlineValue(change.before)}, its disk says ${inlineValue(change.after)}`,
+  }));
+}
+
+/** Where kubeadm's per-host file is not what the configuration file says: the kubelet does not read it, but kubeadm's next upgrade writes it over. */
+export function compareWithInstanceConfig(file: HostText, { history }: LayeredConfig): readonly Disagreement[] {
+  const root = parseSource(file.text, file.path).documents[0]?.root ?? null;
+  const said = root === null ? null : sourceToJson(root);
+  return [...leavesOf(isJsonObject(said) ? said : {})].flatMap(([path, value]): Disagreement[] => {
+    const written = history.get(path)?.findLast(({ origin }) => origin.layer === 'config file');
+    if (jsonEqual(written?.value, value)) return [];
+    const message = `${path}: ${file.path} says ${inlineValue(value)}, the configuration file ${inlineValue(written?.value)}: kubeadm's next upgrade writes ${inlineValue(value)}`;
+    return [{ code: 'INSTANCE_CONFIG_DIFFERS', field: path, message }];
+  });
+}
+
+/** The fields a kubelet says it runs with; all that is known of their origin is whether they are defaults. */
+export function explainConfigz(configz: JsonObject, defaults: JsonObject, minor: Minor): readonly ExplainedField[] {
+  const usual = leavesOf(defaults);
+  const leaves = [...leavesOf(configz)].filter(([path]) => path !== 'apiVersion' && path !== 'kind');
+  return leaves
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([path, value]) => {
+      const isDefault = JSON.stringify(usual.get(path)) === JSON.stringify(value);
+      const word: LayerWord = isDefault
+        ? { layer: 'kubelet default', source: `kubelet ${formatMinor(minor)}`, value }
+        : { layer: 'configz', source: 'a file or a flag of the host', value };
+      return { path, ...word, lost: [] };
+    });
+}

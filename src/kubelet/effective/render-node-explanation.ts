@@ -1,0 +1,40 @@
+import { joinLines } from '../../base/text/styled.ts';
+import { renderTable } from '../../base/text/table.ts';
+import { inlineValue } from '../../codec/inline-value.ts';
+import type { ExplainedField, LayerWord, NodeExplanation } from './node-explanation.ts';
+
+/** An explanation as a table; `wide` also has what lost, below what won, and the flags that are no fields. */
+export function renderNodeExplanation(explanation: NodeExplanation, wide: boolean): string {
+  const { node, kubernetesVersion, process: running, fields, flags, disagreements } = explanation;
+  const state =
+    running === null ? '' : `, running as process ${running.pid}${running.startedAt === null ? '' : ` since ${running.startedAt}`}`;
+  const rows = fields.flatMap((field) => [[field.path, valueText(field), fromText(field)], ...(wide ? lostRows(field) : [])]);
+  const others = flags.filter(({ field }) => field === null);
+  return joinLines([
+    `${node}: kubelet ${kubernetesVersion}${state}`,
+    '',
+    ...renderTable([['FIELD', 'VALUE', 'FROM'], ...rows]),
+    ...(wide && others.length > 0
+      ? [
+          '',
+          ...renderTable([
+            ['FLAG', 'VALUE', 'FROM'],
+            ...others.map(({ name, value, source }) => [`--${name}`, inlineValue(value), source]),
+          ]),
+        ]
+      : []),
+    ...(disagreements.length === 0 ? [] : ['', ...disagreements.map(({ message }) => `! ${message}`)]),
+  ]);
+}
+
+function valueText({ value }: LayerWord): string {
+  return inlineValue(value);
+}
+
+function fromText({ layer, source }: LayerWord): string {
+  return `${layer}: ${source}`;
+}
+
+function lostRows({ lost }: ExplainedField): readonly (readonly string[])[] {
+  return lost.map((word) => ['', valueText(word), `over ${fromText(word)}`]);
+}

@@ -1,0 +1,30 @@
+import type { JsonObject } from '../base/json.ts';
+import { encodeTyped, renderTyped } from '../codec/encode-typed.ts';
+import type { Catalogue, Minor } from './catalogue.ts';
+import { KUBELET_API_VERSION, KUBELET_KIND } from './decode.ts';
+import { kubeletConfigurationType } from './type.ts';
+
+export interface EncodeOptions {
+  /** The minor of the kubelet that is to read it. */
+  readonly minor: Minor;
+  readonly catalogue: Catalogue;
+}
+
+/**
+ * A KubeletConfiguration as Go's json.Marshal prints the v1beta1 struct of a minor (see `encodeTyped`): what kubeadm writes into config.yaml and
+ * the ConfigMap. Fields the minor does not know are left out.
+ * @param value apiVersion and kind may be absent
+ * @throws AppError with the codes of `decodeKubeletConfiguration` when a value does not have its field's type
+ */
+export function encodeKubeletConfiguration(value: JsonObject, { catalogue, minor }: EncodeOptions): JsonObject {
+  return encodeTyped(kubeletConfigurationType(catalogue, minor), withHeader(value));
+}
+
+/** The same as YAML text, byte for byte as kubeadm writes it. */
+export function renderKubeletConfiguration(value: JsonObject, { catalogue, minor }: EncodeOptions): string {
+  return renderTyped(kubeletConfigurationType(catalogue, minor), withHeader(value));
+}
+
+function withHeader(value: JsonObject): JsonObject {
+  return { ...value, apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND };
+}

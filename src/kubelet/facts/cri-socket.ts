@@ -1,0 +1,28 @@
+import { defineFact, type Fact } from '../../host/facts/fact.ts';
+import type { FileFact, Question } from '../../host/facts/question.ts';
+
+/** Where kubeadm looks for a container runtime, in its order (kubeadm 1.36 constants). */
+export const KNOWN_CRI_SOCKETS = [
+  'unix:///var/run/containerd/containerd.sock',
+  'unix:///var/run/crio/crio.sock',
+  'unix:///var/run/cri-dockerd.sock',
+] as const;
+
+/** What kubeadm takes when it finds none. */
+export const DEFAULT_CRI_SOCKET = KNOWN_CRI_SOCKETS[0];
+
+/**
+ * The runtime sockets that are there, of those kubeadm knows and the declared one.
+ * @param declared with its scheme; null when none was declared
+ */
+export function criSockets(declared: string | null): Fact<readonly string[]> {
+  const looked = [...new Set([...KNOWN_CRI_SOCKETS, ...(declared === null ? [] : [declared])])];
+  const questions: Record<string, Question> = {};
+  for (const socket of looked) questions[socket] = { kind: 'file', path: socketPath(socket), content: false };
+  return defineFact(questions, (answers) => looked.filter((socket) => (answers[socket] as FileFact | null)?.type === 'socket'));
+}
+
+/** `unix:///run/x.sock` and `unix:/run/x.sock` are `/run/x.sock`. */
+function socketPath(socket: string): string {
+  return socket.replace(/^unix:(?:\/\/)?/, '');
+}

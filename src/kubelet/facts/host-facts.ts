@@ -1,0 +1,65 @@
+import { Memo } from '../../base/memo.ts';
+import { localAddresses } from '../../host/facts/addresses.ts';
+import { combineFacts, type Fact } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { initSystem } from '../../host/facts/init-system.ts';
+import { listeningPorts } from '../../host/facts/listening-ports.ts';
+import { operatingSystem } from '../../host/facts/operating-system.ts';
+import { unitActive, unitState } from '../../host/facts/unit.ts';
+import { UNIT_FILE_PATHS } from '../../host/systemd/kubelet-unit-paths.ts';
+import { type RuntimeCgroupDriver, runtimeCgroupDriver, runtimeConfigSupport } from './cgroup-driver.ts';
+import { criSockets, KNOWN_CRI_SOCKETS } from './cri-socket.ts';
+import { clientIdentity } from './kubelet-identity.ts';
+import { kubeletBinary } from './kubelet-version.ts';
+import { nodeChecks } from './node-checks.ts';
+
+/** What an earlier run, ours or kubeadm's, may have left. */
+const KUBERNETES_FILES = ['/etc/kubernetes/kubelet.conf', '/etc/kubernetes/bootstrap-kubelet.conf', '/etc/kubernetes/pki/ca.crt'];
+
+const BASE = combineFacts({
+  os: operatingSystem,
+  init: initSystem,
+  kubelet: kubeletBinary,
+  unit: unitState('kubelet'),
+  resolvedActive: unitActive('systemd-resolved'),
+  addresses: localAddresses,
+  ports: listeningPorts,
+  checks: nodeChecks,
+  unitFiles: fileFacts(UNIT_FILE_PATHS),
+  kubernetesFiles: fileFacts(KUBERNETES_FILES),
+  identity: clientIdentity,
+});
+
+type FactValue<F> = F extends Fact<infer T> ? T : never;
+
+/** Everything known about a host before anything is decided. `cgroupDrivers` and `runtimeConfig` are by CRI socket. */
+export type HostFacts = FactValue<typeof BASE> & {
+  readonly sockets: readonly string[];
+  readonly cgroupDrivers: ReadonlyMap<string, RuntimeCgroupDriver | null>;
+  /** Whether the runtime implements RuntimeConfig; null: not known. */
+  readonly runtimeConfig: ReadonlyMap<string, boolean | null>;
+};
+
+/**
+ * All facts about a host in one round trip.
+ * @param criSocket the socket that was declared, with its scheme, when one was; else all that kubeadm knows are asked for their cgroup driver
+ */
+export function hostFacts(criSocket: string | null): Fact<HostFacts> {
+  return FACTS.get(KNOWN_CRI_SOCKETS, String(criSocket), () => factsWith(criSocket));
+}
+
+const FACTS = new Memo<object, Fact<HostFacts>>();
+
+function factsWith(criSocket: string | null): Fact<HostFacts> {
+  const candidates = [...new Set([...(criSocket === null ? [] : [criSocket]), ...KNOWN_CRI_SOCKETS])];
+  const drivers = combineFacts(Object.fromEntries(candidates.map((socket) => [socket, runtimeCgroupDriver(socket)])));
+  const support = combineFacts(Object.fromEntries(candidates.map((socket) => [socket, runtimeConfigSupport(socket)])));
+  const all = combineFacts({ base: BASE, sockets: criSockets(criSocket), drivers, support });
+  return {
+    questions: all.questions,
+    parse: (answers) => {
+      const { base, sockets, drivers: found, support: supported } = all.parse(answers);
+      return { ...base, sockets, cgroupDrivers: new Map(Object.entries(found)), runtimeConfig: new Map(Object.entries(supported)) };
+    },
+  };
+}

@@ -1,0 +1,402 @@
+import { upTo } from '../../base/text/up-to.ts';
+import type { UnitState } from '../../host/facts/unit.ts';
+
+/** Why a kubelet does not run, in the words of a user, and what to do. `fatal` causes do not heal by waiting. */
+export interface KubeletFailure {
+  readonly cause: string;
+  readonly mend: string;
+  readonly fatal: boolean;
+}
+
+interface Pattern {
+  /** Words to look for one behind the other; the pattern is about what follows them. None of them repeats anything: a long line takes no longer than it is long. */
+  readonly after?: readonly RegExp[];
+  readonly pattern: RegExp;
+  /** Counts only when the same run of the kubelet said this too: the first alone did not stop it. */
+  readonly needs?: RegExp;
+  readonly cause: (match: RegExpExecArray) => string;
+  readonly mend: string;
+  readonly fatal: boolean;
+}
+
+/** The more telling before the more general: a run that dies often says several things. */
+const PATTERNS: readonly Pattern[] = [
+  {
+    after: [/part of the existing bootstrap client certificate in /],
+    pattern: /^(\S+) is expired: (\S+)/,
+    needs: /unable to load bootstrap kubeconfig/,
+    cause: (match) => `the kubelet's client certificate in ${match[1]} expired on ${match[2]}`,
+    mend: 'Join it again with a new token',
+    fatal: true,
+  },
+  {
+    after: [/unable to read existing bootstrap client config from /],
+    pattern: /^(\S+): (?:invalid configuration: )?(.+)$/,
+    needs: /unable to load bootstrap kubeconfig/,
+    cause: (match) => `the kubelet cannot use ${match[1]}: ${match[2]}`,
+    mend: 'Join it again',
+    fatal: true,
+  },
+  {
+    after: [/unable to load bootstrap kubeconfig: /],
+    pattern: /^.+$/,
+    cause: ([said]) => `the kubelet has no credentials: ${upTo(said, JSON_ERROR)}`,
+    mend: 'Join it, or give it a kubelet.conf',
+    fatal: true,
+  },
+  {
+    after: [/(?:invalid kubeconfig|unable to load kubeconfig): (?:invalid configuration: )?/],
+    pattern: /^.+$/,
+    cause: ([said]) => `the kubelet has no usable kubeconfig: ${upTo(said, JSON_ERROR)}`,
+    mend: 'Join it again',
+    fatal: true,
+  },
+  {
+    pattern: /no client provided, cannot use webhook/,
+    cause: () => 'the kubelet has no kubeconfig, and its authorization mode Webhook needs one',
+    mend: 'Join it, or give it a kubelet.conf',
+    fatal: true,
+  },
+  {
+    pattern: /failed to validate kubelet configuration, error: kubelet is configured to not run on a host using cgroup v1/,
+    cause: () => 'the host uses cgroup v1, which this kubelet refuses',
+    mend: 'Boot the host with cgroup v2, or set failCgroupV1: false',
+    fatal: true,
+  },
+  {
+    after: [/failed to load kubelet config file/i, /failed to decode: /i],
+    pattern: /^.+$/,
+    cause: ([said]) => `the kubelet cannot read its configuration: ${said.replace(/ in scheme "[^"]*"$/, '')}`,
+    mend: 'Mend that field',
+    fatal: true,
+  },
+  {
+    after: [/failed to load kubelet config file/i, /open (?=\/)/i],
+    pattern: /^(\S+): no such file/i,
+    cause: (match) => `${match[1]} is missing`,
+    mend: 'Run the same command again',
+    fatal: true,
+  },
+  {
+    after: [/kubelet config file "?/],
+    pattern: /^([^"\s]+)"? was empty/,
+    cause: (match) => `${match[1]} is empty`,
+    mend: 'Run the same command again',
+    fatal: true,
+  },
+  {
+    after: [/cannot set feature gate /],
+    pattern: /^(\S+) to (\S+), feature is locked to (\S+)/,
+    cause: (match) => `feature gate ${match[1]} is locked to ${match[3]}`,
+    mend: 'Take it out of featureGates',
+    fatal: true,
+  },
+  {
+    after: [/unrecognized feature gate: /],
+    pattern: /^(\S+)/,
+    cause: (match) => `this kubelet does not know the feature gate ${match[1]}`,
+    mend: 'Take it out of featureGates',
+    fatal: true,
+  },
+  {
+    pattern: /the (\w{1,100}) feature gate must be enabled in order to use the (--\S{1,100}) flag/,
+    cause: (match) => `feature gate ${match[1]} is off, and the kubelet is started with ${match[2]}`,
+    mend: 'Set the gate as a flag (--feature-gates), and do not switch it off in a configuration; or take that flag out',
+    fatal: true,
+  },
+  {
+    after: [/unknown (?:shorthand )?flag: /],
+    pattern: /^(.+)$/,
+    cause: (match) => `this kubelet does not know the flag ${match[1]}`,
+    mend: 'Take it out of kubeletExtraArgs or KUBELET_EXTRA_ARGS',
+    fatal: true,
+  },
+  {
+    after: [/invalid argument /],
+    pattern: /^("(?:[^"\\]|\\.)*") for ("[^"]*") flag: (.+)$/,
+    cause: (match) => `flag ${match[2]} has the invalid value ${match[1]}: ${match[3]}`,
+    mend: 'Change it in kubeletExtraArgs or KUBELET_EXTRA_ARGS',
+    fatal: true,
+  },
+  {
+    after: [/(?=\[?invalid configuration: )/],
+    pattern: /^.+$/,
+    cause: ([said]) => `the kubelet refuses its configuration: ${listOf(upTo(said, ', path: &TypeMeta'))}`,
+    mend: 'Change what it names',
+    fatal: true,
+  },
+  {
+    after: [/kubelet cgroup driver: /],
+    pattern: /^"?(\w+)"? is different from (\w+) cgroup driver: "?(\w+)"?/,
+    cause: (match) => `cgroup driver mismatch: the kubelet uses ${match[1]}, ${match[2]} uses ${match[3]}`,
+    mend: 'Set cgroupDriver to what the runtime uses',
+    fatal: true,
+  },
+  {
+    pattern: /running with swap on is not supported/i,
+    cause: () => 'swap is on',
+    mend: 'Switch it off (swapoff -a, /etc/fstab), or set failSwapOn: false',
+    fatal: true,
+  },
+  {
+    after: [/Cipher suite /],
+    pattern: /^(\S+) not supported/,
+    cause: (match) => `tlsCipherSuites: ${match[1]} is not a cipher suite of this kubelet`,
+    mend: 'Change tlsCipherSuites',
+    fatal: true,
+  },
+  {
+    after: [/unknown tls version "?/],
+    pattern: /^([^"\s]+)/,
+    cause: (match) => `tlsMinVersion: ${match[1]} is not a TLS version of this kubelet`,
+    mend: 'Change tlsMinVersion',
+    fatal: true,
+  },
+  {
+    after: [/failed to run Kubelet: /],
+    pattern: /^((?:--\S+ value )?failed to parse.*|quantities must match.*)$/,
+    cause: (match) => `the kubelet cannot read a quantity of its configuration: ${match[1]}`,
+    mend: 'Mend it in systemReserved, kubeReserved or the eviction thresholds',
+    fatal: true,
+  },
+  {
+    after: [/initialize logging: /],
+    pattern: /^(.+)$/,
+    cause: (match) => `the kubelet refuses its configuration: ${match[1]}`,
+    mend: 'Change the fields of logging',
+    fatal: true,
+  },
+  {
+    after: [/listen tcp /],
+    pattern: /^\S*?:(\d+): bind: address already in use/,
+    cause: (match) => `port ${match[1]} is taken by another process`,
+    mend: 'Stop that process (ss -ltnp shows it)',
+    fatal: true,
+  },
+  {
+    after: [/validate CRI v1 (?:runtime|image) API for endpoint "/],
+    pattern: /^([^"]+)".*(?:no such file|connection refused)/,
+    cause: (match) => `no container runtime answers at ${match[1]}`,
+    mend: 'Start it, or set criSocket',
+    fatal: false,
+  },
+  {
+    pattern: /unknown service runtime\.v1\.RuntimeService/,
+    cause: () => 'the container runtime has its CRI plugin switched off or is too old',
+    mend: 'Look at disabled_plugins in /etc/containerd/config.toml',
+    fatal: false,
+  },
+  {
+    after: [/(?:failed to run Kubelet|Failed to listen and serve): open /],
+    pattern: /^(\S+): no such file or directory/,
+    cause: (match) => `${match[1]} is missing`,
+    mend: 'Put the file there or change the field that names it',
+    fatal: true,
+  },
+  {
+    after: [/Failed to start ContainerManager: /],
+    pattern: /^invalid Node Allocatable configuration\. Resource "([^"]+)"/,
+    cause: (match) => `kubeReserved and systemReserved reserve more ${match[1]} than the host has`,
+    mend: 'Reserve less in kubeReserved and systemReserved',
+    fatal: true,
+  },
+  {
+    after: [/Failed to start ContainerManager: /],
+    pattern: /^(.+)$/,
+    cause: (match) => `the kubelet cannot set up its cgroups: ${match[1]}`,
+    mend: 'Check cgroupDriver and the cgroups of the host',
+    fatal: false,
+  },
+  {
+    pattern: /^Failed to start cAdvisor: .*too many open files/,
+    cause: () => 'the host has no inotify instances left',
+    mend: 'Raise fs.inotify.max_user_instances',
+    fatal: false,
+  },
+  { pattern: /no space left on device/i, cause: () => 'the disk is full', mend: 'Free some space', fatal: false },
+];
+
+const JSON_ERROR = '; json parse error: ';
+
+/**
+ * What ended a run, when no pattern knows it: in the first group, or in the second where the error alone says too little.
+ * @see kubernetes/kubernetes cmd/kubelet/app/server.go, pkg/kubelet/kubelet.go, pkg/kubelet/server/server.go (1.36): what is logged before os.Exit(1)
+ */
+const LAST_WORDS =
+  /^(?:(?:command failed|Failed to run kubelet|Failed to listen and serve|panic): (.+)|((?:Failed to start cAdvisor|Kubelet failed to get node info|Failed to initialize internal modules|Failed to create listener for \S{1,64} endpoint|Failed to serve): .+))$/;
+
+/**
+ * Finds the cause in a unit's state and its journal: in the kubelet's last run, else in the one before, and so on.
+ * @param journal the last lines of `journalctl -u kubelet -o cat`, oldest first; null when they can't be read
+ * @param options.lastRunOnly the kubelet of the last run still lives: what ended earlier runs says nothing about it
+ */
+export function explainKubeletFailure(
+  unit: UnitState | null,
+  journal: string | null,
+  options: { readonly lastRunOnly?: boolean } = {},
+): KubeletFailure {
+  const byUnit = unit === null ? null : explainUnit(unit);
+  if (byUnit !== null) return byUnit;
+  const all = splitRuns(journal ?? '').reverse();
+  const said = explainRuns(options.lastRunOnly === true ? all.slice(0, 1) : all);
+  if (said !== null) return said;
+  const state =
+    unit === null
+      ? 'its unit is not known'
+      : `the unit is ${unit.activeState} (${unit.subState})${unit.execMainStatus === 0 ? '' : `, last exit code ${unit.execMainStatus}`}`;
+  return { cause: state, mend: SEE_JOURNAL, fatal: false };
+}
+
+const SEE_JOURNAL = 'See journalctl -u kubelet on the host';
+
+/**
+ * Finds the cause in what one kubelet printed before it ended.
+ * @returns null when it does not say why it ended
+ */
+export function explainKubeletOutput(output: string): KubeletFailure | null {
+  return explainRuns(splitRuns(output).reverse());
+}
+
+/** @param runs newest first */
+function explainRuns(runs: readonly (readonly string[])[]): KubeletFailure | null {
+  for (const run of runs) {
+    const found = findCause(run);
+    if (found !== null) return found;
+  }
+  const last = runs.flat().find((text) => LAST_WORDS.test(text));
+  if (last === undefined) return null;
+  const [, error, whole] = LAST_WORDS.exec(last) ?? [];
+  return { cause: (error ?? whole) as string, mend: SEE_JOURNAL, fatal: false };
+}
+
+/** @param run what one run said, newest first */
+function findCause(run: readonly string[]): KubeletFailure | null {
+  for (const { after = [], pattern, needs, cause, mend, fatal } of PATTERNS) {
+    if (needs !== undefined && !run.some((text) => needs.test(text))) continue;
+    for (const text of run) {
+      const match = pattern.exec(behind(text, after));
+      if (match) return { cause: cause(match), mend, fatal };
+    }
+  }
+  return null;
+}
+
+/** What follows in a text when words are looked for one behind the other; empty where one of them is missing. */
+function behind(text: string, words: readonly RegExp[]): string {
+  let rest = text;
+  for (const word of words) {
+    const found = word.exec(rest);
+    if (found === null) return '';
+    rest = rest.slice(found.index + found[0].length);
+  }
+  return rest;
+}
+
+function explainUnit(unit: UnitState): KubeletFailure | null {
+  if (unit.loadState === 'masked' || unit.unitFileState === 'masked')
+    return { cause: 'kubelet.service is masked', mend: 'Run systemctl unmask kubelet', fatal: true };
+  if (unit.loadState === 'not-found') return { cause: 'there is no kubelet.service', mend: 'Install the kubelet package', fatal: true };
+  if (unit.loadState === 'bad-setting' || unit.loadState === 'error')
+    return { cause: 'systemd cannot read kubelet.service or one of its drop-ins', mend: 'See systemctl status kubelet', fatal: true };
+  if (unit.execMainStatus === 203)
+    return {
+      cause: 'systemd cannot execute the kubelet binary named in ExecStart (203/EXEC)',
+      mend: 'Install it there, or correct ExecStart',
+      fatal: true,
+    };
+  return null;
+}
+
+/**
+ * The runs of the kubelet in a journal, oldest first; of each what it said as an error, newest first. A run begins where systemd says so or the process id
+ * changes.
+ */
+function splitRuns(journal: string): (readonly string[])[] {
+  const runs: string[][] = [[]];
+  let pid: string | null = null;
+  for (const entry of journalEntries(journal)) {
+    const own = /^[IWEF]\d{4} \S+\s+(\d+) /.exec(entry)?.[1] ?? null;
+    const started = /^Started .*kubelet/i.test(entry);
+    if (started || (own !== null && pid !== null && own !== pid)) runs.push([]);
+    pid = started ? null : (own ?? pid);
+    const text = errorText(entry);
+    if (text !== null) runs.at(-1)?.push(text);
+  }
+  return runs.map((run) => run.reverse());
+}
+
+/** Lines, with those of klog's form for long values (`err=<` up to `>`) put together. */
+function journalEntries(journal: string): readonly string[] {
+  const entries: string[] = [];
+  let open = false;
+  for (const line of lastLines(journal)) {
+    if (!open && line.trim() !== '') entries.push(line);
+    else if (open) entries.push(`${entries.pop()}\n${line}`);
+    open = open ? line.trim() !== '>' : /^[IWEF]\d{4} .*=<$/.test(line);
+  }
+  return entries;
+}
+
+/** More lines than are asked for, and longer ones than a kubelet prints: a host may answer anything. */
+const MAX_LINES = 2000;
+const MAX_LINE = 64 * 1024;
+
+function lastLines(journal: string): readonly string[] {
+  return journal
+    .split('\n')
+    .slice(-MAX_LINES)
+    .map((line) => line.slice(0, MAX_LINE));
+}
+
+/** `message: error` of a log entry in klog's format or in JSON; null for what is only information or a warning. Other lines as they are. */
+function errorText(entry: string): string | null {
+  const klog = /^([IWEF])\d{4} \S+\s+\d+ [^\]]+\] ([\s\S]*)$/.exec(entry);
+  if (klog) return klog[1] === 'I' || klog[1] === 'W' ? null : klogText(klog[2] as string);
+  return entry.startsWith('{') ? jsonText(entry) : entry.trim();
+}
+
+const QUOTED = /^"((?:[^"\\]|\\.)*)"/;
+
+/** What stands in klog's form for long values, from `<` up to a line with `>` alone; null for another, or where its end was cut off. */
+function linesOf(value: string): string | null {
+  const [first, ...lines] = value.split('\n');
+  const end = first === '<' ? lines.findIndex((line) => line.trim() === '>') : -1;
+  return end < 0 ? null : lines.slice(0, end).join('\n').trim();
+}
+
+function klogText(text: string): string {
+  const message = QUOTED.exec(text)?.[1];
+  if (message === undefined) return oneLine(text);
+  const at = text.indexOf(' err=');
+  const error = at < 0 ? '' : text.slice(at + ' err='.length);
+  const quoted = QUOTED.exec(error)?.[1];
+  const said = quoted === undefined ? linesOf(error) : unquote(quoted);
+  return oneLine(unquote(message) + (said === null ? '' : `: ${said}`));
+}
+
+function jsonText(entry: string): string | null {
+  try {
+    const { msg, err, v } = JSON.parse(entry) as { msg?: unknown; err?: unknown; v?: unknown };
+    if (v !== undefined) return null;
+    return oneLine(err === undefined ? String(msg) : `${String(msg)}: ${String(err)}`);
+  } catch {
+    return entry;
+  }
+}
+
+function unquote(text: string): string {
+  return text.replace(/\\(.)/g, (_, char: string) => ({ n: '\n', t: '\t' })[char] ?? char);
+}
+
+function oneLine(text: string): string {
+  const lines = text.split('\n').map((line) => line.trim());
+  return lines.filter((line) => line !== '').join(' ');
+}
+
+/** `[invalid configuration: a, invalid configuration: b]` as `a; b`. */
+function listOf(text: string): string {
+  return text
+    .replace(/^\[(.*)\]$/, '$1')
+    .replace(/^invalid configuration: /, '')
+    .replace(/, (?:invalid configuration: |(?=kubelet is configured to not run on a host using cgroup v1))/g, '; ');
+}

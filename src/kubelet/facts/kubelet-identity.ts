@@ -1,0 +1,108 @@
+import { TextMemo } from '../../base/memo.ts';
+import { entryOf, parseSource, type SourceNode } from '../../codec/source.ts';
+import { defineFact } from '../../host/facts/fact.ts';
+import { type CertificateHead, readCertificateHead } from '../../x509/certificate-head.ts';
+
+export const KUBELET_CONF = '/etc/kubernetes/kubelet.conf';
+const CURRENT_PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
+
+/** The credentials the kubelet has. `why` says what is wrong with them. */
+export type ClientIdentity =
+  | { readonly state: 'missing' }
+  | {
+      readonly state: 'unusable';
+      readonly why: string;
+      /** Of a certificate that has expired: whose it was. */
+      readonly commonName?: string | null;
+    }
+  | {
+      readonly state: 'usable';
+      /** Where the certificate is. */
+      readonly source: string;
+      /** `system:node:<name>`; null when the credentials are no certificate. */
+      readonly commonName: string | null;
+      readonly notAfter: string | null;
+      readonly server: string | null;
+    };
+
+/**
+ * Whether the kubelet holds credentials of its own: kubelet.conf and a certificate that can be loaded. kubelet.conf by itself is written before there is one.
+ * A certificate whose time is over counts as unusable; the host's own clock decides.
+ */
+export const clientIdentity = defineFact(
+  {
+    conf: { kind: 'file', path: KUBELET_CONF },
+    pem: { kind: 'file', path: CURRENT_PEM },
+    date: { kind: 'command', argv: ['date', '+%s'] },
+  },
+  ({ conf, pem, date }): ClientIdentity => {
+    if (conf?.content === undefined) return { state: 'missing' };
+    const now = date.exitCode === 0 ? new Date(Number(date.stdout.trim()) * 1000) : null;
+    return readIdentity(conf.content, pem?.content ?? null, now);
+  },
+);
+
+/** What a kubeconfig says of the kubelet's user: where the credentials are. Null: it is no kubeconfig. */
+interface ReadKubeconfig {
+  readonly server: string | null;
+  readonly certificate: string | null;
+  readonly certificatePath: string | null;
+  /** A token, or a program that gets one. */
+  readonly hasOther: boolean;
+}
+
+/** kubelet.conf is the same on most hosts of a cluster: it names the certificate, and does not hold it. */
+const KUBECONFIGS = new TextMemo<ReadKubeconfig | null>(100);
+
+function readKubeconfig(text: string): ReadKubeconfig | null {
+  const { documents, problems } = parseSource(text, KUBELET_CONF);
+  const root = documents[0]?.root ?? null;
+  if (problems.length > 0 || root === null) return null;
+  const user = firstMember(root, 'users', 'user');
+  return {
+    server: textOf(firstMember(root, 'clusters', 'cluster'), 'server'),
+    certificate: textOf(user, 'client-certificate-data'),
+    certificatePath: textOf(user, 'client-certificate'),
+    hasOther: textOf(user, 'token') !== null || entryOf(user, 'exec') !== undefined,
+  };
+}
+
+function readIdentity(kubeletConf: string, currentPem: string | null, now: Date | null): ClientIdentity {
+  const kubeconfig = KUBECONFIGS.get(kubeletConf, () => readKubeconfig(kubeletConf));
+  if (kubeconfig === null) return { state: 'unusable', why: `${KUBELET_CONF} is no kubeconfig` };
+  const { server, certificate, certificatePath: path, hasOther } = kubeconfig;
+  if (certificate !== null) return judge(Buffer.from(certificate, 'base64').toString('utf8'), KUBELET_CONF, server, now);
+  if (path === CURRENT_PEM)
+    return currentPem === null
+      ? { state: 'unusable', why: `${CURRENT_PEM} is not there yet` }
+      : judge(currentPem, CURRENT_PEM, server, now);
+  if (path !== null || hasOther) return { state: 'usable', source: path ?? KUBELET_CONF, commonName: null, notAfter: null, server };
+  return { state: 'unusable', why: `${KUBELET_CONF} has no credentials` };
+}
+
+function judge(pem: string, source: string, server: string | null, now: Date | null): ClientIdentity {
+  try {
+    const { subject, notAfter } = CERTIFICATES.get(pem, () => readCertificateHead(pem));
+    const commonName = subject.find(({ type }) => type === 'CN')?.value ?? null;
+    if (now !== null && notAfter < now)
+      return { state: 'unusable', why: `the client certificate in ${source} expired on ${notAfter.toISOString()}`, commonName };
+    return { state: 'usable', source, commonName, notAfter: notAfter.toISOString(), server };
+  } catch {
+    return { state: 'unusable', why: `${source} holds no certificate` };
+  }
+}
+
+/** Several phases of a run look at the same certificate. */
+const CERTIFICATES = new TextMemo<CertificateHead>(100);
+
+/** The member of the first entry of a named list of a kubeconfig. */
+function firstMember(root: SourceNode, list: string, member: string): SourceNode | null {
+  const node = entryOf(root, list)?.value;
+  const first = node?.kind === 'list' ? (node.items[0] ?? null) : null;
+  return entryOf(first, member)?.value ?? null;
+}
+
+function textOf(node: SourceNode | null, key: string): string | null {
+  const value = entryOf(node, key)?.value;
+  return value?.kind === 'scalar' && typeof value.scalar.value === 'string' && value.scalar.value !== '' ? value.scalar.value : null;
+}

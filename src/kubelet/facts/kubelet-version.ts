@@ -1,0 +1,43 @@
+import { crashReason } from '../../base/text/crash-reason.ts';
+import { defineFact } from '../../host/facts/fact.ts';
+
+export interface KubeletBinary {
+  /** e.g. `v1.36.2`. */
+  readonly version: string;
+  /** Where it was found, e.g. `/usr/bin/kubelet`. */
+  readonly path: string;
+}
+
+/** Where the kubelet package puts it, and where its unit starts it. */
+const PACKAGED_PATH = '/usr/bin/kubelet';
+
+/** The kubelet on the host's PATH; null when there is none; `error` when it does not say its version. */
+export const kubeletBinary = defineFact(
+  {
+    version: { kind: 'command', argv: ['kubelet', '--version'] },
+    path: { kind: 'command', argv: ['sh', '-c', 'command -v kubelet'] },
+    packaged: { kind: 'file', path: PACKAGED_PATH, content: false },
+  },
+  ({ version, path, packaged }): KubeletBinary | { readonly error: string } | null => {
+    if (path.exitCode !== 0 && version.exitCode !== 0) return null;
+    const found = parseKubeletVersion(version.stdout);
+    if (found !== null) return { version: found, path: packaged === null ? path.stdout.trim() || PACKAGED_PATH : PACKAGED_PATH };
+    const said = crashReason(version.stderr || version.stdout);
+    return {
+      error: `${path.stdout.trim() || 'kubelet'} --version ${said === '' ? `left with exit code ${version.exitCode}` : `said: ${said}`}`,
+    };
+  },
+);
+
+/**
+ * Reads `kubelet --version`.
+ * @returns e.g. `v1.36.2`, or null
+ * @see kubeadm 1.36 preflight/utils.go (the same pattern)
+ */
+export function parseKubeletVersion(output: string): string | null {
+  for (const line of output.split('\n')) {
+    const version = /^Kubernetes (v(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)(?:[-+.A-Za-z_][-\w.+]*)?)$/.exec(line.trim())?.[1];
+    if (version !== undefined) return version;
+  }
+  return null;
+}

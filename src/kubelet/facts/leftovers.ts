@@ -1,0 +1,67 @@
+import { defineFact } from '../../host/facts/fact.ts';
+
+/** Something that a reset leaves on a host, and how to take it away. */
+export interface Leftover {
+  readonly what: string;
+  readonly mend: string;
+}
+
+const CNI_DIR = '/etc/cni/net.d';
+const EXTRA_ARGS_FILES = ['/etc/default/kubelet', '/etc/sysconfig/kubelet'];
+const DROP_IN_DIRS = ['/etc/systemd/system/kubelet.service.d', '/usr/lib/systemd/system/kubelet.service.d'];
+const COUNT_RULES = `n=0
+for c in iptables ip6tables; do command -v $c-save >/dev/null 2>&1 && n=$((n + $($c-save 2>/dev/null | grep -cE '^:(KUBE|CNI|cali|FLANNEL|CILIUM)'))); done
+command -v nft >/dev/null 2>&1 && n=$((n + $(nft list tables 2>/dev/null | grep -cE 'kube-proxy|cilium|calico')))
+v=0; command -v ipvsadm >/dev/null 2>&1 && v=$(ipvsadm -Ln 2>/dev/null | grep -cE '^(TCP|UDP|SCTP)')
+l=$(ls -d /sys/class/net/cni0 /sys/class/net/flannel.1 /sys/class/net/cilium_* /sys/class/net/vxlan.calico /sys/class/net/kube-ipvs0 2>/dev/null | sed 's|.*/||' | tr '\\n' ' ')
+echo "$n $v $l"`;
+
+/**
+ * What is on a host that neither init nor join put there, or not they alone: reset leaves it, as kubeadm does. Only what is really there is named.
+ * @see kubeadm 1.36 cmd/reset.go
+ */
+export const leftovers = defineFact(
+  {
+    cni: { kind: 'list', path: CNI_DIR },
+    cniState: { kind: 'list', path: '/var/lib/cni' },
+    etcd: { kind: 'list', path: '/var/lib/etcd' },
+    kubeconfig: { kind: 'file', path: '/root/.kube/config', content: false },
+    defaults: { kind: 'file', path: EXTRA_ARGS_FILES[0] as string },
+    sysconfig: { kind: 'file', path: EXTRA_ARGS_FILES[1] as string },
+    dropIns: { kind: 'list', path: DROP_IN_DIRS[0] as string },
+    packaged: { kind: 'list', path: DROP_IN_DIRS[1] as string },
+    enabled: { kind: 'command', argv: ['systemctl', 'is-enabled', 'kubelet'] },
+    network: { kind: 'command', argv: ['sh', '-c', COUNT_RULES] },
+  },
+  (found): readonly Leftover[] => {
+    const items: Leftover[] = [];
+    const add = (isThere: boolean, what: string, mend: string): void => void (isThere && items.push({ what, mend }));
+    const some = (list: readonly string[] | null): boolean => (list ?? []).length > 0;
+    add(some(found.cni), `${CNI_DIR} (${(found.cni ?? []).join(', ')})`, `rm -rf ${CNI_DIR}`);
+    add(some(found.cniState), '/var/lib/cni', 'rm -rf /var/lib/cni');
+    const [rules = 0, services = 0, ...links] = readNetwork(found.network.exitCode === 0 ? found.network.stdout : '');
+    add(Number(rules) > 0, `${rules} chains and tables of iptables and nftables`, 'restart the host, or iptables -F -t nat and the like');
+    add(Number(services) > 0, `${services} services of IPVS`, 'ipvsadm --clear');
+    add(links.length > 0, `network interfaces ${links.join(', ')}`, `ip link delete ${links[0]}`);
+    add(some(found.etcd), '/var/lib/etcd with data', 'rm -rf /var/lib/etcd, when no member of etcd needs it');
+    add(found.kubeconfig !== null, '/root/.kube/config', 'rm /root/.kube/config');
+    for (const [i, file] of [found.defaults, found.sysconfig].entries())
+      add(setsExtraArgs(file?.content), `${EXTRA_ARGS_FILES[i]} with KUBELET_EXTRA_ARGS`, 'edit it');
+    for (const [i, list] of [found.dropIns, found.packaged].entries())
+      add(
+        some(list),
+        `${DROP_IN_DIRS[i]} (${(list ?? []).join(', ')})`,
+        i === 0 ? `rm -r ${DROP_IN_DIRS[i]}` : 'it belongs to the package',
+      );
+    add(found.enabled.stdout.trim() === 'enabled', 'kubelet.service, enabled', 'systemctl disable kubelet');
+    return items;
+  },
+);
+
+function readNetwork(stdout: string): readonly string[] {
+  return stdout.trim().split(/\s+/).filter(Boolean);
+}
+
+function setsExtraArgs(text: string | undefined): boolean {
+  return /^[ \t]*KUBELET_EXTRA_ARGS=[ \t]*["']?[^"'\s]/m.test(text ?? '');
+}

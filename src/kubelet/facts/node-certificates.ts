@@ -1,0 +1,109 @@
+import { isAppError } from '../../base/errors.ts';
+import { isJsonObject } from '../../base/json.ts';
+import { Secret } from '../../base/text/secret.ts';
+import { parseSource, sourceToJson } from '../../codec/source.ts';
+import { defineFact } from '../../host/facts/fact.ts';
+import type { FileFact } from '../../host/facts/question.ts';
+import { parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
+import { KUBELET_CONF } from './kubelet-identity.ts';
+
+/** A certificate of a host as found; `pem` is null when there is none at `path`. */
+export interface FoundCertificate {
+  readonly role: 'client' | 'serving' | 'ca' | 'ca of kubelet.conf';
+  readonly path: string;
+  readonly pem: string | null;
+  /** Its private key; null where it should be and is not; undefined for authorities, which have theirs elsewhere. */
+  readonly key?: Secret | null;
+}
+
+export interface NodeCertificates {
+  readonly certificates: readonly FoundCertificate[];
+  /** By the host's own clock; null when it does not tell. */
+  readonly now: Date | null;
+  /** What is wrong with kubelet.conf itself; null: nothing. */
+  readonly trouble: string | null;
+}
+
+const PKI = '/var/lib/kubelet/pki';
+const CLIENT = `${PKI}/kubelet-client-current.pem`;
+const SERVING = `${PKI}/kubelet-server-current.pem`;
+const SELF_SIGNED = `${PKI}/kubelet.crt`;
+const CA = '/etc/kubernetes/pki/ca.crt';
+const CONFIG_YAML = '/var/lib/kubelet/config.yaml';
+
+/** The certificates that a kubelet uses, where they are by kubeadm's conventions. */
+export const nodeCertificates = defineFact(
+  {
+    conf: { kind: 'file', path: KUBELET_CONF },
+    client: { kind: 'file', path: CLIENT },
+    serving: { kind: 'file', path: SERVING },
+    selfSigned: { kind: 'file', path: SELF_SIGNED },
+    selfSignedKey: { kind: 'file', path: `${PKI}/kubelet.key` },
+    ca: { kind: 'file', path: CA },
+    config: { kind: 'file', path: CONFIG_YAML },
+    date: { kind: 'command', argv: ['date', '+%s'] },
+  },
+  (found): NodeCertificates => {
+    const { certificates, trouble } = readKubeletConf(found.conf, found.client);
+    const serving = readServing(found);
+    const ca: FoundCertificate = { role: 'ca', path: CA, pem: found.ca?.content ?? null };
+    const used = usedAuthority(found.config?.content ?? '');
+    return {
+      // One at another place is named by config.yaml, and not read here.
+      certificates: [...certificates, ...serving, ...(used === null || used === CA ? [ca] : [])],
+      now: found.date.exitCode === 0 ? new Date(Number(found.date.stdout.trim()) * 1000) : null,
+      trouble,
+    };
+  },
+);
+
+function readKubeletConf(conf: FileFact | null, current: FileFact | null): Pick<NodeCertificates, 'certificates' | 'trouble'> {
+  if (conf?.content === undefined) return { certificates: [], trouble: `there is no ${KUBELET_CONF}: the host has not joined a cluster` };
+  try {
+    const { cluster, user } = resolveContext(parseKubeconfig(conf.content, KUBELET_CONF));
+    const ca =
+      cluster.caData === undefined ? [] : [{ role: 'ca of kubelet.conf', path: KUBELET_CONF, pem: decode(cluster.caData) } as const];
+    if (user?.certData !== undefined) {
+      const key = user.keyData === undefined ? null : new Secret(decode(user.keyData.reveal()));
+      return { certificates: [{ role: 'client', path: KUBELET_CONF, pem: decode(user.certData), key }, ...ca], trouble: null };
+    }
+    if (user?.certFile === CLIENT) return { certificates: [pair('client', CLIENT, current), ...ca], trouble: null };
+    const why =
+      user?.certFile === undefined ? 'names no client certificate' : `names ${user.certFile}, which is not where kubelets keep theirs`;
+    return { certificates: ca, trouble: `${KUBELET_CONF} ${why}` };
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return { certificates: [], trouble: `${KUBELET_CONF}: ${error.problems[0]?.message ?? 'it can not be read'}` };
+  }
+}
+
+/** One that a signer of the cluster made, else the one the kubelet made for itself. */
+function readServing(found: {
+  readonly serving: FileFact | null;
+  readonly selfSigned: FileFact | null;
+  readonly selfSignedKey: FileFact | null;
+}): readonly FoundCertificate[] {
+  if (found.serving !== null) return [pair('serving', SERVING, found.serving)];
+  if (found.selfSigned === null) return [];
+  const key = found.selfSignedKey?.content === undefined ? null : new Secret(found.selfSignedKey.content);
+  return [{ role: 'serving', path: SELF_SIGNED, pem: found.selfSigned.content ?? '', key }];
+}
+
+/** Certificate and key in one file. */
+function pair(role: FoundCertificate['role'], path: string, file: FileFact | null): FoundCertificate {
+  const pem = file?.content ?? null;
+  return { role, path, pem, key: pem?.includes('PRIVATE KEY-----') ? new Secret(pem) : null };
+}
+
+function usedAuthority(configYaml: string): string | null {
+  const root = parseSource(configYaml, CONFIG_YAML).documents[0]?.root ?? null;
+  const config = root === null ? null : sourceToJson(root);
+  const authentication = isJsonObject(config) ? config.authentication : null;
+  const x509 = isJsonObject(authentication) ? authentication.x509 : null;
+  const file = isJsonObject(x509) ? x509.clientCAFile : null;
+  return typeof file === 'string' && file !== '' ? file : null;
+}
+
+function decode(base64: string): string {
+  return Buffer.from(base64, 'base64').toString('utf8');
+}

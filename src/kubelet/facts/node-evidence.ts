@@ -1,0 +1,97 @@
+import { cleanPath } from '../../base/text/clean-path.ts';
+import { localAddresses } from '../../host/facts/addresses.ts';
+import { defineFact, type Fact } from '../../host/facts/fact.ts';
+import type { CommandFact } from '../../host/facts/question.ts';
+import { KUBELET_CONF } from './kubelet-identity.ts';
+
+/**
+ * What a host presents to show which Node its kubelet is. All of it is data until `proveNode` has verified
+ * it.
+ */
+export interface NodeEvidence {
+  /** File with the client certificate; null: there is no kubeconfig of a kubelet. */
+  readonly source: string | null;
+  /** PEM of the client certificate; null: `source` holds none. */
+  readonly certificate: string | null;
+  /** Signature of the challenge with the key of that certificate; null: none was made. */
+  readonly signature: Buffer | null;
+  /** Last line of the host's error output; null: there is none. */
+  readonly errorOutput: string | null;
+  /** As the kubelet reads it; empty: the file is empty or does not exist. */
+  readonly machineId: string;
+  /** IP addresses of the host; null: unknown. */
+  readonly addresses: readonly string[] | null;
+}
+
+export interface NodeEvidenceOptions {
+  /** What the host has to sign: `challengeOf` a nonce that was never used. */
+  readonly challenge: string;
+  /** kubeconfig of the kubelet; default /etc/kubernetes/kubelet.conf. */
+  readonly kubeconfig?: string | undefined;
+}
+
+const CURRENT_PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
+/** More than any certificate and signature take. */
+const MAX_OUTPUT = 64 * 1024;
+const MAX_LINE = 500;
+const BEGIN = '-----BEGIN CERTIFICATE-----';
+const END = '-----END CERTIFICATE-----';
+
+/**
+ * Prints the client certificate of a kubelet and a signature of standard input with its key. The key stays on
+ * the host: no argument, environment variable or output contains it. Arguments: the kubeconfig, the usual
+ * certificate file. KUBELETADM_ROOT is set where a directory stands for the host (the lab).
+ */
+const PROGRAM = `r=\${KUBELETADM_ROOT-}; r=\${r%/}; d=\${1%/*}; c=$r$1
+[ -f "$c" ] || exit 0
+n=$(cat)
+field() { sed -n "s/^[ -]*$1:[ ]*[\\"']\\{0,1\\}\\([^\\"' ]*\\).*/\\1/p" "$c" | head -n 1; }
+path() { case $1 in "") echo "$2";; /*) echo "$1";; *) echo "$d/$1";; esac; }
+first() { sed -n '/${BEGIN}/,/${END}/p;/${END}/q'; }
+sign() {
+  command -v openssl >/dev/null 2>&1 || { echo "openssl is not installed" >&2; return; }
+  s=$(printf %s "$n" | openssl dgst -sha256 -sign "$1" | base64 | tr -d '\\n') && echo "signature $s"
+}
+if [ -n "$(field client-certificate-data)" ]; then
+  echo "source $1"
+  field client-certificate-data | base64 -d | first; echo
+  field client-key-data | base64 -d | { exec 3<&0; sign /dev/fd/3; }
+else
+  f=$(path "$(field client-certificate)" "$2"); k=$(path "$(field client-key)" "$f")
+  echo "source $f"
+  [ -f "$r$f" ] || exit 0
+  first <"$r$f"; echo
+  sign "$r$k"
+fi`;
+
+/** Asks a host for its evidence: a command and a few files, for a look that is taken anyway. */
+export function nodeEvidence({ challenge, kubeconfig = KUBELET_CONF }: NodeEvidenceOptions): Fact<NodeEvidence> {
+  return defineFact(
+    {
+      ...localAddresses.questions,
+      proof: { kind: 'command', argv: ['sh', '-c', PROGRAM, 'sh', cleanPath(kubeconfig), CURRENT_PEM], stdin: `${challenge}\n` },
+      // The kubelet (cadvisor) takes the first that can be read, even an empty one.
+      machineId: { kind: 'file', path: '/etc/machine-id' },
+      dbusMachineId: { kind: 'file', path: '/var/lib/dbus/machine-id' },
+    },
+    ({ proof, machineId, dbusMachineId, ...local }) => ({
+      ...readProof(proof),
+      machineId: (machineId ?? dbusMachineId)?.content?.trim() ?? '',
+      addresses: localAddresses.parse(local),
+    }),
+  );
+}
+
+function readProof({ stdout, stderr }: CommandFact): Pick<NodeEvidence, 'source' | 'certificate' | 'signature' | 'errorOutput'> {
+  const text = stdout.slice(0, MAX_OUTPUT);
+  const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
+  const lines = text.split('\n');
+  const wordOf = (name: string): string => lines.find((line) => line.startsWith(`${name} `))?.slice(name.length + 1) ?? '';
+  const signature = wordOf('signature');
+  return {
+    source: wordOf('source') || null,
+    certificate: begin >= 0 && end > begin ? `${text.slice(begin, end)}${END}\n` : null,
+    signature: signature === '' ? null : Buffer.from(signature, 'base64'),
+    errorOutput: stderr.slice(0, MAX_OUTPUT).trim().split('\n').at(-1)?.slice(0, MAX_LINE) || null,
+  };
+}

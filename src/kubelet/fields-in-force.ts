@@ -1,0 +1,51 @@
+import type { JsonObject } from '../base/json.ts';
+import { parseSource } from '../codec/source.ts';
+import type { Catalogue, Minor } from './catalogue.ts';
+import { decodeKubeletConfiguration } from './decode.ts';
+import { diffConfigs } from './diff/diff-configs.ts';
+
+export interface KubeletReader {
+  readonly minor: Minor;
+  readonly catalogue: Catalogue;
+}
+
+/**
+ * The fields that a kubelet has to show when it runs with a new configuration file: those in which the file puts something else in force than the one before,
+ * but for those that a flag decides. None where fragments of a drop-in directory may decide any.
+ * @param before null: there was none
+ * @param flags words of the command line, `--name=value`
+ */
+export function fieldsToShow(before: string | null, after: string, flags: readonly string[], reader: KubeletReader): readonly string[] {
+  const names = flags.map((word) => word.replace(/^--?/, '').replace(/=.*$/s, ''));
+  if (names.includes('config-dir')) return [];
+  const [old, wanted] = [read(before ?? '', reader), read(after, reader)];
+  if (old === null || wanted === null) return [];
+  const shadowed = names.flatMap((name) => reader.catalogue.flag(name, reader.minor)?.field ?? []);
+  return differingFields(old, wanted, reader).filter(
+    (path) => !shadowed.some((field) => path === field || (/^[.[]/.test(path.slice(field.length)) && path.startsWith(field))),
+  );
+}
+
+/**
+ * Of these fields the ones in which a kubelet shows something else than its configuration file says.
+ * @param configz as `readConfigz` gives it
+ */
+export function fieldsNotInForce(configz: JsonObject, file: string, fields: readonly string[], reader: KubeletReader): readonly string[] {
+  const wanted = read(file, reader);
+  if (wanted === null) return [];
+  const differing = new Set(differingFields(configz, wanted, reader));
+  return fields.filter((field) => differing.has(field));
+}
+
+function differingFields(a: JsonObject, b: JsonObject, { minor, catalogue }: KubeletReader): readonly string[] {
+  return diffConfigs({ name: '', minor, config: a }, { name: '', minor, config: b }, catalogue).differences.map(({ path }) => path);
+}
+
+/** As that kubelet reads it; null: it does not. */
+function read(text: string, reader: KubeletReader): JsonObject | null {
+  const { documents, problems } = parseSource(text, 'config.yaml');
+  const document = documents[0];
+  if (problems.length > 0 || document === undefined || document.root === null) return null;
+  const { value, problems: more } = decodeKubeletConfiguration(document, { ...reader, lenient: true });
+  return more.some(({ severity }) => severity !== 'warning') ? null : value;
+}

@@ -1,0 +1,131 @@
+import { AppError } from '../base/errors.ts';
+import { combineFacts, defineFact } from '../host/facts/fact.ts';
+import type { HttpFact } from '../host/facts/question.ts';
+import { type UnitState, unitState } from '../host/facts/unit.ts';
+import { observe } from '../host/observe.ts';
+import type { PhaseContext } from '../host/phase.ts';
+import { explainKubeletFailure, type KubeletFailure } from './facts/kubelet-failure.ts';
+
+/** How a kubelet shows that it is healthy. `url` is null when healthzPort is 0: then only the unit is looked at. */
+export interface HealthTarget {
+  readonly url: string | null;
+  readonly timeoutMs: number;
+}
+
+const POLL_MS = 500;
+/** A unit that is watched without healthz must stay up this long. */
+const QUIET_MS = 5_000;
+/** Failed starts with a cause that does not heal, before we stop waiting. */
+const ENOUGH_FATAL_STARTS = 2;
+/** Older kubelets print hundreds of lines of usage after a flag they don't know. */
+const JOURNAL_LINES = 500;
+/** What was said before the restart is about another configuration. The restart itself came a little before the waiting. */
+const RESTART_SECONDS = 5;
+const LONGEST_CAUSE = 500;
+
+/** The kubelet's unit and healthz as they are now. */
+export function kubeletHealth(url: string | null) {
+  return combineFacts({
+    unit: unitState('kubelet'),
+    healthz:
+      url === null
+        ? defineFact({}, (): HttpFact | null => null)
+        : defineFact({ get: { kind: 'http', url, timeoutSeconds: 5 } }, ({ get }): HttpFact | null => get),
+  });
+}
+
+/** Whether these two say healthy. */
+export function isHealthy({ unit, healthz }: { readonly unit: UnitState | null; readonly healthz: HttpFact | null }): boolean {
+  return unit?.activeState === 'active' && (healthz === null || ('status' in healthz && healthz.status === 200));
+}
+
+/**
+ * Waits until the kubelet is healthy: the unit is active and healthz answers 200 (kubeadm 1.36 wait-control-plane, kubelet-wait-bootstrap: every
+ * 500 ms up to `timeouts.kubeletHealthCheck`). Ends early when the kubelet keeps dying of something that waiting does not heal.
+ * @throws AppError KUBELET_UNHEALTHY with the cause found in the unit's state and its journal
+ */
+export async function waitForHealthyKubelet(context: PhaseContext, phase: string, target: HealthTarget): Promise<void> {
+  const { clock, host, signal } = context;
+  const started = clock.now().getTime();
+  let quietSince: number | null = null;
+  let restartsBefore: number | null = null;
+  let explainedRestarts = -1;
+  for (let nextProgressMs = 10_000; ; ) {
+    const state = await observe(host, kubeletHealth(target.url), signal);
+    const waitedMs = clock.now().getTime() - started;
+    if (isHealthy(state)) {
+      quietSince ??= waitedMs;
+      if (target.url !== null || waitedMs - quietSince >= QUIET_MS) return;
+    } else quietSince = null;
+    const restarts = state.unit?.restarts ?? 0;
+    restartsBefore = Math.min(restartsBefore ?? restarts, restarts);
+    const crashing = state.unit !== null && isCrashing(state.unit, restartsBefore);
+    const late = waitedMs >= target.timeoutMs;
+    if (late || (crashing && restarts !== explainedRestarts)) {
+      const failure = await explainFailure(context, state.unit, {
+        waitedMs,
+        lastRunOnly: !crashing && state.unit?.activeState === 'active',
+      });
+      if (late || failure.fatal) throw unhealthy(context, phase, failure, waitedMs);
+      explainedRestarts = restarts;
+    }
+    if (waitedMs >= nextProgressMs) {
+      nextProgressMs += 10_000;
+      const message = `waiting for the kubelet to be healthy, ${Math.round(waitedMs / 1000)} s: ${describe(state)}`;
+      context.reporter.report({ level: 'info', code: 'WAITING', host: host.name, phase, message });
+    }
+    await clock.sleep(POLL_MS, signal);
+  }
+}
+
+/**
+ * Whether the kubelet dies again and again. systemd goes on counting over a `systemctl restart` when the unit was waiting for its next start, so a high
+ * count alone says nothing about the kubelet that runs now; one that waits for its next start has died at least once since.
+ */
+function isCrashing(unit: UnitState, restartsBefore: number): boolean {
+  if (unit.activeState === 'failed' || unit.restarts - restartsBefore >= ENOUGH_FATAL_STARTS) return true;
+  return unit.subState === 'auto-restart' && unit.restarts >= ENOUGH_FATAL_STARTS;
+}
+
+async function explainFailure(
+  context: PhaseContext,
+  unit: UnitState | null,
+  { waitedMs, lastRunOnly }: { readonly waitedMs: number; readonly lastRunOnly: boolean },
+): Promise<KubeletFailure & { readonly journal: string }> {
+  const since = `--since=-${Math.ceil(waitedMs / 1000) + RESTART_SECONDS}s`;
+  const argv = ['journalctl', '--unit=kubelet', since, `--lines=${JOURNAL_LINES}`, '--output=cat', '--no-pager', '--boot'];
+  const { journal } = await context.host.ask(
+    { journal: { kind: 'command', argv } },
+    context.signal === undefined ? {} : { signal: context.signal },
+  );
+  const text = journal.exitCode === 0 ? journal.stdout : '';
+  return { ...explainKubeletFailure(unit, text === '' ? null : text, { lastRunOnly }), journal: text };
+}
+
+function unhealthy(
+  context: PhaseContext,
+  phase: string,
+  failure: KubeletFailure & { readonly journal: string },
+  waitedMs: number,
+): AppError {
+  const message = `${phase}: the kubelet is not healthy after ${formatSeconds(waitedMs)}: ${shorten(failure.cause)}`;
+  return new AppError(
+    { host: context.host.name, code: 'KUBELET_UNHEALTHY', message, mend: `${failure.mend}, then run the same command again` },
+    { detail: failure.journal },
+  );
+}
+
+/** A kubelet may say pages in one line: all of it comes with the journal. */
+function shorten(cause: string): string {
+  return cause.length <= LONGEST_CAUSE ? cause : `${cause.slice(0, LONGEST_CAUSE)}...`;
+}
+
+function describe({ unit, healthz }: { readonly unit: UnitState | null; readonly healthz: HttpFact | null }): string {
+  const said = healthz === null ? '' : 'status' in healthz ? `, healthz answers ${healthz.status}` : `, healthz: ${healthz.error}`;
+  return unit === null ? `no systemd unit${said}` : `unit ${unit.activeState} (${unit.subState}), ${unit.restarts} restarts${said}`;
+}
+
+function formatSeconds(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`;
+}

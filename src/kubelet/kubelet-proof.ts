@@ -1,0 +1,143 @@
+import { AppError, isAppError } from '../base/errors.ts';
+import type { JsonObject } from '../base/json.ts';
+import type { PhaseContext, ProveCommit } from '../host/phase.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import { isNodeReady, nodeTroubles, readyHeartbeat } from '../kube/node-conditions.ts';
+import type { KubeObject } from '../kube/object.ts';
+import { type ConfigSource, describeSource, sourceInForce } from './config-source.ts';
+import { readConfigz } from './effective/configz.ts';
+import { fieldsNotInForce, fieldsToShow, type KubeletReader } from './fields-in-force.ts';
+
+/** What a change of a kubelet's configuration is judged by, besides the kubelet's own health. */
+export interface KubeletProof extends KubeletReader {
+  readonly nodeName: string;
+  /** Words of the command line, `--name=value`: they win over the file. */
+  readonly flags: readonly string[];
+}
+
+export interface ProvenChange {
+  readonly phase: string;
+  /** config.yaml; null: there was none. */
+  readonly before: string | null;
+  readonly after: string;
+  /** The kubelet is restarted: what its Node says has to be newer than that. */
+  readonly restarts: boolean;
+}
+
+const POLL_MS = 1_000;
+/** Between questions to the host whether the change still waits for its confirmation. */
+const CHECK_MS = 5_000;
+const LOOKS = 3;
+
+/**
+ * Looks at the Node before a kubelet is changed.
+ * @returns waits until the API server shows the change: the Node is Ready again where it was before, by a newer word of the kubelet, and its configz has the new
+ *   values. What the API server did not show before, or the credentials may not see, is not asked for
+ */
+export async function prepareProof(context: PhaseContext, proof: KubeletProof, change: ProvenChange): Promise<ProveCommit> {
+  const { cluster, signal, clock, host, reporter } = context;
+  const before = cluster === null ? null : await look(cluster, proof.nodeName, context);
+  if (cluster === null || before === null || !isNodeReady(before)) return async () => undefined;
+  const fields = fieldsToShow(change.before, change.after, proof.flags, proof);
+  return async (deadline, checkOpen) => {
+    const started = clock.now().getTime();
+    for (let [nextProgressMs, nextCheckMs] = [5_000, 0]; ; ) {
+      const { why, unproven } = await whyNotProven(cluster, { proof, change, before, fields });
+      if (why === null) return unproven;
+      // What the host has reverted is never proven.
+      if (clock.now().getTime() - started >= nextCheckMs) {
+        nextCheckMs += CHECK_MS;
+        await checkOpen();
+      }
+      const now = clock.now().getTime();
+      if (now >= deadline) throw notProven(host.name, change.phase, why, now - started);
+      if (now - started >= nextProgressMs) {
+        nextProgressMs += 10_000;
+        const message = `waiting to confirm, ${Math.round((now - started) / 1000)} s: ${why}`;
+        reporter.report({ level: 'info', code: 'WAITING', host: host.name, phase: change.phase, message });
+      }
+      await clock.sleep(POLL_MS, signal);
+    }
+  };
+}
+
+/** Null where it can't be seen: no Node, no right to look, no API server that answers one of several times. */
+async function look(cluster: Cluster, nodeName: string, { clock, signal }: PhaseContext): Promise<KubeObject | null> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
+    } catch (error) {
+      if (!isAppError(error)) throw error;
+      if (error.code !== 'CLUSTER_UNREACHABLE' || attempt >= LOOKS) return null;
+      await clock.sleep(POLL_MS, signal);
+    }
+  }
+}
+
+interface Expected {
+  readonly proof: KubeletProof;
+  readonly change: ProvenChange;
+  readonly before: KubeObject;
+  readonly fields: readonly string[];
+}
+
+interface Proof {
+  /** Why the change must not stay; null: it may. */
+  readonly why: string | null;
+  readonly unproven?: string | undefined;
+}
+
+async function whyNotProven(cluster: Cluster, { proof, change, before, fields }: Expected): Promise<Proof> {
+  const { nodeName } = proof;
+  let override: ConfigSource | null;
+  try {
+    const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
+    if (node === null) return { why: `there is no Node ${nodeName} any more` };
+    if (!isNodeReady(node)) return { why: `Node ${nodeName}: ${nodeTroubles(node).join('; ')}` };
+    const heartbeat = readyHeartbeat(before);
+    if (change.restarts && heartbeat !== null && readyHeartbeat(node) === heartbeat)
+      return { why: `Node ${nodeName}: the kubelet has not said that it is Ready since it was restarted` };
+    override = sourceInForce(node);
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return { why: error.problems[0]?.message ?? error.code };
+  }
+  if (fields.length === 0) return { why: null };
+  const shown = await readShown(cluster, proof);
+  const missing = shown === null ? [] : fieldsNotInForce(shown, change.after, fields, proof);
+  if (override !== null && (shown === null || missing.length > 0))
+    return { why: null, unproven: overridden(nodeName, override, { shown, missing, fields }) };
+  return { why: missing.length === 0 ? null : `the kubelet does not run with the new ${missing.join(', ')}` };
+}
+
+/** A ConfigMap that a kubelet or its agent runs with takes the place of the file: no change of the file shows. */
+function overridden(
+  nodeName: string,
+  override: ConfigSource,
+  {
+    shown,
+    missing,
+    fields,
+  }: { readonly shown: JsonObject | null; readonly missing: readonly string[]; readonly fields: readonly string[] },
+): string {
+  const what =
+    shown === null
+      ? `configz cannot be read, and whether the kubelet runs with the new ${fields.join(', ')} was not observed`
+      : `the kubelet does not run with the new ${missing.join(', ')}`;
+  return `ConfigMap ${describeSource(override)} overrides config.yaml on Node ${nodeName}: ${what}; change the ConfigMap, or run dynamic reset ${nodeName}`;
+}
+
+/** Null where the kubelet can't be asked through the API server: the credentials may not, or it is not to be had that way. */
+async function readShown(cluster: Cluster, { nodeName, ...reader }: KubeletProof): Promise<JsonObject | null> {
+  try {
+    return readConfigz(await cluster.getRaw(`/api/v1/nodes/${encodeURIComponent(nodeName)}/proxy/configz`), nodeName, reader);
+  } catch (error) {
+    if (isAppError(error)) return null;
+    throw error;
+  }
+}
+
+function notProven(host: string, phase: string, why: string, waitedMs: number): AppError {
+  const message = `${phase}: not confirmed after ${Math.round(waitedMs / 1000)}s: ${why}`;
+  return new AppError({ host, code: 'COMMIT_NOT_PROVEN', message, mend: 'See journalctl -u kubelet on the host' });
+}

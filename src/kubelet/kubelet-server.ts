@@ -1,0 +1,36 @@
+import type { Json, JsonObject } from '../base/json.ts';
+
+/** Where a kubelet keeps certificates it makes or is given, unless `--cert-dir` says otherwise. */
+const KUBELET_PKI = '/var/lib/kubelet/pki';
+
+/** A kubelet's own API, as it is reached on its host. */
+export interface KubeletServer {
+  /** `https://127.0.0.1:10250`. */
+  readonly url: string;
+  /** Holds, first, the certificate it shows. */
+  readonly certificateFile: string;
+}
+
+/**
+ * Where a kubelet serves its API.
+ * @param config what it has in force
+ * @param certDirectory its flag `--cert-dir`
+ * @returns null: it serves none
+ * @see kubernetes/kubernetes cmd/kubelet/app/server.go InitializeTLS, pkg/kubelet/certificate/kubelet.go (1.36)
+ */
+export function kubeletServerOf(config: JsonObject, certDirectory: string = KUBELET_PKI): KubeletServer | null {
+  if (config.enableServer === false) return null;
+  const port = typeof config.port === 'number' && config.port !== 0 ? config.port : 10250;
+  const bind = textOf(config.address);
+  const address = bind === '' || bind === '0.0.0.0' ? '127.0.0.1' : bind === '::' ? '::1' : bind;
+  const named = textOf(config.tlsCertFile);
+  const own = config.serverTLSBootstrap === true ? 'kubelet-server-current.pem' : 'kubelet.crt';
+  return {
+    url: `https://${address.includes(':') ? `[${address}]` : address}:${port}`,
+    certificateFile: named === '' ? `${certDirectory}/${own}` : named,
+  };
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,110 @@
+import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../base/json.ts';
+import { Memo } from '../base/memo.ts';
+
+/** Which layer gave a value. The order is the order they are applied in: later ones win. */
+export type LayerName =
+  | 'kubelet default'
+  | 'kubeadm default'
+  | 'cluster'
+  | 'host'
+  | 'node'
+  | 'patch'
+  | 'instance-config'
+  | 'set'
+  | 'config file'
+  | 'dynamic config'
+  | 'drop-in'
+  | 'flag';
+
+export interface Origin {
+  readonly layer: LayerName;
+  /** Where exactly: `init.yaml:12:3`, `systemd-resolved is active`, `patches/kubeletconfiguration.yaml`. */
+  readonly source: string;
+}
+
+/** One layer's word on a field; `value` is undefined when it took the field out. */
+export interface FieldStep {
+  readonly origin: Origin;
+  readonly value: Json | undefined;
+}
+
+/** A configuration and, for every leaf, what each layer said about it, the last one in force. */
+export interface LayeredConfig {
+  readonly config: JsonObject;
+  readonly history: ReadonlyMap<string, readonly FieldStep[]>;
+}
+
+export const NO_LAYERS: LayeredConfig = { config: {}, history: new Map() };
+
+/**
+ * Puts a layer on top.
+ * @param result the whole configuration as it is with this layer
+ * @param originOf where the layer's word on a leaf comes from
+ * @param said leaves the layer names even where it changes nothing: the origin of a value that was repeated is who said it last
+ */
+export function addLayer(
+  current: LayeredConfig,
+  result: JsonObject,
+  originOf: (path: string) => Origin,
+  said: Iterable<string> = [],
+): LayeredConfig {
+  const before = leavesOf(current.config);
+  const after = leavesOf(result);
+  const named = new Set(said);
+  const history = new Map(current.history);
+  for (const path of new Set([...before.keys(), ...after.keys()])) {
+    if (jsonEqual(before.get(path), after.get(path)) && !named.has(path)) continue;
+    history.set(path, [...(history.get(path) ?? []), { origin: originOf(path), value: after.get(path) }]);
+  }
+  return { config: result, history };
+}
+
+/** The origin in force of every leaf that is there, as text: `layer: source`. */
+export function originTexts(layered: LayeredConfig): Readonly<Record<string, string>> {
+  const entries: [string, string][] = [];
+  for (const path of leavesOf(layered.config).keys()) {
+    const origin = layered.history.get(path)?.at(-1)?.origin;
+    if (origin) entries.push([path, formatOrigin(origin)]);
+  }
+  return Object.fromEntries(entries);
+}
+
+/** `layer: source`. */
+export function formatOrigin(origin: Origin): string {
+  return `${origin.layer}: ${origin.source}`;
+}
+
+/** All leaves by path: scalars, lists and empty objects. A key that is no plain name stands in brackets: `evictionHard[memory.available]`. */
+export function leavesOf(config: JsonObject): ReadonlyMap<string, Json> {
+  return LEAVES.get(config, '', () => {
+    const leaves = new Map<string, Json>();
+    collectLeaves(config, '', leaves);
+    return leaves;
+  });
+}
+
+/** Hosts of a group share a configuration. */
+const LEAVES = new Memo<JsonObject, ReadonlyMap<string, Json>>();
+
+function collectLeaves(object: JsonObject, prefix: string, leaves: Map<string, Json>): void {
+  for (const [key, value] of Object.entries(object)) {
+    const path = joinPath(prefix, key);
+    if (isJsonObject(value) && Object.keys(value).length > 0) collectLeaves(value, path, leaves);
+    else leaves.set(path, value);
+  }
+}
+
+function joinPath(prefix: string, key: string): string {
+  if (!/^[A-Za-z_][\w-]*$/.test(key)) return `${prefix}[${key}]`;
+  return prefix === '' ? key : `${prefix}.${key}`;
+}
+
+/** Merges an overlay over a configuration: objects key by key, lists and scalars whole (as the kubelet's own drop-in directory does). */
+export function mergeConfig(base: JsonObject, overlay: JsonObject): JsonObject {
+  const merged = new Map(Object.entries(base));
+  for (const [key, value] of Object.entries(overlay)) {
+    const under = merged.get(key);
+    merged.set(key, isJsonObject(value) && isJsonObject(under) ? mergeConfig(under, value) : value);
+  }
+  return Object.fromEntries(merged);
+}

@@ -1,0 +1,102 @@
+import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
+import { formatGoDuration, parseGoDuration } from '../../base/text/go-duration.ts';
+import { inlineValue } from '../../codec/inline-value.ts';
+import { type Catalogue, type Field, formatMinor, type Minor } from '../catalogue.ts';
+import type { FieldEdit, Migrated, MigrationStep } from './migration-step.ts';
+
+export interface FieldMigrationOptions {
+  readonly from: Minor;
+  readonly to: Minor;
+  readonly catalogue: Catalogue;
+}
+
+/**
+ * What has to change in the fields of a file for a kubelet of another minor: fields it does not have, values it does not take, types that changed.
+ * Feature gates are not looked at.
+ * @param config as written, decoded for the old minor, without apiVersion and kind
+ */
+export function migrateFields(config: JsonObject, options: FieldMigrationOptions): Migrated {
+  const found: { readonly edits: FieldEdit[]; readonly steps: MigrationStep[] } = { edits: [], steps: [] };
+  visit(config, { path: [], pattern: '' }, options, found);
+  return found;
+}
+
+interface Place {
+  readonly path: readonly string[];
+  readonly pattern: string;
+}
+
+function visit(
+  config: JsonObject,
+  place: Place,
+  options: FieldMigrationOptions,
+  found: { edits: FieldEdit[]; steps: MigrationStep[] },
+): void {
+  for (const [name, value] of Object.entries(config)) {
+    const at = { path: [...place.path, name], pattern: place.pattern === '' ? name : `${place.pattern}.${name}` };
+    const field = options.catalogue.field(at.pattern, options.to);
+    if (field === null) removeField(value, at, options, found);
+    else if (field.type === 'object' && isJsonObject(value)) visit(value, at, options, found);
+    else checkValue(value, field, at, options, found);
+  }
+}
+
+function removeField(
+  value: Json,
+  { path, pattern }: Place,
+  { to, catalogue }: FieldMigrationOptions,
+  { edits, steps }: { edits: FieldEdit[]; steps: MigrationStep[] },
+): void {
+  const [since = 0, until = 0] = catalogue.fields.get(pattern)?.minors ?? [];
+  const why = to < since ? `it came with ${formatMinor(since)}` : `it was removed in ${formatMinor(until + 1)}`;
+  const lossy = !saysNothing(value);
+  const lost = lossy ? `: ${inlineValue(value)} can't be kept` : '';
+  edits.push({ path, value: undefined });
+  steps.push({ did: 'removed', what: path.join('.'), message: `a ${formatMinor(to)} kubelet does not have it, ${why}${lost}`, lossy });
+}
+
+function checkValue(
+  value: Json,
+  field: Field,
+  { path, pattern }: Place,
+  { from, to, catalogue }: FieldMigrationOptions,
+  { edits, steps }: { edits: FieldEdit[]; steps: MigrationStep[] },
+): void {
+  const before = catalogue.field(pattern, from);
+  const what = path.join('.');
+  if (before !== null && before.type !== field.type) {
+    const converted = convert(value, field);
+    if (converted !== null) {
+      edits.push({ path, value: converted });
+      const message = `${inlineValue(value)} is written ${inlineValue(converted)} for a ${formatMinor(to)} kubelet`;
+      steps.push({ did: 'rewritten', what, message, lossy: false });
+    }
+  }
+  const words = field.values;
+  const strange =
+    words === null ? [] : (Array.isArray(value) ? value : [value]).filter((word) => typeof word === 'string' && !words.includes(word));
+  for (const word of strange) {
+    // What the old kubelet did not take either is for validation to say.
+    if (before?.values?.includes(word as string) !== true) continue;
+    const takes = words?.filter((each) => each !== '').join(', ');
+    steps.push({
+      did: 'kept',
+      what,
+      message: `a ${formatMinor(to)} kubelet does not take ${inlineValue(word)}: it takes ${takes}`,
+      lossy: true,
+    });
+  }
+}
+
+/** `logging.flushFrequency` was nanoseconds, then those or a duration. Null: as it is. */
+function convert(value: Json, { type }: Field): Json | null {
+  if (type === 'durationOrNanoseconds' && typeof value === 'number') return formatGoDuration(BigInt(value));
+  if (type !== 'int64' || typeof value !== 'string') return null;
+  const nanoseconds = parseGoDuration(value);
+  return nanoseconds === null ? null : Number(nanoseconds);
+}
+
+function saysNothing(value: Json): boolean {
+  if (isJsonObject(value)) return Object.values(value).every(saysNothing);
+  return (Array.isArray(value) && value.length === 0) || [null, '', 0, false, '0s', '0'].includes(value as null);
+}

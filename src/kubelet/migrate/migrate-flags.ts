@@ -1,0 +1,177 @@
+import type { Arg } from '../../base/arg.ts';
+import { AppError } from '../../base/errors.ts';
+import { type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
+import { inlineValue } from '../../codec/inline-value.ts';
+import { type Catalogue, formatMinor, type Minor } from '../catalogue.ts';
+import { checkExtraArgs } from '../check-extra-args.ts';
+import { isRelativePath } from '../effective/host-paths.ts';
+import { fieldOfFlag } from '../flags/apply-flags.ts';
+import { combineWithFile, readFlagValue } from '../flags/flag-value.ts';
+import { valueAt } from '../validate/values.ts';
+import { FLAG_ENDS, UNKNOWN_END } from './flag-ends.ts';
+import type { FieldEdit, MigrationStep } from './migration-step.ts';
+
+export interface MigratedFlags {
+  /** What stays on the command line, in the order given. */
+  readonly flags: readonly Arg[];
+  readonly edits: readonly FieldEdit[];
+  readonly steps: readonly MigrationStep[];
+}
+
+export interface FlagMigrationOptions {
+  readonly from: Minor;
+  readonly to: Minor;
+  readonly catalogue: Catalogue;
+  /** What the file says, gates and all. */
+  readonly config: JsonObject;
+}
+
+/**
+ * Moves flags into the fields that mean the same, takes out those that are gone, and leaves the rest.
+ * @param given in the order of the command line
+ */
+export function migrateFlags(given: readonly Arg[], options: FlagMigrationOptions): MigratedFlags {
+  const edits: FieldEdit[] = [];
+  const steps: MigrationStep[] = [];
+  const kept = new Set<string>();
+  const renamed = new Map<string, string>();
+  const values = new Map(given.map(({ name, value }) => [name, value]));
+  for (const name of values.keys()) {
+    const group = given.filter((flag) => flag.name === name).map(({ value }) => value);
+    const strange = notOfOld(name, options);
+    if (strange !== null) {
+      steps.push(strange);
+      continue;
+    }
+    const moved = moveIntoField(name, group, options);
+    if (moved !== null) {
+      steps.push(moved.step, ...relativePath(moved.edit, options));
+      if (moved.edit !== null) edits.push(moved.edit);
+      else kept.add(name);
+      continue;
+    }
+    const end = endOf(name, values, options);
+    if (end === null) kept.add(name);
+    else {
+      steps.push(end.step);
+      if (end.renamed !== undefined) renamed.set(name, end.renamed);
+    }
+  }
+  const flags = given.flatMap((flag) => {
+    const name = renamed.get(flag.name) ?? flag.name;
+    return kept.has(flag.name) || renamed.has(flag.name) ? [{ name, value: flag.value }] : [];
+  });
+  return { flags, edits, steps: [...steps, ...dockerByDefault(values, options), ...strangeFlags(flags, options)] };
+}
+
+/** A flag the old kubelet did not start with: the minor or the flag is wrong. */
+function notOfOld(name: string, { from, catalogue }: FlagMigrationOptions): MigrationStep | null {
+  if (!catalogue.flags.has(name) || catalogue.flag(name, from) !== null) return null;
+  return {
+    did: 'removed',
+    what: `--${name}`,
+    message: `a ${formatMinor(from)} kubelet has no such flag: it did not start with it`,
+    lossy: true,
+  };
+}
+
+/** Null: it has no field in the new minor. */
+function moveIntoField(
+  name: string,
+  texts: readonly string[],
+  { from, to, catalogue, config }: FlagMigrationOptions,
+): { readonly step: MigrationStep; readonly edit: FieldEdit | null } | null {
+  const flag = catalogue.flag(name, from) ?? catalogue.flag(name, to);
+  const path = catalogue.flags.get(name)?.field ?? null;
+  const field = path === null ? null : catalogue.field(path, to);
+  if (
+    flag === null ||
+    path === null ||
+    field === null ||
+    (fieldOfFlag(name, { minor: to, catalogue }) === null && catalogue.flag(name, to) !== null)
+  )
+    return null;
+  const what = `--${name}`;
+  const read = readFlagValue(flag, texts, field);
+  if ('fault' in read)
+    return { step: { did: 'kept', what, message: `no kubelet takes its value: ${read.fault}`, lossy: true }, edit: null };
+  const said = valueAt(config, path);
+  const value = combineWithFile(flag, said, read.value);
+  return {
+    step: { did: 'moved', what, message: moveText(path, said, { value, own: read.value }), lossy: false },
+    edit: { path: path.split('.'), value },
+  };
+}
+
+/** Moved as it is, a relative path leads elsewhere. */
+function relativePath(edit: FieldEdit | null, { to }: FlagMigrationOptions): readonly MigrationStep[] {
+  const what = edit?.path.join('.') ?? '';
+  if (edit?.value === undefined || !isRelativePath(what, edit.value, to)) return [];
+  const message = `${inlineValue(edit.value)} is a relative path: the flag had it below the kubelet's working directory, in a file it is beside the file`;
+  return [{ did: 'changes', what, message, lossy: false }];
+}
+
+function moveText(path: string, said: Json | undefined, { value, own }: { readonly value: Json; readonly own: Json }): string {
+  const now = `to ${path}: ${inlineValue(own)}`;
+  if (said === undefined || jsonEqual(said, value)) return now;
+  return jsonEqual(own, value) ? `${now}, in place of ${inlineValue(said)}: the flag won over the file` : `${now}, over what the file says`;
+}
+
+/** Null: the new minor has it. */
+function endOf(
+  name: string,
+  values: ReadonlyMap<string, string>,
+  { from, to, catalogue }: FlagMigrationOptions,
+): { readonly step: MigrationStep; readonly renamed?: string } | null {
+  const entry = catalogue.flags.get(name);
+  if (entry === undefined || catalogue.flag(name, to) !== null) return null;
+  const value = values.get(name) ?? '';
+  const what = `--${name}`;
+  const kubelet = `a ${formatMinor(to)} kubelet does not have it`;
+  if (entry.removedIn === null || to < entry.removedIn)
+    return { step: { did: 'removed', what, message: `${kubelet}: it came with ${formatMinor(entry.since)}`, lossy: true } };
+  const { message, harmless, renamed } = FLAG_ENDS.get(name) ?? {
+    ...UNKNOWN_END,
+    renamed: undefined,
+    harmless: (text: string) => text === catalogue.flag(name, from)?.default,
+  };
+  const gone = `${kubelet}, it was removed in ${formatMinor(entry.removedIn)}: ${message}`;
+  if (renamed !== undefined) return { step: { did: 'rewritten', what, message: `${gone}, to --${renamed}`, lossy: false }, renamed };
+  return { step: { did: 'removed', what, message: gone, lossy: !harmless(value, values) } };
+}
+
+/** The first minor without dockershim, which was what a kubelet used that was not told otherwise. */
+const DOCKERSHIM_GONE: Minor = 24;
+
+function dockerByDefault(values: ReadonlyMap<string, string>, { from, to }: FlagMigrationOptions): readonly MigrationStep[] {
+  if (values.size === 0 || values.has('container-runtime') || from >= DOCKERSHIM_GONE || to < DOCKERSHIM_GONE) return [];
+  const message = `without it a ${formatMinor(from)} kubelet runs containers with Docker: a ${formatMinor(to)} kubelet needs a runtime of its own`;
+  return [{ did: 'changes', what: '--container-runtime', message, lossy: false }];
+}
+
+/** Of what stays, the flags the new kubelet would not start with, and those that will go. */
+function strangeFlags(flags: readonly Arg[], { to, catalogue }: FlagMigrationOptions): readonly MigrationStep[] {
+  const refused = refusedFlags(flags, to, catalogue);
+  const deprecated = flags.flatMap(({ name }): MigrationStep[] => {
+    if (refused.some(({ what }) => what === `--${name}`)) return [];
+    if (catalogue.flag(name, to)?.deprecation == null || fieldOfFlag(name, { minor: to, catalogue }) !== null) return [];
+    return [{ did: 'kept', what: `--${name}`, message: 'deprecated, and there is no field for it: it will go', lossy: false }];
+  });
+  return [...refused, ...deprecated];
+}
+
+function refusedFlags(flags: readonly Arg[], to: Minor, catalogue: Catalogue): readonly MigrationStep[] {
+  try {
+    const name = flags.findLast((flag) => flag.name === 'hostname-override')?.value ?? '';
+    checkExtraArgs({ name, kubeletExtraArgs: flags }, { minor: to, assumed: false, catalogue });
+    return [];
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return error.problems.map(({ path = '', message, mend }) => ({
+      did: 'kept',
+      what: path.replace('kubeletExtraArgs ', '--'),
+      message: mend === undefined ? message : `${message}. ${mend}`,
+      lossy: true,
+    }));
+  }
+}

@@ -1,0 +1,255 @@
+import type { Arg } from '../../base/arg.ts';
+import { AppError, formatProblem, type Problem } from '../../base/errors.ts';
+import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
+import { upTo } from '../../base/text/up-to.ts';
+import { documentTexts } from '../../codec/document-text.ts';
+import { inlineValue } from '../../codec/inline-value.ts';
+import { entryOf, parseSource, type SourceDocument } from '../../codec/source.ts';
+import { encodeYaml, type YamlValue } from '../../codec/yaml-encode.ts';
+import { type Catalogue, formatMinor, type Minor } from '../catalogue.ts';
+import { decodeKubeletConfiguration, KUBELET_KIND, syntaxOf } from '../decode.ts';
+import { gatesOf } from '../defaults/default-kubelet-configuration.ts';
+import { effectiveConfiguration } from '../defaults/effective-configuration.ts';
+import { diffConfigs } from '../diff/diff-configs.ts';
+import { readFlagSettings } from '../flags/apply-flags.ts';
+import { setAt } from '../kubeadm-defaults.ts';
+import { judgeKubeletConfiguration } from '../validate/judge.ts';
+import { valueAt } from '../validate/values.ts';
+import { editYaml } from './edit-yaml.ts';
+import { migrateFields } from './migrate-fields.ts';
+import { migrateFlags } from './migrate-flags.ts';
+import { migrateGates } from './migrate-gates.ts';
+import type { FieldEdit, MigrationStep } from './migration-step.ts';
+
+export interface MigrateOptions {
+  readonly from: Minor;
+  readonly to: Minor;
+  readonly catalogue: Catalogue;
+  /** The kubelet's command line beside the file. */
+  readonly flags: readonly Arg[];
+  /** Write down defaults that are others in the new minor. */
+  readonly keepDefaults: boolean;
+}
+
+export interface KubeletMigration {
+  /** The file for the new minor: documents of other kinds, comments and order as they were. */
+  readonly text: string;
+  /** What stays on the command line. */
+  readonly flags: readonly Arg[];
+  readonly steps: readonly MigrationStep[];
+  /** What the new kubelet would say of the result; errors are refused. */
+  readonly problems: readonly Problem[];
+}
+
+/**
+ * Makes of the configuration of one kubelet that of another: fields and gates it does not have are taken out, flags that have a field become it, and each thing
+ * done is said.
+ * @throws AppError with exit code 2 when the old kubelet could not read the file either
+ */
+export function migrateKubelet(text: string, file: string, options: MigrateOptions): KubeletMigration {
+  const { from, to, catalogue } = options;
+  const document = findDocument(text, file);
+  const { config, strange } = readWritten(document, text, options);
+  const before = effectiveWithFlags(config, options);
+
+  const flags = migrateFlags(options.flags, { from, to, catalogue, config });
+  const withFlags = flags.edits.reduce(applyEdit, config);
+  const gates = migrateGates(gatesOf(withFlags), { to, catalogue });
+  const { featureGates: _gates, ...others } = withFlags;
+  const fields = migrateFields(others, options);
+  const gateEdits = editsOfGates(gatesOf(withFlags), gates.gates);
+  const edits = [...strange.edits, ...flags.edits, ...fields.edits, ...gateEdits];
+  const migrated = [...fields.edits, ...gateEdits].reduce(applyEdit, withFlags);
+
+  const said = [...fields.steps.map(({ what }) => what), ...flags.edits.map(({ path }) => path.join('.'))];
+  const drift = changesInForce(before, migrated, said, options);
+  const allEdits = [...edits, ...drift.edits];
+  const result = drift.edits.reduce(applyEdit, migrated);
+  const printed = printResult(text, document, allEdits, result, options);
+  return {
+    text: printed.text,
+    flags: flags.flags,
+    steps: [...strange.steps, ...flags.steps, ...gates.steps, ...fields.steps, ...drift.steps, ...printed.steps],
+    problems: judge(printed.text, file, to, catalogue),
+  };
+}
+
+function findDocument(text: string, file: string): SourceDocument {
+  const { documents, problems } = parseSource(text, file);
+  if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });
+  const found = documents.filter(({ root }) => {
+    const kind = entryOf(root, 'kind')?.value;
+    return kind?.kind === 'scalar' && kind.text === KUBELET_KIND;
+  });
+  if (found[0] !== undefined && found.length === 1) return found[0];
+  const message = `${file} has ${found.length === 0 ? 'no' : 'more than one'} document of kind ${KUBELET_KIND}`;
+  throw new AppError({ code: 'CONFIG_WRONG_KIND', message, mend: 'kubeadm documents are converted with --old-config' }, { exitCode: 2 });
+}
+
+interface Strange {
+  readonly edits: readonly FieldEdit[];
+  readonly steps: readonly MigrationStep[];
+}
+
+/** What the old kubelet read. Fields it passed over are kept where the new one knows them: it will obey them. */
+function readWritten(
+  document: SourceDocument,
+  text: string,
+  { from, to, catalogue }: MigrateOptions,
+): { readonly config: JsonObject; readonly strange: Strange } {
+  const syntax = syntaxOf(text);
+  const old = decodeKubeletConfiguration(document, { minor: from, catalogue, lenient: true, syntax });
+  const errors = old.problems.filter(({ severity }) => severity !== 'warning');
+  if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
+  const next = decodeKubeletConfiguration(document, { minor: to, catalogue, lenient: true, syntax });
+  const unknownTo = new Set(next.problems.filter(({ code }) => code === 'CONFIG_UNKNOWN_FIELD').map(({ path }) => path));
+  const passedOver = old.problems.filter(({ code }) => code === 'CONFIG_UNKNOWN_FIELD');
+  const strange = passedOver.map(({ path = '', message }): MigrationStep => {
+    if (!unknownTo.has(path))
+      return { did: 'kept', what: path, message: `${message}; a ${formatMinor(to)} kubelet will obey it`, lossy: false };
+    return { did: 'removed', what: path, message: `${message}; neither kubelet reads it`, lossy: true };
+  });
+  // A null says nothing, but what the new kubelet does not know it warns of all the same.
+  const passed = new Set(passedOver.map(({ path }) => path));
+  const nulls = [...unknownTo].filter((path) => path !== undefined && !passed.has(path) && isUnset(old.value, stepsOf(path)));
+  for (const path of nulls)
+    strange.push({ did: 'removed', what: path ?? '', message: `a ${formatMinor(to)} kubelet does not have it`, lossy: false });
+  const edits = strange.filter(({ did }) => did === 'removed').map(({ what }) => ({ path: stepsOf(what), value: undefined }));
+  const obeyed = new Set(strange.filter(({ did }) => did === 'kept').map(({ what }) => what));
+  return { config: withoutHeader(withPassedOver(old.value, next.value, obeyed)), strange: { edits, steps: strange } };
+}
+
+/** `registerWithTaints[0].x` is `registerWithTaints`, `0`, `x`. */
+function stepsOf(path: string): readonly string[] {
+  return path.split(/[.[\]]+/).filter(Boolean);
+}
+
+function isUnset(value: Json | undefined, [name, ...rest]: readonly string[]): boolean {
+  if (name === undefined) return value === undefined;
+  if (Array.isArray(value)) return isUnset(value[Number(name)], rest);
+  return !isJsonObject(value) || isUnset(value[name], rest);
+}
+
+/** What the old kubelet read, and of what it passed over the fields at these paths, as the new one reads them. */
+function withPassedOver(old: JsonObject, next: JsonObject, paths: ReadonlySet<string>, parent = ''): JsonObject {
+  const added = Object.entries(next).flatMap(([name, value]): [string, Json][] => {
+    const path = parent === '' ? name : `${parent}.${name}`;
+    const under = old[name];
+    if (paths.has(path)) return [[name, value]];
+    return isJsonObject(value) && isJsonObject(under) ? [[name, withPassedOver(under, value, paths, path)]] : [];
+  });
+  return { ...old, ...Object.fromEntries(added) };
+}
+
+/** Flags come after defaults: what follows from a field does not follow from its flag. */
+function effectiveWithFlags(config: JsonObject, { from, flags, catalogue }: MigrateOptions): JsonObject {
+  const options = { minor: from, catalogue };
+  const filled = effectiveConfiguration(config, options);
+  return readFlagSettings(flags, filled, options).settings.reduce((under, { path, value }) => setAt(under, path.split('.'), value), filled);
+}
+
+/** Values in force that change though nobody changed the field: defaults that are others in the new minor, or follow from fields that count there. */
+function changesInForce(before: JsonObject, migrated: JsonObject, said: readonly string[], options: MigrateOptions): Strange {
+  const { from, to, catalogue, keepDefaults } = options;
+  const sides = [
+    { name: 'before', minor: from, config: before },
+    { name: 'after', minor: to, config: migrated },
+  ] as const;
+  const isSaid = (path: string): boolean =>
+    said.some((what) => path === what || path.startsWith(`${what}.`) || path.startsWith(`${what}[`));
+  const edits: FieldEdit[] = [];
+  const steps: MigrationStep[] = [];
+  for (const { path, before: old, after, class: liveChange } of diffConfigs(...sides, catalogue).differences) {
+    if (path.startsWith('featureGates') || isSaid(path)) continue;
+    const field = upTo(path, '[');
+    const isDefault = (old.isDefault || old.value === undefined) && (after.isDefault || after.value === undefined);
+    const values = `${isDefault ? 'the default' : 'in force'} is ${inlineValue(old.value)} in ${formatMinor(from)}, ${inlineValue(after.value)} in ${formatMinor(to)}`;
+    const value = valueAt(before, field);
+    if (keepDefaults && value !== undefined) {
+      if (!edits.some((edit) => edit.path.join('.') === field)) edits.push({ path: field.split('.'), value });
+      steps.push({ did: 'pinned', what: path, message: `${values}: the old one is written down`, lossy: false });
+    } else steps.push({ did: 'changes', what: path, message: `${values} (live change: ${liveChange})`, lossy: false });
+  }
+  return { edits, steps };
+}
+
+function editsOfGates(before: Readonly<Record<string, boolean>>, after: Readonly<Record<string, boolean>>): readonly FieldEdit[] {
+  return Object.keys(before)
+    .filter((name) => !Object.hasOwn(after, name))
+    .map((name) => ({ path: ['featureGates', name], value: undefined }));
+}
+
+/** The text with its edits; where those can't be made in place, the values are printed anew. */
+function printResult(
+  text: string,
+  document: SourceDocument,
+  edits: readonly FieldEdit[],
+  result: JsonObject,
+  { to, catalogue }: MigrateOptions,
+): { readonly text: string; readonly steps: readonly MigrationStep[] } {
+  if (edits.length === 0) return { text, steps: [] };
+  const parts = documentTexts(text);
+  const put = (own: string): string =>
+    parts
+      .map((part, i) => (i === document.index ? own : part))
+      .filter((part) => part.trim() !== '')
+      .join('---\n');
+  const edited = editYaml(parts[document.index] ?? '', edits);
+  if (edited !== null && jsonEqual(readBack(edited, to, catalogue), result)) return { text: put(edited), steps: [] };
+  const header = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: KUBELET_KIND };
+  const message = 'it could not be changed in place: printed anew, without comments';
+  return {
+    text: put(encodeYaml({ ...header, ...result } as YamlValue)),
+    steps: [{ did: 'rewritten', what: 'the file', message, lossy: false }],
+  };
+}
+
+function readBack(text: string, minor: Minor, catalogue: Catalogue): JsonObject | null {
+  const document = parseSource(text, '').documents[0];
+  return document === undefined ? null : withoutHeader(decodeKubeletConfiguration(document, { minor, catalogue, lenient: true }).value);
+}
+
+function judge(text: string, file: string, minor: Minor, catalogue: Catalogue): readonly Problem[] {
+  return judgeKubeletConfiguration(findDocument(text, file), { minor, catalogue, syntax: syntaxOf(text) }).problems;
+}
+
+function applyEdit(config: JsonObject, { path, value }: FieldEdit): JsonObject {
+  return value === undefined ? takeOut(config, path) : setAt(config, path, value);
+}
+
+function takeOut(config: JsonObject, [name, ...rest]: readonly string[]): JsonObject {
+  if (name === undefined || !Object.hasOwn(config, name)) return config;
+  const { [name]: under, ...others } = config;
+  if (rest.length === 0 || !isJsonObject(under)) return rest.length === 0 ? others : config;
+  const inner = takeOut(under, rest);
+  return Object.keys(inner).length === 0 ? others : { ...config, [name]: inner };
+}
+
+function withoutHeader({ apiVersion: _version, kind: _kind, ...fields }: JsonObject): JsonObject {
+  return fields;
+}
+
+/** The lossy steps as one error: nothing is written. */
+export function refuseLoss(steps: readonly MigrationStep[]): AppError | null {
+  const lossy = steps.filter((step) => step.lossy);
+  if (lossy.length === 0) return null;
+  return new AppError(
+    lossy.map(({ did, what, message }) => ({
+      code: 'MIGRATION_LOSES',
+      path: what,
+      message,
+      mend: did === 'removed' ? 'Take it out, or allow it with --force' : 'Change it first',
+    })),
+    { exitCode: 2 },
+  );
+}
+
+/** A step as one line. */
+export function stepText({ did, what, message }: MigrationStep): string {
+  return `${did}: ${what}: ${message}`;
+}
+
+/** A problem of the result as one line. */
+export function resultText(problem: Problem): string {
+  return `${problem.severity === 'warning' ? 'warning: ' : ''}${formatProblem(problem)}`;
+}

@@ -1,0 +1,66 @@
+import type { FieldNode, ObjectNode, TypeNode } from '../codec/type-node.ts';
+import type { Catalogue, Field, FieldType, Minor } from './catalogue.ts';
+
+const trees = new WeakMap<Catalogue, Map<Minor, ObjectNode>>();
+
+/** The type of KubeletConfiguration (v1beta1) in a minor, header included. Built once for each catalogue and minor. */
+export function kubeletConfigurationType(catalogue: Catalogue, minor: Minor): ObjectNode {
+  const byMinor = trees.get(catalogue) ?? new Map<Minor, ObjectNode>();
+  trees.set(catalogue, byMinor);
+  const known = byMinor.get(minor);
+  if (known) return known;
+  const tree = buildTree(catalogue, minor);
+  byMinor.set(minor, tree);
+  return tree;
+}
+
+function buildTree(catalogue: Catalogue, minor: Minor): ObjectNode {
+  const children = new Map<string, Field[]>();
+  for (const path of catalogue.fields.keys()) {
+    const field = catalogue.field(path, minor);
+    if (!field) continue;
+    const parent = path.slice(0, Math.max(path.lastIndexOf('.'), 0));
+    const siblings = children.get(parent);
+    if (siblings) siblings.push(field);
+    else children.set(parent, [field]);
+  }
+  return buildObject('', children);
+}
+
+function buildObject(path: string, children: ReadonlyMap<string, readonly Field[]>): ObjectNode {
+  const fields = (children.get(path) ?? []).map((field): [string, FieldNode] => {
+    const name = field.path.slice(field.path.lastIndexOf('.') + 1);
+    const { pointer, omitempty, printedWhenUnset } = field;
+    return [name, { name, path: field.path, type: buildType(field, children), pointer, omitempty, printedWhenUnset }];
+  });
+  return { kind: 'object', fields: new Map(fields) };
+}
+
+function buildType({ path, type, values }: Field, children: ReadonlyMap<string, readonly Field[]>): TypeNode {
+  if (type === 'object') return buildObject(path, children);
+  if (type === 'array<object>') return { kind: 'list', items: buildObject(`${path}[]`, children) };
+  return simpleType(type, values);
+}
+
+function simpleType(type: Exclude<FieldType, 'object' | 'array<object>'>, values: readonly string[] | null): TypeNode {
+  switch (type) {
+    case 'string':
+    case 'enum':
+      return { kind: 'string', values };
+    case 'array<string>':
+    case 'array<enum>':
+      return { kind: 'list', items: { kind: 'string', values } };
+    case 'array<int32>':
+      return { kind: 'list', items: { kind: 'int32' } };
+    case 'map<string,string>':
+      return { kind: 'map', values: { kind: 'string', values } };
+    case 'map<string,bool>':
+      return { kind: 'map', values: { kind: 'bool' } };
+    case 'map<string,quantity>':
+      return { kind: 'map', values: { kind: 'quantity' } };
+    case 'map<string,array<string>>':
+      return { kind: 'map', values: { kind: 'list', items: { kind: 'string', values } } };
+    default:
+      return { kind: type };
+  }
+}

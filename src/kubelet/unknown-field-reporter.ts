@@ -1,0 +1,92 @@
+import type { Problem } from '../base/errors.ts';
+import { closestName } from '../base/text/closest-name.ts';
+import type { UnknownFieldReporter } from '../codec/decode-typed.ts';
+import type { ObjectNode } from '../codec/type-node.ts';
+import { type FieldPlace, unknownField } from '../codec/typed-problems.ts';
+import { type Catalogue, formatMinor, type Minor } from './catalogue.ts';
+
+const KUBELET_KIND = 'KubeletConfiguration';
+
+/** Beyond this many, unknown fields are reported without a guess: the file is something else, and guessing takes time. */
+const MAX_GUESSES = 100;
+
+export interface UnknownFieldContext {
+  readonly catalogue: Catalogue;
+  readonly minor: Minor;
+  readonly lenient: boolean;
+}
+
+/**
+ * Says of unknown fields what they may be: a field of another minor, another letter case, a slip of the pen, or a field that belongs elsewhere.
+ * The number of guesses is limited.
+ */
+export function unknownFieldReporter(context: UnknownFieldContext): UnknownFieldReporter {
+  let guesses = 0;
+  return {
+    report: (place, parent, name) => {
+      const entry = context.catalogue.fields.get(parent.path === '' ? name : `${parent.path}.${name}`);
+      if (entry) return fieldOfOtherMinor(place, context.lenient, { used: context.minor, range: entry.minors });
+      return unknownField(place, context.lenient, guesses++ < MAX_GUESSES ? guess(context, parent.type, name) : undefined);
+    },
+  };
+}
+
+/** Says of unknown fields of a kind without a catalogue what they may be: another letter case, or a slip of the pen. */
+export function unknownFieldOf(kind: string): UnknownFieldReporter {
+  let guesses = 0;
+  return {
+    report: (place, { type }, name) => unknownField(place, false, guesses++ < MAX_GUESSES ? guessSibling(kind, type, name) : undefined),
+  };
+}
+
+function guessSibling(kind: string, parent: ObjectNode, name: string): string | undefined {
+  if (/^(?:metadata|spec|status)$/.test(name)) return `A ${kind} has none: its fields stand at the top level`;
+  const otherCase = [...parent.fields.keys()].find((known) => known.toLowerCase() === name.toLowerCase());
+  const meant = otherCase ?? closestName(name, parent.fields.keys());
+  return meant ? `Did you mean ${meant}?` : undefined;
+}
+
+function guess(context: UnknownFieldContext, parent: ObjectNode, name: string): string | undefined {
+  const isSibling = [...parent.fields.keys()].some((known) => known.toLowerCase() === name.toLowerCase());
+  const places = isSibling ? undefined : placesOf(context.catalogue, context.minor).get(name.toLowerCase());
+  return places ? elsewhere(places) : guessSibling(KUBELET_KIND, parent, name);
+}
+
+function elsewhere(paths: readonly string[]): string {
+  const [first = ''] = paths;
+  const name = first.slice(first.lastIndexOf('.') + 1);
+  if (!first.includes('.')) return `${name} is a top-level field`;
+  const parents = paths.map((path) => path.slice(0, path.lastIndexOf('.')));
+  return `${name} is a field of ${parents.join(' or ')}`;
+}
+
+const placesByMinor = new WeakMap<Catalogue, Map<Minor, ReadonlyMap<string, readonly string[]>>>();
+
+/** Field names in lower case to the paths they stand at, the shallowest first. */
+function placesOf(catalogue: Catalogue, minor: Minor): ReadonlyMap<string, readonly string[]> {
+  const byMinor = placesByMinor.get(catalogue) ?? new Map<Minor, ReadonlyMap<string, readonly string[]>>();
+  placesByMinor.set(catalogue, byMinor);
+  const known = byMinor.get(minor);
+  if (known) return known;
+  const places = new Map<string, string[]>();
+  const paths = [...catalogue.fields.keys()].filter((path) => catalogue.field(path, minor) !== null);
+  for (const path of paths.sort((a, b) => a.split('.').length - b.split('.').length)) {
+    const name = path.slice(path.lastIndexOf('.') + 1).toLowerCase();
+    places.set(name, [...(places.get(name) ?? []), path]);
+  }
+  byMinor.set(minor, places);
+  return places;
+}
+
+/** A field that another minor knows. */
+function fieldOfOtherMinor(
+  place: FieldPlace,
+  lenient: boolean,
+  minors: { readonly used: Minor; readonly range: readonly [Minor, Minor] },
+): Problem {
+  const [first, last] = minors.range;
+  const history = minors.used < first ? `it came with ${formatMinor(first)}` : `it was removed in ${formatMinor(last + 1)}`;
+  const message = `not known to a ${formatMinor(minors.used)} kubelet: ${history}`;
+  const mend = minors.used < first ? `Remove it, or use a kubelet of at least ${formatMinor(first)}` : 'Remove it';
+  return { code: 'CONFIG_UNKNOWN_FIELD', message, mend, ...(lenient ? ({ severity: 'warning' } as const) : {}), ...place };
+}

@@ -1,0 +1,182 @@
+import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
+import { formatGoDuration } from '../../base/text/go-duration.ts';
+import { parseQuantity } from '../../base/text/quantity.ts';
+import { readScalar } from '../../codec/scalar.ts';
+import type { ObjectNode, TypeNode } from '../../codec/type-node.ts';
+import type { Catalogue, LiveChange, Minor } from '../catalogue.ts';
+import { fillKubeletDefaults } from '../defaults/default-kubelet-configuration.ts';
+import { kubeletConfigurationType } from '../type.ts';
+
+/** A field whose value in force changes, and what that does to a running node. */
+export interface ClassifiedChange {
+  /** `a.b`; members of maps as `evictionHard[memory.available]`; lists are one value. */
+  readonly path: string;
+  /** undefined: unset. Defaults count as values. */
+  readonly before: Json | undefined;
+  readonly after: Json | undefined;
+  readonly class: LiveChange;
+  /** Why it is of this class: a clause. */
+  readonly reason: string;
+}
+
+export interface ClassifyOptions {
+  readonly minor: Minor;
+  readonly catalogue: Catalogue;
+}
+
+/**
+ * Compares two configurations as the kubelet of a minor sees them: defaults filled in, durations and quantities by value. Every changed field
+ * comes with its live-change class; no change is free of a restart of the kubelet itself.
+ *
+ * `safe` needs that restart only · `restart-pods` restarts or evicts pods, or concerns new pods only · `drain` wants the node drained first ·
+ * `unsafe` can cut the node off or keep the kubelet from starting.
+ * @param before decoded or plain; fields the minor does not know are passed over
+ * @returns in the order of their paths; empty when nothing changes
+ */
+export function classifyChanges(before: JsonObject, after: JsonObject, options: ClassifyOptions): readonly ClassifiedChange[] {
+  const type = kubeletConfigurationType(options.catalogue, options.minor);
+  const found: Difference[] = [];
+  diffObjects(type, { before: fillKubeletDefaults(before, options), after: fillKubeletDefaults(after, options), path: '' }, found);
+  return found
+    .filter(({ path }) => path !== 'apiVersion' && path !== 'kind')
+    .sort((a, b) => (a.path < b.path ? -1 : 1))
+    .map((difference) => classify(difference, options.catalogue));
+}
+
+/** The worst class among changes; null when there are none. */
+export function worstLiveChange(changes: readonly Pick<ClassifiedChange, 'class'>[]): LiveChange | null {
+  return ORDER.findLast((name) => changes.some((change) => change.class === name)) ?? null;
+}
+
+const ORDER: readonly LiveChange[] = ['safe', 'restart-pods', 'drain', 'unsafe'];
+
+interface Difference {
+  readonly path: string;
+  /** The field in the catalogue. */
+  readonly field: string;
+  readonly before: Json | undefined;
+  readonly after: Json | undefined;
+}
+
+interface Pair {
+  readonly before: JsonObject;
+  readonly after: JsonObject;
+  readonly path: string;
+}
+
+function diffObjects(type: ObjectNode, { before, after, path: parent }: Pair, found: Difference[]): void {
+  for (const field of type.fields.values()) {
+    const pair = { before: before[field.name] ?? undefined, after: after[field.name] ?? undefined };
+    const path = parent === '' ? field.name : `${parent}.${field.name}`;
+    if (field.type.kind === 'object') diffObjects(field.type, { before: asObject(pair.before), after: asObject(pair.after), path }, found);
+    else if (field.type.kind === 'map')
+      diffMaps(field.type.values, field.path, { before: asObject(pair.before), after: asObject(pair.after), path }, found);
+    else {
+      const same = sameValue(field.type, pair.before, pair.after) || (!field.pointer && isUnset(pair.before) && isUnset(pair.after));
+      if (!same) found.push({ path, field: field.path, ...pair });
+    }
+  }
+}
+
+function diffMaps(values: TypeNode, field: string, { before, after, path }: Pair, found: Difference[]): void {
+  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    const pair = { before: before[key], after: after[key] };
+    if (!sameValue(values, pair.before, pair.after)) found.push({ path: `${path}[${key}]`, field, ...pair });
+  }
+}
+
+function asObject(value: Json | undefined): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+function isUnset(value: Json | undefined): boolean {
+  return (
+    value === undefined ||
+    value === '' ||
+    value === 0 ||
+    value === false ||
+    value === '0s' ||
+    value === '0' ||
+    (Array.isArray(value) && value.length === 0)
+  );
+}
+
+function sameValue(type: TypeNode, a: Json | undefined, b: Json | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return jsonEqual(normalise(type, a), normalise(type, b));
+}
+
+/** Values as the kubelet reads them; texts that are quantities, by amount. */
+function normalise(type: TypeNode, value: Json): Json {
+  switch (type.kind) {
+    case 'list':
+      return Array.isArray(value) ? value.map((item: Json) => normalise(type.items, item)) : value;
+    case 'map':
+      return isJsonObject(value)
+        ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, normalise(type.values, item)]))
+        : value;
+    case 'object': {
+      if (!isJsonObject(value)) return value;
+      const entries = Object.entries(value).filter(([, item]) => item !== null);
+      return Object.fromEntries(entries.map(([key, item]) => [key, normaliseMember(type, key, item)]));
+    }
+    case 'string':
+      return typeof value === 'string' ? normaliseQuantity(value) : value;
+    case 'durationOrNanoseconds':
+      if (typeof value === 'number') return formatGoDuration(BigInt(value));
+      return typeof value === 'string' ? normaliseScalar(type, value) : value;
+    case 'duration':
+    case 'timestamp':
+    case 'quantity':
+      return typeof value === 'string' ? normaliseScalar(type, value) : value;
+    default:
+      return value;
+  }
+}
+
+function normaliseMember(type: ObjectNode, key: string, value: Json): Json {
+  const field = type.fields.get(key);
+  return field === undefined ? value : normalise(field.type, value);
+}
+
+function normaliseScalar(
+  type: Extract<TypeNode, { readonly kind: 'duration' | 'durationOrNanoseconds' | 'timestamp' | 'quantity' }>,
+  text: string,
+): Json {
+  const read = readScalar(type, { kind: 'string', value: text });
+  return 'value' in read ? (type.kind === 'quantity' ? normaliseQuantity(text) : read.value) : text;
+}
+
+function normaliseQuantity(text: string): string {
+  const quantity = /^[0-9]/.test(text) ? parseQuantity(text) : null;
+  if (quantity === null) return text;
+  let { unscaled, scale } = quantity;
+  while (unscaled !== 0n && unscaled % 10n === 0n) {
+    unscaled /= 10n;
+    scale--;
+  }
+  return unscaled === 0n ? '0' : `${unscaled}e${-scale}`;
+}
+
+function classify({ field, ...difference }: Difference, catalogue: Catalogue): ClassifiedChange {
+  const direction = LIMITS.get(field)?.(difference.before, difference.after) ?? null;
+  if (direction !== null) return { ...difference, ...direction };
+  const entry = catalogue.fields.get(field);
+  return { ...difference, class: entry?.liveChange ?? 'unsafe', reason: entry?.liveChangeReason ?? 'nothing is known of it' };
+}
+
+type Direction = (before: Json | undefined, after: Json | undefined) => { readonly class: LiveChange; readonly reason: string } | null;
+
+/** Limits harm only when they are lowered. */
+const LIMITS: ReadonlyMap<string, Direction> = new Map<string, Direction>([
+  ['maxPods', raised((value) => value)],
+  ['podsPerCore', raised((value) => (value === 0 ? Number.POSITIVE_INFINITY : value))],
+  ['podPidsLimit', raised((value) => (value < 0 ? Number.POSITIVE_INFINITY : value))],
+]);
+
+function raised(sizeOf: (value: number) => number): Direction {
+  return (before, after) =>
+    sizeOf(Number(after ?? 0)) > sizeOf(Number(before ?? 0))
+      ? { class: 'safe', reason: 'a higher limit takes nothing from running pods' }
+      : null;
+}

@@ -1,0 +1,77 @@
+import type { JsonObject } from '../../base/json.ts';
+import { type Catalogue, formatMinor, type Gate, type Minor } from '../catalogue.ts';
+import type { Finding, Rule } from './rule.ts';
+import { entriesAt, valueAt } from './values.ts';
+
+/** Fields that are still read. */
+const DEPRECATED: readonly { readonly path: string; readonly since: Minor; readonly message: string; readonly mend: string }[] = [
+  ...['iptablesMasqueradeBit', 'iptablesDropBit'].map((path) => ({
+    path,
+    since: 28,
+    message: 'is deprecated and has no effect since 1.28',
+    mend: 'Remove it',
+  })),
+  {
+    path: 'streamingConnectionIdleTimeout',
+    since: 35,
+    message: 'is deprecated and has no effect since 1.35',
+    mend: 'Remove it',
+  },
+  { path: 'logging.sanitization', since: 20, message: 'is gone in 1.24', mend: 'Remove it before the upgrade' },
+];
+
+/** The paths of deprecated fields that a configuration holds, by the minor of its kubelet. */
+export function deprecatedFields(config: JsonObject, minor: Minor): readonly string[] {
+  return DEPRECATED.filter(({ path, since }) => minor >= since && valueAt(config, path) !== undefined).map(({ path }) => path);
+}
+
+/** What works with this kubelet but is on its way out. */
+export const DEPRECATION_RULES: readonly Rule[] = [
+  ...(DEPRECATED.map(({ path, since, message, mend }) => ({
+    id: 'KUBELET_DEPRECATED_FIELD',
+    since,
+    check: ({ given }) => (valueAt(given, path) === undefined ? [] : [{ path, message, mend }]),
+  })) satisfies readonly Rule[]),
+  {
+    id: 'KUBELET_DEPRECATED_FIELD',
+    since: 24,
+    until: 31,
+    check: ({ given }) =>
+      valueAt(given, 'runOnce') === true
+        ? [{ path: 'runOnce', message: 'is refused from 1.32 on', mend: 'Remove it before the upgrade' }]
+        : [],
+  },
+  {
+    id: 'KUBELET_DEPRECATED_CGROUP_V1',
+    since: 35,
+    check: ({ given }) => {
+      if (valueAt(given, 'failCgroupV1') !== false) return [];
+      return [
+        {
+          path: 'failCgroupV1',
+          message: 'false keeps the kubelet on cgroup v1, which Kubernetes no longer supports',
+          mend: 'Move the hosts to cgroup v2',
+        },
+      ];
+    },
+  },
+  {
+    id: 'KUBELET_DEPRECATED_GATE',
+    check: ({ given, minor, catalogue }) =>
+      entriesAt(given, 'featureGates').flatMap(([name]): Finding[] => {
+        const gate = catalogue.gate(name, minor);
+        const message = gate === null ? null : farewell(gate, minor, catalogue);
+        return message === null
+          ? []
+          : [{ path: `featureGates[${name}]`, message, mend: 'Remove it: a kubelet without the gate does not start with it' }];
+      }),
+  },
+];
+
+/** Gates that are settled, one way or the other, disappear. */
+function farewell(gate: Gate, minor: Minor, catalogue: Catalogue): string | null {
+  const removedIn = catalogue.gates.get(gate.name)?.removedIn ?? null;
+  const when = removedIn !== null && removedIn > minor ? `is removed in ${formatMinor(removedIn)}` : 'is removed in a later version';
+  if (gate.stage === 'DEPRECATED') return `the gate is deprecated and ${when}`;
+  return gate.stage === 'GA' ? `the gate is settled (${gate.default ? 'on' : 'off'}) and ${when}` : null;
+}

@@ -1,0 +1,190 @@
+import { quoteValue } from '../../codec/document-problems.ts';
+import type { Catalogue, Minor } from '../catalogue.ts';
+import { formatMinor } from '../catalogue.ts';
+import type { GateFault } from '../feature-gates.ts';
+import type { Finding, Rule, RuleFacts } from './rule.ts';
+import { durationAt, entriesAt, isTrue, listAt, textAt, valueAt } from './values.ts';
+
+/** A field that is refused while a gate is off. */
+interface GatedField {
+  readonly path: string;
+  readonly gate: string;
+  readonly since?: Minor;
+  readonly until?: Minor;
+  /** What it may not be while the gate is off, in words. */
+  readonly what: string;
+  readonly isUsed: (facts: RuleFacts) => boolean;
+}
+
+const GATED: readonly GatedField[] = [
+  {
+    path: 'cpuCFSQuotaPeriod',
+    gate: 'CustomCPUCFSQuotaPeriod',
+    since: 20,
+    what: 'anything but 100ms',
+    isUsed: ({ config }) => durationAt(config, 'cpuCFSQuotaPeriod') !== 100_000_000n,
+  },
+  {
+    path: 'imageMaximumGCAge',
+    gate: 'ImageMaximumGCAge',
+    what: 'an age',
+    isUsed: ({ config }) => (durationAt(config, 'imageMaximumGCAge') ?? 0n) !== 0n,
+  },
+  {
+    path: 'rotateCertificates',
+    gate: 'RotateKubeletClientCertificate',
+    until: 18,
+    what: 'true',
+    isUsed: ({ config }) => isTrue(config, 'rotateCertificates'),
+  },
+  {
+    path: 'serverTLSBootstrap',
+    gate: 'RotateKubeletServerCertificate',
+    what: 'true',
+    isUsed: ({ config }) => isTrue(config, 'serverTLSBootstrap'),
+  },
+  {
+    path: 'topologyManagerPolicy',
+    gate: 'TopologyManager',
+    until: 26,
+    what: 'anything but none',
+    isUsed: ({ config }) => textAt(config, 'topologyManagerPolicy') !== 'none',
+  },
+  {
+    path: 'topologyManagerScope',
+    gate: 'TopologyManager',
+    until: 26,
+    what: 'anything but container',
+    isUsed: ({ config }) => textAt(config, 'topologyManagerScope') !== 'container',
+  },
+  ...['shutdownGracePeriod', 'shutdownGracePeriodCriticalPods'].map((path) => ({
+    path,
+    gate: 'GracefulNodeShutdown',
+    what: 'a period',
+    isUsed: ({ config }: RuleFacts) => (durationAt(config, path) ?? 0n) > 0n,
+  })),
+  {
+    path: 'shutdownGracePeriodByPodPriority',
+    gate: 'GracefulNodeShutdownBasedOnPodPriority',
+    what: 'periods',
+    isUsed: ({ config }) => listAt(config, 'shutdownGracePeriodByPodPriority').length > 0,
+  },
+  {
+    path: 'memorySwap.swapBehavior',
+    gate: 'NodeSwap',
+    what: 'a behavior',
+    isUsed: ({ config }) => textAt(config, 'memorySwap.swapBehavior') !== '',
+  },
+  {
+    path: 'crashLoopBackOff.maxContainerRestartPeriod',
+    gate: 'KubeletCrashLoopBackOffMax',
+    what: 'a period',
+    isUsed: ({ config }) => valueAt(config, 'crashLoopBackOff.maxContainerRestartPeriod') !== undefined,
+  },
+  {
+    path: 'imagePullCredentialsVerificationPolicy',
+    gate: 'KubeletEnsureSecretPulledImages',
+    what: 'a policy',
+    isUsed: ({ config }) => textAt(config, 'imagePullCredentialsVerificationPolicy') !== '',
+  },
+  {
+    path: 'preloadedImagesVerificationAllowlist',
+    gate: 'KubeletEnsureSecretPulledImages',
+    what: 'images',
+    isUsed: ({ config }) => listAt(config, 'preloadedImagesVerificationAllowlist').length > 0,
+  },
+  {
+    path: 'logging.format',
+    gate: 'LoggingBetaOptions',
+    since: 25,
+    what: 'json',
+    isUsed: ({ config }) => textAt(config, 'logging.format') === 'json',
+  },
+  ...['json', 'text'].flatMap((format) => [
+    {
+      path: `logging.options.${format}.splitStream`,
+      gate: 'LoggingAlphaOptions',
+      since: 25,
+      what: 'true',
+      isUsed: ({ config }: RuleFacts) => isTrue(config, `logging.options.${format}.splitStream`),
+    },
+    {
+      path: `logging.options.${format}.infoBufferSize`,
+      gate: 'LoggingAlphaOptions',
+      since: 25,
+      what: 'a size',
+      isUsed: ({ config }: RuleFacts) => !['', '0'].includes(textAt(config, `logging.options.${format}.infoBufferSize`)),
+    },
+  ]),
+  { path: 'tracing', gate: 'KubeletTracing', until: 33, what: 'a block', isUsed: ({ config }) => valueAt(config, 'tracing') !== undefined },
+  {
+    path: 'memoryReservationPolicy',
+    gate: 'MemoryQoS',
+    what: 'TieredReservation',
+    isUsed: ({ config }) => textAt(config, 'memoryReservationPolicy') === 'TieredReservation',
+  },
+  { path: 'enableSystemLogQuery', gate: 'NodeLogQuery', what: 'true', isUsed: ({ config }) => isTrue(config, 'enableSystemLogQuery') },
+];
+
+/** Fields that need a feature gate. */
+export const GATED_FIELD_RULES: readonly Rule[] = GATED.map(({ path, gate, since, until, what, isUsed }) => ({
+  id: 'KUBELET_NEEDS_GATE',
+  ...(since !== undefined && { since }),
+  ...(until !== undefined && { until }),
+  check: (facts) => {
+    if (facts.catalogue.field(path, facts.minor) === null || facts.gates.isEnabled(gate) || !isUsed(facts)) return [];
+    return [{ path, ...gateIsOff(gate, what, facts) }];
+  },
+}));
+
+function gateIsOff(name: string, what: string, { catalogue, minor, given }: RuleFacts): Pick<Finding, 'message' | 'mend' | 'near'> {
+  const near = [`featureGates[${name}]`];
+  const gate = catalogue.gate(name, minor);
+  if (gate === null)
+    return { message: `${what} needs the feature gate ${name}, which a ${formatMinor(minor)} kubelet does not have`, near };
+  const isSetOff = entriesAt(given, 'featureGates').some(([key, value]) => key === name && value === false);
+  const why = isSetOff ? 'which featureGates turns off' : 'which is off';
+  const mend = isSetOff ? `Remove featureGates.${name}, or the field` : `Set featureGates.${name} to true, or remove the field`;
+  return { message: `${what} needs the feature gate ${name}, ${why}`, mend, near };
+}
+
+/** What is wrong with the feature gates themselves: the kubelet refuses all else with them. */
+export function gateFindings(
+  faults: readonly GateFault[],
+  minor: Minor,
+  catalogue: Catalogue,
+): readonly (Finding & { readonly id: string })[] {
+  if (faults.length === 0) return [];
+  const known = [...catalogue.gates.keys()].filter((name) => catalogue.gate(name, minor) !== null);
+  return faults.map((fault) => gateFinding(fault, minor, known));
+}
+
+function gateFinding(fault: GateFault, minor: Minor, known: readonly string[]): Finding & { readonly id: string } {
+  switch (fault.kind) {
+    case 'unknown':
+      return { id: 'KUBELET_UNKNOWN_GATE', path: gatePath(fault.gate), ...unknownGate(fault, minor, known) };
+    case 'locked': {
+      const message = `is locked to ${fault.locked} in ${formatMinor(minor)}`;
+      return { id: 'KUBELET_LOCKED_GATE', path: gatePath(fault.gate), message, mend: 'Remove it' };
+    }
+    case 'dependency': {
+      const message = `${fault.gate} is on and needs ${fault.needs}, which is off`;
+      const mend = `Set ${fault.needs} to true or ${fault.gate} to false`;
+      return { id: 'KUBELET_GATE_DEPENDENCY', path: gatePath(fault.set ?? fault.gate), message, mend };
+    }
+  }
+}
+
+function gatePath(name: string): string {
+  return `featureGates[${name}]`;
+}
+
+function unknownGate(
+  { gate, history }: Extract<GateFault, { readonly kind: 'unknown' }>,
+  minor: Minor,
+  known: readonly string[],
+): Pick<Finding, 'message' | 'mend' | 'guess'> {
+  const message = `a ${formatMinor(minor)} kubelet has no feature gate ${quoteValue(gate)}, and does not start with it`;
+  if (history !== null) return { message: `${message}: ${history}`, mend: 'Remove it' };
+  return { message, mend: 'Remove it', guess: { word: gate, among: known } };
+}

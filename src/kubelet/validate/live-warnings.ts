@@ -1,0 +1,57 @@
+import type { Arg } from '../../base/arg.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { Catalogue, LiveChange, Minor } from '../catalogue.ts';
+import { leavesOf } from '../layers.ts';
+import { type ClassifiedChange, classifyChanges } from './classify-changes.ts';
+import type { Finding } from './rule.ts';
+
+type Named = Finding & { readonly id: string };
+
+interface Options {
+  readonly minor: Minor;
+  readonly catalogue: Catalogue;
+}
+
+const SAID: { readonly [C in Exclude<LiveChange, 'safe'>]: string } = {
+  unsafe: 'can cut off or stop a running node',
+  drain: 'wants the node drained first',
+  'restart-pods': 'restarts or evicts pods, or counts for new ones only',
+};
+
+/** What a configuration changes on a node that runs with another one, as far as that is not safe. */
+export function liveChangeWarnings(running: JsonObject, wanted: JsonObject, options: Options): readonly Named[] {
+  return classifyChanges(running, wanted, options).flatMap((change): Named[] =>
+    change.class === 'safe' ? [] : [{ id: 'KUBELET_UNSAFE_LIVE', path: change.path, message: liveMessage(change, change.class) }],
+  );
+}
+
+function liveMessage({ before, after, reason }: ClassifiedChange, kind: Exclude<LiveChange, 'safe'>): string {
+  return `the change from ${shown(before)} to ${shown(after)} ${SAID[kind]}: ${reason}`;
+}
+
+function shown(value: ClassifiedChange['before']): string {
+  return value === undefined ? 'nothing' : JSON.stringify(value);
+}
+
+/** Flags of the command line that win over what the file says. */
+export function shadowWarnings(flags: readonly Arg[], given: JsonObject, { minor, catalogue }: Options): readonly Named[] {
+  const leaves = leavesOf(given);
+  return [...new Map(flags.map((flag) => [flag.name, flag.value]))].flatMap(([name, value]): Named[] => {
+    const field = catalogue.flag(name, minor)?.field ?? null;
+    if (field === null) return [];
+    const said = [...leaves].find(([path, leaf]) => isWithin(path, field) && String(leaf) !== value);
+    if (said === undefined) return [];
+    return [
+      {
+        id: 'FLAG_SHADOWS_FIELD',
+        path: field,
+        message: `--${name}=${value} on the kubelet's command line wins over it`,
+        mend: 'Remove the flag or the field',
+      },
+    ];
+  });
+}
+
+function isWithin(path: string, parent: string): boolean {
+  return path === parent || path.startsWith(`${parent}.`) || path.startsWith(`${parent}[`);
+}

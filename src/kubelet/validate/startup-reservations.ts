@@ -1,0 +1,87 @@
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { compareQuantities, formatQuantity, parseQuantity, type Quantity, quantitySign } from '../../base/text/quantity.ts';
+import { quoteValue } from '../../codec/document-problems.ts';
+import { defaultEvictionHard } from '../defaults/default-eviction.ts';
+import type { Finding, Rule, RuleFacts } from './rule.ts';
+import { entriesAt, listAt, textAt, valueAt } from './values.ts';
+import { unknownWord } from './word-rules.ts';
+
+const RESOURCES = ['cpu', 'memory', 'ephemeral-storage', 'pid'];
+
+/**
+ * Reservations the kubelet cannot read or that do not add up: it exits when it starts.
+ * @see kubernetes/kubernetes cmd/kubelet/app/server.go, pkg/kubelet/cm (1.20 to 1.36)
+ */
+export const RESERVATION_STARTUP_RULES: readonly Rule[] = [
+  {
+    id: 'KUBELET_START_RESERVATION',
+    check: ({ given }) =>
+      ['kubeReserved', 'systemReserved'].flatMap((field) =>
+        entriesAt(given, field).flatMap(([resource, value]): Finding[] => {
+          const path = `${field}[${resource}]`;
+          if (!RESOURCES.includes(resource)) return [{ path, ...unknownWord(resource, RESOURCES) }];
+          const quantity = parseQuantity(String(value));
+          if (quantity === null) return [{ path, message: `${quoteValue(String(value))} is no quantity` }];
+          return quantitySign(quantity) === -1 ? [{ path, message: `${quoteValue(String(value))} is negative` }] : [];
+        }),
+      ),
+  },
+  {
+    id: 'KUBELET_START_QOS_RESERVED',
+    check: ({ given }) =>
+      entriesAt(given, 'qosReserved').flatMap(([resource, value]): Finding[] => {
+        const path = `qosReserved[${resource}]`;
+        if (resource !== 'memory') return [{ path, ...unknownWord(resource, ['memory']) }];
+        const percentage = /^[+-]?[0-9]{1,18}%+$/.test(String(value)) ? Number.parseInt(String(value), 10) : null;
+        if (percentage !== null && percentage >= 0 && percentage <= 100) return [];
+        return [{ path, message: `${quoteValue(String(value))} is no whole percentage from 0% to 100%` }];
+      }),
+  },
+  { id: 'KUBELET_START_MEMORY_MANAGER', since: 21, check: checkMemoryManager },
+];
+
+/** The static memory manager wants to know on which NUMA node all that is reserved lies. */
+function checkMemoryManager(facts: RuleFacts): readonly Finding[] {
+  const path = 'memoryManagerPolicy';
+  const policy = textAt(facts.config, path);
+  const known = ['None', 'Static'];
+  if (!known.includes(policy)) return policy === '' ? [] : [{ path, ...unknownWord(policy, known) }];
+  if (policy !== 'Static') return [];
+  const blocks = listAt(facts.config, 'reservedMemory').filter(isJsonObject);
+  if (blocks.length === 0)
+    return [{ path, near: ['reservedMemory'], message: 'Static needs reservedMemory', mend: 'Say what is reserved on each NUMA node' }];
+  const wanted = reservedForNode(facts);
+  const given = sumOf(blocks.flatMap((block) => quantitiesAt(block, 'limits', 'memory')));
+  if (wanted === null || compareQuantities(wanted, given) === 0) return [];
+  const message = `the memory of all NUMA nodes, ${formatQuantity(given)}, must equal kubeReserved + systemReserved + evictionHard, ${formatQuantity(wanted)}`;
+  return [{ path: 'reservedMemory', near: ['kubeReserved', 'systemReserved', 'evictionHard'], message }];
+}
+
+/** null when it depends on the memory of the host. */
+function reservedForNode({ config, minor }: RuleFacts): Quantity | null {
+  const threshold = valueAt(config, 'evictionHard') === undefined ? defaultEvictionHard(minor)['memory.available'] : evictionOf(config);
+  if (threshold?.endsWith('%') && threshold !== '0%' && threshold !== '100%') return null;
+  const hard = threshold === undefined || threshold.endsWith('%') ? [] : [parseQuantity(threshold)];
+  const all = [...hard, ...quantitiesAt(config, 'kubeReserved', 'memory'), ...quantitiesAt(config, 'systemReserved', 'memory')];
+  return all.includes(null) ? null : sumOf(all);
+}
+
+function evictionOf(config: JsonObject): string | undefined {
+  const value = entriesAt(config, 'evictionHard').find(([signal]) => signal === 'memory.available')?.[1];
+  return value === undefined ? undefined : String(value);
+}
+
+function quantitiesAt(config: JsonObject, path: string, name: string): readonly (Quantity | null)[] {
+  return entriesAt(config, path)
+    .filter(([key]) => key === name)
+    .map(([, value]) => parseQuantity(String(value)));
+}
+
+/** Absurdly large or small parts, which would take long to add, count as nothing. */
+function sumOf(quantities: readonly (Quantity | null)[]): Quantity {
+  const parts = quantities.filter((quantity) => quantity !== null && Math.abs(quantity.scale) <= 100) as readonly Quantity[];
+  const scale = Math.max(0, ...parts.map((part) => part.scale));
+  const unscaled = parts.reduce((sum, part) => sum + part.unscaled * 10n ** BigInt(scale - part.scale), 0n);
+  const sum = { unscaled, scale, format: 'BinarySI' } as const;
+  return { ...sum, text: formatQuantity(sum) };
+}

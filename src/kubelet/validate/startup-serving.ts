@@ -1,0 +1,133 @@
+import { formatGoDuration } from '../../base/text/go-duration.ts';
+import { parseIp } from '../../base/text/ip.ts';
+import { parseQuantity, quantityValue } from '../../base/text/quantity.ts';
+import { upTo } from '../../base/text/up-to.ts';
+import { quoteValue } from '../../codec/document-problems.ts';
+import { CIPHER_SUITES } from './cipher-suites.ts';
+import { parseGoUrlScheme } from './go-url.ts';
+import type { Finding, Rule } from './rule.ts';
+import { durationAt, listAt, numberAt, textAt, valueAt } from './values.ts';
+import { unknownWord } from './word-rules.ts';
+
+/** Words of fields that are looked at only when the kubelet starts. */
+const WORDS: readonly (readonly [path: string, words: readonly string[]])[] = [
+  ['tlsMinVersion', ['VersionTLS10', 'VersionTLS11', 'VersionTLS12', 'VersionTLS13']],
+  ['authorization.mode', ['AlwaysAllow', 'Webhook']],
+  ['configMapAndSecretChangeDetectionStrategy', ['Get', 'Cache', 'Watch']],
+  ['cgroupDriver', ['systemd', 'cgroupfs']],
+];
+
+/** The first minor that can require TLS 1.3. */
+const TLS13_SINCE = 15;
+
+const CIPHER_NAMES = [...CIPHER_SUITES];
+
+const SYSCTL = /^(?:[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?[./])*(?:[a-z0-9][-_a-z0-9]*)?[a-z0-9*]$/;
+const NAMESPACED = /^(?:kernel\.(?:sem|shmall|shmmax|shmmni|shm_rmid_forced|shm|msgmax|msgmnb|msgmni|msg)$|net\.|fs\.mqueue\.)/;
+const MAX_SYSCTL = 253;
+
+/** What the kubelet looks at only when it starts serving, and then exits. */
+export const SERVING_STARTUP_RULES: readonly Rule[] = [
+  {
+    id: 'KUBELET_START_UNKNOWN_WORD',
+    check: ({ config, minor }) =>
+      WORDS.flatMap(([path, all]): Finding[] => {
+        const word = textAt(config, path);
+        const words = all.filter((known) => known !== 'VersionTLS13' || minor >= TLS13_SINCE);
+        return word === '' || words.includes(word) ? [] : [{ path, ...unknownWord(word, words) }];
+      }),
+  },
+  {
+    id: 'KUBELET_START_CIPHER_SUITE',
+    check: ({ config }) =>
+      listAt(config, 'tlsCipherSuites').flatMap((name, index): Finding[] => {
+        if (CIPHER_SUITES.has(String(name))) return [];
+        const message = `unknown cipher suite ${quoteValue(String(name))}`;
+        return [{ path: `tlsCipherSuites[${index}]`, message, guess: { word: String(name), among: CIPHER_NAMES } }];
+      }),
+  },
+  {
+    id: 'KUBELET_START_CERTIFICATE_PAIR',
+    check: ({ config }) => {
+      const [set, other] =
+        textAt(config, 'tlsCertFile') === '' ? ['tlsPrivateKeyFile', 'tlsCertFile'] : ['tlsCertFile', 'tlsPrivateKeyFile'];
+      if (textAt(config, set) === '' || textAt(config, other) !== '') return [];
+      return [{ path: set, near: [other], message: `needs ${other} as well` }];
+    },
+  },
+  {
+    id: 'KUBELET_START_SYNC_FREQUENCY',
+    check: ({ config }) => {
+      const frequency = durationAt(config, 'syncFrequency') ?? 1n;
+      return frequency > 0n ? [] : [{ path: 'syncFrequency', message: `must be above zero, not ${formatGoDuration(frequency)}` }];
+    },
+  },
+  {
+    id: 'KUBELET_START_LOG_ROTATION',
+    check: ({ config }) => {
+      const path = 'containerLogMaxSize';
+      const text = textAt(config, path);
+      const quantity = parseQuantity(text);
+      if (text === '' || (quantity !== null && fits64Bits(quantityValue(quantity)))) return [];
+      return [{ path, message: `${quoteValue(text)} is no size`, mend: 'Write it like 10Mi' }];
+    },
+  },
+  {
+    id: 'KUBELET_START_LOG_ROTATION',
+    until: 32,
+    check: ({ config }) => {
+      const files = numberAt(config, 'containerLogMaxFiles') ?? 2;
+      return files > 1 ? [] : [{ path: 'containerLogMaxFiles', message: `must be 2 or more, not ${files}` }];
+    },
+  },
+  {
+    id: 'KUBELET_START_SYSCTL',
+    check: ({ config }) =>
+      listAt(config, 'allowedUnsafeSysctls').flatMap((name, index): Finding[] => {
+        const path = `allowedUnsafeSysctls[${index}]`;
+        const text = String(name);
+        if (text.length > MAX_SYSCTL || !SYSCTL.test(text)) return [{ path, message: `${quoteValue(text)} is no name of a sysctl` }];
+        if (NAMESPACED.test(upTo(text.replaceAll('/', '.'), '*'))) return [];
+        return [{ path, message: `${quoteValue(text)} is not known to be namespaced` }];
+      }),
+  },
+  {
+    id: 'KUBELET_START_ENDPOINT',
+    since: 27,
+    check: ({ config }) =>
+      ['containerRuntimeEndpoint', 'imageServiceEndpoint'].flatMap((path): Finding[] => {
+        const text = textAt(config, path);
+        const scheme = parseGoUrlScheme(text);
+        if (scheme === 'unix' || scheme === 'tcp' || scheme === '') return [];
+        return [
+          { path, message: `${quoteValue(text)} is no address of a socket`, mend: 'Write it like unix:///run/containerd/containerd.sock' },
+        ];
+      }),
+  },
+  {
+    id: 'KUBELET_START_IPTABLES_BITS',
+    until: 27,
+    check: ({ config }) => {
+      const [drop, masquerade] = [numberAt(config, 'iptablesDropBit'), numberAt(config, 'iptablesMasqueradeBit')];
+      if (drop !== masquerade || valueAt(config, 'makeIPTablesUtilChains') === false) return [];
+      return [{ path: 'iptablesMasqueradeBit', near: ['iptablesDropBit'], message: `must be another bit than iptablesDropBit, ${drop}` }];
+    },
+  },
+];
+
+/** What does not keep the kubelet from starting, but is not what was meant. */
+export const IGNORED_VALUE_RULES: readonly Rule[] = [
+  {
+    id: 'KUBELET_IGNORED_VALUE',
+    check: ({ config }) =>
+      listAt(config, 'clusterDNS').flatMap((address, index): Finding[] =>
+        parseIp(String(address)) !== null
+          ? []
+          : [{ path: `clusterDNS[${index}]`, message: `${quoteValue(String(address))} is no IP address: the kubelet leaves it out` }],
+      ),
+  },
+];
+
+function fits64Bits(value: bigint): boolean {
+  return value < 2n ** 63n && value >= -(2n ** 63n);
+}

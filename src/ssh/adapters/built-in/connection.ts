@@ -1,0 +1,339 @@
+import type { Duplex } from 'node:stream';
+import { NodeSSH } from 'node-ssh';
+import type ssh2 from 'ssh2';
+import { onAbort } from '../../../base/abort.ts';
+import type { AppError } from '../../../base/errors.ts';
+import { printable } from '../../../base/text/printable.ts';
+import type { Secret } from '../../../base/text/secret.ts';
+import { hostConnectionLost, hostTimeout, hostUnreachable } from '../../../host/host-problems.ts';
+import { type HostKey, hostKeyFromBytes, type KnownHosts, knownHostsNames, orderHostKeyAlgorithms } from '../../known-hosts.ts';
+import { SHA1_MACS } from '../../policy.ts';
+import type { SshTarget } from '../../target.ts';
+import { type Authentication, authentication } from './authentication.ts';
+import { type Deadline, startDeadline } from './deadline.ts';
+import { type HostKeyPolicy, hostKeyVerifier, rememberHostKey, type VerifyHostKey } from './host-key-check.ts';
+import type { AskPassphrase, Identities } from './identities.ts';
+import { addressOf, openForward, openSocket, socketFailure } from './stream.ts';
+
+export interface ConnectOptions extends HostKeyPolicy {
+  readonly identities: Identities;
+  readonly password?: Secret | undefined;
+  readonly askPassphrase?: AskPassphrase | undefined;
+  /** In place of the check against known hosts: what it throws ends the attempt before anything is sent to the host. */
+  readonly verifyHostKey?: VerifyHostKey | undefined;
+}
+
+/** An authenticated connection. */
+export interface SshConnection {
+  readonly ssh: NodeSSH;
+  /** Why it cannot be used any more; null while it can. */
+  readonly lost: AppError | null;
+  /** Calls back once, when the connection is lost or ended; `why` gives the error. Returns how to stop listening. */
+  onLost(listener: (why: () => AppError) => void): () => void;
+  /** Ends it; resolves when the host has been told, as far as that depends on us. */
+  end(): Promise<void>;
+}
+
+const KEEPALIVE_INTERVAL_MS = 15_000;
+const KEEPALIVE_COUNT = 3;
+const END_TIMEOUT_MS = 1000;
+/** With those delays (200 ms, doubled each time) a host that turns us away has some twelve seconds to change its mind. */
+const MAX_RETRIES = 6;
+const FIRST_DELAY_MS = 200;
+
+/**
+ * Connects to one host: TCP or a channel of the jump host, key exchange, host key, authentication; all within the target's time-out.
+ * @param via the jump host to go through
+ * @param signal ends the attempt
+ * @throws AppError HOST_UNREACHABLE, HOST_TIMEOUT, HOST_KEY_UNKNOWN, HOST_KEY_MISMATCH, HOST_KEY_REVOKED, HOST_AUTH_FAILED; the signal's reason
+ */
+export async function openConnection(
+  target: SshTarget,
+  options: ConnectOptions,
+  { via = null, signal }: { readonly via?: SshConnection | null; readonly signal?: AbortSignal } = {},
+): Promise<SshConnection> {
+  const address = addressOf(target);
+  const { connectTimeoutMs: timeoutMs } = target;
+  const mend = 'Check address, port, network and firewall, and that an SSH server answers there';
+  const deadline = startDeadline(timeoutMs, (stage) => hostTimeout({ host: target.name, what: `${address}: ${stage}`, timeoutMs, mend }));
+  const forget = onAbort(signal, deadline.abort);
+  const open = async (): Promise<Duplex> => {
+    deadline.enter(via === null ? 'no TCP connection' : 'no connection through the jump host');
+    const socket = via === null ? await openSocket(target, deadline.signal) : await openForward(target, via, deadline.signal);
+    deadline.enter('no SSH handshake');
+    return socket;
+  };
+  try {
+    // Before the host is connected to: its key is verified in the turn in which it arrives.
+    const known = await options.hostKeys.knownHosts(target);
+    const keys = await options.identities.candidates(target, options.askPassphrase);
+    const verify = options.verifyHostKey ?? hostKeyVerifier(target, known);
+    const remember = (key: HostKey): Promise<void> => rememberHostKey(target, key, options);
+    const algorithms = algorithmsFor(target, known);
+    let turnedAway: unknown = null;
+    for (let attempt = 0; ; attempt++) {
+      const auth = authentication(target, keys, { password: options.password, address, deadline });
+      const progress: Progress = { target, auth, received: '', acceptedKey: null, isEncrypted: false, lastError: null };
+      let socket: Duplex | null = null;
+      try {
+        socket = await open();
+        return await handshake({ progress, socket, deadline, verify, remember, algorithms });
+      } catch (error) {
+        // That the host has refused logins says more than that the time is over.
+        if (deadline.signal.aborted) throw signal?.aborted === true ? error : (turnedAway ?? error);
+        if (socket === null || attempt >= MAX_RETRIES || !isTurnedAway(progress)) throw error;
+        turnedAway = error;
+        if (!(await waitForTurn(attempt, deadline.signal))) throw error;
+      }
+    }
+  } finally {
+    forget();
+    deadline.stop();
+  }
+}
+
+/** A server that has too many logins under way says so, or nothing, before it says who it is; it will be free again in a moment. */
+function isTurnedAway({ received }: Pick<Progress, 'received'>): boolean {
+  return received === '' || /^(?:Exceeded MaxStartups|Not allowed at this time)/.test(received);
+}
+
+/** Longer each time, and not the same for all who were turned away. False: there is no time left. */
+function waitForTurn(attempt: number, signal: AbortSignal): Promise<boolean> {
+  const delayMs = FIRST_DELAY_MS * 2 ** attempt * (0.5 + Math.random());
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      forget();
+      resolve(true);
+    }, delayMs);
+    const forget = onAbort(signal, () => {
+      clearTimeout(timer);
+      resolve(false);
+    });
+  });
+}
+
+interface Handshake {
+  readonly progress: Progress;
+  readonly socket: Duplex;
+  readonly deadline: Deadline;
+  readonly verify: VerifyHostKey;
+  readonly remember: (key: HostKey) => Promise<void>;
+  readonly algorithms: ssh2.Algorithms;
+}
+
+function handshake({ progress, socket, deadline, verify, remember, algorithms }: Handshake): Promise<SshConnection> {
+  const { target, auth } = progress;
+  const ssh = new NodeSSH();
+  let isSettled = false;
+  let forget = (): void => undefined;
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown): void => {
+      if (isSettled) return;
+      isSettled = true;
+      forget();
+      socket.destroy();
+      reject(error);
+    };
+    forget = onAbort(deadline.signal, fail);
+    if (isSettled) return;
+    if (socket.destroyed) return fail(handshakeFailure(progress, null));
+
+    // Its promise rejects at any error, also at those that do not end the connection. The client's own events tell them apart.
+    const connecting = ssh.connect({
+      sock: socket,
+      username: target.user,
+      readyTimeout: 0,
+      keepaliveInterval: KEEPALIVE_INTERVAL_MS,
+      keepaliveCountMax: KEEPALIVE_COUNT,
+      algorithms,
+      hostVerifier: (bytes: Buffer) => {
+        const isAccepted = acceptsKey(bytes, progress, verify, fail);
+        if (isAccepted) deadline.enter('no end of the authentication');
+        return isAccepted;
+      },
+      // The types do not know that the first call comes with nulls.
+      authHandler: gated(auth.handler, progress) as unknown as ssh2.AuthHandlerMiddleware,
+    });
+    const client = ssh.connection;
+    // A configuration that ssh2 does not take is an error of the promise alone.
+    connecting.catch((error: ClientError) => (client === null || isConfigurationError(error)) && fail(handshakeFailure(progress, error)));
+    if (client === null) return;
+
+    socket.on('data', function listen(chunk: Buffer) {
+      progress.received += chunk.toString('latin1', 0, 300);
+      if (progress.received.length > 300 || /^SSH-/m.test(progress.received)) socket.off('data', listen);
+    });
+    let remembered: Promise<void> = Promise.resolve();
+    client.once('handshake', () => {
+      progress.isEncrypted = true;
+      // Not before: the host has proved only now that it owns the key.
+      if (progress.acceptedKey?.isNew) remembered = remember(progress.acceptedKey.key);
+    });
+    client.on('change password', () => fail(auth.failure('the password has expired and has to be changed on the host', undefined)));
+    client.on('error', (error: ClientError) => {
+      if (isPassedOver(error)) return;
+      progress.lastError = error;
+      fail(handshakeFailure(progress, error));
+    });
+    client.on('close', () => fail(handshakeFailure(progress, null)));
+    client.once('ready', () => {
+      if (isSettled) return;
+      // A host that lets us in before we have accepted its key is not logged in to.
+      if (progress.acceptedKey === null || !progress.isEncrypted) return fail(handshakeFailure(progress, null));
+      isSettled = true;
+      forget();
+      const connection = establish({ ssh, client, socket, progress });
+      void remembered.then(() => resolve(connection));
+    });
+  });
+}
+
+/** What is offered to the host: the client's own choice without SHA-1, unless ssh_config demands something else. */
+function algorithmsFor(target: SshTarget, known: KnownHosts): ssh2.Algorithms {
+  const { kex, ciphers, macs, hostKeys } = target.policy ?? {};
+  const names = hostKeys?.isOrdered === true ? hostKeys.names : orderHostKeyAlgorithms(known, knownHostsNames(target), hostKeys?.names);
+  return {
+    ...(kex === undefined ? {} : { kex: [...kex] as ssh2.KexAlgorithm[] }),
+    ...(ciphers === undefined ? {} : { cipher: [...ciphers] as ssh2.CipherAlgorithm[] }),
+    hmac:
+      macs === undefined ? { append: [], prepend: [], remove: [...SHA1_MACS] as ssh2.MacAlgorithm[] } : ([...macs] as ssh2.MacAlgorithm[]),
+    serverHostKey: [...names] as ssh2.ServerHostKeyAlgorithm[],
+    compress: ['none'],
+  };
+}
+
+/** OpenSSL of this system may lack an algorithm that ssh_config demands. */
+function isConfigurationError({ message }: Error): boolean {
+  return message.startsWith('Unsupported algorithm');
+}
+
+/** A key or an agent that cannot sign: ssh2 goes on to the next method. */
+function isPassedOver({ level, message }: ClientError): boolean {
+  return level === 'agent' || (level === 'client-authentication' && /signing/.test(message));
+}
+
+type ClientError = Error & { readonly level?: string; readonly code?: string | number };
+
+interface Progress {
+  readonly target: SshTarget;
+  readonly auth: Authentication;
+  /** The first bytes the other side sent, up to its identification. */
+  received: string;
+  /** The host key, once it was accepted. */
+  acceptedKey: { readonly key: HostKey; readonly isNew: boolean } | null;
+  isEncrypted: boolean;
+  lastError: ClientError | null;
+}
+
+/**
+ * The verdict about a host key, synchronous: ssh2 processes the packets behind the key meanwhile. The key is verified at each key exchange; a host that was
+ * accepted may not change its key during the connection.
+ * @param fail is called before a refusal is returned, and closes the socket: whatever ssh2 makes of packets that are there already cannot be sent
+ */
+function acceptsKey(bytes: Buffer, progress: Progress, verify: VerifyHostKey, fail: (error: unknown) => void): boolean {
+  try {
+    const key = hostKeyFromBytes(bytes);
+    if (progress.acceptedKey !== null) return progress.acceptedKey.key.blob === key.blob;
+    progress.acceptedKey = { key, isNew: verify(key) === 'new' };
+    return true;
+  } catch (error) {
+    fail(error);
+    return false;
+  }
+}
+
+/** Gives no login method away before the host key was accepted and the connection is encrypted. */
+function gated(handler: Authentication['handler'], progress: Progress): Authentication['handler'] {
+  return (left, partial, next) => {
+    if (progress.acceptedKey === null || !progress.isEncrypted) next(false);
+    else handler(left, partial, next);
+  };
+}
+
+function handshakeFailure({ target, auth, received, isEncrypted }: Progress, error: ClientError | null): AppError {
+  const address = addressOf(target);
+  const unreachable = (why: string, mend?: string): AppError =>
+    hostUnreachable({ host: target.name, address, why, ...(mend === undefined ? {} : { mend }), cause: error ?? undefined });
+  if (error !== null && isConfigurationError(error)) return unreachable(printable(error.message));
+  if (error?.level === 'client-authentication') return auth.failure(undefined, error);
+  // A server that closes a connection without reading what was sent resets it, and what the server said may be lost.
+  if (error?.level === 'client-socket' && received === '')
+    return unreachable(`${socketFailure(error)} before the host identified itself`, REFUSES_AT_ONCE);
+  if (error?.level === 'client-socket') return unreachable(`${socketFailure(error)} before the login was done`);
+  if (isEncrypted) return auth.failure(describeFailure(error), error ?? undefined);
+  const isSsh = /^SSH-/m.test(received);
+  const said = printable(received.split(/^SSH-/m, 1)[0] ?? '', 80);
+  if (isSsh) return unreachable(`the key exchange failed: ${describeFailure(error)}`);
+  if (said === '') return unreachable('it accepts connections and closes them at once', REFUSES_AT_ONCE);
+  return unreachable(`it says "${said}", which is not SSH`, isTurnedAway({ received }) ? BUSY : 'Check address and port');
+}
+
+const BUSY = 'The host refuses logins while many are in progress: try again, or raise MaxStartups of its sshd';
+const REFUSES_AT_ONCE = 'Check that this is an SSH server, that it allows us (MaxStartups, hosts.deny), and its journal';
+
+/** ssh2 fails with a TypeError on messages of the login that it has not asked for. */
+function describeFailure(error: ClientError | null): string {
+  if (error === null) return 'the host closed the connection';
+  return error instanceof TypeError ? 'the host does not keep to the SSH protocol' : printable(error.message);
+}
+
+interface Established {
+  readonly ssh: NodeSSH;
+  readonly client: ssh2.Client;
+  readonly socket: Duplex;
+  readonly progress: Progress;
+}
+
+function establish({ ssh, client, socket, progress }: Established): SshConnection {
+  const { target } = progress;
+  const listeners = new Set<(why: () => AppError) => void>();
+  let isEnding = false;
+  let isLost = false;
+  let error: AppError | null = null;
+  /** Created on request: most connections end without anyone asking. */
+  const lost = (): AppError => {
+    const { lastError } = progress;
+    const why = isEnding ? 'it was closed' : lastError === null ? 'the host closed it' : lossReason(lastError);
+    error ??= hostConnectionLost({ host: target.name, why, cause: lastError ?? undefined });
+    return error;
+  };
+  // node-ssh listens for errors while it opens a session or a forwarding, and there may be many of those at a time.
+  client.setMaxListeners(0);
+  // After an error or the end of the other side the client cannot be used any more; its socket may still be open.
+  client.on('error', () => socket.destroy());
+  client.on('end', () => socket.destroy());
+  client.on('close', () => {
+    isLost = true;
+    for (const listener of listeners) listener(lost);
+    listeners.clear();
+  });
+  return {
+    ssh,
+    get lost() {
+      return isLost || socket.destroyed || !ssh.isConnected() ? lost() : null;
+    },
+    onLost: (listener) => {
+      if (isLost) listener(lost);
+      else listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    end: () =>
+      new Promise((resolve) => {
+        if (isLost) return resolve();
+        isEnding = true;
+        const timer = setTimeout(() => socket.destroy(), END_TIMEOUT_MS);
+        client.once('close', () => {
+          clearTimeout(timer);
+          resolve();
+        });
+        // Once our DISCONNECT has left, there is nothing to wait for.
+        socket.once('finish', () => socket.destroy());
+        ssh.dispose();
+      }),
+  };
+}
+
+function lossReason(error: ClientError): string {
+  if (error.level === 'client-timeout') return `no sign of life for ${(KEEPALIVE_INTERVAL_MS * (KEEPALIVE_COUNT + 1)) / 1000}s`;
+  return error.level === 'client-socket' ? socketFailure(error) : printable(error.message);
+}

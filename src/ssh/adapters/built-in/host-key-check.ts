@@ -1,0 +1,73 @@
+import type { Problem } from '../../../base/errors.ts';
+import { hostKeyMismatch, hostKeyRevoked, hostKeyTooShort, hostKeyUnknown } from '../../../host/host-problems.ts';
+import type { HostKeyStore } from '../../host-key-store.ts';
+import { type HostKey, hostKeyFingerprint, hostKeyTypeName, judgeHostKey, type KnownHosts, knownHostsNames } from '../../known-hosts.ts';
+import { MINIMAL_RSA_BITS } from '../../policy.ts';
+import { rsaBits } from '../../public-key-form.ts';
+import type { SshTarget } from '../../target.ts';
+
+/** Receives problems that are no reason to stop. */
+export type Notice = (problem: Problem) => void;
+
+export interface HostKeyPolicy {
+  readonly hostKeys: HostKeyStore;
+  readonly notice?: Notice | undefined;
+}
+
+/**
+ * Verifies the key a host shows, in the turn in which it is shown. `new`: the key is unknown and accepted, to be remembered once the host has proved that it
+ * owns the key.
+ * @throws AppError HOST_KEY_MISMATCH and HOST_KEY_REVOKED (whatever is configured), HOST_KEY_WEAK, HOST_KEY_UNKNOWN
+ */
+export type VerifyHostKey = (key: HostKey) => 'known' | 'new';
+
+/** @param known what the known_hosts files of the target contain, read before the connection is opened */
+export function hostKeyVerifier(target: SshTarget, known: KnownHosts): VerifyHostKey {
+  const host = target.name;
+  const names = knownHostsNames(target);
+  const knownAs = names.name;
+  const minimalBits = target.policy?.minimalRsaBits ?? MINIMAL_RSA_BITS;
+  return (key) => {
+    const bits = rsaBits(Buffer.from(key.blob, 'base64'));
+    if (bits !== null && bits < minimalBits) throw hostKeyTooShort({ host, knownAs, shown: describeKey(key), bits, minimalBits });
+    const verdict = judgeHostKey(known, names, key);
+    if (verdict.kind === 'known') return 'known';
+    const shown = describeKey(key);
+    switch (verdict.kind) {
+      case 'mismatch':
+        throw hostKeyMismatch({ host, knownAs, shown, known: describeKey(verdict.entry), entry: verdict.entry });
+      case 'revoked':
+        throw hostKeyRevoked({ host, knownAs, shown, entry: verdict.entry });
+      case 'unknown':
+        if (target.strictHostKeyChecking === 'accept-new') return 'new';
+        throw hostKeyUnknown({ host, knownAs, shown, files: target.userKnownHostsFiles, mend: howToMakeKnown(target) });
+    }
+  };
+}
+
+function describeKey(key: HostKey): string {
+  return `${hostKeyTypeName(key.type)} key ${hostKeyFingerprint(key)}`;
+}
+
+function howToMakeKnown(target: SshTarget): string {
+  const { hostName, port, user } = target;
+  const flags = port === 22 ? '' : ` -p ${port}`;
+  const [file = '~/.ssh/known_hosts'] = target.userKnownHostsFiles;
+  const scan =
+    target.proxyJump.length > 0 || target.hostKeyAlias !== null ? '' : `, add it with ssh-keyscan${flags} ${hostName} >> ${file}`;
+  return `Compare the fingerprint with the host's own${scan}, connect once with ssh${flags} ${user}@${hostName}, or accept new keys with --ssh-accept-new`;
+}
+
+/** Adds an accepted key to known_hosts. Like ssh, goes on when the file cannot be written. */
+export async function rememberHostKey(target: SshTarget, key: HostKey, { hostKeys, notice }: HostKeyPolicy): Promise<void> {
+  const shown = describeKey(key);
+  try {
+    const file = await hostKeys.remember(target, key);
+    const where = file === null ? 'no file to remember it in is configured' : `now in ${file}`;
+    notice?.({ code: 'HOST_KEY_ADDED', severity: 'warning', host: target.name, message: `accepted the new ${shown}; ${where}` });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    const message = `accepted the new ${shown}, but could not remember it: ${why}`;
+    notice?.({ code: 'HOST_KEY_NOT_ADDED', severity: 'warning', host: target.name, message });
+  }
+}

@@ -1,0 +1,67 @@
+import { untilAborted } from '../../../base/abort.ts';
+import type { HostKeys } from '../../host-keys.ts';
+import { type HostKey, judgeHostKey, knownHostsNames } from '../../known-hosts.ts';
+import type { SshConfig, SshOverrides } from '../../resolve-target.ts';
+import type { SshTarget } from '../../target.ts';
+import { type ConnectOptions, openConnection } from './connection.ts';
+import { type Identities, identities } from './identities.ts';
+import { type JumpHosts, jumpHosts } from './jump-hosts.ts';
+
+/** Ends the handshake once the key is seen. */
+class Seen extends Error {
+  readonly key: HostKey;
+  constructor(key: HostKey) {
+    super('the host key has been seen');
+    this.key = key;
+  }
+}
+
+const NO_IDENTITIES: Identities = { candidates: async () => ({ candidates: [], skipped: [] }) };
+
+/**
+ * Looks at the keys of hosts: connects to a host up to its key and no further, through its jump hosts, where it logs in. Of the key types
+ * of a host one that is known is asked for first.
+ */
+export function sshHostKeys(
+  config: SshConfig,
+  overrides: SshOverrides,
+  options: Omit<ConnectOptions, 'identities' | 'verifyHostKey'>,
+): HostKeys {
+  const connectOptions: ConnectOptions = { ...options, identities: identities() };
+  const jumps = jumpHosts();
+  return {
+    config,
+    overrides,
+    look: async (target, signal) => {
+      const known = await options.hostKeys.knownHosts(target);
+      const key = await shownKey(target, { jumps, options: connectOptions, signal });
+      return { key, verdict: judgeHostKey(known, knownHostsNames(target), key) };
+    },
+    remember: (target, key) => options.hostKeys.remember(target, key),
+  };
+}
+
+interface Looking {
+  readonly jumps: JumpHosts;
+  /** For the hosts on the way. */
+  readonly options: ConnectOptions;
+  readonly signal: AbortSignal | undefined;
+}
+
+async function shownKey(target: SshTarget, { jumps, options, signal }: Looking): Promise<HostKey> {
+  const lease = target.proxyJump.length === 0 ? null : jumps.lease(target.proxyJump, options, target.name);
+  const verifyHostKey = (key: HostKey): never => {
+    throw new Seen(key);
+  };
+  try {
+    const via = lease === null ? null : await untilAborted(lease.connection, signal);
+    const way = { via, ...(signal === undefined ? {} : { signal }) };
+    await openConnection(target, { hostKeys: options.hostKeys, identities: NO_IDENTITIES, verifyHostKey }, way);
+    throw new Error('a connection was made without its key being looked at');
+  } catch (error) {
+    if (error instanceof Seen) return error.key;
+    throw error;
+  } finally {
+    lease?.release();
+  }
+}

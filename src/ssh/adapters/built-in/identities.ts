@@ -1,0 +1,245 @@
+import { readFile, stat } from 'node:fs/promises';
+import ssh2 from 'ssh2';
+import type { Secret } from '../../../base/text/secret.ts';
+import { hostKeyFingerprint, hostKeyFromBytes, hostKeyTypeName } from '../../known-hosts.ts';
+import { allowsSha1Signatures, type SshPolicy, userKeyRefusal } from '../../policy.ts';
+import { readPrivateKeyHeader, readPublicKeyFile } from '../../private-key.ts';
+import { rsaBits } from '../../public-key-form.ts';
+import type { SshTarget } from '../../target.ts';
+
+/** Asked once for each encrypted key. Without an answer the key is passed over. */
+export type AskPassphrase = (identityFile: string) => Promise<Secret | undefined>;
+
+/** A way to log in with a key; `method` prepares it when its turn comes. */
+export interface KeyCandidate {
+  readonly label: string;
+  /** @param onSkipped is called when the key cannot sign as the host wants it */
+  method(onSkipped: (why: string) => void): Promise<KeyMethod>;
+}
+
+export type KeyMethod =
+  | { readonly kind: 'ready'; readonly method: ssh2.PublicKeyAuthMethod | ssh2.AgentAuthMethod }
+  | { readonly kind: 'skipped'; readonly why: string };
+
+export interface KeyCandidates {
+  readonly candidates: readonly KeyCandidate[];
+  /** Identity files and agents that cannot be used, each with the reason. */
+  readonly skipped: readonly string[];
+}
+
+/** Private keys and agents of this process: each is read, and each passphrase asked for, once for all hosts. */
+export interface Identities {
+  /**
+   * The keys to try, in the order of ssh: those of the identity files that the agent has, the agent's others unless IdentitiesOnly, then the
+   * identity files themselves.
+   */
+  candidates(target: SshTarget, askPassphrase: AskPassphrase | undefined): Promise<KeyCandidates>;
+}
+
+const AGENT_TIMEOUT_MS = 5000;
+
+/** What is known of keys and agents in this process: each file is read, each passphrase asked for once. */
+export function identities(): Identities {
+  const files = new Map<string, Promise<IdentityFile>>();
+  const agents = new Map<string, Promise<Agent>>();
+  const unlocked = new Map<string, Promise<Unlocked>>();
+  return {
+    candidates: async (target, askPassphrase) => {
+      const identityFiles = await Promise.all(target.identityFiles.map((path) => cached(files, path, readIdentityFile)));
+      const agent = target.identityAgent === null ? NO_AGENT : await cached(agents, target.identityAgent, listAgentKeys);
+      const isOfAgent = (file: IdentityFile): boolean => agent.keys.some(({ blob }) => blob === file.publicBlob);
+      const named = identityFiles.flatMap((file) => agent.keys.filter(({ blob }) => blob === file.publicBlob));
+      const others = target.identitiesOnly ? [] : agent.keys.filter((key) => !named.includes(key));
+      const own = identityFiles.filter((file) => file.kind === 'private' && !isOfAgent(file));
+      const unlock = (file: PrivateFile): Promise<Unlocked> => cached(unlocked, file.path, () => unlockFile(file, askPassphrase));
+      return {
+        candidates: [
+          ...[...named, ...others].map((key) => agentCandidate(key, target)),
+          ...own.filter((file) => file.kind === 'private').map((file) => fileCandidate(file, target, () => unlock(file))),
+        ],
+        skipped: [
+          ...(agent.failure === null ? [] : [agent.failure]),
+          ...identityFiles.flatMap((file) => (file.kind === 'unusable' && !isOfAgent(file) ? [`${file.path} (${file.why})`] : [])),
+        ],
+      };
+    },
+  };
+}
+
+/** Remembers what succeeded; what failed is tried again. */
+function cached<T>(map: Map<string, Promise<T>>, key: string, make: (key: string) => Promise<T>): Promise<T> {
+  const present = map.get(key);
+  if (present !== undefined) return present;
+  const made = make(key);
+  map.set(key, made);
+  made.catch(() => map.delete(key));
+  return made;
+}
+
+interface PrivateFile {
+  readonly kind: 'private';
+  readonly path: string;
+  readonly text: string;
+  readonly encrypted: boolean;
+  readonly publicBlob: string | null;
+}
+
+type IdentityFile =
+  | PrivateFile
+  | { readonly kind: 'missing'; readonly path: string; readonly publicBlob: string | null }
+  | { readonly kind: 'unusable'; readonly path: string; readonly publicBlob: string | null; readonly why: string };
+
+async function readIdentityFile(path: string): Promise<IdentityFile> {
+  const beside = await readTextOrNull(`${path}.pub`);
+  const publicBlob = beside === null ? null : readPublicKeyFile(beside);
+  const unusable = (why: string, blob = publicBlob): IdentityFile => ({ kind: 'unusable', path, publicBlob: blob, why });
+  try {
+    const { uid, mode } = await stat(path);
+    const text = await readFile(path, 'utf8');
+    const header = readPrivateKeyHeader(text);
+    if (header === null) {
+      const blob = readPublicKeyFile(text);
+      return unusable(blob === null ? 'it holds no private key' : 'it is a public key, and the agent does not have the private one', blob);
+    }
+    if (uid === process.getuid?.() && (mode & 0o077) !== 0)
+      return unusable('other users can read it: run chmod 600', header.publicBlob ?? publicBlob);
+    return { kind: 'private', path, text, encrypted: header.encrypted, publicBlob: header.publicBlob ?? publicBlob };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return { kind: 'missing', path, publicBlob };
+    return unusable(`cannot read it: ${code ?? 'unknown error'}`);
+  }
+}
+
+async function readTextOrNull(path: string): Promise<string | null> {
+  return readFile(path, 'utf8').catch(() => null);
+}
+
+type Unlocked = { readonly kind: 'key'; readonly key: ssh2.ParsedKey } | { readonly kind: 'locked'; readonly why: string };
+
+async function unlockFile(file: PrivateFile, askPassphrase: AskPassphrase | undefined): Promise<Unlocked> {
+  const passphrase = file.encrypted ? await askPassphrase?.(file.path) : undefined;
+  if (file.encrypted && passphrase === undefined) return { kind: 'locked', why: 'it is encrypted, and there is no passphrase' };
+  const key = ssh2.utils.parseKey(file.text, passphrase?.reveal());
+  if (!(key instanceof Error)) return { kind: 'key', key };
+  return { kind: 'locked', why: file.encrypted ? 'wrong passphrase, or an unsupported format' : `unsupported: ${key.message}` };
+}
+
+function fileCandidate(file: PrivateFile, { user: username, policy = {} }: SshTarget, unlock: () => Promise<Unlocked>): KeyCandidate {
+  const label = `key ${file.path}`;
+  return {
+    label,
+    method: async (onSkipped) => {
+      const unlocked = await unlock();
+      if (unlocked.kind === 'locked') return { kind: 'skipped', why: `${file.path} (${unlocked.why})` };
+      const { key } = unlocked;
+      const refusal = keyRefusal(key, policy);
+      if (refusal !== null) return { kind: 'skipped', why: `${file.path} (${refusal})` };
+      // ssh2 itself would sign with SHA-1 where the host does not announce anything better.
+      if (key.type !== 'ssh-rsa') return { kind: 'ready', method: { type: 'publickey', username, key } };
+      const sign: Sign = (data, { hash }, done) => {
+        const signature = key.sign(data, hash);
+        if (signature instanceof Error) done(signature);
+        else done(null, signature);
+      };
+      return {
+        kind: 'ready',
+        method: { type: 'agent', username, agent: new OneKeyAgent(key, withoutSha1(sign, policy, label, onSkipped)) },
+      };
+    },
+  };
+}
+
+function keyRefusal(key: ssh2.ParsedKey, policy: SshPolicy): string | null {
+  return userKeyRefusal({ type: key.type, bits: rsaBits(key.getPublicSSH()) }, policy);
+}
+
+interface AgentKey {
+  readonly blob: string;
+  readonly label: string;
+  readonly parsed: ssh2.ParsedKey;
+  readonly agent: ssh2.BaseAgent;
+}
+
+interface Agent {
+  readonly keys: readonly AgentKey[];
+  readonly failure: string | null;
+}
+
+const NO_AGENT: Agent = { keys: [], failure: null };
+
+/** Never rejects: an agent that is gone is a reason to say, not to stop. */
+async function listAgentKeys(socket: string): Promise<Agent> {
+  const agent = ssh2.createAgent(socket);
+  return new Promise((resolve) => {
+    const fail = (): void => resolve({ keys: [], failure: `agent ${socket} (it does not answer)` });
+    const timer = setTimeout(fail, AGENT_TIMEOUT_MS);
+    agent.getIdentities((error, keys = []) => {
+      clearTimeout(timer);
+      if (error) return fail();
+      const parsed = keys
+        .map((key) => ssh2.utils.parseKey(key as ssh2.ParsedKey))
+        .filter((key): key is ssh2.ParsedKey => !(key instanceof Error));
+      resolve({ keys: parsed.map((key) => agentKey(key, agent)), failure: null });
+    });
+  });
+}
+
+function agentKey(parsed: ssh2.ParsedKey, agent: ssh2.BaseAgent): AgentKey {
+  const key = hostKeyFromBytes(parsed.getPublicSSH());
+  const label = `agent key ${hostKeyTypeName(key.type)} ${hostKeyFingerprint(key)}`;
+  return { blob: key.blob, label, parsed, agent };
+}
+
+function agentCandidate({ parsed, agent, label }: AgentKey, { user: username, policy = {} }: SshTarget): KeyCandidate {
+  return {
+    label,
+    method: async (onSkipped) => {
+      const refusal = keyRefusal(parsed, policy);
+      if (refusal !== null) return { kind: 'skipped', why: `${label} (${refusal})` };
+      const sign: Sign = (data, options, done) => agent.sign(parsed, data, options, done);
+      return {
+        kind: 'ready',
+        method: { type: 'agent', username, agent: new OneKeyAgent(parsed, withoutSha1(sign, policy, label, onSkipped)) },
+      };
+    },
+  };
+}
+
+type Sign = (data: Buffer, options: ssh2.SigningRequestOptions, done: ssh2.SignCallback) => void;
+
+/** Signs with SHA-1 only where ssh_config names ssh-rsa, as OpenSSH since 8.8. */
+function withoutSha1(sign: Sign, policy: SshPolicy, label: string, onSkipped: (why: string) => void): Sign {
+  return (data, options, done) => {
+    if (options.hash !== 'sha1' || allowsSha1Signatures(policy)) return sign(data, options, done);
+    const why = 'the host takes RSA signatures with SHA-1 only';
+    onSkipped(`${label} (${why})`);
+    done(new Error(why));
+  };
+}
+
+/** Offers one key, signed for elsewhere: ssh2 tries all keys of an agent, in the agent's order. */
+class OneKeyAgent extends ssh2.BaseAgent {
+  readonly #key: ssh2.ParsedKey;
+  readonly #sign: Sign;
+
+  constructor(key: ssh2.ParsedKey, sign: Sign) {
+    super();
+    this.#key = key;
+    this.#sign = sign;
+  }
+
+  override getIdentities(callback: ssh2.IdentityCallback): void {
+    callback(undefined, [this.#key]);
+  }
+
+  override sign(
+    _key: ssh2.ParsedKey | Buffer | string,
+    data: Buffer,
+    options: ssh2.SigningRequestOptions | ssh2.SignCallback,
+    callback: ssh2.SignCallback = () => undefined,
+  ): void {
+    if (typeof options === 'function') this.#sign(data, {}, options);
+    else this.#sign(data, options, callback);
+  }
+}

@@ -1,0 +1,147 @@
+import { connect, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { NodeSSH } from 'node-ssh';
+import { onAbort, untilAborted } from '../../../base/abort.ts';
+import type { AppError } from '../../../base/errors.ts';
+import { printable } from '../../../base/text/printable.ts';
+import { hostForwardRefused, hostUnreachable, throughJumpHost } from '../../../host/host-problems.ts';
+import type { SshTarget } from '../../target.ts';
+
+/** `host:port` for people, with brackets around an IPv6 address. */
+export function addressOf({ hostName, port }: SshTarget): string {
+  return hostName.includes(':') ? `[${hostName}]:${port}` : `${hostName}:${port}`;
+}
+
+/**
+ * Connects by TCP, without Nagle's delay.
+ * @throws AppError HOST_UNREACHABLE; the signal's reason
+ */
+export function openSocket(target: SshTarget, signal: AbortSignal): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const { hostName, port, addressFamily, bindAddress, connectTimeoutMs } = target;
+    const socket = connect({
+      host: hostName,
+      port,
+      family: { any: 0, inet: 4, inet6: 6 }[addressFamily],
+      // Node gives each address of a name a quarter of a second before it turns to the next, too little for a distant host.
+      autoSelectFamilyAttemptTimeout: Math.max(250, Math.floor(connectTimeoutMs / 4)),
+      noDelay: true,
+      ...(bindAddress === null ? {} : { localAddress: bindAddress }),
+    });
+    const forget = onAbort(signal, (reason) => {
+      socket.destroy();
+      reject(reason);
+    });
+    socket.once('connect', () => {
+      forget();
+      resolve(socket);
+    });
+    socket.once('error', (error) => {
+      forget();
+      reject(hostUnreachable({ host: target.name, address: addressOf(target), why: socketFailure(error), cause: error }));
+    });
+  });
+}
+
+const SOCKET_FAILURES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'the connection was reset',
+  EHOSTUNREACH: 'no route to the host',
+  ENETUNREACH: 'no route to its network',
+  ENOTFOUND: 'the name does not resolve',
+  EAI_AGAIN: 'the name server does not answer',
+  ETIMEDOUT: 'no answer',
+  EADDRNOTAVAIL: 'the local address to connect from is not available',
+};
+
+/** Why a socket failed, as a clause. */
+export function socketFailure(error: Error): string {
+  // With several addresses Node gives a bundle of errors; any of them tells more than the bundle.
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  const code = first instanceof Error && 'code' in first ? String(first.code) : '';
+  return SOCKET_FAILURES[code] ?? (code || error.message);
+}
+
+/** An authenticated connection, as far as it is needed here. */
+interface Via {
+  readonly ssh: NodeSSH;
+  readonly lost: AppError | null;
+}
+
+/**
+ * Connects through a jump host.
+ * @throws AppError HOST_UNREACHABLE when the jump host refuses or cannot, HOST_CONNECTION_LOST when its connection is gone; the signal's reason
+ */
+export async function openForward(target: SshTarget, via: Via, signal: AbortSignal): Promise<Duplex> {
+  signal.throwIfAborted();
+  if (via.lost !== null) throw throughJumpHost(via.lost, target.name);
+  try {
+    return await forwardOut(via, { host: target.hostName, port: target.port }, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw via.lost === null ? forwardRefused(target, error) : throughJumpHost(via.lost, target.name);
+  }
+}
+
+/**
+ * Opens a TCP connection from a host we are logged in to.
+ * @throws Error with code ECONNREFUSED when the host cannot connect; AppError HOST_FORWARD_REFUSED, HOST_CONNECTION_LOST; the signal's reason
+ */
+export async function openChannel(
+  host: string,
+  via: Via,
+  address: { readonly host: string; readonly port: number },
+  signal?: AbortSignal,
+): Promise<Duplex> {
+  signal?.throwIfAborted();
+  if (via.lost !== null) throw via.lost;
+  try {
+    return await forwardOut(via, address, signal);
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw via.lost ?? channelRefused(host, error);
+  }
+}
+
+/** A channel that opens after an abort is closed. */
+async function forwardOut(
+  { ssh }: Via,
+  { host, port }: { readonly host: string; readonly port: number },
+  signal: AbortSignal | undefined,
+): Promise<Duplex> {
+  const opening = ssh.forwardOut('127.0.0.1', 0, host, port);
+  try {
+    return await untilAborted(opening, signal);
+  } catch (error) {
+    opening.then(
+      (channel) => channel.destroy(),
+      () => undefined,
+    );
+    throw error;
+  }
+}
+
+function channelRefused(host: string, cause: unknown): Error {
+  const error = cause instanceof Error ? cause : new Error(String(cause));
+  const reason = 'reason' in error ? error.reason : undefined;
+  if (reason === CONNECT_FAILED) return Object.assign(error, { code: 'ECONNREFUSED' });
+  return hostForwardRefused({ host, said: printable(error.message.replace(/^.*open failure: /, '')), cause: error });
+}
+
+/** Reasons as RFC 4254, 5.1 numbers them. */
+const PROHIBITED = 1;
+const CONNECT_FAILED = 2;
+
+function forwardRefused(target: SshTarget, cause: unknown): AppError {
+  const error = cause instanceof Error ? cause : new Error(String(cause));
+  const reason = 'reason' in error ? error.reason : undefined;
+  const said = printable(error.message.replace(/^.*open failure: /, ''));
+  const why =
+    reason === PROHIBITED
+      ? 'the jump host forbids forwarding (see AllowTcpForwarding and PermitOpen of its sshd_config)'
+      : reason === CONNECT_FAILED
+        ? `the jump host cannot connect to it: ${said}`
+        : `the jump host did not forward: ${said}`;
+  return hostUnreachable({ host: target.name, address: addressOf(target), why, cause: error });
+}

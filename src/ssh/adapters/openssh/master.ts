@@ -1,0 +1,148 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { onAbort } from '../../../base/abort.ts';
+import type { AppError } from '../../../base/errors.ts';
+import { printable } from '../../../base/text/printable.ts';
+import { CONNECT_TIMEOUT_HINT, hostConnectionLost, hostTimeout, hostUnreachable } from '../../../host/host-problems.ts';
+import { opensshArguments } from '../../openssh-arguments.ts';
+import { readOpensshFailure } from '../../openssh-failure.ts';
+import type { SshTarget } from '../../target.ts';
+
+/** A connection that the system's ssh holds for us; commands go through its control socket. */
+export interface Master {
+  readonly socket: string;
+  /** Why it is no more; null while it is. */
+  readonly lost: AppError | null;
+  /** Calls back once, when it is lost or ended. Returns how to stop listening. */
+  onLost(listener: (error: AppError) => void): () => void;
+  /** Ends it; resolves when the process is gone. */
+  end(): Promise<void>;
+}
+
+export interface MasterOptions {
+  /** In place of both files of the user and the system. */
+  readonly configFile?: string;
+  /** Of this process, for sockets; its path is short. */
+  readonly directory: string;
+  /** Unique in the directory. */
+  readonly id: string;
+  /** Control socket of the connection to go through. */
+  readonly via: string | null;
+  readonly signal: AbortSignal;
+}
+
+const READY = 'kubeletadm: connected';
+/** What ssh says of one login; more is noise. */
+const MAX_SAID = 20_000;
+const GRACE_MS = 2000;
+
+/**
+ * Logs in with the system's ssh and keeps the connection, in the foreground.
+ * @throws AppError HOST_UNREACHABLE, HOST_TIMEOUT, HOST_KEY_UNKNOWN, HOST_KEY_MISMATCH, HOST_KEY_REVOKED, HOST_AUTH_FAILED; the signal's reason
+ */
+export async function openMaster(target: SshTarget, options: MasterOptions): Promise<Master> {
+  const { directory, id, via, configFile, signal } = options;
+  signal.throwIfAborted();
+  const socket = join(directory, id);
+  const keysFile = `${socket}.keys`;
+  if (target.pinnedHostKeys !== undefined)
+    await writeFile(keysFile, target.pinnedHostKeys.map(({ type, blob }) => `* ${type} ${blob}\n`).join(''), { mode: 0o600, flag: 'wx' });
+  const args = opensshArguments(target, {
+    socket,
+    via,
+    localCommand: `echo ${READY}`,
+    ...(configFile === undefined ? {} : { configFile }),
+    ...(target.pinnedHostKeys === undefined ? {} : { pinnedKeysFile: keysFile }),
+  });
+  // A process group of its own: an interruption on the terminal is ours to handle.
+  const child = execa('ssh', args, { reject: false, buffer: false, stdin: 'ignore', detached: true, forceKillAfterDelay: GRACE_MS });
+  let said = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    said = `${said}${chunk.toString()}`.slice(-MAX_SAID);
+  });
+  const ended = child.then((result) => result);
+  const kill = (): void => void child.kill('SIGTERM');
+  let forget = (): void => undefined;
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    await new Promise<void>((resolve, reject) => {
+      forget = onAbort(signal, reject);
+      const { connectTimeoutMs: timeoutMs } = target;
+      timer = setTimeout(
+        () =>
+          reject(
+            hostTimeout({ host: target.name, what: `${addressOf(target)}: ssh has not logged in`, timeoutMs, mend: CONNECT_TIMEOUT_HINT }),
+          ),
+        timeoutMs,
+      );
+      let heard = '';
+      child.stdout.on('data', (chunk: Buffer) => {
+        heard = `${heard}${chunk.toString()}`.slice(-MAX_SAID);
+        if (heard.includes(READY)) resolve();
+      });
+      void ended.then((result) => reject(cannotConnect(target, said, result.cause)));
+    });
+  } catch (error) {
+    kill();
+    await rm(keysFile, { force: true });
+    throw error;
+  } finally {
+    clearTimeout(timer);
+    forget();
+  }
+  return establish(target, { socket, keysFile, ended, kill, said: () => said });
+}
+
+function cannotConnect(target: SshTarget, said: string, cause: unknown): AppError {
+  if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT')
+    return hostUnreachable({
+      host: target.name,
+      address: addressOf(target),
+      why: 'there is no program ssh here',
+      mend: 'Install the OpenSSH client',
+      cause,
+    });
+  return readOpensshFailure(target, said);
+}
+
+function addressOf({ hostName, port }: SshTarget): string {
+  return hostName.includes(':') ? `[${hostName}]:${port}` : `${hostName}:${port}`;
+}
+
+interface Established {
+  readonly socket: string;
+  readonly keysFile: string;
+  readonly ended: Promise<unknown>;
+  readonly kill: () => void;
+  readonly said: () => string;
+}
+
+function establish(target: SshTarget, { socket, keysFile, ended, kill, said }: Established): Master {
+  const listeners = new Set<(error: AppError) => void>();
+  let lost: AppError | null = null;
+  let isEnding = false;
+  const gone = ended.then(async () => {
+    const last = printable(said().trim().split('\n').at(-1) ?? '');
+    lost = hostConnectionLost({ host: target.name, why: isEnding ? 'it was closed' : last || 'ssh ended' });
+    for (const listener of listeners) listener(lost);
+    listeners.clear();
+    await rm(keysFile, { force: true });
+  });
+  return {
+    socket,
+    get lost() {
+      return lost;
+    },
+    onLost: (listener) => {
+      if (lost !== null) listener(lost);
+      else listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    end: async () => {
+      if (lost === null) isEnding = true;
+      kill();
+      await gone;
+    },
+  };
+}

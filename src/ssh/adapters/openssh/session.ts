@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto';
+import { execa } from 'execa';
+import { onAbort } from '../../../base/abort.ts';
+import { printable } from '../../../base/text/printable.ts';
+import { hostCommandNotFound, hostConnectionLost, hostNoShell, hostOutputTooLarge, hostTimeout } from '../../../host/host-problems.ts';
+import type { RunOptions, RunResult } from '../../../host/transport.ts';
+import { markedOutput } from '../../marked-output.ts';
+import { throughSocket } from '../../openssh-arguments.ts';
+import { renderKillCommand, renderRemoteCommand } from '../../remote-command.ts';
+import type { SshTarget } from '../../target.ts';
+import type { Master } from './master.ts';
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+const DEFAULT_MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
+/** For stopping a command that nobody waits for any more. */
+const STOP_TIMEOUT_MS = 2000;
+
+/** `refused`: the host opened no session for it; `gone`: the connection had ended. With both nothing ran. */
+export type SessionOutcome =
+  | { readonly kind: 'ended'; readonly result: RunResult }
+  | { readonly kind: 'refused'; readonly why: string }
+  | { readonly kind: 'gone' };
+
+/**
+ * Runs one command through a control socket.
+ * @throws AppError HOST_TIMEOUT, HOST_CONNECTION_LOST, HOST_OUTPUT_TOO_LARGE, HOST_COMMAND_NOT_FOUND; the signal's reason
+ */
+export async function runSession(
+  master: Master,
+  target: SshTarget,
+  argv: readonly [string, ...string[]],
+  options: RunOptions,
+): Promise<SessionOutcome> {
+  const { name: host } = target;
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES, onStdout } = options;
+  const mark = `kubeletadm-${randomUUID()}`;
+  const { command, stdinPrefix } = renderRemoteCommand(argv, mark, { tellsEnd: true });
+  const stdout = markedOutput(mark);
+  const stderr = markedOutput(mark);
+  const stop = new AbortController();
+  const child = execa('ssh', [...throughSocket(master.socket), 'host', command], {
+    reject: false,
+    buffer: false,
+    detached: true,
+    input: `${stdinPrefix}${options.stdin ?? ''}`,
+  });
+  const take = (stream: 'stdout' | 'stderr', output: typeof stdout, listener?: (chunk: Uint8Array) => void) => (chunk: Buffer) => {
+    // Who stops a command that has only just started still wants to know its process id.
+    if (stop.signal.aborted && output.note !== null) return;
+    try {
+      const content = output.push(chunk);
+      if (output.size > maxOutputBytes) stop.abort(hostOutputTooLarge({ host, command: argv[0], stream, maxOutputBytes }));
+      else if (content.length > 0 && !stop.signal.aborted) listener?.(content);
+    } catch (error) {
+      stop.abort(error);
+    }
+  };
+  child.stdout.on('data', take('stdout', stdout, onStdout));
+  child.stderr.on('data', take('stderr', stderr));
+  const timer = setTimeout(() => stop.abort(hostTimeout({ host, what: `${argv[0]} did not end`, timeoutMs })), timeoutMs);
+  const forgetSignal = onAbort(options.signal, (reason) => stop.abort(reason));
+  const forgetLoss = master.onLost((error) => stop.abort(error));
+  try {
+    const stopped = new Promise<never>((_, reject) => onAbort(stop.signal, reject));
+    const { exitCode } = await Promise.race([child, stopped]);
+    stop.signal.throwIfAborted();
+    const outcome = readOutcome({ target, command: argv[0], mark, exitCode: exitCode ?? null, stdout, stderr });
+    // Here it is noticed before the connection's own process has ended: who comes next is to have a new one.
+    if (outcome.kind === 'gone' || outcome.kind === 'lost') await master.end();
+    if (outcome.kind === 'lost') throw hostConnectionLost({ host, why: 'ssh ended without an exit status of the command' });
+    return outcome;
+  } catch (error) {
+    if (stop.signal.aborted) await stopSession(master, child, stderr.note);
+    throw error;
+  } finally {
+    clearTimeout(timer);
+    forgetSignal();
+    forgetLoss();
+  }
+}
+
+interface Ending {
+  readonly target: SshTarget;
+  readonly command: string;
+  readonly mark: string;
+  readonly exitCode: number | null;
+  readonly stdout: ReturnType<typeof markedOutput>;
+  readonly stderr: ReturnType<typeof markedOutput>;
+}
+
+function readOutcome({ target, command, mark, exitCode, stdout, stderr }: Ending): SessionOutcome | { readonly kind: 'lost' } {
+  const { name: host, user } = target;
+  if (stderr.note === 'missing') throw hostCommandNotFound({ host, command });
+  if (stdout.note === null || stderr.note === null) {
+    const said = stderr.noise();
+    if (/session request failed|Session open refused|open failed/i.test(said)) return { kind: 'refused', why: printable(said) };
+    if (exitCode === 255 && /control socket|mux_client|Connection (closed|reset)/i.test(said)) return { kind: 'gone' };
+    throw hostNoShell({ host, user, said: printable(`${stdout.noise()} ${said}`) });
+  }
+  const content = stderr.content();
+  const at = content.lastIndexOf(`\n${mark} end `);
+  const end = at < 0 ? null : /^\n\S+ end (\d+)\n/.exec(content.toString('latin1', at));
+  if (end === null) return { kind: 'lost' };
+  return {
+    kind: 'ended',
+    result: { ...readCode(Number(end[1])), stdout: stdout.content(), stderr: content.subarray(0, at) },
+  };
+}
+
+const SIGNALS: Readonly<Record<number, string>> = {
+  1: 'SIGHUP',
+  2: 'SIGINT',
+  3: 'SIGQUIT',
+  4: 'SIGILL',
+  6: 'SIGABRT',
+  7: 'SIGBUS',
+  8: 'SIGFPE',
+  9: 'SIGKILL',
+  11: 'SIGSEGV',
+  13: 'SIGPIPE',
+  14: 'SIGALRM',
+  15: 'SIGTERM',
+};
+
+/** A shell adds 128 to a signal's number; a program that exits with such a code by itself cannot be told from that. */
+function readCode(code: number): { readonly exitCode: number | null; readonly signal: string | null } {
+  const signal = SIGNALS[code - 128];
+  return signal === undefined ? { exitCode: code, signal: null } : { exitCode: null, signal };
+}
+
+/** Ends what runs there and the ssh that waits for it. Bounded, and silent about failures. */
+async function stopSession(
+  master: Master,
+  child: { kill(signal: NodeJS.Signals): boolean } & PromiseLike<unknown>,
+  note: string | null,
+): Promise<void> {
+  if (master.lost === null && note !== null && /^[0-9]+$/.test(note))
+    await execa('ssh', [...throughSocket(master.socket), 'host', renderKillCommand(note)], {
+      reject: false,
+      stdio: 'ignore',
+      detached: true,
+      timeout: STOP_TIMEOUT_MS,
+    });
+  child.kill('SIGTERM');
+}

@@ -1,0 +1,135 @@
+import { spawnSync } from 'node:child_process';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { hostname, userInfo } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { isAppError } from '../../base/errors.ts';
+import { sshConfigInvalid } from '../../host/host-problems.ts';
+import type { SshConfigFile, SshConfigLine } from '../config.ts';
+import { readSshConfigLines } from '../config-lines.ts';
+import { compileGlobSegment } from '../glob.ts';
+import type { SshConfig } from '../resolve-target.ts';
+
+export interface LoadSshConfigOptions {
+  /** In place of both default files; `none` for no file at all, as with `ssh -F`. */
+  readonly configFile?: string;
+  /** Of the process. */
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  /** Default: that of the user in the passwd database, as for ssh; HOME does not count. */
+  readonly homeDirectory?: string;
+}
+
+const SYSTEM_CONFIG = '/etc/ssh/ssh_config';
+const MAX_INCLUDE_DEPTH = 16;
+
+/**
+ * Reads ~/.ssh/config and /etc/ssh/ssh_config, or the file given, with all they include: once for any number of hosts.
+ * @returns what `resolveSshTarget` (core/ssh/resolve-target.ts) needs
+ * @throws AppError SSH_CONFIG_INVALID when a given file is missing, a file cannot be read or can be written by others, or a line is malformed
+ * @see ssh_config(5)
+ */
+export async function loadSshConfig(options: LoadSshConfigOptions): Promise<SshConfig> {
+  const { configFile, variables } = options;
+  const { username, uid, homedir, shell } = userInfo();
+  const homeDirectory = options.homeDirectory ?? homedir;
+  const sshDirectory = join(homeDirectory, '.ssh');
+  const given = configFile === undefined || configFile === 'none' ? [] : [configFile];
+  const roots: readonly Root[] =
+    configFile === undefined
+      ? [
+          { path: join(sshDirectory, 'config'), includeDirectory: sshDirectory, isPrivate: true },
+          { path: SYSTEM_CONFIG, includeDirectory: dirname(SYSTEM_CONFIG), isPrivate: false },
+        ]
+      : given.map((path) => ({ path: resolve(path), includeDirectory: sshDirectory, isPrivate: false }));
+  const files = await Promise.all(
+    roots.map((root) => readConfigFile(root.path, { root, homeDirectory, isRequired: configFile !== undefined, depth: 0 })),
+  );
+  return {
+    files: files.filter((file) => file !== null),
+    environment: {
+      homeDirectory,
+      workingDirectory: process.cwd(),
+      userName: username,
+      userId: uid,
+      localHostName: hostname(),
+      variables,
+    },
+    exec: (command) => succeeds(variables.SHELL || shell || '/bin/sh', command),
+  };
+}
+
+interface Root {
+  readonly path: string;
+  /** Where relative paths of `Include` start. */
+  readonly includeDirectory: string;
+  /** Refused when others may write to it, as ssh does with a user's own files. */
+  readonly isPrivate: boolean;
+}
+
+interface Reading {
+  readonly root: Root;
+  readonly homeDirectory: string;
+  readonly isRequired: boolean;
+  readonly depth: number;
+}
+
+async function readConfigFile(path: string, reading: Reading): Promise<SshConfigFile | null> {
+  const text = await readText(path, reading);
+  if (text === null) return null;
+  const lines = readSshConfigLines(text, path);
+  return { path, lines: await Promise.all(lines.map((line) => (line.keyword === 'include' ? include(line, reading) : line))) };
+}
+
+async function readText(path: string, { root, isRequired }: Reading): Promise<string | null> {
+  try {
+    const { uid, mode } = await stat(path);
+    if (root.isPrivate && ((uid !== 0 && uid !== process.getuid?.()) || (mode & 0o022) !== 0))
+      throw sshConfigInvalid({ file: path, message: 'other users can write to this file', mend: `Run chmod go-w ${path}` });
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (isAppError(error)) throw error;
+    const code = (error as NodeJS.ErrnoException).code ?? String(error);
+    if (!isRequired && (code === 'ENOENT' || code === 'ENOTDIR')) return null;
+    throw sshConfigInvalid({ file: path, message: `cannot read it (${code})`, mend: 'Check path and permissions', cause: error });
+  }
+}
+
+async function include(line: SshConfigLine, reading: Reading): Promise<SshConfigLine> {
+  const { root, homeDirectory, depth } = reading;
+  if (depth >= MAX_INCLUDE_DEPTH)
+    throw sshConfigInvalid({
+      file: line.file,
+      line: line.line,
+      message: 'Include is nested too deeply',
+      mend: 'Check for a file that includes itself',
+    });
+  const paths = await Promise.all(
+    line.args.map((pattern) =>
+      expandGlob(
+        resolve(
+          root.includeDirectory,
+          pattern.replace(/^~(?=\/)/, () => homeDirectory),
+        ),
+      ),
+    ),
+  );
+  const included = await Promise.all(paths.flat().map((path) => readConfigFile(path, { ...reading, isRequired: false, depth: depth + 1 })));
+  return { ...line, included: included.filter((file) => file !== null) };
+}
+
+/** Paths that match an absolute pattern, sorted. */
+async function expandGlob(pattern: string): Promise<readonly string[]> {
+  let paths = ['/'];
+  for (const segment of pattern.split('/').filter(Boolean).map(compileGlobSegment)) {
+    const next = paths.map(async (path) => {
+      if (segment.literal !== null) return [join(path, segment.literal)];
+      const names = await readdir(path).catch(() => []);
+      return names.filter((name) => segment.matches(name)).map((name) => join(path, name));
+    });
+    paths = (await Promise.all(next)).flat();
+  }
+  return paths.sort();
+}
+
+function succeeds(shell: string, command: string): boolean {
+  return spawnSync(shell, ['-c', command], { stdio: 'ignore' }).status === 0;
+}

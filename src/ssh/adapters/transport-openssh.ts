@@ -1,0 +1,187 @@
+import { setMaxListeners } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { untilAborted } from '../../base/abort.ts';
+import { checkArgv } from '../../host/argv.ts';
+import { hostConnectionLost, hostUnreachable, throughJumpHost } from '../../host/host-problems.ts';
+import type { RunOptions, Transport } from '../../host/transport.ts';
+import { sessions } from '../sessions.ts';
+import { type SshTarget, wayKey } from '../target.ts';
+import { dialThrough } from './openssh/dial.ts';
+import { type Master, openMaster } from './openssh/master.ts';
+import { runSession } from './openssh/session.ts';
+
+export interface OpensshTransportOptions {
+  /** In place of ~/.ssh/config and /etc/ssh/ssh_config. */
+  readonly configFile?: string;
+  /** What all hosts share; one for the process. Default: one of its own. */
+  readonly shared?: OpensshShared;
+  /** Commands at a time on the connection; the host may make it fewer. Default 8. */
+  readonly maxSessions?: number;
+}
+
+/** Connections of the system's ssh to jump hosts, one each, and the directory of all control sockets. */
+export interface OpensshShared {
+  /** A path for a new socket. */
+  place(): { readonly directory: string; readonly id: string };
+  readonly jumps: Map<string, Jump>;
+}
+
+interface Jump {
+  readonly opening: Promise<Master>;
+  readonly closing: AbortController;
+  users: number;
+}
+
+/**
+ * Makes what the transports of a process share.
+ * @param runtimeDirectory of the user, where a directory for sockets is made; it goes when the process does. Default: that for temporary files
+ */
+export function opensshShared(runtimeDirectory?: string): OpensshShared {
+  let directory: string | null = null;
+  let count = 0;
+  return {
+    jumps: new Map(),
+    place: () => {
+      if (directory === null) {
+        // Paths of sockets are short: 108 bytes with what ssh adds to them while it makes one.
+        directory = mkdtempSync(join(runtimeDirectory || tmpdir(), 'kubeletadm-'));
+        made.push(directory);
+        if (made.length === 1) process.once('exit', removeMade);
+      }
+      return { directory, id: `c${++count}` };
+    },
+  };
+}
+
+const made: string[] = [];
+
+function removeMade(): void {
+  for (const directory of made) rmSync(directory, { recursive: true, force: true });
+}
+
+const DEFAULT_MAX_SESSIONS = 8;
+
+/**
+ * Runs commands on a host with the system's `ssh`, for what the built-in client cannot do: certificates, keys on a token, Kerberos, newer key exchanges,
+ * ProxyCommand. One connection, and a short-lived process for each command. Passwords and passphrases are for the agent: nothing is asked.
+ *
+ * `ssh` tells nothing of signals: an exit code above 128 that stands for one counts as that.
+ */
+export function opensshTransport(target: SshTarget, options: OpensshTransportOptions = {}): Transport {
+  const { shared = opensshShared(), configFile, maxSessions = DEFAULT_MAX_SESSIONS } = options;
+  const places = sessions(maxSessions);
+  const closing = new AbortController();
+  let opening: Promise<Master> | null = null;
+
+  const connect = (): Promise<Master> => {
+    if (opening !== null) return opening;
+    const mine = open(target, shared, configFile, closing.signal);
+    const forget = (): void => {
+      if (opening === mine) opening = null;
+    };
+    opening = mine;
+    mine.then((master) => master.onLost(forget), forget);
+    return mine;
+  };
+
+  return {
+    name: target.name,
+    run: async (argv, runOptions: RunOptions = {}) => {
+      const checked = checkArgv(argv, target.name);
+      runOptions.signal?.throwIfAborted();
+      // One signal stops commands on many hosts, and that is no leak.
+      if (runOptions.signal) setMaxListeners(0, runOptions.signal);
+      let mayReconnect = true;
+      for (;;) {
+        closing.signal.throwIfAborted();
+        const master = await untilAborted(connect(), runOptions.signal);
+        await places.acquire(runOptions.signal);
+        try {
+          closing.signal.throwIfAborted();
+          const outcome = master.lost === null ? await runSession(master, target, checked, runOptions) : LOST;
+          if (outcome.kind === 'ended') return outcome.result;
+          if (outcome.kind === 'refused') {
+            if (!places.shrink()) throw noSession(target, outcome.why);
+            continue;
+          }
+          // Lost before anything ran: a new connection will do, once.
+          if (!mayReconnect) throw master.lost ?? hostConnectionLost({ host: target.name, why: 'ssh found its connection closed' });
+          mayReconnect = false;
+        } finally {
+          places.release();
+        }
+      }
+    },
+    dial: async (address, signal) => {
+      closing.signal.throwIfAborted();
+      return dialThrough(await untilAborted(connect(), signal), address, signal);
+    },
+    close: async () => {
+      closing.abort(hostConnectionLost({ host: target.name, why: 'it was closed' }));
+      const master = await opening?.catch(() => null);
+      await master?.end();
+    },
+  };
+}
+
+const LOST = { kind: 'gone' } as const;
+
+async function open(target: SshTarget, shared: OpensshShared, configFile: string | undefined, signal: AbortSignal): Promise<Master> {
+  const options = { ...(configFile === undefined ? {} : { configFile }), signal };
+  if (target.proxyJump.length === 0) return openMaster(target, { ...options, ...shared.place(), via: null });
+  const jump = lease(target.proxyJump, shared, configFile);
+  try {
+    const via = await untilAborted(jump.opening, signal).catch((error: unknown) => {
+      throw throughJumpHost(error, target.name);
+    });
+    const master = await openMaster(target, { ...options, ...shared.place(), via: via.socket });
+    master.onLost(() => giveBack(jump, target.proxyJump, shared));
+    return master;
+  } catch (error) {
+    giveBack(jump, target.proxyJump, shared);
+    throw error;
+  }
+}
+
+function lease(hops: readonly SshTarget[], shared: OpensshShared, configFile: string | undefined): Jump {
+  const key = wayKey(hops);
+  const present = shared.jumps.get(key);
+  if (present !== undefined) {
+    present.users++;
+    return present;
+  }
+  const closing = new AbortController();
+  const last = hops.at(-1) as SshTarget;
+  const opening = open({ ...last, proxyJump: hops.slice(0, -1) }, shared, configFile, closing.signal);
+  const jump: Jump = { opening, closing, users: 1 };
+  shared.jumps.set(key, jump);
+  const forget = (): void => {
+    if (shared.jumps.get(key) === jump) shared.jumps.delete(key);
+  };
+  opening.then((master) => master.onLost(forget), forget);
+  return jump;
+}
+
+/** The last one to do so ends the connection. */
+function giveBack(jump: Jump, hops: readonly SshTarget[], shared: OpensshShared): void {
+  if (--jump.users > 0) return;
+  const key = wayKey(hops);
+  if (shared.jumps.get(key) === jump) shared.jumps.delete(key);
+  jump.closing.abort(new Error('nobody waits for this jump host any more'));
+  void jump.opening.then(
+    (master) => master.end(),
+    () => undefined,
+  );
+}
+
+function noSession(target: SshTarget, why: string): Error {
+  const mend = 'Check MaxSessions and ForceCommand in its sshd_config, and its journal';
+  return hostUnreachable({
+    host: target.name,
+    address: `${target.hostName}:${target.port}`,
+    why: `the SSH server opens no session: ${why}`,
+    mend,
+  });
+}

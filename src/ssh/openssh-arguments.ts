@@ -1,0 +1,79 @@
+import { quoteShell } from '../base/text/shell-quote.ts';
+import { isDefaultIdentity } from './resolve-target.ts';
+import type { SshTarget } from './target.ts';
+
+export interface OpensshLogin {
+  /** Where the control socket is to be. */
+  readonly socket: string;
+  /** Control socket of the connection to go through; null: as ssh_config says. */
+  readonly via: string | null;
+  /** Run here once the login is done. */
+  readonly localCommand: string;
+  readonly configFile?: string;
+  /** A known_hosts file with the only keys that count. */
+  readonly pinnedKeysFile?: string;
+}
+
+/**
+ * The arguments with which `ssh` logs in to a host and then waits for commands on its control socket. What a user may have configured beyond what is known
+ * here (certificates, Kerberos, algorithms, ProxyCommand) is left to ssh, by the host's alias; questions are not asked, and nothing is forwarded.
+ * @see ssh_config(5)
+ */
+export function opensshArguments(target: SshTarget, login: OpensshLogin): readonly string[] {
+  const { socket, via, localCommand, configFile, pinnedKeysFile } = login;
+  const { connectTimeoutMs, strictHostKeyChecking, hostKeyAlias } = target;
+  const options = [
+    'BatchMode=yes',
+    'ControlMaster=yes',
+    'ControlPersist=no',
+    `ControlPath=${configWord(socket)}`,
+    'PermitLocalCommand=yes',
+    `LocalCommand=${localCommand}`,
+    'RemoteCommand=none',
+    'RequestTTY=no',
+    'ForwardAgent=no',
+    'ForwardX11=no',
+    'ClearAllForwardings=yes',
+    'UpdateHostKeys=no',
+    'LogLevel=INFO',
+    `ConnectTimeout=${Math.max(1, Math.ceil(connectTimeoutMs / 1000))}`,
+    'ServerAliveInterval=15',
+    'ServerAliveCountMax=3',
+    `HostName=${target.hostName}`,
+    `Port=${target.port}`,
+    `User=${target.user}`,
+    ...(hostKeyAlias === null ? [] : [`HostKeyAlias=${hostKeyAlias}`]),
+    ...(pinnedKeysFile === undefined
+      ? [
+          `StrictHostKeyChecking=${strictHostKeyChecking}`,
+          `UserKnownHostsFile=${configWords(target.userKnownHostsFiles)}`,
+          `GlobalKnownHostsFile=${configWords(target.globalKnownHostsFiles)}`,
+        ]
+      : [
+          'StrictHostKeyChecking=yes',
+          `UserKnownHostsFile=${configWord(pinnedKeysFile)}`,
+          'GlobalKnownHostsFile=none',
+          'KnownHostsCommand=none',
+        ]),
+    ...target.identityFiles.filter((path) => !isDefaultIdentity(path)).map((path) => `IdentityFile=${configWord(path)}`),
+    ...(target.identitiesOnly ? ['IdentitiesOnly=yes'] : []),
+    ...(via === null ? [] : [`ProxyCommand=ssh ${throughSocket(via).map(quoteShell).join(' ').replaceAll('%', '%%')} -W '[%h]:%p' jump`]),
+  ];
+  const file = configFile === undefined ? [] : ['-F', configFile];
+  return [...file, '-N', '-T', ...options.flatMap((option) => ['-o', option]), '--', target.alias ?? target.hostName];
+}
+
+/** The arguments with which `ssh` uses a control socket, and fails where that is gone: it would log in anew. */
+export function throughSocket(socket: string): readonly string[] {
+  const options = [`ControlPath=${configWord(socket)}`, 'ControlMaster=no', 'ProxyCommand=false', 'BatchMode=yes', 'LogLevel=ERROR'];
+  return ['-F', 'none', '-T', ...options.flatMap((option) => ['-o', option])];
+}
+
+/** A path as an argument of ssh_config: `%` begins a token, `"` and `\` are read. */
+function configWord(path: string): string {
+  return `"${path.replace(/["\\]/g, '\\$&').replaceAll('%', '%%')}"`;
+}
+
+function configWords(paths: readonly string[]): string {
+  return paths.length === 0 ? 'none' : paths.map(configWord).join(' ');
+}

@@ -1,0 +1,104 @@
+import type { AppError } from '../base/errors.ts';
+import { printable } from '../base/text/printable.ts';
+import { trimTrailing } from '../base/text/trim-trailing.ts';
+import {
+  CONNECT_TIMEOUT_HINT,
+  hostAuthFailed,
+  hostTimeout,
+  hostUnreachable,
+  revokedKeysUnusable,
+  sshKeyRefused,
+} from '../host/host-problems.ts';
+import type { SshTarget } from './target.ts';
+
+interface Reading {
+  readonly pattern: RegExp;
+  readonly problem: (target: SshTarget, address: string, line: string) => AppError;
+}
+
+const unreachable =
+  (why: string): Reading['problem'] =>
+  ({ name }, address) =>
+    hostUnreachable({ host: name, address, why });
+
+/** What ssh says when a login fails, the most telling first. The texts are those of OpenSSH 8.4 to 10. */
+const READINGS: readonly Reading[] = [
+  {
+    pattern: /REMOTE HOST IDENTIFICATION HAS CHANGED|host key for \S{1,255} has changed/i,
+    problem: ({ name }, _, line) => sshKeyRefused({ host: name, code: 'HOST_KEY_MISMATCH', why: 'the host key has changed', said: line }),
+  },
+  {
+    pattern: /REVOKED HOST KEY|host key .{1,255} (?:is revoked|revoked by file)|is marked as revoked/i,
+    problem: ({ name }, _, line) => sshKeyRefused({ host: name, code: 'HOST_KEY_REVOKED', why: 'the host key is revoked', said: line }),
+  },
+  {
+    pattern: /Error checking host key .{1,255} in revoked keys file/i,
+    problem: ({ name }, _, line) =>
+      revokedKeysUnusable({
+        host: name,
+        file: '',
+        why: `ssh says "${printable(line)}"`,
+        mend: 'Check the file that RevokedHostKeys of ssh_config names',
+      }),
+  },
+  {
+    pattern: /Host key verification failed|No \S{1,64} host key is known/i,
+    problem: ({ name }, _, line) => sshKeyRefused({ host: name, code: 'HOST_KEY_UNKNOWN', why: 'unknown host key', said: line }),
+  },
+  {
+    pattern: /Permission denied \([^)]{0,255}\)|Too many authentication failures/,
+    problem: ({ name, user, identityFiles }, address, line) =>
+      hostAuthFailed({
+        host: name,
+        user,
+        address,
+        tried: identityFiles.map((path) => `key ${path}`),
+        skipped: [],
+        accepts: /\(([^)]{0,255})\)/.exec(line)?.[1]?.split(',') ?? [],
+        why: printable(line),
+        cause: undefined,
+      }),
+  },
+  { pattern: /Connection refused/, problem: unreachable('connection refused') },
+  { pattern: /No route to host/, problem: unreachable('no route to the host') },
+  { pattern: /Network is unreachable/, problem: unreachable('no route to its network') },
+  { pattern: /Could not resolve hostname/, problem: unreachable('the name does not resolve') },
+  {
+    pattern: /timed out/,
+    problem: ({ name, connectTimeoutMs }, address) =>
+      hostTimeout({ host: name, what: `${address}: no SSH handshake`, timeoutMs: connectTimeoutMs, mend: CONNECT_TIMEOUT_HINT }),
+  },
+  {
+    pattern: /Connection (closed|reset) by|kex_exchange_identification|Exceeded MaxStartups/,
+    problem: ({ name }, address, line) =>
+      hostUnreachable({
+        host: name,
+        address,
+        why: printable(line),
+        mend: 'Check that this is an SSH server, that it allows us (MaxStartups, hosts.deny), and its journal',
+      }),
+  },
+];
+
+/**
+ * Reads why the system's ssh could not log in.
+ * @param said all it said on stderr
+ * @returns AppError HOST_KEY_MISMATCH, HOST_KEY_REVOKED, HOST_KEY_UNKNOWN, HOST_AUTH_FAILED, HOST_TIMEOUT or HOST_UNREACHABLE
+ */
+export function readOpensshFailure(target: SshTarget, said: string): AppError {
+  const { hostName, port, name } = target;
+  const address = hostName.includes(':') ? `[${hostName}]:${port}` : `${hostName}:${port}`;
+  const lines = said.split(/\r?\n/).filter((line) => line.trim() !== '');
+  for (const { pattern, problem } of READINGS) {
+    const line = lines.findLast((each) => pattern.test(each));
+    if (line !== undefined)
+      return problem(
+        target,
+        address,
+        trimTrailing(line, '@')
+          .replace(/^ssh: |^@+/, '')
+          .trim(),
+      );
+  }
+  return hostUnreachable({ host: name, address, why: printable(lines.at(-1) ?? '') || 'ssh ended and said nothing' });
+}

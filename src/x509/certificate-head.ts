@@ -1,0 +1,89 @@
+import { type DerElement, derElements, derOid } from './der.ts';
+import { children, decodeText, exactly } from './der-parts.ts';
+import { certificateBlocks, pemBody } from './pem-blocks.ts';
+
+/** One part of a name, e.g. `CN` and `kubernetes`. */
+export interface NamePart {
+  /** Its short name where it has a usual one, else its object identifier. */
+  readonly type: string;
+  readonly value: string;
+}
+
+/** Whose a certificate is and how long it is good. */
+export interface CertificateHead {
+  /** In the order of the certificate. */
+  readonly subject: readonly NamePart[];
+  readonly issuer: readonly NamePart[];
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+}
+
+/**
+ * Reads whose the first certificate of a PEM text is and how long it is good, and no more: OpenSSL takes twenty times as long to take a whole one in.
+ * @throws Error when there is none, or it is damaged
+ */
+export function readCertificateHead(pem: string): CertificateHead {
+  const [block] = certificateBlocks(pem);
+  if (block === undefined) throw new Error('there is no certificate');
+  return readHead(bodyOf(Buffer.from(pemBody(block), 'base64')));
+}
+
+const VERSION = 0xa0;
+
+/**
+ * The parts of what is signed in a certificate, from its serial number on.
+ * @throws Error when the bytes are something else
+ * @see RFC 5280 section 4.1
+ */
+export function bodyOf(der: Uint8Array): readonly DerElement[] {
+  const [certificate] = exactly(1, derElements(der));
+  const [body] = exactly(3, children(certificate));
+  return children(body).filter(({ tag }, i) => i > 0 || tag !== VERSION);
+}
+
+/**
+ * @param parts as `bodyOf` gives them
+ * @throws Error when they are something else
+ */
+export function readHead(parts: readonly DerElement[]): CertificateHead {
+  const [notBefore, notAfter] = exactly(2, children(parts[3])).map(readTime);
+  return { subject: readName(parts[4]), issuer: readName(parts[2]), notBefore: notBefore as Date, notAfter: notAfter as Date };
+}
+
+const NAME_TYPES: Readonly<Record<string, string>> = {
+  '2.5.4.3': 'CN',
+  '2.5.4.5': 'serialNumber',
+  '2.5.4.6': 'C',
+  '2.5.4.7': 'L',
+  '2.5.4.8': 'ST',
+  '2.5.4.9': 'street',
+  '2.5.4.10': 'O',
+  '2.5.4.11': 'OU',
+  '0.9.2342.19200300.100.1.25': 'DC',
+  '1.2.840.113549.1.9.1': 'emailAddress',
+};
+
+function readName(name: DerElement | undefined): readonly NamePart[] {
+  return children(name).flatMap((set) =>
+    children(set).map((part) => {
+      const [oid, value] = exactly(2, children(part));
+      const type = derOid(oid?.bytes ?? new Uint8Array());
+      return { type: NAME_TYPES[type] ?? type, value: decodeText(value) };
+    }),
+  );
+}
+
+const UTC_TIME = 0x17;
+const GENERALIZED_TIME = 0x18;
+
+/** UTCTime with years from 1950 to 2049, GeneralizedTime with all; both in UTC and with seconds. */
+function readTime(element: DerElement): Date {
+  const text = decodeText(element);
+  const [, years = '', ...rest] = /^(\d\d|\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/.exec(text) ?? [];
+  const [month = 0, day = 0, hour = 0, minute = 0, second = 0] = rest.map(Number);
+  const hasForm = (element.tag === UTC_TIME && years.length === 2) || (element.tag === GENERALIZED_TIME && years.length === 4);
+  const year = years.length === 2 ? Number(years) + (Number(years) < 50 ? 2000 : 1900) : Number(years);
+  const time = new Date(Date.UTC(year, month - 1, day, hour, minute, second));
+  if (!hasForm || time.getUTCMonth() !== month - 1 || time.getUTCDate() !== day) throw new Error('its times cannot be read');
+  return time;
+}

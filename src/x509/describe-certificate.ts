@@ -1,0 +1,76 @@
+import { parseIp } from '../base/text/ip.ts';
+import { formatRfc3339 } from '../base/text/rfc3339.ts';
+import type { NamePart } from './certificate-head.ts';
+import { type CertificateContent, readCertificate } from './read-certificate.ts';
+
+/** A certificate in words, as plans show it. Names are OpenSSL's; lists are sorted; what a certificate does not have is left out. */
+export interface CertificateDescription {
+  /** The last part first: `CN=kubernetes-admin,O=kubeadm:cluster-admins` */
+  readonly subject: string;
+  readonly issuer: string;
+  /** `DNS:cp-1`, `IP Address:10.96.0.1` */
+  readonly san?: readonly string[];
+  readonly keyUsage?: readonly string[];
+  readonly keyUsageCritical?: boolean;
+  readonly extKeyUsage?: readonly string[];
+  /** `CA:TRUE` */
+  readonly basicConstraints: readonly string[];
+  readonly basicConstraintsCritical: boolean;
+  /** RFC 3339. */
+  readonly notBefore: string;
+  readonly notAfter: string;
+  /** The algorithm: `rsaEncryption`, `id-ecPublicKey`. */
+  readonly publicKey: string;
+  readonly bits: number | null;
+}
+
+/** A kubeconfig in words. */
+export interface KubeconfigDescription {
+  readonly cluster: string;
+  readonly server: string;
+  readonly user: string;
+  readonly currentContext: string;
+}
+
+/**
+ * Describes the first certificate of a PEM text.
+ * @throws Error when there is none: it was made by ourselves
+ */
+export function describeCertificate(pem: string): CertificateDescription {
+  const read = readCertificate(pem);
+  if (read === null) throw new Error('this is no certificate');
+  return describe(read);
+}
+
+/** Describes a certificate that was read. */
+export function describe(read: CertificateContent): CertificateDescription {
+  const san = [...read.dnsNames.map((name) => `DNS:${name}`), ...read.ipAddresses.map((address) => `IP Address:${longForm(address)}`)];
+  return {
+    subject: formatName(read.subject),
+    issuer: formatName(read.issuer),
+    ...(san.length === 0 ? {} : { san: san.toSorted() }),
+    ...(read.keyUsage === null ? {} : { keyUsage: read.keyUsage.toSorted(), keyUsageCritical: read.keyUsageCritical }),
+    ...(read.extKeyUsage.length === 0 ? {} : { extKeyUsage: read.extKeyUsage.toSorted() }),
+    basicConstraints: [read.isAuthority ? 'CA:TRUE' : 'CA:FALSE'],
+    basicConstraintsCritical: read.basicConstraintsCritical,
+    notBefore: formatRfc3339(read.notBefore),
+    notAfter: formatRfc3339(read.notAfter),
+    publicKey: read.publicKey.algorithm,
+    bits: read.publicKey.bits,
+  };
+}
+
+/** A name in the order of RFC 2253. */
+export function formatName(parts: readonly NamePart[]): string {
+  return parts
+    .toReversed()
+    .map(({ type, value }) => `${type}=${value}`)
+    .join(',');
+}
+
+/** IPv6 as OpenSSL writes it: all eight groups. */
+function longForm(address: string): string {
+  const parsed = parseIp(address);
+  if (parsed === null || parsed.family === 4) return address;
+  return Array.from({ length: 8 }, (_, i) => ((parsed.value >> BigInt(112 - 16 * i)) & 0xffffn).toString(16).toUpperCase()).join(':');
+}

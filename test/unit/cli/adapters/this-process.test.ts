@@ -1,0 +1,24 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { hostname } from 'node:os';
+import { describe, expect, it } from 'vitest';
+import { thisProcess } from '../../../../src/cli/adapters/this-process.ts';
+import { untilTrue } from '../../../support/until-true.ts';
+
+describe('thisProcess', () => {
+  it('tells machines apart, and processes that run from those that ended', () => {
+    const self = thisProcess();
+    expect(self).toMatchObject({ id: process.pid, name: expect.stringMatching(/^.+@.+$/) });
+    expect(self.machine).toMatch(process.platform === 'linux' ? /^[^/]+\/[0-9a-f-]{36}\/\d+$/ : new RegExp(`^${hostname()}`));
+    expect(self.isRunning(process.pid)).toBe(true);
+    const { pid } = spawnSync(process.execPath, ['-e', '0']);
+    expect(self.isRunning(pid)).toBe(false);
+  });
+
+  it.skipIf(process.platform !== 'linux')('one that has ended and that nobody asks about does not run', async () => {
+    const parent = spawn('/bin/sh', ['-c', 'sleep 0 & echo $!; exec sleep 60']);
+    const pid = await new Promise<number>((resolve) => parent.stdout.once('data', (chunk) => resolve(Number(chunk))));
+    await untilTrue(() => !thisProcess().isRunning(pid));
+    expect(() => process.kill(pid, 0)).not.toThrow();
+    parent.kill('SIGKILL');
+  });
+});

@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest';
+import { Secret } from '../../../../src/base/text/secret.ts';
+import { type ConfigzNotToldError, configzSource } from '../../../../src/dynamic/agent/configz-source.ts';
+import { clientCertificateFileKubeconfig, clientCertificateKubeconfig, tokenKubeconfig } from '../../../../src/kube/kubeconfig-render.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
+import { layerRunningConfig } from '../../../../src/kubelet/effective/running-config.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { type FakeReply, fakeWeb } from '../../../support/fake-web.ts';
+
+const catalogue = await loadCatalogue();
+const PEM = '-----BEGIN CERTIFICATE-----\nA\n-----END CERTIFICATE-----\n';
+const CLIENT = '-----BEGIN CERTIFICATE-----\nB\n-----END CERTIFICATE-----\n';
+const KEY = '-----BEGIN PRIVATE KEY-----\nC\n-----END PRIVATE KEY-----\n';
+const OWN = { kubeletconfig: { maxPods: 1 } };
+const TOKEN = 'header.payload.signature';
+const CONF = '/etc/kubernetes/kubelet.conf';
+const CURRENT = '/var/lib/kubelet/pki/kubelet-client-current.pem';
+const SHARED = { clusterName: 'kubernetes', server: 'https://api:6443', caPem: PEM, user: 'node' };
+
+const KUBECONFIGS = {
+  files: clientCertificateFileKubeconfig({ ...SHARED, certificateFile: CURRENT, keyFile: CURRENT }),
+  'relative files': clientCertificateFileKubeconfig({ ...SHARED, certificateFile: 'client.crt', keyFile: 'client.key' }),
+  data: clientCertificateKubeconfig({ ...SHARED, certificatePem: CLIENT, keyPem: new Secret(KEY) }).reveal(),
+  token: tokenKubeconfig({ ...SHARED, token: new Secret(TOKEN) }).reveal(),
+  plugin: `${clientCertificateFileKubeconfig({ ...SHARED, certificateFile: 'x', keyFile: 'x' }).replace(/ {4}client-certificate: x\n {4}client-key: x\n/, '    exec: {apiVersion: client.authentication.k8s.io/v1, command: x, interactiveMode: Never}\n')}`,
+} as const;
+
+interface Kubelet {
+  readonly yaml?: string;
+  readonly flags?: readonly string[];
+}
+const kubelet = ({ yaml = '', flags = [] }: Kubelet) => {
+  const placed = flags.map((flag) => ({ name: flag.split('=')[0] as string, value: flag.split('=')[1] as string, source: 'x', index: 0 }));
+  const text = `apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n${yaml}`;
+  const configFile = { path: '/var/lib/kubelet/config.yaml', text };
+  const running = layerRunningConfig({ catalogue, minor: 36, configFile, dynamicConfig: null, dropIns: [], flags: placed });
+  return { running, flags: placed };
+};
+
+interface World extends Kubelet {
+  readonly url?: string;
+  readonly file?: string;
+  readonly certificate?: string;
+  readonly reply?: FakeReply;
+  readonly kubeconfig?: keyof typeof KUBECONFIGS;
+  /** Of the kubelet's client certificate. */
+  readonly current?: string | null;
+}
+function world({
+  url = 'https://127.0.0.1:10250',
+  file = '/var/lib/kubelet/pki/kubelet.crt',
+  certificate = PEM,
+  reply,
+  kubeconfig = 'files',
+  current = CLIENT + KEY,
+  ...how
+}: World) {
+  const host = fakeHost({
+    files: {
+      [file]: PEM,
+      [CONF]: KUBECONFIGS[kubeconfig],
+      '/etc/kubernetes/client.crt': CLIENT,
+      '/etc/kubernetes/client.key': KEY,
+      ...(current === null ? {} : { [CURRENT]: current }),
+    },
+  });
+  const web = fakeWeb({ servers: { [url]: { certificate, reply: () => reply ?? { text: JSON.stringify(OWN) } } } });
+  const source = configzSource({ host, web, kubeconfig: CONF, signal: new AbortController().signal });
+  return { host, web, ask: () => source.ask(kubelet(how)) };
+}
+
+describe('configz', () => {
+  it.each<[string, World]>([
+    ['by default', {}],
+    ['at its address and port', { yaml: 'address: 10.0.0.5\nport: 10350\n', url: 'https://10.0.0.5:10350' }],
+    ['at its port by a flag', { flags: ['port=10351'], url: 'https://127.0.0.1:10351' }],
+    ['at an address of IPv6', { yaml: "address: '::'\n", url: 'https://[::1]:10250' }],
+    ['by the certificate of the cluster', { yaml: 'serverTLSBootstrap: true\n', file: '/var/lib/kubelet/pki/kubelet-server-current.pem' }],
+    ['by a certificate that was put there', { yaml: 'tlsCertFile: /etc/tls.crt\ntlsPrivateKeyFile: /etc/tls.key\n', file: '/etc/tls.crt' }],
+    [
+      'by one relative to its configuration',
+      { yaml: 'tlsCertFile: tls.crt\ntlsPrivateKeyFile: tls.key\n', file: '/var/lib/kubelet/tls.crt' },
+    ],
+    ['by one in its --cert-dir', { flags: ['cert-dir=/srv/pki'], file: '/srv/pki/kubelet.crt' }],
+  ])('is asked of the kubelet itself, %s', async (_, how) => {
+    const { ask, web } = world(how);
+    expect(await ask()).toEqual(OWN);
+    expect(web.requests).toMatchObject([{ trust: { kind: 'certificate', pem: PEM }, proxyUrl: null }]);
+  });
+
+  it.each<[keyof typeof KUBECONFIGS, string, string]>([
+    ['files', CLIENT + KEY, CLIENT + KEY],
+    ['relative files', CLIENT, KEY],
+    ['data', CLIENT, KEY],
+  ])('is asked with the client certificate of the kubelet, from %s, and without a token', async (kubeconfig, certificate, key) => {
+    const { ask, web } = world({ kubeconfig });
+    await ask();
+    const [request] = web.requests;
+    expect(request?.clientCertificate?.certificate).toBe(certificate);
+    expect(request?.clientCertificate?.key.reveal()).toBe(key);
+    expect(request?.bearerToken).toBeUndefined();
+  });
+
+  it('is asked with the certificate as it is after its rotation', async () => {
+    const { host, ask, web } = world({});
+    await ask();
+    const rotated = CLIENT.replace('B', 'D') + KEY;
+    host.files.set(CURRENT, { type: 'file', mode: 0o600, owner: 'root:root', content: rotated });
+    await ask();
+    expect(web.requests.map(({ clientCertificate }) => clientCertificate?.certificate)).toEqual([CLIENT + KEY, rotated]);
+  });
+
+  it('is asked with the token of a kubelet that has no certificate, once the server proved itself', async () => {
+    const { ask, web } = world({ kubeconfig: 'token' });
+    await ask();
+    expect(web.requests[0]?.bearerToken?.reveal()).toBe(TOKEN);
+    expect(web.requests[0]?.trust).toEqual({ kind: 'certificate', pem: PEM });
+  });
+
+  it.each<[string, World, ConfigzNotToldError['credential'], RegExp]>([
+    ['it serves none', { yaml: 'enableServer: false\n' }, 'refused', /it serves no API \(enableServer: false\)/],
+    ['it does not know the CA any more', { reply: { status: 401, text: 'Unauthorized\n' } }, 'refused', /10250 answers 401: Unauthorized/],
+    ['it is older than 1.33', { reply: { status: 403, text: 'Forbidden (user=x)\n' } }, 'accepted', /answers 403: Forbidden \(user=x\)/],
+    ['it hangs', { reply: 'silence' }, 'refused', /no answer within 5 s/],
+    ['it can not be reached', { url: 'https://127.0.0.1:1' }, 'refused', /connection refused/],
+    ['it talks nonsense', { reply: { text: '<html>' } }, 'refused', /something else than a configuration/],
+    ['another server is there', { certificate: 'other', kubeconfig: 'token' }, 'refused', /no token was sent to it/],
+    ['its certificate is elsewhere', { file: '/elsewhere' }, null, /kubelet\.crt can't be read/],
+    ['the client certificate is gone', { current: null }, null, /kubelet-client-current\.pem can't be read/],
+    ['it logs in by a plugin', { kubeconfig: 'plugin' }, null, /neither a client certificate nor a token/],
+  ])('is not told where %s', async (_, how, credential, text) => {
+    const { ask, web } = world(how);
+    const error = (await ask().catch((error: unknown) => error)) as ConfigzNotToldError;
+    expect(error.message).toMatch(text);
+    expect(error.message).not.toContain(TOKEN);
+    expect(error.credential).toBe(credential);
+    if (credential === null) expect(web.requests).toEqual([]);
+  });
+});

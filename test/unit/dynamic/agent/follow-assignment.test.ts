@@ -1,0 +1,144 @@
+import { describe, expect, it } from 'vitest';
+import { type AssignmentFollower, followAssignment } from '../../../../src/dynamic/agent/follow-assignment.ts';
+import type { AgentEvent } from '../../../../src/dynamic/agent/next.ts';
+import type { AssignedObject } from '../../../../src/dynamic/agent/prepare-assigned.ts';
+import type { KubeObject } from '../../../../src/kube/object.ts';
+import { type ConfigSource, describeSource, parseSourceArgument } from '../../../../src/kubelet/config-source.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
+
+const CANDIDATE = {
+  identity: { namespace: 'kube-system', name: 'a', kubeletConfigKey: 'kubelet', uid: 'u', resourceVersion: '1' },
+  hash: null,
+  changes: [],
+};
+const ASSIGNED: AgentEvent = { kind: 'assigned', candidate: CANDIDATE, refusal: null, retry: null };
+
+function source(text: string): ConfigSource {
+  return parseSourceArgument(text).source as ConfigSource;
+}
+const A = source('kube-system/a/kubelet');
+const node = (annotation: string | null, more: Partial<KubeObject> = {}): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name: 'n', annotations: annotation === null ? {} : { 'kubeletadm.dev/config-source': annotation } },
+  ...more,
+});
+const assigned = ({ namespace, name, kubeletConfigKey }: ConfigSource, more: Partial<KubeObject> = {}): KubeObject =>
+  node(JSON.stringify({ configMap: { namespace, name, kubeletConfigKey } }), more);
+const version = (resourceVersion: string): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'a', uid: 'u', resourceVersion },
+});
+
+function world({ spreadMs = 0 } = {}) {
+  const clock = fakeClock();
+  const followed: { readonly source: string; readonly signal: AbortSignal }[] = [];
+  const prepared: string[] = [];
+  const world = {
+    clock,
+    followed,
+    prepared,
+    fails: false,
+    follower: null as unknown as AssignmentFollower,
+    now: () => clock.now().getTime(),
+  };
+  world.follower = followAssignment({
+    namespace: 'kube-system',
+    spreadMs,
+    clock,
+    random: () => 0.5,
+    signal: new AbortController().signal,
+    follow: (which, signal) => void followed.push({ source: describeSource(which), signal }),
+    prepare: async ({ object, terms }: AssignedObject) => {
+      if (world.fails) throw new Error('the disk is full');
+      prepared.push(`${object.metadata.resourceVersion}${terms.isCordoned ? ' cordoned' : ''}`);
+      return ASSIGNED;
+    },
+  });
+  return world;
+}
+
+describe('followAssignment', () => {
+  it('follows the ConfigMap a Node names, and prepares each version once on the same terms', async () => {
+    const { follower, followed, prepared } = world();
+    expect(await follower.nodeIs(assigned(A))).toBeNull();
+    expect(await follower.hear({ kind: 'config-map', source: A, object: version('1') })).toEqual({ ...ASSIGNED, nodeUid: null });
+    expect(await follower.nodeIs(assigned(A))).toBeNull();
+    expect(await follower.hear({ kind: 'config-map', source: A, object: version('1') })).toBeNull();
+    expect(await follower.nodeIs(assigned(A, { spec: { unschedulable: true } }))).toEqual({ ...ASSIGNED, nodeUid: null });
+    expect(await follower.hear({ kind: 'config-map', source: A, object: version('2') })).toEqual({ ...ASSIGNED, nodeUid: null });
+    expect(prepared).toEqual(['1', '1 cordoned', '2 cordoned']);
+    expect(followed).toHaveLength(1);
+  });
+
+  it('follows one at a time, and does not listen to the one before', async () => {
+    const { follower, followed, prepared } = world();
+    const other = source('kube-system/b/kubelet');
+    await follower.nodeIs(assigned(A));
+    await follower.nodeIs(assigned(other));
+    expect(followed.map(({ signal }) => signal.aborted)).toEqual([true, false]);
+    expect(await follower.hear({ kind: 'config-map', source: A, object: version('1') })).toBeNull();
+    expect(await follower.hear({ kind: 'config-map-trouble', source: A, error: new Error('gone') })).toBeNull();
+    expect(await follower.nodeIs(node(null))).toEqual({ kind: 'unassigned' });
+    expect(followed[1]?.signal.aborted).toBe(true);
+    expect(prepared).toEqual([]);
+  });
+
+  it.each([
+    ['{', 'UNKNOWN_SOURCE'],
+    ['{}', 'UNKNOWN_SOURCE'],
+    [JSON.stringify({ configMap: { namespace: 'default', name: 'a', kubeletConfigKey: 'kubelet' } }), 'DOWNLOAD_FAILED'],
+  ])('says why it can do nothing with %s, and what it followed before has no say any more', async (annotation, code) => {
+    const { follower, followed, prepared } = world();
+    await follower.nodeIs(assigned(A));
+    expect(await follower.nodeIs(node(annotation))).toMatchObject({ kind: 'unavailable', trouble: { code } });
+    expect(followed[0]?.signal.aborted).toBe(true);
+    expect(await follower.hear({ kind: 'config-map', source: A, object: version('1') })).toBeNull();
+    expect(prepared).toEqual([]);
+  });
+
+  it('tells a ConfigMap that can be had again anew, and not before it was heard of', async () => {
+    const { follower, prepared } = world();
+    await follower.nodeIs(assigned(A));
+    await follower.hear({ kind: 'config-map', source: A, object: version('1') });
+    const lost = await follower.hear({ kind: 'config-map-trouble', source: A, error: new Error('forbidden') });
+    expect(lost).toMatchObject({ kind: 'unavailable', trouble: { code: 'DOWNLOAD_FAILED', cause: expect.stringContaining('forbidden') } });
+    expect(await follower.nodeIs(assigned(A))).toBeNull();
+    expect(await follower.hear({ kind: 'config-map', source: A, object: null })).toMatchObject({ kind: 'unavailable' });
+    expect(await follower.nodeIs(assigned(A))).toBeNull();
+    expect(await follower.hear({ kind: 'config-map', source: A, object: version('1') })).toEqual({ ...ASSIGNED, nodeUid: null });
+    expect(prepared).toEqual(['1', '1']);
+  });
+
+  it('lets an edit wait for its turn, also one that was made while the API server was away, and an assignment not', async () => {
+    const { follower, clock, now } = world({ spreadMs: 10_000 });
+    await follower.nodeIs(assigned(A));
+    expect(await follower.hear({ kind: 'config-map', source: A, object: version('1') })).toEqual({ ...ASSIGNED, nodeUid: null });
+    await follower.hear({ kind: 'config-map-trouble', source: A, error: new Error('away') });
+    expect(await follower.hear({ kind: 'config-map', source: A, object: version('2') })).toBeNull();
+    expect(follower.wakeAt).toBe(now() + 5_000);
+    expect(await follower.wake()).toBeNull();
+    await clock.sleep(5_000);
+    expect(await follower.wake()).toEqual({ ...ASSIGNED, nodeUid: null });
+  });
+
+  it('tries again what could not be prepared, and looks again now and then at what could', async () => {
+    const one = world();
+    const { follower, clock, now, prepared } = one;
+    one.fails = true;
+    await follower.nodeIs(assigned(A));
+    expect(await follower.hear({ kind: 'config-map', source: A, object: version('1') })).toEqual({
+      kind: 'unavailable',
+      trouble: { code: 'SYNC_INTERNAL_FAILURE', cause: 'the disk is full' },
+    });
+    one.fails = false;
+    expect(follower.wakeAt).toBe(now() + 10_000);
+    await clock.sleep(10_000);
+    expect(await follower.wake()).toEqual({ ...ASSIGNED, nodeUid: null });
+    expect((follower.wakeAt ?? 0) - now()).toBe(1_350_000);
+    await clock.sleep(1_350_000);
+    expect(await follower.wake()).toEqual({ ...ASSIGNED, nodeUid: null });
+    expect(prepared).toEqual(['1', '1']);
+  });
+});

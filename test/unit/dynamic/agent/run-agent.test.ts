@@ -1,0 +1,296 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { AGENT_DIRECTORY, stateFiles } from '../../../../src/kubeadm/node-agent/layout.ts';
+import { HEADER, newWorld, payload, type World, type WorldOptions } from './world.ts';
+
+let world: World;
+const begin = (options?: WorldOptions): World => {
+  world = newWorld(options);
+  world.start();
+  return world;
+};
+afterEach(() => world.stop());
+
+const reason = async (): Promise<string> => (await world.condition()).reason as string;
+const phase = (name: string) => (): boolean => world.state?.phase === name && world.state.switching === null;
+
+describe('an agent', () => {
+  it('tells that nothing is assigned, and then says and asks nothing more', async () => {
+    begin();
+    await world.until('local is told', async () => (await reason()) === 'Local');
+    const calls = world.asNode.calls.length;
+    const trips = world.host.roundTrips;
+    for (let i = 0; i < 500; i++) await new Promise((resolve) => setImmediate(resolve));
+    expect(world.asNode.calls.slice(calls).filter((call) => !call.startsWith('get Node'))).toEqual([]);
+    expect(world.host.roundTrips).toBe(trips);
+    expect(world.starts()).toBe(0);
+  });
+
+  it('takes what is assigned to good, with one restart', async () => {
+    begin();
+    await world.push('a', payload(50));
+    await world.assign('a');
+    await world.until('it is in trial', phase('trial'));
+    expect(world.runs()).toBe(50);
+    await world.until('it is good', phase('good'));
+    await world.until('that is told', async () => (await reason()) === 'Good');
+    expect(world.starts()).toBe(1);
+    expect(world.clock.elapsedMs).toBeGreaterThan(600_000);
+    const identity = expect.objectContaining({ configMap: expect.objectContaining({ name: 'a', namespace: 'kubeletadm-system' }) });
+    expect(await world.status()).toEqual({ assigned: identity, active: identity, lastKnownGood: identity });
+    expect((await world.condition()).message).toContain('maxPods: 110 to 50');
+    await world.until('events', async () => (await world.events()).length === 2);
+    expect((await world.events()).map((text) => text.split(':')[0]).sort()).toEqual(['KubeletConfigChanged', 'KubeletConfigGood']);
+  });
+
+  it.each(['v1.24.17', 'v1.32.4', 'v1.33.0', 'v1.36.2'])(
+    'takes a kubelet %s from an assignment to good, and back from one that is bad, with the credential of the kubelet',
+    async (version) => {
+      begin({ version, timing: { trialMs: 60_000 } });
+      world.behaviours.set(60, { crashesAfter: 5 });
+      world.behaviours.set(61, { lockedOut: true });
+      await world.push('a', payload(50));
+      await world.assign('a');
+      await world.until('it runs', phase('trial'));
+      await world.until('that is told', async () => (await reason()) === 'Trial');
+      await world.until('it is good', phase('good'));
+      for (const [name, pods, cause] of [
+        ['crash', 60, 'the kubelet exited: '],
+        ['locked', 61, 'the kubelet refuses the credential of its own node, which it accepted before: '],
+      ] as const) {
+        await world.push(name, payload(pods));
+        await world.assign(name);
+        await world.until('it falls back', async () => phase('fallen-back')() && JSON.stringify(await world.status()).includes(name));
+        await world.until('that is told', async () => (await world.condition()).message?.toString().includes(cause) === true);
+        expect(world.runs()).toBe(50);
+      }
+      await world.until('what runs is told', async () => JSON.stringify((await world.status()).active).includes('"name":"a"'));
+      // It never asked for more than a kubelet may do.
+      expect(world.asNode.calls.filter((call) => /proxy|token|Secret/.test(call))).toEqual([]);
+    },
+  );
+
+  it('tells of a configuration as active once the process was seen with it, and not before', async () => {
+    begin();
+    await world.push('a', payload(50));
+    await world.assign('a');
+    const seen: string[] = [];
+    await world.until('it is told', async () => {
+      const { active } = await world.status();
+      const { reason: told } = await world.condition();
+      seen.push(`${active === undefined ? 'local' : 'a'} ${String(told)} ${world.runs()}`);
+      return active !== undefined;
+    });
+    expect(seen.filter((line) => line.startsWith('a') && !line.endsWith(' 50'))).toEqual([]);
+  });
+
+  it('does not take a kubelet for proven whose configuration was written after its start', async () => {
+    begin();
+    await world.push('a', payload(50));
+    await world.assign('a');
+    await world.until('it runs', () => world.runs() === 50);
+    await world.stop();
+    const path = [...world.host.files.keys()].find((name) => name.endsWith('/kubelet.yaml')) ?? '';
+    const file = world.host.files.get(path);
+    if (file === undefined) throw new Error('no checkpoint');
+    // The same content, by a clock that says 2030: a second after the kubelet was started.
+    world.host.files.set(path, { ...file, modifiedAt: Math.floor(world.clock.now().getTime() / 1000) + 1 });
+    const at = world.clock.elapsedMs;
+    world.start();
+    await world.until('time passes', () => world.clock.elapsedMs > at + 120_000);
+    expect(world.state?.phase).toBe('trial');
+    await world.until('it is told why', async () =>
+      String((await world.condition()).message).includes('the configuration file of the kubelet was written after the kubelet was started'),
+    );
+  });
+
+  it('goes back to local when the assignment is taken away', async () => {
+    begin();
+    await world.push('a', payload(50));
+    await world.assign('a');
+    await world.until('it is in trial', phase('trial'));
+    await world.assign(null);
+    await world.until('it is local', phase('local'));
+    expect(world.runs()).toBe(110);
+    await world.until('that is told', async () => JSON.stringify(await world.status()) === '{}');
+  });
+
+  it.each([
+    [
+      'it dies at the start',
+      { crashesAfter: 0, says: 'failed to run Kubelet: open /no/cert: no such file or directory' },
+      'the kubelet exited: ',
+    ],
+    ['it dies after 5 s', { crashesAfter: 5 }, 'the kubelet exited: '],
+    ['it dies after 30 s', { crashesAfter: 30 }, 'the kubelet exited: '],
+    ['it dies after 90 s', { crashesAfter: 90 }, 'the kubelet exited: '],
+    ['it dies more slowly than anyone looks', { crashesAfter: 500 }, 'the kubelet exited: '],
+    ['healthz answers 500', { healthz: 500 }, 'healthz: answers 500'],
+    ['it is not Ready', { notReady: true }, 'the Node is not Ready: Ready is False: KubeletNotReady'],
+    ['the disk fills', { pressure: 'DiskPressure' }, 'the Node has DiskPressure'],
+    ['memory runs out', { pressure: 'MemoryPressure' }, 'the Node has MemoryPressure'],
+    ['configz differs', { configz: { maxPods: 7 } }, 'configz differs from what was wanted in maxPods'],
+  ] as const)('falls back to the last known good when %s', async (_, behaviour, cause) => {
+    begin();
+    world.behaviours.set(60, behaviour);
+    await world.push('a', payload(50));
+    await world.push('b', payload(60));
+    await world.assign('a');
+    await world.until('a is good', phase('good'));
+    await world.assign('b');
+    await world.until('it falls back', phase('fallen-back'));
+    expect(world.runs()).toBe(50);
+    const [, started = 0, back = 0] = world.startTimes;
+    expect(back - started).toBeLessThan(('crashesAfter' in behaviour ? behaviour.crashesAfter * 1000 : 0) + 60_000);
+    await world.until('that is told', async () => (await reason()) === 'FallenBack');
+    const { message } = await world.condition();
+    expect(message).toContain(cause);
+    expect(message).toContain('runs the last known good configuration');
+    expect((await world.status()).error).toContain('failed to run config: ');
+    // It stays there, and is not tried again: not by an edit of the metadata, not after a restart of the agent.
+    const starts = world.starts();
+    await world.edit('b', { metadata: { labels: { x: 'y' } } });
+    await world.stop();
+    world.start();
+    await world.until(
+      'the new version is told',
+      async () => JSON.stringify((await world.status()).assigned) !== '{}' && phase('fallen-back')(),
+    );
+    expect(world.starts()).toBe(starts);
+    expect(world.runs()).toBe(50);
+  });
+
+  it.each([
+    ['unparsable', '{0xdeadbeef}', 'failed to load config, see Kubelet log for details'],
+    ['invalid', `${HEADER}kubeAPIQPS: -1\n`, 'failed to validate config, see Kubelet log for details'],
+    ['known to crash', `${HEADER}evictionHard: {memory.available: lots}\n`, 'failed to validate config, see Kubelet log for details'],
+  ])('does not touch the kubelet for what is %s', async (_, text, error) => {
+    begin();
+    await world.push('a', text);
+    await world.assign('a');
+    await world.until('it is refused', async () => (await reason()) === 'Rejected');
+    expect((await world.status()).error).toBe(error);
+    expect(world.starts()).toBe(0);
+    await world.edit('a', { data: { kubelet: payload(50) } });
+    await world.until('the mended one runs', phase('trial'));
+    expect(world.runs()).toBe(50);
+    await world.until('no error', async () => (await world.status()).error === undefined);
+  });
+
+  it('restarts nothing for 100 edits of metadata, and for each edit of the content once', async () => {
+    begin();
+    await world.push('a', payload(50));
+    await world.assign('a');
+    await world.until('it runs', phase('trial'));
+    for (let i = 0; i < 100; i++) await world.edit('a', { metadata: { annotations: { edit: String(i) } } });
+    const { metadata } = (await world.cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kubeletadm-system', name: 'a' })) as {
+      readonly metadata: { readonly resourceVersion?: string };
+    };
+    await world.until('the newest version is told', async () =>
+      JSON.stringify(await world.status()).includes(`"resourceVersion":"${metadata.resourceVersion}"`),
+    );
+    expect(world.starts()).toBe(1);
+    await world.edit('a', { data: { kubelet: payload(51) } });
+    await world.until('the edit runs', () => world.runs() === 51);
+    expect(world.starts()).toBe(2);
+  });
+
+  it('waits for a ConfigMap that is not there, keeps what runs when it goes, and takes the next', async () => {
+    begin();
+    await world.assign('a');
+    await world.until('it is told', async () => (await reason()) === 'Unavailable');
+    expect(await world.status()).toEqual({ error: 'failed to sync: failed to download config, see Kubelet log for details' });
+    await world.push('a', payload(50));
+    await world.until('it runs', phase('trial'));
+    await world.remove('a');
+    await world.until('it is told', async () => (await reason()) === 'Unavailable');
+    expect(world.runs()).toBe(50);
+    await world.push('a', payload(52));
+    await world.until('the next runs', () => world.runs() === 52);
+    await world.until('no error', async () => (await world.status()).error === undefined);
+  });
+
+  it('starts and falls back without the API server', async () => {
+    begin();
+    world.behaviours.set(60, { crashesAfter: 20 });
+    await world.push('a', payload(60));
+    await world.assign('a');
+    await world.until('it runs', phase('trial'));
+    await world.stop();
+    for (let i = 0; i < 50; i++) world.asNode.failNext('list Node', new Error('away'));
+    world.start();
+    await world.until('it falls back', phase('fallen-back'));
+    expect(world.runs()).toBe(110);
+  });
+
+  it('knows after a restart which fields a flag wins over, also while the ConfigMap is gone', async () => {
+    begin({ flags: ['--registry-qps=7'] });
+    world.behaviours.set(60, { configz: { registryPullQPS: 7 } });
+    await world.push('a', payload(60, 'registryPullQPS: 9\n'));
+    await world.assign('a');
+    await world.until('it runs', phase('trial'));
+    await world.stop();
+    await world.remove('a');
+    world.start();
+    await world.until('it is good', phase('good'));
+    expect(world.starts()).toBe(1);
+  });
+
+  it('delivers its status when the API server comes back', async () => {
+    begin();
+    for (let i = 0; i < 5; i++) world.asNode.failNext('patch Node node-1', new Error('away'));
+    await world.until('it is told', async () => (await reason()) === 'Local');
+  });
+
+  it('mends what somebody does to its status', async () => {
+    begin();
+    await world.until('it is told', async () => (await reason()) === 'Local');
+    await world.annotate({ 'kubeletadm.dev/config-status': 'nonsense' });
+    await world.until('it is mended', async () => JSON.stringify(await world.status()) === '{}');
+  });
+
+  it('with both copies of its state torn runs what is assigned, through a trial', async () => {
+    begin();
+    await world.push('a', payload(50));
+    await world.assign('a');
+    await world.until('it is good', phase('good'));
+    await world.stop();
+    for (const path of stateFiles(AGENT_DIRECTORY)) {
+      const found = world.host.files.get(path);
+      if (found !== undefined) world.host.files.set(path, { ...found, content: 'torn' });
+    }
+    world.start();
+    await world.until('it is in trial', phase('trial'));
+    await world.until('it is good', phase('good'));
+    expect(world.runs()).toBe(50);
+  });
+
+  it('refuses what its policy does not allow, until the node is drained', async () => {
+    begin({ allow: 'restart-pods' });
+    await world.push('a', payload(110, 'topologyManagerScope: pod\n'));
+    await world.assign('a');
+    await world.until('it is refused', async () => (await reason()) === 'Rejected');
+    expect((await world.condition()).message).toContain('topologyManagerScope (drain');
+    await world.cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'node-1' }, 'merge', { spec: { unschedulable: true } });
+    await world.until('it runs', phase('trial'));
+  });
+
+  it('spreads an edit in place over time, and an assignment not at all', async () => {
+    begin({ spreadMs: 10_000 });
+    await world.push('a', payload(50));
+    await world.assign('a');
+    await world.until('it runs', phase('trial'));
+    expect(world.clock.elapsedMs).toBeLessThan(1500);
+    await world.edit('a', { data: { kubelet: payload(51) } });
+    const edited = world.clock.elapsedMs;
+    await world.until('the edit runs', () => world.runs() === 51);
+    expect(world.clock.elapsedMs - edited).toBeGreaterThanOrEqual(5_000);
+  });
+
+  it('reads an immutable ConfigMap once, and watches the Node alone', async () => {
+    begin();
+    await world.push('a', payload(50), { immutable: true });
+    await world.assign('a');
+    await world.until('it runs', phase('trial'));
+    expect(world.asNode.calls.filter((call) => call.startsWith('watch'))).toEqual(['watch Node']);
+  });
+});

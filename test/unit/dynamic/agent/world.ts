@@ -1,0 +1,383 @@
+import type { JsonObject } from '../../../../src/base/json.ts';
+import { Secret } from '../../../../src/base/text/secret.ts';
+import type { AccessProblem } from '../../../../src/dynamic/agent/access-problem.ts';
+import { DEFAULT_TIMING, type Timing } from '../../../../src/dynamic/agent/health.ts';
+import { runAgent } from '../../../../src/dynamic/agent/run-agent.ts';
+import type { AgentState } from '../../../../src/dynamic/agent/state.ts';
+import { CONFIG_CONDITION } from '../../../../src/dynamic/agent/status.ts';
+import { AGENT_NAMESPACE } from '../../../../src/kube/agent-namespace.ts';
+import { clusterRefused, clusterUnreachable } from '../../../../src/kube/cluster-problems.ts';
+import { clientCertificateKubeconfig } from '../../../../src/kube/kubeconfig-render.ts';
+import type { KubeObject } from '../../../../src/kube/object.ts';
+import type { WebRequest } from '../../../../src/kube/web.ts';
+import { agentRights } from '../../../../src/kubeadm/node-agent/agent-rights.ts';
+import { AGENT_DIRECTORY, hashInPath, pointerFile } from '../../../../src/kubeadm/node-agent/layout.ts';
+import { type LiveChange, loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
+import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../../../src/kubelet/config-source.ts';
+import { type FakeClock, fakeClock } from '../../../support/fake-clock.ts';
+import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
+import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
+import { fakeUnit } from '../../../support/fake-units.ts';
+import { type FakeReply, fakeWeb } from '../../../support/fake-web.ts';
+
+const catalogue = await loadCatalogue();
+export const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
+export const NODE = 'node-1';
+const LOCAL = '/var/lib/kubelet/config.yaml';
+const KUBELET_CONF = '/etc/kubernetes/kubelet.conf';
+const CERTIFICATE = '-----BEGIN CERTIFICATE-----\nserving\n-----END CERTIFICATE-----\n';
+const DROP_IN = '/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf';
+
+const KUBECONFIG = clientCertificateKubeconfig({
+  clusterName: 'kubernetes',
+  server: 'https://cluster.test:6443',
+  caPem: CERTIFICATE,
+  user: `system:node:${NODE}`,
+  certificatePem: CERTIFICATE,
+  keyPem: new Secret('-----BEGIN PRIVATE KEY-----\nkey\n-----END PRIVATE KEY-----\n'),
+}).reveal();
+
+/** What a kubelet of the world does with a configuration. */
+export interface Behaviour {
+  /** Seconds after the start at which it ends; 0: at once. */
+  readonly crashesAfter?: number;
+  readonly says?: string;
+  readonly healthz?: number;
+  readonly notReady?: boolean;
+  readonly pressure?: string;
+  readonly configz?: JsonObject;
+  /** It refuses the credential of its own node. */
+  readonly lockedOut?: boolean;
+  /** It does not get through to the API server: nothing is heard of it, and after 40 s its Node is Unknown. */
+  readonly silent?: boolean;
+}
+
+/** A node with systemd, a kubelet and an API server in memory, and an agent that can be killed. */
+export interface World {
+  readonly host: FakeHost;
+  /** As an administrator. */
+  readonly cluster: FakeCluster;
+  /** As the kubelet: what the agent uses. */
+  readonly asNode: FakeCluster;
+  readonly clock: FakeClock;
+  /** By maxPods of the configuration. */
+  readonly behaviours: Map<number, Behaviour>;
+  state: AgentState | null;
+  /** maxPods of what the kubelet runs. */
+  runs(): number | null;
+  starts(): number;
+  /** systemd starts a kubelet again that ended by itself. */
+  restartKubelet(): void;
+  /** When it was started, in milliseconds of the clock. */
+  readonly startTimes: number[];
+  push(
+    name: string,
+    text: string,
+    more?: { readonly immutable?: boolean; readonly data?: Readonly<Record<string, string>> },
+  ): Promise<void>;
+  edit(name: string, change: JsonObject): Promise<void>;
+  remove(name: string): Promise<void>;
+  assign(name: string | null, key?: string): Promise<void>;
+  annotate(annotations: Readonly<Record<string, string | null>>): Promise<void>;
+  /** The API server can't be reached by the agent, or can again. */
+  away(isAway: boolean): void;
+  /** The API server answers the agent with 401, or accepts its credential again. */
+  refuse(isRefused: boolean): void;
+  /** Writes the local configuration of the host, and has its watcher see that. */
+  editLocal(text: string): void;
+  /** The requests that the agent reports as refused. */
+  access: readonly AccessProblem[];
+  start(): void;
+  stop(): Promise<void>;
+  /** Turns of the event loop until something is true. */
+  until(what: string, isTrue: () => boolean | Promise<boolean>): Promise<void>;
+  status(): Promise<JsonObject>;
+  condition(): Promise<JsonObject>;
+  events(): Promise<readonly string[]>;
+}
+
+export interface WorldOptions {
+  readonly timing?: Partial<Timing>;
+  readonly allow?: LiveChange;
+  readonly spreadMs?: number;
+  /** What the kubelet is started with besides its configuration. */
+  readonly flags?: readonly string[];
+  /** Of the kubelet; before 1.33 it does not tell its configuration to its own node. */
+  readonly version?: string;
+}
+
+export function payload(maxPods: number, more = ''): string {
+  return `${HEADER}maxPods: ${maxPods}\n${more}`;
+}
+
+export function newWorld(options: WorldOptions = {}): World {
+  const { timing = {}, allow = 'unsafe', spreadMs = 0, flags = [], version = 'v1.36.2' } = options;
+  const clock = fakeClock(new Date('2030-01-01T00:00:00Z'));
+  const behaviours = new Map<number, Behaviour>();
+  let pid = 100;
+  let startedAt = 0;
+  let configPath = LOCAL;
+  let isCrashed = false;
+  const unit = fakeUnit({
+    fragmentPath: '/usr/lib/systemd/system/kubelet.service',
+    dropInPaths: [DROP_IN],
+    activeState: 'active',
+    subState: 'running',
+  });
+  const host = fakeHost({
+    name: NODE,
+    files: {
+      '/usr/lib/systemd/system/kubelet.service': '[Service]\nExecStart=/usr/bin/kubelet\n',
+      [DROP_IN]: `[Service]\nEnvironment="KUBELET_CONFIG_ARGS=--config=${LOCAL}"\nEnvironmentFile=-${pointerFile(AGENT_DIRECTORY)}\nExecStart=\nExecStart=/usr/bin/kubelet $KUBELET_CONFIG_ARGS ${flags.join(' ')}\n`,
+      [LOCAL]: payload(110),
+      [KUBELET_CONF]: KUBECONFIG,
+      '/var/lib/kubelet/pki/kubelet.crt': CERTIFICATE,
+    },
+    commands: {
+      sh: ([, , script = '']) => {
+        tick();
+        if (script.includes('command -v kubelet')) return { stdout: '/usr/bin/kubelet\n' };
+        if (!script.includes('/cmdline')) return { exitCode: 127 };
+        if (isCrashed) return { exitCode: 3 };
+        const argv = [`/usr/bin/kubelet`, `--config=${configPath}`, ...flags].map((word) => `${word}\0`).join('');
+        return {
+          stdout: script.includes('--version')
+            ? `${pid}\nKubernetes ${version}\n${argv}`
+            : `${pid} ${ticks(startedAt)} ${ticks(clock.elapsedMs)}\n${argv}`,
+        };
+      },
+      kubelet: { stdout: `Kubernetes ${version}\n` },
+      'containerd config dump': {
+        stdout: "[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]\n  SystemdCgroup = false\n",
+      },
+      id: { stdout: '0\n' },
+      uname: { stdout: `${NODE}\n` },
+      'systemctl reset-failed kubelet': {},
+      rm: (argv) => {
+        for (const path of [...host.files.keys()]) if (path === argv[3] || path.startsWith(`${argv[3]}/`)) host.files.delete(path);
+        return {};
+      },
+    },
+    units: { kubelet: unit },
+    http: () => {
+      tick();
+      if (isCrashed) return { error: 'connection refused' };
+      const status = behaviour().healthz ?? 200;
+      return { status, body: 'ok' };
+    },
+  });
+  const cluster = fakeCluster({
+    now: () => clock.now(),
+    objects: [
+      { apiVersion: 'v1', kind: 'Node', metadata: { name: NODE }, status: { nodeInfo: { kubeletVersion: version } } },
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: AGENT_NAMESPACE } },
+      ...agentRights({ nodeName: NODE, nodeUid: null, namespace: AGENT_NAMESPACE }),
+    ],
+  });
+  const asNode = fakeCluster({
+    now: () => clock.now(),
+    sharedWith: cluster,
+    user: { name: `system:node:${NODE}`, groups: ['system:nodes'] },
+  });
+  const maxPods = (): number => Number(/maxPods: (\d+)/.exec(host.files.get(configPath)?.content ?? '')?.[1] ?? 110);
+  const behaviour = (): Behaviour => behaviours.get(maxPods()) ?? {};
+
+  function beginProcess(): void {
+    const pointer = hashInPath(host.files.get(pointerFile(AGENT_DIRECTORY))?.content ?? '');
+    configPath = pointer === null ? LOCAL : `${AGENT_DIRECTORY}/checkpoints/${pointer}/kubelet.yaml`;
+    pid++;
+    startedAt = clock.elapsedMs;
+    isCrashed = false;
+    unit.state = { ...unit.state, activeState: 'active', subState: 'running' };
+    heartbeat();
+    tick();
+  }
+  const ticks = (ms: number): number => Math.floor(ms / 10);
+  const startTimes: number[] = [];
+  unit.onStart = () => {
+    startTimes.push(clock.elapsedMs);
+    unit.state = { ...unit.state, restarts: 0 };
+    beginProcess();
+  };
+  /** Time does its work: the kubelet ends, systemd starts it again. */
+  function tick(): void {
+    const { crashesAfter, says } = behaviour();
+    if (crashesAfter === undefined || isCrashed || clock.elapsedMs - startedAt < crashesAfter * 1000) return;
+    isCrashed = true;
+    unit.state = { ...unit.state, activeState: 'activating', subState: 'auto-restart', restarts: unit.state.restarts + 1 };
+    unit.journal += `${says ?? 'E0101 kubelet died'}\nkubelet.service: Failed with result 'exit-code'.\n`;
+  }
+  function heartbeat(): void {
+    const { notReady, pressure, silent = false } = behaviour();
+    const process = pid;
+    if (silent) {
+      clock.at(clock.elapsedMs + 40_000, () => {
+        const unknown = { type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown', message: 'Kubelet stopped posting node status.' };
+        if (pid === process) tell([unknown]);
+      });
+      return;
+    }
+    const time = clock.now().toISOString().replace(/\.\d+/, '');
+    const conditions = [
+      {
+        type: 'Ready',
+        status: notReady ? 'False' : 'True',
+        reason: notReady ? 'KubeletNotReady' : 'KubeletReady',
+        message: 'm',
+        lastHeartbeatTime: time,
+      },
+      ...['DiskPressure', 'MemoryPressure', 'PIDPressure'].map((type) => ({
+        type,
+        status: type === pressure ? 'True' : 'False',
+        lastHeartbeatTime: time,
+      })),
+    ];
+    tell(conditions);
+  }
+  function tell(conditions: readonly JsonObject[]): void {
+    void cluster
+      .patch({ apiVersion: 'v1', kind: 'Node', name: NODE }, 'strategic', { status: { conditions } }, { subresource: 'status' })
+      .catch(() => undefined);
+  }
+  const answerConfigz = ({ clientCertificate }: WebRequest): FakeReply => {
+    if (isCrashed) return { trouble: { kind: 'refused' } };
+    if (clientCertificate === undefined || behaviour().lockedOut === true) return { status: 401, text: 'Unauthorized' };
+    if (Number(/^v1\.(\d+)/.exec(version)?.[1]) < 33)
+      return { status: 403, text: `Forbidden (user=system:node:${NODE}, verb=get, resource=nodes, subresource=proxy)` };
+    return { text: JSON.stringify({ kubeletconfig: { maxPods: maxPods(), ...behaviour().configz } }) };
+  };
+  let isAway = false;
+  let isRefused = false;
+  let localChanged = (): void => undefined;
+  /** The API server as the agent gets to it. */
+  const reached = new Proxy(asNode, {
+    get: (target, name) => {
+      const member: unknown = Reflect.get(target, name);
+      if (typeof member !== 'function') return member;
+      return (...args: readonly unknown[]): unknown => {
+        const unreachable = (): Error => clusterUnreachable(cluster.server, 'connection refused', 'Wait');
+        const unauthorized = (): Error => clusterRefused(String(name), { httpStatus: 401, message: 'Unauthorized' });
+        if (isRefused && name === 'watch') throw unauthorized();
+        if (isRefused) return Promise.reject(unauthorized());
+        if (isAway && name === 'watch') throw unreachable();
+        if (isAway) return Promise.reject(unreachable());
+        return Reflect.apply(member, target, args);
+      };
+    },
+  });
+  heartbeat();
+
+  let running: { readonly stop: AbortController; readonly done: Promise<void> } | null = null;
+  const getNode = async (): Promise<KubeObject> => (await cluster.get({ apiVersion: 'v1', kind: 'Node', name: NODE })) as KubeObject;
+  const mapRef = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', namespace: AGENT_NAMESPACE, name });
+  const world: World = {
+    host,
+    cluster,
+    asNode,
+    clock,
+    behaviours,
+    state: null,
+    runs: () => (isCrashed ? null : maxPods()),
+    starts: () => unit.starts,
+    restartKubelet: beginProcess,
+    startTimes,
+    push: async (name, text, { immutable = false, data = {} } = {}) => {
+      await cluster.create({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name, namespace: AGENT_NAMESPACE },
+        data: { kubelet: text, ...data },
+        ...(immutable ? { immutable } : {}),
+      });
+    },
+    edit: async (name, change) => {
+      await cluster.patch(mapRef(name), 'merge', change);
+    },
+    remove: async (name) => {
+      await cluster.delete(mapRef(name));
+    },
+    assign: (name, kubeletConfigKey = 'kubelet') =>
+      world.annotate({
+        [CONFIG_SOURCE_ANNOTATION]:
+          name === null ? null : JSON.stringify({ configMap: { namespace: AGENT_NAMESPACE, name, kubeletConfigKey } }),
+      }),
+    annotate: async (annotations) => {
+      await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: NODE }, 'merge', { metadata: { annotations } });
+    },
+    away: (now) => {
+      isAway = now;
+      if (now) asNode.endWatches();
+    },
+    refuse: (now) => {
+      isRefused = now;
+      if (now) asNode.endWatches();
+    },
+    editLocal: (text) => {
+      host.files.set(LOCAL, { type: 'file', mode: 0o644, owner: 'root:root', content: text });
+      localChanged();
+    },
+    access: [],
+    start: () => {
+      const stop = new AbortController();
+      const done = runAgent({
+        nodeName: NODE,
+        cluster: reached,
+        host,
+        web: fakeWeb({ servers: { 'https://127.0.0.1:10250': { certificate: CERTIFICATE, reply: answerConfigz } } }),
+        kubeconfig: KUBELET_CONF,
+        clock,
+        reporter: { report: () => undefined },
+        random: () => 0.5,
+        catalogue,
+        directory: AGENT_DIRECTORY,
+        localConfig: LOCAL,
+        namespace: AGENT_NAMESPACE,
+        allow,
+        timing: { ...DEFAULT_TIMING, ...timing },
+        spareCheckpoints: 2,
+        spreadMs,
+        signal: stop.signal,
+        onState: (state) => {
+          world.state = state;
+        },
+        watchFile: (path, onChange) => {
+          if (path === LOCAL) localChanged = onChange;
+        },
+        onAccess: (problems) => {
+          world.access = problems;
+        },
+      });
+      // A test that fails says so itself.
+      done.catch(() => undefined);
+      running = { stop, done };
+    },
+    stop: async () => {
+      running?.stop.abort(new Error('stopped'));
+      await running?.done.catch(() => undefined);
+      running = null;
+    },
+    until: async (what, isTrue) => {
+      for (let i = 0; i < 30_000; i++) {
+        if (await isTrue()) return;
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      throw new Error(
+        `it never came to be: ${what}; ${JSON.stringify({ state: world.state?.phase, status: await world.status(), condition: await world.condition() })}`,
+      );
+    },
+    status: async () => {
+      const text = (await getNode()).metadata.annotations?.[CONFIG_STATUS_ANNOTATION] ?? '{}';
+      return text.startsWith('{') ? (JSON.parse(text) as JsonObject) : { text };
+    },
+    condition: async () => {
+      const { conditions = [] } = ((await getNode()).status ?? {}) as { readonly conditions?: readonly JsonObject[] };
+      const { status, reason, message } = conditions.find(({ type }) => type === CONFIG_CONDITION) ?? {};
+      return { status: status ?? '', reason: reason ?? '', message: message ?? '' };
+    },
+    events: async () =>
+      (await cluster.list({ apiVersion: 'v1', kind: 'Event', namespace: 'default' })).items.map(
+        ({ reason, message }) => `${reason}: ${message}`,
+      ),
+  };
+  return world;
+}

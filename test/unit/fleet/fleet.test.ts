@@ -1,0 +1,307 @@
+import { describe, expect, it } from 'vitest';
+import { AppError, interrupted } from '../../../src/base/errors.ts';
+import { type FleetMember, type FleetPorts, type FleetRules, type HostOutcome, runFleet } from '../../../src/fleet/fleet.ts';
+import type { NodeClaim } from '../../../src/host/own-claim.ts';
+import type { HostPlan } from '../../../src/host/plan/document.ts';
+import { nodeClaims } from '../../../src/kubeadm/node-claims.ts';
+import { recordingReporter } from '../../support/recording-reporter.ts';
+
+const RULES: FleetRules = { canary: 0, serial: 100, maxFail: null, parallel: 100, maxOpen: 100, dryRun: false };
+const FAILED = new AppError({ code: 'KUBELET_UNHEALTHY', message: 'it does not run' });
+const BACK = new AppError({ code: 'KUBELET_UNHEALTHY', message: 'it does not run' }, { exitCode: 5 });
+const GONE = new AppError({ code: 'HOST_UNREACHABLE', message: 'nobody is there' });
+const NO = new AppError({ code: 'PREFLIGHT', message: 'not like this' }, { exitCode: 3 });
+
+/** How a host behaves. */
+interface Behaviour {
+  readonly changes?: boolean;
+  readonly plan?: AppError;
+  readonly apply?: AppError;
+  /** Turns of the event loop. */
+  readonly planTakes?: number;
+  readonly applyTakes?: number;
+  readonly stage?: number;
+  readonly isAlone?: boolean;
+  readonly isNeeded?: boolean;
+  /** The Node it stands for, known when it was looked at. */
+  readonly claim?: NodeClaim;
+}
+
+async function turns(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+function planOf(name: string, changes: boolean): HostPlan {
+  const change = { kind: 'restart-unit', unit: 'kubelet', because: 'a test' } as const;
+  return { name, phases: [{ phase: 'kubelet-start', plan: changes ? { changes: [change] } : { changes: [], noop: 'nothing' } }] };
+}
+
+/** Hosts, and what was done on them in which order. */
+function world(behaviours: Readonly<Record<string, Behaviour>>, rules: Partial<FleetRules> = {}) {
+  const log: string[] = [];
+  const interruption = new AbortController();
+  const now = { open: 0, most: 0, changing: 0, mostChanging: 0 };
+  const claims = nodeClaims();
+  const member = ([name, { changes = true, plan, apply, planTakes = 1, applyTakes = 1, claim, ...place }]: [
+    string,
+    Behaviour,
+  ]): FleetMember => ({
+    name,
+    ...place,
+    open: async ({ signal }) => {
+      log.push(`look ${name}`);
+      await turns(planTakes);
+      signal.throwIfAborted();
+      if (plan !== undefined) throw plan;
+      if (claim !== undefined) claims.of(name).set(name, claim);
+      const refusals = claims.of(name).problems();
+      if (refusals.length > 0 && !rules.dryRun) throw new AppError(refusals, { exitCode: 3 });
+      now.most = Math.max(now.most, ++now.open);
+      const host = planOf(name, changes);
+      return {
+        planned: { host, warnings: [], refusals },
+        apply: async () => {
+          log.push(`change ${name}`);
+          now.mostChanging = Math.max(now.mostChanging, ++now.changing);
+          await turns(applyTakes);
+          now.changing--;
+          if (apply !== undefined) throw apply;
+          return host;
+        },
+        close: async () => {
+          now.open--;
+        },
+      };
+    },
+  });
+  const ended: HostOutcome[] = [];
+  const ports: FleetPorts = {
+    signal: interruption.signal,
+    claims,
+    reporterOf: () => recordingReporter(),
+    begins: async (host) => void log.push(`begins ${host}`),
+    ended: async (outcome) => void ended.push(outcome),
+  };
+  const run = () => runFleet(Object.entries(behaviours).map(member), { ...RULES, ...rules }, ports);
+  const statuses = async () => Object.fromEntries((await run()).outcomes.map(({ host, status }) => [host, status]));
+  return { log, now, ended, interruption, run, statuses };
+}
+
+const many = (count: number, behaviour: Behaviour = {}): Record<string, Behaviour> =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [`h${i + 1}`, behaviour]));
+
+describe('a run over a fleet', () => {
+  it('says what became of each host, in the order of the hosts', async () => {
+    const { statuses, now } = world({
+      a: {},
+      b: { changes: false },
+      c: { plan: GONE, planTakes: 20 },
+      d: { plan: NO },
+      e: { apply: FAILED },
+      f: { apply: BACK },
+    });
+    expect(await statuses()).toEqual({ a: 'changed', b: 'unchanged', c: 'unreachable', d: 'refused', e: 'failed', f: 'reverted' });
+    expect(now.open).toBe(0);
+  });
+
+  it('only plans when that is all that is wanted', async () => {
+    const { statuses, log } = world({ a: {}, b: { changes: false } }, { dryRun: true });
+    expect(await statuses()).toEqual({ a: 'pending', b: 'unchanged' });
+    expect(log.filter((line) => !line.startsWith('look'))).toEqual([]);
+  });
+
+  it('does not wait for a host that does not answer', async () => {
+    const { run, log } = world({ dead: { plan: GONE, planTakes: 50 }, ...many(5) }, { canary: 1, serial: 2, parallel: 4 });
+    const done = run();
+    await turns(30);
+    expect(log.filter((line) => line.startsWith('change'))).toHaveLength(5);
+    const { outcomes } = await done;
+    expect(outcomes[0]).toMatchObject({ host: 'dead', status: 'unreachable', error: GONE });
+  });
+
+  it('says that a host begins before it changes it', async () => {
+    const { run, log } = world({ a: {} });
+    await run();
+    expect(log).toEqual(['look a', 'begins a', 'change a']);
+  });
+
+  describe('with two hosts that stand for one Node', () => {
+    const claim: NodeClaim = { nodeName: 'n1', isProven: true, machineId: 'a' };
+    const both = { a: { claim }, b: { claim, planTakes: 20 }, c: { claim: { ...claim, nodeName: 'n2' } } };
+
+    it('changes neither, where all are looked at first', async () => {
+      const { run, log, now } = world(both, { looksFirst: true });
+      const { outcomes } = await run();
+      expect(outcomes.map(({ host, status, error }) => [host, status, error?.code, error?.exitCode])).toEqual([
+        ['a', 'refused', 'NODE_CLAIMED_TWICE', 3],
+        ['b', 'refused', 'NODE_CLAIMED_TWICE', 3],
+        ['c', 'changed', undefined, undefined],
+      ]);
+      expect(log.filter((line) => line.startsWith('change'))).toEqual(['change c']);
+      expect(log.indexOf('change c')).toBeGreaterThan(log.indexOf('look b'));
+      expect(now.open).toBe(0);
+    });
+
+    it('says so of both in a plan, once', async () => {
+      const { run, ended } = world(both, { looksFirst: true, dryRun: true });
+      await run();
+      const problemsOf = (name: string) => ended.find(({ host }) => host === name)?.error?.problems.map(({ code }) => code);
+      expect([problemsOf('a'), problemsOf('b'), problemsOf('c')]).toEqual([['NODE_CLAIMED_TWICE'], ['NODE_CLAIMED_TWICE'], undefined]);
+    });
+
+    it('changes neither that was not begun before the other was looked at, where nobody waits', async () => {
+      const first = { claim: { ...claim, nodeName: 'n0' }, applyTakes: 30 };
+      const waiting = await world({ first, ...both }, { serial: 1 }).statuses();
+      expect(waiting).toEqual({ first: 'changed', a: 'refused', b: 'refused', c: 'changed' });
+      const { statuses, log } = world(both);
+      expect(await statuses()).toEqual({ a: 'changed', b: 'refused', c: 'changed' });
+      expect(log).not.toContain('change b');
+    });
+  });
+
+  it('waits for a host that does not answer only where all are looked at first', async () => {
+    const { run, log } = world({ dead: { plan: GONE, planTakes: 30 }, ...many(3) }, { looksFirst: true });
+    const done = run();
+    await turns(20);
+    expect(log.filter((line) => line.startsWith('change'))).toEqual([]);
+    expect((await done).outcomes.map(({ status }) => status)).toEqual(['unreachable', 'changed', 'changed', 'changed']);
+  });
+
+  it.each([1, 2, 5])('changes %d hosts at a time', async (serial) => {
+    const { statuses, now } = world(many(12, { applyTakes: 3 }), { serial });
+    expect(new Set(Object.values(await statuses()))).toEqual(new Set(['changed']));
+    expect(now.mostChanging).toBe(serial);
+  });
+
+  it('has no more connections open than are allowed, and ends', async () => {
+    const { statuses, now } = world(many(30), { serial: 1, maxOpen: 4 });
+    expect(new Set(Object.values(await statuses()))).toEqual(new Set(['changed']));
+    expect(now.most).toBeLessThanOrEqual(4);
+  });
+
+  it('changes the canary first, alone, and the others when it is well', async () => {
+    const { run, log } = world(many(4, { applyTakes: 5 }), { canary: 1 });
+    const done = run();
+    await turns(4);
+    expect(log.filter((line) => line.startsWith('change'))).toEqual(['change h1']);
+    await done;
+    expect(log.filter((line) => line.startsWith('change'))).toHaveLength(4);
+  });
+
+  it('leaves the others alone when the canary breaks', async () => {
+    const { run, now } = world({ h1: { apply: BACK }, h2: {}, h3: { changes: false } }, { canary: 1 });
+    const { outcomes, stopped } = await run();
+    expect(outcomes.map(({ status }) => status)).toEqual(['reverted', 'stopped', 'unchanged']);
+    expect(outcomes[1]?.plan?.host.phases).toHaveLength(1);
+    expect(stopped).toBe('the first host to be changed failed');
+    expect(now.open).toBe(0);
+  });
+
+  it('takes another canary when the first needs nothing or is refused', async () => {
+    const { run, log } = world({ h1: { changes: false }, h2: { plan: NO }, h3: { applyTakes: 5 }, h4: {} }, { canary: 1 });
+    await run();
+    expect(log.filter((line) => line.startsWith('change'))).toEqual(['change h3', 'change h4']);
+  });
+
+  it('stops the rest after too many failures', async () => {
+    const { run } = world({ ...many(2, { apply: FAILED }), x: {}, y: {} }, { serial: 1, maxFail: 1 });
+    const { outcomes, stopped } = await run();
+    expect(outcomes.map(({ status }) => status)).toEqual(['failed', 'failed', 'stopped', 'stopped']);
+    expect(stopped).toBe('2 hosts failed, more than --max-fail allows');
+  });
+
+  it('stops by default after few of many hosts, when the canary survives a mistake that breaks all others', async () => {
+    const { run, log } = world({ canary: {}, ...many(40, { apply: FAILED, applyTakes: 3 }) }, { canary: 1, cautious: true });
+    const { outcomes, stopped } = await run();
+    expect(log.filter((line) => line.startsWith('change'))).toHaveLength(3);
+    expect(outcomes.filter(({ status }) => status === 'stopped')).toHaveLength(38);
+    expect(stopped).toContain('2 of 3 changed hosts failed');
+  });
+
+  it('reaches all hosts by default when none fails, more and more at a time', async () => {
+    const { run, now } = world({ ...many(60, { applyTakes: 3 }) }, { canary: 1, cautious: true, serial: 50 });
+    const { outcomes } = await run();
+    expect(outcomes.every(({ status }) => status === 'changed')).toBe(true);
+    expect(now.mostChanging).toBeGreaterThan(16);
+  });
+
+  it('does not take a host that is off for a failure', async () => {
+    const { statuses } = world({ a: { plan: GONE }, b: { planTakes: 9 } }, { maxFail: 0 });
+    expect(await statuses()).toEqual({ a: 'unreachable', b: 'changed' });
+  });
+
+  it('brings hosts under way to their end when it is interrupted, and begins no other', async () => {
+    const { run, log, interruption, now } = world(many(6, { applyTakes: 10 }), { serial: 2 });
+    const done = run();
+    await turns(6);
+    interruption.abort(interrupted('SIGINT'));
+    const { outcomes } = await done;
+    expect(outcomes.map(({ status }) => status)).toEqual([...Array(2).fill('changed'), ...Array(4).fill('interrupted')]);
+    expect(log.filter((line) => line.startsWith('change'))).toHaveLength(2);
+    expect(now.open).toBe(0);
+  });
+
+  it('ends hosts under way when something of ours is broken, and tells it', async () => {
+    const bug = new TypeError('undefined is not a function') as unknown as AppError;
+    const { run, ended } = world({ a: { plan: bug, planTakes: 5 }, b: { applyTakes: 20 }, c: { planTakes: 30 } });
+    await expect(run()).rejects.toBe(bug);
+    expect(ended.map(({ host, status }) => [host, status])).toContainEqual(['b', 'changed']);
+  });
+});
+
+describe('stages', () => {
+  const FIRST = { stage: 0, isNeeded: true, planTakes: 3, applyTakes: 3 };
+
+  it('begin when all of the stages before have ended, in whatever order the hosts are', async () => {
+    const { statuses, log } = world({ w1: { stage: 2 }, w2: { stage: 2 }, cp2: { stage: 1 }, cp1: FIRST });
+    expect(await statuses()).toEqual({ w1: 'changed', w2: 'changed', cp2: 'changed', cp1: 'changed' });
+    const at = (line: string): number => log.indexOf(line);
+    expect(at('look cp2')).toBeGreaterThan(at('change cp1'));
+    expect(Math.min(at('look w1'), at('look w2'))).toBeGreaterThan(at('change cp2'));
+  });
+
+  it('are not waited for in a plan', async () => {
+    const { statuses, log } = world({ w1: { stage: 2 }, cp1: { ...FIRST, planTakes: 30 } }, { dryRun: true });
+    expect(await statuses()).toEqual({ w1: 'pending', cp1: 'pending' });
+    expect(log).toEqual(['look w1', 'look cp1']);
+  });
+
+  it.each([
+    ['refused', { plan: NO }],
+    ['unreachable', { plan: GONE }],
+    ['failed', { apply: FAILED }],
+    ['reverted', { apply: BACK }],
+  ])('are left out when the host they need is %s', async (status, behaviour) => {
+    const { run, log } = world({ cp1: { ...FIRST, ...behaviour }, cp2: { stage: 1 }, w1: { stage: 2 } });
+    const { outcomes, stopped } = await run();
+    expect(outcomes.map((outcome) => outcome.status)).toEqual([status, 'stopped', 'stopped']);
+    expect(stopped).toBe('the others need cp1, which is not as it should be');
+    expect(log.filter((line) => !line.endsWith(' cp1'))).toEqual([]);
+  });
+
+  it('go on when a host that nobody needs fails', async () => {
+    const { statuses } = world({ cp1: FIRST, cp2: { stage: 1, plan: GONE }, cp3: { stage: 1, apply: FAILED }, w1: { stage: 2 } });
+    expect(await statuses()).toEqual({ cp1: 'changed', cp2: 'unreachable', cp3: 'failed', w1: 'changed' });
+  });
+
+  it('have hosts that are changed one at a time', async () => {
+    const alone = { stage: 1, isAlone: true, applyTakes: 5 };
+    const { statuses, now, log } = world({ a: alone, b: alone, c: alone, d: { stage: 1, applyTakes: 5 } });
+    expect(await statuses()).toEqual({ a: 'changed', b: 'changed', c: 'changed', d: 'changed' });
+    expect(now.mostChanging).toBe(1);
+    // Each is looked at when the one before it is done.
+    expect(log.filter((line) => /^(?:look|change) [abc]$/.test(line))).toEqual([
+      'look a',
+      'change a',
+      'look b',
+      'change b',
+      'look c',
+      'change c',
+    ]);
+  });
+
+  it('have them all looked at when nothing is to be changed', async () => {
+    const { statuses } = world({ a: { isAlone: true }, b: { isAlone: true, plan: GONE, planTakes: 20 } }, { dryRun: true, parallel: 1 });
+    expect(await statuses()).toEqual({ a: 'pending', b: 'unreachable' });
+  });
+});

@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import type { HostOutcome } from '../../../src/fleet/fleet.ts';
+import { hostBlocks } from '../../../src/fleet/host-blocks.ts';
+import type { PhasePlan } from '../../../src/host/plan/change.ts';
+import { recordingReporter } from '../../support/recording-reporter.ts';
+
+function outcome(host: string, plan: PhasePlan, status: HostOutcome['status'] = 'unchanged'): HostOutcome {
+  return { host, status, error: null, plan: { host: { name: host, phases: [{ phase: 'p', plan }] }, warnings: [], refusals: [] } };
+}
+
+const NOOP: PhasePlan = { changes: [], noop: 'all is well' };
+const noopOf = (host: string) => ({ level: 'info', code: 'PHASE_NOOP', host, phase: 'p', message: 'all is well' }) as const;
+const doneOf = (host: string) => ({ level: 'info', code: 'CHANGE_DONE', host, phase: 'p', message: 'created /a' }) as const;
+
+describe('hostBlocks', () => {
+  it('keeps what a host says together, and phases that have nothing to do for -v', () => {
+    const reporter = recordingReporter();
+    const blocks = hostBlocks(reporter, { applies: true });
+    for (const event of [doneOf, noopOf]) for (const host of ['a', 'b']) blocks.of(host).report(event(host));
+    expect(reporter.events).toEqual([]);
+    blocks.ended(outcome('b', { changes: [] }, 'changed'));
+    expect(reporter.events).toEqual([doneOf('b'), { ...noopOf('b'), verbosity: 1 }]);
+  });
+
+  it('tells in one line that a host needed nothing', () => {
+    const reporter = recordingReporter();
+    const blocks = hostBlocks(reporter, { applies: true });
+    blocks.of('a').report(noopOf('a'));
+    blocks.ended(outcome('a', NOOP));
+    expect(reporter.events.filter(({ verbosity = 0 }) => verbosity === 0)).toEqual([
+      { level: 'info', code: 'HOST_UNCHANGED', host: 'a', message: 'nothing to do' },
+    ]);
+  });
+
+  it.each<[string, boolean, HostOutcome]>([
+    ['was only looked at', false, outcome('a', NOOP)],
+    ['waits for something', true, outcome('a', { changes: [], deferred: 'at boot' })],
+    ['was not reached', true, { host: 'a', status: 'unreachable', plan: null, error: null }],
+    ['was not begun', true, outcome('a', NOOP, 'stopped')],
+  ])('says nothing of the kind of a host that %s', (_, applies, ended) => {
+    const reporter = recordingReporter();
+    hostBlocks(reporter, { applies }).ended(ended);
+    expect(reporter.events).toEqual([]);
+  });
+});

@@ -1,0 +1,214 @@
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../src/base/errors.ts';
+import { applyClusterChange, applyHostChanges, applyRevert, describeChange, toOperation } from '../../../src/host/apply.ts';
+import type { FileFact } from '../../../src/host/facts/question.ts';
+import type { ClusterChange, HostChange } from '../../../src/host/plan/change.ts';
+import { fakeCluster } from '../../support/fake-cluster.ts';
+import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
+import { fakeUnit } from '../../support/fake-units.ts';
+import { recordingReporter } from '../../support/recording-reporter.ts';
+
+type WriteFile = Extract<HostChange, { kind: 'write-file' }>;
+const because = 'a test';
+const OLD = { content: 'old\n', mode: 0o600, owner: 'kube:kube' };
+const CONFIG: WriteFile = {
+  kind: 'write-file',
+  path: '/var/lib/kubelet/config.yaml',
+  mode: 0o644,
+  owner: 'root:root',
+  action: 'update',
+  content: 'new\n',
+  before: OLD,
+  because,
+};
+const FLAGS: WriteFile = { ...CONFIG, path: '/var/lib/kubelet/kubeadm-flags.env', action: 'create', before: null };
+const RELOAD: HostChange = { kind: 'daemon-reload', because };
+const RESTART: HostChange = { kind: 'restart-unit', unit: 'kubelet', because };
+
+function setUp(files: Record<string, string> = { [CONFIG.path]: 'old\n' }) {
+  const host = fakeHost({ files, units: { kubelet: fakeUnit({ activeState: 'active' }) } });
+  for (const path of Object.keys(files)) host.files.set(path, { type: 'file', ...OLD, content: files[path] as string });
+  const reporter = recordingReporter();
+  return { host, reporter, context: { reporter, phase: 'p' } };
+}
+
+/** What is on a host, whenever it was written. */
+function withoutTimes(host: FakeHost): Readonly<Record<string, FileFact>> {
+  return Object.fromEntries([...host.files].map(([path, { modifiedAt: _, ...file }]) => [path, file]));
+}
+
+describe('toOperation', () => {
+  it.each<[HostChange, object]>([
+    [CONFIG, { kind: 'write-file', path: CONFIG.path, mode: 0o644, owner: 'root:root', content: 'new\n' }],
+    [
+      { kind: 'make-directory', path: '/d', mode: 0o700, owner: 'root:root', because },
+      { kind: 'make-directory', path: '/d', mode: 0o700, owner: 'root:root' },
+    ],
+    [
+      { kind: 'remove-file', path: '/f', before: OLD, because },
+      { kind: 'remove-file', path: '/f' },
+    ],
+    [
+      { kind: 'move-file', path: '/f', to: '/g', because },
+      { kind: 'move-file', path: '/f', to: '/g' },
+    ],
+    [
+      { kind: 'empty-directory', path: '/d', because },
+      { kind: 'empty-directory', path: '/d' },
+    ],
+    [
+      { kind: 'unmount-below', path: '/d', flags: ['-f'], because },
+      { kind: 'unmount-below', path: '/d', flags: ['-f'] },
+    ],
+    [RELOAD, { kind: 'run', argv: ['systemctl', 'daemon-reload'] }],
+    [
+      { kind: 'enable-unit', unit: 'kubelet', because },
+      { kind: 'run', argv: ['systemctl', 'enable', '--quiet', 'kubelet'] },
+    ],
+    [RESTART, { kind: 'run', argv: ['systemctl', 'restart', 'kubelet'] }],
+    [
+      { kind: 'stop-unit', unit: 'kubelet', because },
+      { kind: 'run', argv: ['systemctl', 'stop', 'kubelet'] },
+    ],
+  ])('%j', (change, operation) => {
+    expect(toOperation(change)).toEqual(operation);
+    expect(describeChange(change)).not.toBe('');
+  });
+
+  it('hands the socket to the shell as an argument, and is named in messages by what it does', () => {
+    const operation = toOperation({ kind: 'remove-pods', criSocket: 'unix:///x; reboot', because });
+    expect(operation).toMatchObject({
+      kind: 'run',
+      argv: ['sh', '-c', expect.not.stringContaining('reboot'), 'sh', 'unix:///x; reboot', '0'],
+      what: 'removing the pods of unix:///x; reboot',
+    });
+  });
+});
+
+describe('applyHostChanges', () => {
+  it('does all in one round trip and says each change as it is done', async () => {
+    const { host, reporter, context } = setUp();
+    await applyHostChanges(host, [CONFIG, FLAGS, RELOAD, RESTART], context);
+    expect(host.roundTrips).toBe(1);
+    expect(host.text(CONFIG.path)).toBe('new\n');
+    expect(reporter.messages('CHANGE_DONE')).toEqual([
+      `updated ${CONFIG.path}`,
+      `created ${FLAGS.path}`,
+      'ran systemctl daemon-reload',
+      'restarted kubelet',
+    ]);
+    expect(reporter.events.every(({ host: name, phase }) => name === 'node1' && phase === 'p')).toBe(true);
+  });
+
+  it('gives a restart, and the pods of a node, the time they may take', async () => {
+    const { host, context } = setUp();
+    const times: (number | undefined)[] = [];
+    const perform: typeof host.perform = async (_, options) => void times.push(options?.timeoutMs);
+    const pods: HostChange = { kind: 'remove-pods', criSocket: 'unix:///x', because };
+    for (const changes of [[CONFIG], [CONFIG, RESTART], [pods]]) await applyHostChanges({ ...host, perform }, changes, context);
+    expect(times).toEqual([120_000, 300_000, 1_320_000]);
+  });
+
+  it.each([0, 1, 2])('puts files back when operation %i fails', async (n) => {
+    const { host, reporter, context } = setUp();
+    const before = withoutTimes(host);
+    host.failAt(n);
+    await expect(applyHostChanges(host, [CONFIG, FLAGS, RESTART], context)).rejects.toMatchObject({ code: 'HOST_OPERATION_FAILED' });
+    expect(withoutTimes(host)).toEqual(before);
+    expect(reporter.codes().includes('CHANGES_REVERTED')).toBe(n > 0);
+    expect(host.units.get('kubelet')?.starts).toBe(n === 2 ? 1 : 0);
+  });
+
+  it('does not restart a unit all of whose files were new', async () => {
+    const { host, context } = setUp();
+    host.failAt(1);
+    await expect(applyHostChanges(host, [FLAGS, RESTART], context)).rejects.toMatchObject({ code: 'HOST_OPERATION_FAILED' });
+    expect(host.files.has(FLAGS.path)).toBe(false);
+    expect(host.units.get('kubelet')?.starts).toBe(0);
+  });
+
+  it('restarts what was running with the files from before, when the restart with new ones failed', async () => {
+    const { host, context } = setUp();
+    host.failAt(2);
+    await expect(applyHostChanges(host, [CONFIG, RELOAD, RESTART], context)).rejects.toMatchObject({ code: 'HOST_OPERATION_FAILED' });
+    expect(host.text(CONFIG.path)).toBe('old\n');
+    expect(host.performed.slice(-2)).toEqual([toOperation(RELOAD), toOperation(RESTART)]);
+    expect(host.units.get('kubelet')?.starts).toBe(1);
+  });
+
+  it('leaves everything when the connection is lost: nobody knows how far it came', async () => {
+    const { host, reporter, context } = setUp();
+    host.loseConnectionAfter(0);
+    await expect(applyHostChanges(host, [CONFIG, FLAGS], context)).rejects.toMatchObject({ code: 'HOST_CONNECTION_LOST' });
+    expect(host.text(CONFIG.path)).toBe('new\n');
+    expect(host.performed).toHaveLength(1);
+    expect(reporter.codes()).toEqual([]);
+  });
+
+  it('says both when the way back fails too', async () => {
+    const { host, context } = setUp();
+    host.failAt(1, new AppError({ host: 'node1', code: 'HOST_NO_SPACE', message: 'cannot write: the disk is full' }));
+    host.failAt(2);
+    const failure = applyHostChanges(host, [CONFIG, FLAGS], context);
+    await expect(failure).rejects.toMatchObject({ problems: [{ code: 'HOST_NO_SPACE' }, { code: 'HOST_REVERT_FAILED', host: 'node1' }] });
+  });
+
+  it('puts nothing back after an error that is not the host’s', async () => {
+    const { host, context } = setUp();
+    host.failAt(1, new Error('a bug') as AppError);
+    await expect(applyHostChanges(host, [CONFIG, FLAGS], context)).rejects.toThrow('a bug');
+    expect(host.text(CONFIG.path)).toBe('new\n');
+  });
+
+  it('stops before anything when it is aborted', async () => {
+    const { host, context } = setUp();
+    await expect(applyHostChanges(host, [CONFIG], { ...context, signal: AbortSignal.abort(new Error('stop')) })).rejects.toThrow('stop');
+    expect(host.performed).toEqual([]);
+  });
+});
+
+describe('applyRevert', () => {
+  it('undoes nothing of itself when it fails: what is back stays back', async () => {
+    const { host, context } = setUp({ [CONFIG.path]: 'new\n', [FLAGS.path]: 'new\n' });
+    host.failAt(1);
+    const back: readonly HostChange[] = [
+      { ...CONFIG, ...OLD, before: null },
+      { kind: 'remove-file', path: FLAGS.path, before: null, because },
+    ];
+    await expect(applyRevert(host, back, context)).rejects.toMatchObject({ code: 'HOST_OPERATION_FAILED' });
+    expect(host.text(CONFIG.path)).toBe('old\n');
+    expect(host.text(FLAGS.path)).toBe('new\n');
+  });
+});
+
+describe('applyClusterChange', () => {
+  const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x', namespace: 'kube-system' }, data: { a: '1' } };
+  const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'x' };
+
+  it('creates, updates and patches', async () => {
+    const cluster = fakeCluster();
+    await applyClusterChange(cluster, { kind: 'create-object', object, because });
+    const before = await cluster.get(ref);
+    if (before === null) expect.unreachable();
+    await applyClusterChange(cluster, { kind: 'update-object', object: { ...before, data: { a: '2' } }, before, because });
+    await applyClusterChange(cluster, { kind: 'patch-object', ref, patch: { data: { b: '3' } }, because });
+    expect(await cluster.get(ref)).toMatchObject({ data: { a: '2', b: '3' } });
+  });
+
+  it('refuses to overwrite an object that appeared', async () => {
+    const cluster = fakeCluster({ objects: [object] });
+    await expect(applyClusterChange(cluster, { kind: 'create-object', object, because })).rejects.toMatchObject({
+      code: 'CLUSTER_ALREADY_EXISTS',
+    });
+  });
+
+  it('refuses to overwrite an object somebody changed since it was read', async () => {
+    const cluster = fakeCluster({ objects: [object] });
+    const before = await cluster.get(ref);
+    if (before === null) expect.unreachable();
+    await cluster.patch(ref, 'merge', { data: { theirs: 'x' } });
+    const change: ClusterChange = { kind: 'update-object', object: { ...object, data: { a: '2' } }, before, because };
+    await expect(applyClusterChange(cluster, change)).rejects.toMatchObject({ code: 'CLUSTER_CONFLICT' });
+    expect(await cluster.get(ref)).toMatchObject({ data: { a: '1', theirs: 'x' } });
+  });
+});

@@ -1,0 +1,272 @@
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { isAppError } from '../../../src/base/errors.ts';
+import { Secret } from '../../../src/base/text/secret.ts';
+import { asRoot, type Become } from '../../../src/host/as-root.ts';
+import { hostCommandNotFound, hostUnreachable } from '../../../src/host/host-problems.ts';
+import type { RunOptions, Transport } from '../../../src/host/transport.ts';
+import { requirement } from '../../support/requirement.ts';
+import { shellTransport } from '../../support/shell-transport.ts';
+import { SHELLS } from '../../support/shells.ts';
+
+interface Answer {
+  readonly exitCode?: number;
+  readonly stdout?: string;
+  readonly stderr?: string;
+}
+
+/** Answers by what the command line begins with, and keeps account. A command nobody expects fails the test. */
+function fakeTransport(
+  answers: Readonly<Record<string, Answer | Error>>,
+): Transport & { readonly ran: { line: string; stdin: string | undefined }[] } {
+  const ran: { line: string; stdin: string | undefined }[] = [];
+  return {
+    name: 'n1',
+    ran,
+    run: async (argv: readonly string[], options: RunOptions = {}) => {
+      // The program in front of the first command is a matter of the shell: below it runs in real ones.
+      const line = argv[2]?.includes('kubeletadm way:') ? ['first', ...argv.slice(4)].join(' ') : argv.join(' ');
+      ran.push({ line, stdin: options.stdin });
+      const key = Object.keys(answers).find((each) => line.startsWith(each));
+      const answer = key === undefined ? new Error(`nobody expects ${line}`) : answers[key];
+      if (answer instanceof Error) throw answer;
+      const { exitCode = 0, stdout = '', stderr = '' } = answer ?? {};
+      return { exitCode, signal: null, stdout: Buffer.from(stdout), stderr: Buffer.from(stderr) };
+    },
+    close: async () => undefined,
+  };
+}
+
+const REFUSED: Answer = { exitCode: 127, stderr: 'kubeletadm way: refused\n' };
+const NEEDS_PASSWORD: Answer = { exitCode: 1, stderr: 'sudo: a password is required\n' };
+const linesOf = (transport: { readonly ran: readonly { line: string }[] }): string[] => transport.ran.map(({ line }) => line);
+const password = new Secret('s3cret');
+
+describe('asRoot', () => {
+  it('finds out with the first command, and once', async () => {
+    const transport = fakeTransport({
+      'first auto': { stdout: 'hi', stderr: 'kubeletadm way: directly\nwarning\n' },
+      echo: { stdout: 'hi' },
+    });
+    const root = asRoot(transport, { become: 'auto' });
+    const [first] = await Promise.all([root.run(['echo', '1'], { stdin: 'in' }), root.run(['echo', '2'], { stdin: 'in' })]);
+    expect([first.stdout, first.stderr].map(String)).toEqual(['hi', 'warning\n']);
+    expect(transport.ran).toEqual([
+      { line: 'first auto echo 1', stdin: 'in' },
+      { line: 'echo 2', stdin: 'in' },
+    ]);
+  });
+
+  it('puts sudo -n in front for others', async () => {
+    const transport = fakeTransport({ 'first auto': { stderr: 'kubeletadm way: sudo\n' }, 'sudo -n -- echo': { stdout: 'hi' } });
+    const root = asRoot(transport, { become: 'auto' });
+    await root.run(['echo', '1']);
+    const result = await root.run(['echo', '-n'], { stdin: 'in', timeoutMs: 5 });
+    expect(Buffer.from(result.stdout).toString()).toBe('hi');
+    expect(transport.ran.at(-1)).toEqual({ line: 'sudo -n -- echo -n', stdin: 'in' });
+  });
+
+  it.each<[Become, string[]]>([
+    ['none', ['echo', 'echo']],
+    ['sudo', ['first sudo echo', 'sudo -n -- echo']],
+  ])('become %s does not ask who we are', async (become, expected) => {
+    const transport = fakeTransport({ echo: {}, 'first sudo': { stderr: 'kubeletadm way: sudo\n' }, 'sudo -n -- echo': {} });
+    const root = asRoot(transport, { become });
+    await root.run(['echo']);
+    await root.run(['echo']);
+    expect(linesOf(transport)).toEqual(expected);
+  });
+
+  it('gives the password on stdin, before what belongs to the command', async () => {
+    const transport = fakeTransport({
+      'first auto': REFUSED,
+      'env LC_ALL=C sudo -n -- true': NEEDS_PASSWORD,
+      'env LC_ALL=C sudo -S -k -p  -- true': {},
+      'sudo -S -k -p  -- /bin/sh': {},
+    });
+    await asRoot(transport, { become: 'auto', sudoPassword: password }).run(['tee', 'f'], { stdin: 'content' });
+    expect(transport.ran.map(({ stdin }) => stdin)).toEqual([
+      'content',
+      undefined,
+      's3cret\n',
+      's3cret\nkubeletadm: standard input begins\ncontent',
+    ]);
+    expect(linesOf(transport).join()).not.toContain('s3cret');
+  });
+
+  it('never has the password in a command', async () => {
+    const shown: string[] = [];
+    const transport = fakeTransport({
+      'first sudo': REFUSED,
+      'sudo -n': NEEDS_PASSWORD,
+      'env LC_ALL=C sudo -n': NEEDS_PASSWORD,
+      env: {},
+      sudo: {},
+    });
+    const watched: Transport = {
+      ...transport,
+      run: (argv, options = {}) => {
+        shown.push(argv.join(' '));
+        return transport.run(argv, options);
+      },
+    };
+    const root = asRoot(watched, { become: 'sudo', sudoPassword: password });
+    for (let i = 0; i < 2; i++) await root.run(['cat'], { stdin: 'question\n' });
+    expect(transport.ran.at(-1)?.stdin).toContain('s3cret');
+    expect(shown.join('')).not.toContain('s3cret');
+  });
+
+  it('does not use a password where sudo asks for none', async () => {
+    const transport = fakeTransport({ 'first sudo': { stderr: 'kubeletadm way: sudo\n' } });
+    await asRoot(transport, { become: 'sudo', sudoPassword: password }).run(['echo']);
+    expect(transport.ran.map(({ stdin }) => stdin)).toEqual([undefined]);
+  });
+
+  const refused = (stderr: string): Answer => ({ exitCode: 1, stderr });
+  it.each<[string, Answer | Error, string, string]>([
+    ['no password', NEEDS_PASSWORD, 'HOST_SUDO_PASSWORD', 'sudo asks for a password'],
+    ['not a sudoer', refused('sudo: dev is not in the sudoers file.\n'), 'HOST_NO_SUDO', 'dev is not in the sudoers file'],
+    [
+      'not allowed',
+      refused('Sorry, user dev is not allowed to execute /usr/bin/true as root on n1.\n'),
+      'HOST_NO_SUDO',
+      'not allowed to execute',
+    ],
+    ['a terminal wanted', refused('sudo: sorry, you must have a tty to run sudo\n'), 'HOST_NO_SUDO', 'sudo wants a terminal'],
+    ['no sudo', { exitCode: 127, stderr: "env: 'sudo': No such file or directory\n" }, 'HOST_NO_SUDO', 'there is no sudo'],
+    ['no env', hostCommandNotFound({ host: 'n1', command: 'env' }), 'HOST_NO_SUDO', 'there is no sudo'],
+    [
+      'a broken sudo',
+      refused('sudo: /etc/sudoers is world writable\nsudo: unable to initialize policy plugin\n'),
+      'HOST_NO_SUDO',
+      'unable to initialize',
+    ],
+  ])('%s', async (_, answer, code, text) => {
+    const root = asRoot(fakeTransport({ first: REFUSED, 'env LC_ALL=C sudo -n -- true': answer }), { become: 'sudo' });
+    await expect(root.run(['echo'])).rejects.toSatisfy((error) => isAppError(error, code) && error.message.includes(text));
+  });
+
+  it('tries a wrong password once only', async () => {
+    const transport = fakeTransport({
+      first: REFUSED,
+      'env LC_ALL=C sudo -n': NEEDS_PASSWORD,
+      'env LC_ALL=C sudo -S': refused('\nSorry, try again.\n\nsudo: no password was provided\nsudo: 1 incorrect password attempt\n'),
+    });
+    const root = asRoot(transport, { become: 'sudo', sudoPassword: password });
+    await expect(root.run(['echo'])).rejects.toThrow('sudo does not accept the password');
+    await expect(root.run(['echo'])).rejects.toThrow('sudo does not accept the password');
+    expect(transport.ran).toHaveLength(3);
+  });
+
+  it('asks again after the host could not be reached', async () => {
+    const transport = fakeTransport({ first: hostUnreachable({ host: 'n1', address: 'n1:22', why: 'connection refused' }) });
+    const root = asRoot(transport, { become: 'auto' });
+    await expect(root.run(['echo'])).rejects.toThrow('connection refused');
+    await expect(root.run(['echo'])).rejects.toThrow('connection refused');
+    expect(transport.ran).toHaveLength(2);
+  });
+
+  it.each<[string, Answer, string | null]>([
+    ['a missing command', refused('sudo: kubelet: command not found\n'), 'HOST_COMMAND_NOT_FOUND'],
+    ['a command that says so of another', refused('sudo: other: command not found\n'), null],
+    ['a rule for this command', NEEDS_PASSWORD, 'HOST_SUDO_PASSWORD'],
+    ['output before it failed', { ...NEEDS_PASSWORD, stdout: 'x' }, null],
+    ['another exit code', { ...NEEDS_PASSWORD, exitCode: 2 }, null],
+  ])('reads a failure: %s', async (_, answer, code) => {
+    const found = { stderr: 'kubeletadm way: sudo\n' };
+    const root = asRoot(fakeTransport({ first: found, 'sudo -n -- kubelet': answer }), { become: 'sudo' });
+    await root.run(['true']);
+    const outcome = await root.run(['kubelet']).then(
+      () => null,
+      (error: unknown) => (isAppError(error) ? error.code : String(error)),
+    );
+    expect(outcome).toBe(code);
+  });
+
+  it('does not guess who we are', async () => {
+    const unknown: Answer = { exitCode: 127, stderr: 'kubeletadm way: unknown nobody\u001b[2J knows\n' };
+    const root = asRoot(fakeTransport({ first: unknown }), { become: 'auto' });
+    await expect(root.run(['echo'])).rejects.toThrow('id -u did not say who we are there, but "nobody [2J knows"');
+  });
+
+  it('ends the wait of who aborts', async () => {
+    const transport: Transport = { name: 'n1', run: () => new Promise(() => undefined), close: async () => undefined };
+    await expect(asRoot(transport, { become: 'auto' }).run(['echo'], { signal: AbortSignal.abort('enough') })).rejects.toBe('enough');
+  });
+
+  it('does not give up for others when who found out aborts', async () => {
+    const transport = fakeTransport({});
+    const aborting = new AbortController();
+    const runs: string[] = [];
+    const slow: Transport = {
+      ...transport,
+      run: (argv, options) => {
+        runs.push(argv.at(-1) ?? '');
+        if (runs.length > 1)
+          return Promise.resolve({ exitCode: 0, signal: null, stdout: Buffer.alloc(0), stderr: Buffer.from('kubeletadm way: directly\n') });
+        return new Promise((_, reject) => options?.signal?.addEventListener('abort', () => reject(options.signal?.reason)));
+      },
+    };
+    const root = asRoot(slow, { become: 'auto' });
+    const first = root.run(['one'], { signal: aborting.signal }).catch((error: unknown) => error);
+    const second = root.run(['two']);
+    aborting.abort('enough');
+    expect(await first).toBe('enough');
+    expect((await second).exitCode).toBe(0);
+    expect(runs).toEqual(['one', 'two']);
+  });
+});
+
+describe.each(SHELLS)('the first command in $name', ({ name, missing, options }) => {
+  const skipped = requirement(`asRoot in ${name}`, missing);
+  const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-as-root-'));
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+  /** A transport to a shell that finds these programs first. */
+  function shellWith(programs: Readonly<Record<string, string>>): Transport {
+    const bin = mkdtempSync(join(directory, 'bin-'));
+    for (const [program, script] of Object.entries(programs)) writeFileSync(join(bin, program), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    for (const path of [directory, bin]) chmodSync(path, 0o755);
+    const shell = options(directory);
+    // Where the tests run as root, who is not has to be someone else indeed: root is known without asking.
+    const user = programs.id === OTHER && process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+    return shellTransport({ ...shell, ...user, env: { ...shell.env, PATH: `${bin}:${shell.env?.PATH ?? process.env.PATH}` } });
+  }
+  const ROOT = 'echo 0';
+  const OTHER = 'echo 1000';
+  const SUDO = '[ "$1 $2" = "-n --" ]||exit 9;shift 2;BECAME=root exec "$@"';
+  const REPORT = ['/bin/sh', '-c', 'echo "${BECAME-nobody} $*";cat;echo problem >&2;exit 3', 'sh', 'a  b', "it's\nnew"];
+
+  it.skipIf(skipped).each<[string, Record<string, string>, Become, string]>([
+    ['root', { id: ROOT, sudo: 'exit 1' }, 'auto', 'nobody'],
+    ['another who may', { id: OTHER, sudo: SUDO }, 'auto', 'root'],
+    ['root who wants sudo', { id: ROOT, sudo: SUDO }, 'sudo', 'root'],
+  ])('runs as %s, with its arguments, its stdin and its streams', async (_, programs, become, who) => {
+    const root = asRoot(shellWith(programs), { become });
+    const { exitCode, stdout, stderr } = await root.run(REPORT, { stdin: 'in\n' });
+    expect([exitCode, String(stdout), String(stderr)]).toEqual([3, `${who} a  b it's\nnew\nin\n`, 'problem\n']);
+  });
+
+  it.skipIf(skipped).each([
+    ['a program', 'nosuchprogram'],
+    ['a path', '/nonexistent/program'],
+    ['a directory', '/etc'],
+  ])('tells that there is no such program: %s', async (_, program) => {
+    await expect(asRoot(shellWith({ id: ROOT }), { become: 'auto' }).run([program])).rejects.toSatisfy((error) =>
+      isAppError(error, 'HOST_COMMAND_NOT_FOUND'),
+    );
+  });
+
+  it.skipIf(skipped)('runs nothing where sudo refuses', async () => {
+    const ran = join(directory, 'ran');
+    const transport = shellWith({ id: OTHER, sudo: 'echo "sudo: a password is required" >&2;exit 1' });
+    const env: Transport = {
+      ...transport,
+      run: (argv, more) => transport.run(argv[0] === 'env' ? ['/bin/sh', '-c', 'exec "$@"', 'sh', ...argv] : argv, more),
+    };
+    await expect(asRoot(env, { become: 'auto' }).run(['/bin/sh', '-c', `touch ${ran}`])).rejects.toThrow('sudo asks for a password');
+    expect(existsSync(ran)).toBe(false);
+  });
+});

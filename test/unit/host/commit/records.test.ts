@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest';
+import { checkpointOf } from '../../../../src/host/commit/checkpoint.ts';
+import { CommitGoneError, describeCommit } from '../../../../src/host/commit/commit-problems.ts';
+import { parseLockHolder, parseRecord } from '../../../../src/host/commit/record.ts';
+import type { HostChange } from '../../../../src/host/plan/change.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
+import { fieldsNotInForce, fieldsToShow } from '../../../../src/kubelet/fields-in-force.ts';
+
+const because = 'a test';
+const reader = { minor: 36, catalogue: await loadCatalogue() };
+const yaml = (...lines: readonly string[]): string =>
+  ['apiVersion: kubelet.config.k8s.io/v1beta1', 'kind: KubeletConfiguration', ...lines, ''].join('\n');
+
+describe('checkpointOf', () => {
+  it('names what has to be kept, once', () => {
+    const file = { mode: 0o644, owner: 'root:root', because };
+    const changes: readonly HostChange[] = [
+      { kind: 'make-directory', path: '/d', ...file },
+      { kind: 'write-file', path: '/d/f', action: 'create', content: 'x\n', before: null, ...file },
+      { kind: 'write-file', path: '/d/f', action: 'create', content: 'y\n', before: null, ...file },
+      { kind: 'move-file', path: '/a', to: '/b', because },
+      { kind: 'remove-file', path: '/c', before: null, because },
+      { kind: 'daemon-reload', because },
+      { kind: 'enable-unit', unit: 'kubelet', because },
+      { kind: 'restart-unit', unit: 'kubelet', because },
+    ];
+    expect(checkpointOf(changes)).toEqual({ paths: ['/d', '/d/f', '/a', '/b', '/c'], units: ['kubelet'], reload: true });
+  });
+
+  it.each<HostChange>([
+    { kind: 'empty-directory', path: '/d', because },
+    { kind: 'unmount-below', path: '/d', flags: [], because },
+    { kind: 'remove-pods', criSocket: 'unix:///x', because },
+    { kind: 'remove-file', path: '/a\n/b', before: null, because },
+  ])('is none for %j', (change) => {
+    expect(checkpointOf([change])).toBeNull();
+  });
+});
+
+describe('what a host tells', () => {
+  const RECORD = 'id 0a\nowner al\u001b[31mice\u0007\narmed 1893456000\ntimeout 300\nboot b\n';
+
+  it('is read without what a terminal obeys', () => {
+    const record = parseRecord(`state commit\n${RECORD}`);
+    expect(record).toEqual({
+      state: 'armed',
+      id: '0a',
+      owner: 'al [31mice',
+      armedAt: 1_893_456_000,
+      timeoutSeconds: 300,
+      why: null,
+      revertedAt: null,
+      trouble: null,
+    });
+    expect(describeCommit(record)).toBe(
+      'the change of al [31mice of 2030-01-01T00:00:00Z is not confirmed: the host rolls back at 2030-01-01T00:05:00Z',
+    );
+    const gone = parseRecord(
+      `state reverted\n${RECORD}why the host was restarted\nat 1893456060\ntrouble systemctl could not bring kubelet back\n`,
+    );
+    expect(describeCommit(gone)).toBe(
+      'the change of al [31mice of 2030-01-01T00:00:00Z was rolled back at 2030-01-01T00:01:00Z: the host was restarted; systemctl could not bring kubelet back',
+    );
+    expect(parseLockHolder('id x\nowner bob@desk\nprocess 9\nmachine m/1\nsince 5\nleft 60\n')).toEqual({
+      id: 'x',
+      name: 'bob@desk',
+      processId: 9,
+      machine: 'm/1',
+      since: 5,
+      secondsLeft: 60,
+    });
+  });
+
+  it.each(['', 'state none\n', 'state wild\nowner x\n', '\0\0', 'id\n'])('is nothing where it is no record: %j', (text) => {
+    expect([parseRecord(text), parseLockHolder(text)]).toEqual([null, null]);
+  });
+
+  it.each(['armed 99999999999999999999\n', 'armed -1\n', 'armed x\n', 'armed 999999999999999\n'])(
+    'is no crash for a wild time: %j',
+    (line) => {
+      expect(describeCommit(parseRecord(`state commit\nid 1\n${line}`))).toContain('not confirmed');
+      expect(new CommitGoneError('node1', parseRecord(`state reverted\nid 1\n${line}`), 'x').message).toContain('node1: x: ');
+    },
+  );
+});
+
+describe('the fields a kubelet has to show', () => {
+  const OLD = yaml('maxPods: 110', 'syncFrequency: 60s', 'clusterDomain: a');
+
+  it('are those in which the file puts something else in force', () => {
+    const wanted = yaml('maxPods: 50', 'syncFrequency: 1m', 'clusterDomain: a', 'evictionHard: {memory.available: 5%}', 'podPidsLimit: -1');
+    const fields = fieldsToShow(OLD, wanted, [], reader);
+    expect(fields).toContain('maxPods');
+    expect(fields.some((field) => field.startsWith('evictionHard'))).toBe(true);
+    expect(fields.filter((field) => /syncFrequency|clusterDomain|podPidsLimit/.test(field))).toEqual([]);
+    const shown = { maxPods: 50, syncFrequency: '1m0s', clusterDomain: 'a', evictionHard: { 'memory.available': '5%' } };
+    expect(fieldsNotInForce(shown, wanted, fields, reader)).toEqual([]);
+    expect(fieldsNotInForce({ ...shown, maxPods: 110 }, wanted, fields, reader)).toEqual(['maxPods']);
+  });
+
+  it('are not those that a flag decides, and none where fragments may decide any', () => {
+    const wanted = yaml('maxPods: 50', 'clusterDomain: b');
+    expect(fieldsToShow(OLD, wanted, ['--max-pods=70', '--node-ip=10.0.0.1'], reader)).toEqual(['clusterDomain']);
+    expect(fieldsToShow(OLD, wanted, ['--config-dir=/etc/kubelet.d'], reader)).toEqual([]);
+  });
+
+  it('are none where one of the files is not to be read', () => {
+    expect(fieldsToShow('{', yaml('maxPods: 1'), [], reader)).toEqual([]);
+    expect(fieldsToShow(null, yaml('maxPods: 1'), [], reader)).toEqual([]);
+  });
+});

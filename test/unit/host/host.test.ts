@@ -1,0 +1,59 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { hostOver } from '../../../src/host/host-over-transport.ts';
+import type { Operation } from '../../../src/host/plan/operation.ts';
+import type { RunOptions, Transport } from '../../../src/host/transport.ts';
+
+const NONCE = 'c0ffee';
+
+/** A transport whose host has done everything it was asked to do. */
+function doneTransport(frames: number): { readonly transport: Transport; readonly runs: RunOptions[] } {
+  const runs: RunOptions[] = [];
+  const marks = Array.from({ length: frames }, (_, i) => `\n${NONCE} ${i} 0\n`).join('');
+  const stdout = Buffer.from(`\n${NONCE} start 0\n${marks}`);
+  return {
+    runs,
+    transport: {
+      name: 'node1',
+      run: async (_, options = {}) => {
+        runs.push(options);
+        return { exitCode: 0, signal: null, stdout, stderr: Buffer.alloc(0) };
+      },
+      close: async () => undefined,
+    },
+  };
+}
+
+describe('the time a host has for one command', () => {
+  const command = { it: { kind: 'command', argv: ['true'] } } as const;
+  const operation: Operation = { kind: 'run', argv: ['true'] };
+
+  it.each([
+    ['nothing is said', undefined, {}, [undefined, 120_000]],
+    ['more than the default', 300_000, {}, [300_000, 300_000]],
+    ['less than the default, which changes do not get', 5_000, {}, [5_000, 120_000]],
+    ['the caller knows better', 300_000, { timeoutMs: 1_000_000 }, [1_000_000, 1_000_000]],
+  ])('%s', async (_, commandTimeoutMs, options, expected) => {
+    const { transport, runs } = doneTransport(1);
+    const host = hostOver(transport, { nonce: () => NONCE, ...(commandTimeoutMs === undefined ? {} : { commandTimeoutMs }) });
+    await host.ask(command, options);
+    await host.perform([operation], options);
+    expect(runs.map(({ timeoutMs }) => timeoutMs)).toEqual(expected);
+  });
+});
+
+describe('a change with a large file', () => {
+  it('checks that it is still open before what comes after the file was sent', async () => {
+    const { transport, runs } = doneTransport(4);
+    const content = { sha256: '', size: 1, head: '', pieces: () => [gzipSync('x').toString('base64')] };
+    await hostOver(transport, { nonce: () => NONCE }).perform([
+      { kind: 'arm-revert', revert: { id: 'abcd', timeoutSeconds: 300, owner: 'alice', paths: [], units: [], reload: false } },
+      { kind: 'put-file', path: '/opt/agent', mode: 0o755, owner: 'root:root', content },
+      { kind: 'run', argv: ['systemctl', 'restart', 'agent'] },
+    ]);
+    const [armed = '', piece = '', rest = ''] = runs.map(({ stdin = '' }) => stdin);
+    expect([armed.includes('g_arm abcd'), piece.includes('w_piece /opt/agent')]).toEqual([true, true]);
+    expect(rest.indexOf('g_check abcd')).toBeGreaterThan(0);
+    expect(rest.indexOf('g_check abcd')).toBeLessThan(rest.indexOf('w_put /opt/agent'));
+  });
+});

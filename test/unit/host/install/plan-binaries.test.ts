@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest';
+import { describeChange } from '../../../../src/host/apply.ts';
+import type { UnitState } from '../../../../src/host/facts/unit.ts';
+import type { BinaryInstall } from '../../../../src/host/install/model.ts';
+import { extractArchive } from '../../../../src/host/install/operations.ts';
+import { type BinaryFacts, filesToInstall, planBinaries } from '../../../../src/host/install/plan-binaries.ts';
+import type { HostChange } from '../../../../src/host/plan/change.ts';
+import type { LargeFile } from '../../../../src/host/plan/large-file.ts';
+
+const [A, B, C] = ['a'.repeat(64), 'b'.repeat(64), 'c'.repeat(64)] as const;
+const INSTALL: BinaryInstall = {
+  kind: 'binaries',
+  files: [
+    { name: 'kubelet', source: 'bin/kubelet', sha256: A, mode: 0o755, path: '/usr/bin/kubelet', isArchive: false },
+    { name: 'crictl', source: 'https://example.com/crictl', sha256: B, mode: 0o755, path: '/usr/local/bin/crictl', isArchive: false },
+    {
+      name: 'containerd.tar.gz',
+      source: 'https://example.com/containerd.tar.gz',
+      sha256: C,
+      mode: 0o600,
+      path: '/usr/local',
+      isArchive: true,
+    },
+  ],
+  units: ['containerd'],
+};
+const unit = (activeState: string, unitFileState = 'enabled'): UnitState => ({ activeState, unitFileState }) as UnitState;
+const large = (sha256: string): LargeFile => ({ sha256, size: 3, head: '', pieces: () => [] });
+const contents = new Map([['kubelet', large(A)]]);
+const shown = (changes: readonly unknown[]): readonly string[] => (changes as readonly HostChange[]).map(describeChange);
+
+function facts(over: Partial<BinaryFacts> = {}): BinaryFacts {
+  return { sums: new Map(), modes: new Map(), unpacked: new Map([['containerd.tar.gz', '']]), units: new Map(), ...over };
+}
+const THERE = facts({
+  sums: new Map([
+    ['/usr/bin/kubelet', A],
+    ['/usr/local/bin/crictl', B],
+  ]),
+  modes: new Map([
+    ['/usr/bin/kubelet', 0o755],
+    ['/usr/local/bin/crictl', 0o755],
+  ]),
+  unpacked: new Map([['containerd.tar.gz', C]]),
+  units: new Map([['containerd', unit('active')]]),
+});
+
+describe('planBinaries', () => {
+  it('sends what is here, has the host fetch the rest, and starts the units', () => {
+    expect(shown(planBinaries(INSTALL, facts(), { contents, host: 'n1' }).changes)).toEqual([
+      'put /usr/bin/kubelet (0.0 MB)',
+      'fetched /usr/local/bin/crictl',
+      'fetched /var/lib/kubeletadm/archives/containerd.tar.gz',
+      'unpacked /var/lib/kubeletadm/archives/containerd.tar.gz in /usr/local',
+      'removed /var/lib/kubeletadm/archives/containerd.tar.gz',
+      'created /var/lib/kubeletadm/archives/containerd.tar.gz.sha256',
+      'ran systemctl daemon-reload',
+      'enabled containerd',
+      'started containerd',
+    ]);
+  });
+
+  it('has nothing to do when all is there', () => {
+    expect(filesToInstall(INSTALL, THERE)).toEqual([]);
+    expect(planBinaries(INSTALL, THERE, { contents: new Map(), host: 'n1' })).toEqual({
+      changes: [],
+      noop: 'kubelet, crictl, containerd.tar.gz: as declared',
+    });
+  });
+
+  it('replaces what differs, and restarts a kubelet that runs', () => {
+    const found = {
+      ...THERE,
+      sums: new Map([...THERE.sums, ['/usr/bin/kubelet', C]]),
+      units: new Map([...THERE.units, ['kubelet', unit('active')]]),
+    };
+    expect(planBinaries(INSTALL, found, { contents, host: 'n1' }).changes).toEqual([
+      {
+        kind: 'put-file',
+        path: '/usr/bin/kubelet',
+        mode: 0o755,
+        owner: 'root:root',
+        content: contents.get('kubelet'),
+        because: 'it is another one',
+      },
+      { kind: 'restart-unit', unit: 'kubelet', because: 'its program is another one' },
+    ]);
+    const loose = { ...THERE, modes: new Map([...THERE.modes, ['/usr/local/bin/crictl', 0o777]]) };
+    expect(planBinaries(INSTALL, loose, { contents, host: 'n1' }).changes).toMatchObject([
+      { kind: 'download-file', because: 'its mode differs' },
+    ]);
+  });
+
+  it('refuses a file of this machine that is not the one declared', () => {
+    expect(() => planBinaries(INSTALL, facts(), { contents: new Map([['kubelet', large(B)]]), host: 'n1' })).toThrow(
+      `n1: bin/kubelet has the SHA-256 ${B}, and ${A} is declared. Mend sha256, or get the right file. [INSTALL_CHECKSUM]`,
+    );
+  });
+
+  it.each([
+    ['/x/a.tar.gz', '-xzf'],
+    ['/x/a.tgz', '-xzf'],
+    ['/x/a.tar.xz', '-xJf'],
+    ['/x/a.tar', '-xf'],
+  ])('unpacks %s with tar %s', (path, flags) => {
+    expect(extractArchive(path, '/usr/local').argv.slice(4)).toEqual([path, '/usr/local', flags]);
+  });
+});

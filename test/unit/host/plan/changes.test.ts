@@ -1,0 +1,152 @@
+import { describe, expect, it } from 'vitest';
+import { Secret, SensitiveText } from '../../../../src/base/text/secret.ts';
+import type { FileFact } from '../../../../src/host/facts/question.ts';
+import { type HostChange, isClusterChange } from '../../../../src/host/plan/change.ts';
+import { diffDirectory, diffFile, formatMode, type WantedFile } from '../../../../src/host/plan/diff-file.ts';
+import { revertChanges } from '../../../../src/host/plan/revert.ts';
+import { textFile } from '../../../support/answers.ts';
+
+const CONFIG: WantedFile = { path: '/var/lib/kubelet/config.yaml', content: 'maxPods: 5\n', mode: 0o644, owner: 'root:root' };
+const because = 'a test';
+
+describe('diffFile', () => {
+  it.each<[string, FileFact | null, Partial<HostChange> | null]>([
+    ['is there already', textFile('maxPods: 5\n'), null],
+    [
+      'is missing',
+      null,
+      { action: 'create', before: null, mode: 0o644, owner: 'root:root', because: 'it is missing' } as Partial<HostChange>,
+    ],
+    [
+      'has other content',
+      textFile('maxPods: 4\n'),
+      {
+        action: 'update',
+        because: 'its content differs',
+        before: { content: 'maxPods: 4\n', mode: 0o644, owner: 'root:root' },
+      } as Partial<HostChange>,
+    ],
+    ['is too open', textFile('maxPods: 5\n', { mode: 0o666 }), { mode: 0o644, because: 'its mode is 0666' } as Partial<HostChange>],
+    ['is stricter than wanted', textFile('maxPods: 5\n', { mode: 0o600 }), null],
+    [
+      'is stricter and differs: it stays strict',
+      textFile('x', { mode: 0o400 }),
+      { mode: 0o400, because: 'its content differs' } as Partial<HostChange>,
+    ],
+    ['is executable', textFile('maxPods: 5\n', { mode: 0o755 }), { mode: 0o644 } as Partial<HostChange>],
+    [
+      'is strict in another way',
+      textFile('maxPods: 5\n', { mode: 0o610 }),
+      { mode: 0o644, because: 'its mode is 0610' } as Partial<HostChange>,
+    ],
+    [
+      'belongs to somebody else',
+      textFile('maxPods: 5\n', { owner: 'kube:kube' }),
+      { owner: 'root:root', because: 'its owner is kube:kube' } as Partial<HostChange>,
+    ],
+    [
+      'differs in everything',
+      textFile('', { mode: 0o777, owner: '0:12' }),
+      { because: 'its content differs, its mode is 0777, its owner is 0:12' } as Partial<HostChange>,
+    ],
+    ['is empty', textFile(''), { action: 'update', before: { content: '', mode: 0o644, owner: 'root:root' } } as Partial<HostChange>],
+  ])('a file that %s', (_, found, expected) => {
+    const change = diffFile(found, CONFIG);
+    if (expected === null) expect(change).toBeNull();
+    else expect(change).toMatchObject({ kind: 'write-file', path: CONFIG.path, content: CONFIG.content, ...expected });
+  });
+
+  it.each(['directory', 'socket'] as const)('refuses what is a %s', (type) => {
+    for (const onlyIfAbsent of [true, false]) {
+      expect(() => diffFile({ type, mode: 0o755, owner: 'root:root' }, { ...CONFIG, onlyIfAbsent })).toThrow(
+        `${CONFIG.path} is a ${type}, and a file is to be there`,
+      );
+    }
+  });
+
+  it('keeps the owner where nobody may change it', () => {
+    expect(diffFile(textFile('maxPods: 5\n', { owner: 'me:me' }), CONFIG, { mayChown: false })).toBeNull();
+    expect(diffFile(textFile('x', { owner: 'me:me' }), CONFIG, { mayChown: false })).toMatchObject({ owner: 'me:me' });
+  });
+
+  it('compares what a secret reveals and shows nothing of it', () => {
+    const wanted = { ...CONFIG, content: new SensitiveText(['token: ', new Secret('hush'), '\n']) };
+    expect(diffFile(textFile('token: hush\n'), wanted)).toBeNull();
+    expect(JSON.stringify(diffFile(null, wanted))).not.toContain('hush');
+  });
+});
+
+describe('diffDirectory', () => {
+  it('makes what is missing and leaves what is there', () => {
+    expect(diffDirectory(null, '/d', 0o700)).toEqual({
+      kind: 'make-directory',
+      path: '/d',
+      mode: 0o700,
+      owner: 'root:root',
+      because: 'it is missing',
+    });
+    expect(diffDirectory({ type: 'directory', mode: 0o777, owner: 'a:b' }, '/d', 0o700)).toBeNull();
+  });
+});
+
+describe('formatMode', () => {
+  it.each([
+    [0, '0000'],
+    [0o600, '0600'],
+    [0o4755, '4755'],
+  ])('%i', (mode, text) => {
+    expect(formatMode(mode)).toBe(text);
+  });
+});
+
+describe('revertChanges', () => {
+  const before = { content: 'old', mode: 0o600, owner: 'kube:kube' };
+  const update: HostChange = {
+    kind: 'write-file',
+    path: '/a',
+    mode: 0o644,
+    owner: 'root:root',
+    action: 'update',
+    content: 'new',
+    before,
+    because,
+  };
+  const create: HostChange = { ...update, path: '/b', action: 'create', before: null };
+
+  it('undoes the last first', () => {
+    expect(revertChanges([update, create])).toMatchObject([
+      { kind: 'remove-file', path: '/b' },
+      { kind: 'write-file', path: '/a', ...before, action: 'update' },
+    ]);
+  });
+
+  it.each<[HostChange, readonly Partial<HostChange>[]]>([
+    [
+      { kind: 'remove-file', path: '/c', before, because },
+      [{ kind: 'write-file', path: '/c', ...before, action: 'create' } as Partial<HostChange>],
+    ],
+    [{ kind: 'remove-file', path: '/c', before: null, because }, []],
+    [{ kind: 'move-file', path: '/c', to: '/d/c', because }, [{ kind: 'move-file', path: '/d/c', to: '/c' } as Partial<HostChange>]],
+    [{ kind: 'make-directory', path: '/d', mode: 0o755, owner: 'root:root', because }, []],
+    [{ kind: 'restart-unit', unit: 'kubelet', because }, []],
+    [{ kind: 'daemon-reload', because }, []],
+    [{ kind: 'empty-directory', path: '/e', because }, []],
+  ])('undoes %j', (change, expected) => {
+    expect(revertChanges([change])).toMatchObject(expected);
+    expect(revertChanges([change])).toHaveLength(expected.length);
+  });
+});
+
+describe('isClusterChange', () => {
+  const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x' } };
+
+  it.each([
+    [{ kind: 'create-object', object, because } as const, true],
+    [{ kind: 'update-object', object, before: object, because } as const, true],
+    [{ kind: 'patch-object', ref: { apiVersion: 'v1', kind: 'Node', name: 'n' }, patch: {}, because } as const, true],
+    [{ kind: 'delete-object', ref: { apiVersion: 'v1', kind: 'Node', name: 'n' }, because } as const, true],
+    [{ kind: 'daemon-reload', because } as const, false],
+  ])('%j', (change, expected) => {
+    expect(isClusterChange(change)).toBe(expected);
+  });
+});

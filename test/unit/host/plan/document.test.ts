@@ -1,0 +1,152 @@
+import { describe, expect, it } from 'vitest';
+import { Secret, SensitiveText } from '../../../../src/base/text/secret.ts';
+import type { HostChange, PhasePlan } from '../../../../src/host/plan/change.ts';
+import { fileDiff, maskObject, planDocument, planIsEmpty } from '../../../../src/host/plan/document.ts';
+
+type WriteFile = Extract<HostChange, { kind: 'write-file' }>;
+const because = 'a test';
+const CONFIG: WriteFile = {
+  kind: 'write-file',
+  path: '/var/lib/kubelet/config.yaml',
+  mode: 0o644,
+  owner: 'root:root',
+  action: 'update',
+  content: 'maxPods: 5\n',
+  before: { content: 'maxPods: 4\n', mode: 0o644, owner: 'root:root' },
+  because,
+};
+const KUBECONFIG: WriteFile = {
+  ...CONFIG,
+  path: '/etc/kubernetes/bootstrap-kubelet.conf',
+  content: new SensitiveText(['token: ', new Secret('hush'), '\n']),
+  before: { content: 'token: older-secret\n', mode: 0o600, owner: 'root:root' },
+};
+const CONFIG_MAP = {
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'kubelet-config', namespace: 'kube-system' },
+  data: { kubelet: 'a' },
+};
+
+function one(plan: PhasePlan, origins?: Record<string, Record<string, string>>) {
+  return planDocument([{ name: 'node1', phases: [{ phase: 'p', plan }], ...(origins ? { origins } : {}) }], []);
+}
+
+describe('planDocument', () => {
+  it('has its stable frame, empty where nothing is to do', () => {
+    expect(one({ changes: [], noop: 'all is well' })).toEqual({
+      apiVersion: 'kubeletadm.dev/v1alpha1',
+      kind: 'Plan',
+      hosts: [{ name: 'node1', changes: [], noops: [{ phase: 'p', reason: 'all is well' }] }],
+      cluster: { changes: [] },
+      deferred: [],
+      warnings: [],
+    });
+  });
+
+  it('shows a file with mode, diff and origin', () => {
+    const { hosts } = one({ changes: [CONFIG] }, { [CONFIG.path]: { maxPods: 'set: --set' } });
+    expect(hosts[0]?.changes).toEqual([
+      {
+        kind: 'write-file',
+        phase: 'p',
+        path: CONFIG.path,
+        mode: '0644',
+        owner: 'root:root',
+        action: 'update',
+        content: 'maxPods: 5\n',
+        diff: `--- ${CONFIG.path}\n+++ ${CONFIG.path}\n@@ -1 +1 @@\n-maxPods: 4\n+maxPods: 5\n`,
+        because,
+        origin: { maxPods: 'set: --set' },
+      },
+    ]);
+  });
+
+  it.each<[HostChange, object]>([
+    [
+      { kind: 'make-directory', path: '/d', mode: 0o700, owner: 'root:root', because },
+      { path: '/d', mode: '0700', owner: 'root:root' },
+    ],
+    [
+      { kind: 'remove-file', path: '/f', before: { content: 'token: older-secret\n', mode: 0o600, owner: 'root:root' }, because },
+      { path: '/f' },
+    ],
+    [
+      { kind: 'move-file', path: '/f', to: '/g', because },
+      { path: '/f', to: '/g' },
+    ],
+    [{ kind: 'restart-unit', unit: 'kubelet', because }, { unit: 'kubelet' }],
+    [{ kind: 'daemon-reload', because }, {}],
+    [
+      { kind: 'unmount-below', path: '/m', flags: ['-f'], because },
+      { path: '/m', flags: ['-f'] },
+    ],
+    [{ kind: 'remove-pods', criSocket: 'unix:///x', because }, { criSocket: 'unix:///x' }],
+  ])('shows %j', (change, members) => {
+    expect(one({ changes: [change] }).hosts[0]?.changes).toEqual([{ kind: change.kind, phase: 'p', because, ...members }]);
+  });
+
+  it('shows no secret, whichever side of a diff it is on', () => {
+    const text = JSON.stringify(one({ changes: [KUBECONFIG, { kind: 'remove-file', path: '/k', before: KUBECONFIG.before, because }] }));
+    expect(text).toContain('[secret]');
+    expect(text).not.toMatch(/hush|older-secret/);
+  });
+
+  it('shows cluster changes apart from those of hosts, once though several hosts plan them', () => {
+    const plan: PhasePlan = {
+      changes: [
+        { kind: 'create-object', object: CONFIG_MAP, because },
+        { kind: 'update-object', object: CONFIG_MAP, before: CONFIG_MAP, because },
+        { kind: 'patch-object', ref: { apiVersion: 'v1', kind: 'Node', name: 'n1' }, patch: { metadata: { labels: { a: 'b' } } }, because },
+      ],
+    };
+    const document = planDocument(
+      ['a', 'b'].map((name) => ({ name, phases: [{ phase: 'p', plan }] })),
+      [],
+    );
+    expect(document.cluster.changes.map(({ action }) => action)).toEqual(['create', 'update', 'patch']);
+    expect(document.hosts.map(({ changes }) => changes)).toEqual([[], []]);
+    expect(planIsEmpty(document)).toBe(false);
+  });
+
+  it('shows what is deferred and each warning once', () => {
+    const warning = { code: 'W', message: 'mind', field: 'maxPods' };
+    const plan: PhasePlan = { changes: [], deferred: 'needs the API server', warnings: [warning] };
+    const document = planDocument([{ name: 'a', phases: [{ phase: 'p', plan }] }], [warning, { code: 'V', message: 'other' }]);
+    expect(document.deferred).toEqual([{ phase: 'p', reason: 'needs the API server' }]);
+    expect(document.warnings).toEqual([warning, { code: 'V', message: 'other' }]);
+  });
+});
+
+describe('planIsEmpty', () => {
+  it.each<[string, PhasePlan, boolean]>([
+    ['nothing', { changes: [], noop: 'n' }, true],
+    ['only deferred', { changes: [], deferred: 'd' }, true],
+    ['a change of the host', { changes: [CONFIG] }, false],
+    ['a change of the cluster', { changes: [{ kind: 'create-object', object: CONFIG_MAP, because }] }, false],
+  ])('%s', (_, plan, expected) => {
+    expect(planIsEmpty(one(plan))).toBe(expected);
+  });
+});
+
+describe('fileDiff', () => {
+  it('of a new file starts from nothing', () => {
+    expect(fileDiff({ ...CONFIG, action: 'create', before: null })).toBe(`--- /dev/null\n+++ ${CONFIG.path}\n@@ -0,0 +1 @@\n+maxPods: 5\n`);
+  });
+
+  it('is empty when only the mode changes', () => {
+    expect(fileDiff({ ...CONFIG, content: 'maxPods: 4\n' })).toBe('');
+  });
+});
+
+describe('maskObject', () => {
+  it.each([
+    [CONFIG_MAP, CONFIG_MAP],
+    [
+      { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' }, type: 'x', data: { a: 'aHVzaA==' }, stringData: { b: 'hush' } },
+      { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' }, type: 'x', data: { a: '[secret]' }, stringData: { b: '[secret]' } },
+    ],
+  ])('%j', (object, expected) => {
+    expect(maskObject(object)).toEqual(expected);
+  });
+});

@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import { nameRanges } from '../../../../src/fleet/name-ranges.ts';
+import { selectHosts } from '../../../../src/fleet/select.ts';
+import type { HostPlan } from '../../../../src/host/plan/document.ts';
+import { foldPlans } from '../../../../src/host/plan/fold.ts';
+
+function plan(name: string, content: string, own: Record<string, string> = {}): HostPlan {
+  const change = {
+    kind: 'write-file',
+    path: '/x',
+    mode: 0o644,
+    owner: 'root:root',
+    action: 'create',
+    before: null,
+    because: 'it is missing',
+  } as const;
+  return { name, own: { node: name, ...own }, phases: [{ phase: 'p', plan: { changes: [{ ...change, content }] } }] };
+}
+
+const groups = (...plans: HostPlan[]) => foldPlans(plans).map(({ hosts }) => hosts);
+
+describe('hosts with the same changes', () => {
+  it('are put together, their own names and addresses apart', () => {
+    const [group] = foldPlans([
+      plan('a1', 'name: a1\nip: 10.0.0.1\n', { 'node-ip': '10.0.0.1' }),
+      plan('a2', 'name: a2\nip: 10.0.0.2\n', { 'node-ip': '10.0.0.2' }),
+    ]);
+    expect(group?.hosts).toEqual(['a1', 'a2']);
+    expect(group?.changes[0]?.content).toBe('name: <node>\nip: <node-ip>\n');
+  });
+
+  it('that are alone keep their names', () => {
+    expect(foldPlans([plan('a1', 'name: a1\n')])[0]?.changes[0]?.content).toBe('name: a1\n');
+  });
+
+  it.each([
+    ['other content', plan('a1', 'maxPods: 1\n'), plan('a2', 'maxPods: 2\n')],
+    ["another's name", plan('a1', 'name: a1\n'), plan('a2', 'name: a1\n')],
+    ['a name inside another word', plan('a1', 'x: a1-b\n'), plan('a2', 'x: a2-b\n')],
+    ['an address inside another', plan('a1', 'x: 10.0.0.11\n', { ip: '10.0.0.1' }), plan('a2', 'x: 10.0.0.21\n', { ip: '10.0.0.2' })],
+  ])('does not put together %s', (_, a, b) => {
+    expect(groups(a, b)).toEqual([['a1'], ['a2']]);
+  });
+
+  it('finds each place of a name, beside others that only contain it', () => {
+    const [group] = foldPlans([plan('a1', 'a1 xa1 a1. a1.b -a1 a1,a1'), plan('a2', 'a2 xa1 a2. a1.b -a1 a2,a2')]);
+    expect(group?.changes[0]?.content).toBe('<node> xa1 <node>. a1.b -a1 <node>,<node>');
+  });
+
+  it('takes no word of a name for a pattern', () => {
+    expect(groups(plan('a.1', 'a.1'), plan('b+2', 'b+2'), plan('(c', '(c'), plan('d1', 'ax1'))).toEqual([['a.1', 'b+2', '(c'], ['d1']]);
+  });
+});
+
+describe('names in few words', () => {
+  it.each<[readonly string[], readonly string[]]>([
+    [
+      ['edge-001', 'edge-002', 'edge-003', 'edge-005'],
+      ['edge-[001:003]', 'edge-005'],
+    ],
+    [['n9', 'n10', 'n11'], ['n[9:11]']],
+    [['n09', 'n10', 'n11'], ['n[09:11]']],
+    [
+      ['n1', 'n2'],
+      ['n1', 'n2'],
+    ],
+    [
+      ['n1', 'n02', 'n3'],
+      ['n1', 'n02', 'n3'],
+    ],
+    [['r1-a', 'r2-a', 'r3-a'], ['r[1:3]-a']],
+    [
+      ['alpha', 'beta'],
+      ['alpha', 'beta'],
+    ],
+    [['10.0.0.1', '10.0.0.2', '10.0.0.3'], ['10.0.0.[1:3]']],
+    [[], []],
+  ])('%j', (names, expected) => {
+    expect(nameRanges(names)).toEqual(expected);
+  });
+});
+
+describe('which hosts are worked on', () => {
+  const hosts = [
+    { name: 'edge-1', groups: ['edge'] },
+    { name: 'edge-2', groups: ['edge', 'gpu'] },
+    { name: 'core-1', groups: ['core'] },
+  ];
+  it.each<[readonly string[], readonly string[], readonly string[]]>([
+    [[], [], ['edge-1', 'edge-2', 'core-1']],
+    [['edge-*'], [], ['edge-1', 'edge-2']],
+    [['core', 'edge-1'], [], ['edge-1', 'core-1']],
+    [['!edge-1'], [], ['edge-2', 'core-1']],
+    [['edge', '!gpu'], [], ['edge-1']],
+    [[], ['gpu', 'core'], ['edge-2', 'core-1']],
+    [['edge-[2:9]', 'c*-[1:2]'], [], ['edge-2', 'core-1']],
+    [['!edge-[1:2]'], [], ['core-1']],
+    [['*-1'], ['edge'], ['edge-1']],
+  ])('--limit %j --group %j', (limit, groupNames, expected) => {
+    expect(selectHosts(hosts, { limit, groups: groupNames }).map(({ name }) => name)).toEqual(expected);
+  });
+
+  it.each([
+    [['edge-9'], []],
+    [['!nobody'], []],
+    [['edge-[3:9]'], []],
+    [['edge-[12]'], []],
+    [['edge-['], []],
+    [[], ['nobody']],
+    [['core-1'], ['edge']],
+  ])('refuses what means nobody: %j %j', (limit, groupNames) => {
+    expect(() => selectHosts(hosts, { limit, groups: groupNames })).toThrow(/USAGE/);
+  });
+});

@@ -1,0 +1,457 @@
+import { describe, expect, it } from 'vitest';
+import { AppError, interrupted } from '../../../src/base/errors.ts';
+import { definePhase, type Phase, type PhaseContext, type PhaseDefinition } from '../../../src/host/phase.ts';
+import type { Change, HostChange, PhasePlan } from '../../../src/host/plan/change.ts';
+import { applyPhases, planPhases, runWorkflow, type WorkflowRun } from '../../../src/host/run-workflow.ts';
+import type { KubeObject } from '../../../src/kube/object.ts';
+import { controlPlanePhases } from '../../../src/kubeadm/kubeadm-phases.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
+import { fakeCluster } from '../../support/fake-cluster.ts';
+import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
+import { fakeUnit } from '../../support/fake-units.ts';
+import { recordingReporter } from '../../support/recording-reporter.ts';
+
+const because = 'a test';
+const RESTART: HostChange = { kind: 'restart-unit', unit: 'kubelet', because };
+const CONFIG_MAP = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x', namespace: 'kube-system' }, data: {} };
+
+function write(path: string, content: string, before: string | null = null): HostChange {
+  const found = before === null ? null : { content: before, mode: 0o644, owner: 'root:root' };
+  return {
+    kind: 'write-file',
+    path,
+    content,
+    mode: 0o644,
+    owner: 'root:root',
+    action: before === null ? 'create' : 'update',
+    before: found,
+    because,
+  };
+}
+
+function world(files: Record<string, string> = {}) {
+  const host = fakeHost({ files, units: { kubelet: fakeUnit({ activeState: 'active' }) } });
+  const cluster = fakeCluster();
+  const reporter = recordingReporter();
+  const context: PhaseContext = { host, cluster, clock: fakeClock(), reporter };
+  return { host, cluster, reporter, context };
+}
+
+/** A phase whose plan is the same whatever is there. */
+function phase(name: string, plan: PhasePlan, more: Partial<PhaseDefinition<null, null>> = {}): Phase<null> {
+  return definePhase<null, null>({ name, short: `Do ${name}`, observe: async () => null, plan: () => plan, ...more });
+}
+
+/** A phase that wants a file to have this text. */
+function filePhase(path: string, text: string, more: Partial<PhaseDefinition<null, string | null>> = {}): Phase<null> {
+  return definePhase<null, string | null>({
+    name: `write ${path}`,
+    short: `Write ${path}`,
+    observe: async ({ host }) => (await host.ask({ it: { kind: 'file', path } })).it?.content ?? null,
+    plan: (found) => (found === text ? { changes: [], noop: `${path} is current` } : { changes: [write(path, text, found)] }),
+    ...more,
+  });
+}
+
+async function run(phases: readonly Phase<null>[], context: PhaseContext) {
+  return applyPhases(phases, context, null, await planPhases(phases, context, null));
+}
+
+const unhealthy = new AppError({ host: 'node1', code: 'KUBELET_UNHEALTHY', message: 'it does not run' }, { detail: 'its journal' });
+const failVerify = async (): Promise<void> => {
+  throw unhealthy;
+};
+
+describe('planPhases', () => {
+  it('gives the plan of each phase in order and changes nothing', async () => {
+    const { host, context } = world({ '/b': 'as wanted' });
+    const plans = await planPhases(
+      [filePhase('/a', '1'), filePhase('/b', 'as wanted'), phase('c', { changes: [], deferred: 'later' })],
+      context,
+      null,
+    );
+    expect(plans.map(({ phase: name, plan }) => [name, plan.changes.length, plan.noop ?? plan.deferred])).toEqual([
+      ['write /a', 1, undefined],
+      ['write /b', 0, '/b is current'],
+      ['c', 0, 'later'],
+    ]);
+    expect(host.performed).toEqual([]);
+  });
+
+  it('does not wait for what a phase needs from those before it', async () => {
+    const { context } = world();
+    const waits = phase('a', { changes: [] }, { ready: () => expect.unreachable() });
+    await expect(planPhases([waits], context, null)).resolves.toHaveLength(1);
+  });
+});
+
+describe('applyPhases', () => {
+  it('applies the phases in order and says what it does', async () => {
+    const { host, reporter, context } = world();
+    const applied = await run([filePhase('/a', '1'), filePhase('/b', '2')], context);
+    expect(host.texts()).toEqual({ '/a': '1', '/b': '2' });
+    expect(applied.map(({ phase: name }) => name)).toEqual(['write /a', 'write /b']);
+    expect(reporter.codes()).toEqual(['PHASE_STARTED', 'CHANGE_DONE', 'PHASE_STARTED', 'CHANGE_DONE']);
+  });
+
+  it('plans nothing the second time, and says why', async () => {
+    const { host, reporter, context } = world();
+    const phases = [filePhase('/a', '1')];
+    await run(phases, context);
+    const done = host.performed.length;
+    const again = await run(phases, context);
+    expect(again[0]?.plan.changes).toEqual([]);
+    expect(host.performed).toHaveLength(done);
+    expect(reporter.messages('PHASE_NOOP')).toEqual(['/a is current']);
+  });
+
+  it('lets a phase see what the one before it did', async () => {
+    const { context, host } = world();
+    const copy = definePhase<null, string | null>({
+      name: 'copy',
+      short: 'Copy',
+      observe: async ({ host: of }) => (await of.ask({ it: { kind: 'file', path: '/a' } })).it?.content ?? null,
+      plan: (found) => (found === null ? { changes: [], deferred: 'needs /a' } : { changes: [write('/copy', found)] }),
+    });
+    await run([filePhase('/a', '1'), copy], context);
+    expect(host.text('/copy')).toBe('1');
+  });
+
+  it('verifies what it applied, and what it found as wanted', async () => {
+    const { context } = world({ '/b': '2' });
+    const seen: (readonly [string, readonly Change[]])[] = [];
+    const verify = (name: string) => ({
+      verify: async (_: PhaseContext, __: null, facts: string | null, applied: readonly Change[]) => {
+        seen.push([`${name} was ${facts}`, applied]);
+      },
+    });
+    await run([filePhase('/a', '1', verify('/a')), filePhase('/b', '2', verify('/b'))], context);
+    expect(seen).toEqual([
+      ['/a was null', [write('/a', '1')]],
+      ['/b was 2', []],
+    ]);
+  });
+
+  it('does not verify what is deferred, though its files are staged', async () => {
+    const { host, reporter, context } = world();
+    await run([phase('p', { changes: [write('/a', '1')], deferred: 'at boot' }, { verify: () => expect.unreachable() })], context);
+    expect(host.text('/a')).toBe('1');
+    expect(reporter.messages('PHASE_DEFERRED')).toEqual(['deferred: at boot']);
+  });
+
+  it('passes warnings on', async () => {
+    const { reporter, context } = world();
+    await run([phase('p', { changes: [], warnings: [{ code: 'DROPIN_DIFFERS', message: 'mind' }] })], context);
+    expect(reporter.events).toContainEqual({ level: 'warning', code: 'DROPIN_DIFFERS', host: 'node1', phase: 'p', message: 'mind' });
+  });
+
+  it('applies changes of host and cluster in the order of the plan', async () => {
+    const { host, cluster, reporter, context } = world();
+    const changes: readonly Change[] = [
+      write('/a', '1'),
+      write('/b', '2'),
+      { kind: 'create-object', object: CONFIG_MAP, because },
+      write('/c', '3'),
+      {
+        kind: 'patch-object',
+        ref: { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'x' },
+        patch: { data: { a: 'b' } },
+        because,
+      },
+    ];
+    await run([phase('p', { changes })], context);
+    expect(reporter.messages('CHANGE_DONE')).toEqual([
+      'created /a',
+      'created /b',
+      'created ConfigMap kube-system/x',
+      'created /c',
+      'patched ConfigMap kube-system/x',
+    ]);
+    expect(host.roundTrips).toBe(2);
+    expect(cluster.calls.map((call) => call.split(' ')[0])).toEqual(['create', 'patch']);
+  });
+
+  it('says that the plan changed since it was shown, and does the new one', async () => {
+    const { host, reporter, context } = world({ '/a': 'old' });
+    const phases = [filePhase('/a', 'new')];
+    const planned = await planPhases(phases, context, null);
+    host.files.set('/a', { type: 'file', mode: 0o644, owner: 'root:root', content: 'somebody was here' });
+    await applyPhases(phases, context, null, planned);
+    expect(reporter.codes()).toEqual(['PHASE_STARTED', 'PLAN_CHANGED', 'PLAN_DIFFERENCE', 'CHANGE_DONE']);
+    const [difference] = reporter.messages('PLAN_DIFFERENCE');
+    expect(difference).toMatch(/^difference between the plan and what is applied now:\n--- planned\n\+\+\+ now\n/);
+    expect(difference).toMatch(/^-\s+-old$/m);
+    expect(difference).toMatch(/^\+\s+-somebody was here$/m);
+    expect(host.text('/a')).toBe('new');
+  });
+
+  it('shows the difference when nothing but the plan may be applied, and applies nothing', async () => {
+    const { host, reporter, context } = world({ '/a': 'old' });
+    const phases = [filePhase('/a', 'new')];
+    const planned = await planPhases(phases, context, null);
+    host.files.set('/a', { type: 'file', mode: 0o644, owner: 'root:root', content: 'somebody was here' });
+    await expect(applyPhases(phases, context, null, planned, { exact: true })).rejects.toMatchObject({ code: 'PLAN_STALE' });
+    expect(reporter.messages('PLAN_DIFFERENCE').join()).toMatch(/^\+\s+-somebody was here$/m);
+    expect(host.text('/a')).toBe('somebody was here');
+  });
+
+  describe('where phases before it changed what it is about', () => {
+    const stop: HostChange = { kind: 'stop-unit', unit: 'kubelet', because };
+    const unitPhase = (name: string): Phase<null> =>
+      definePhase<null, boolean>({
+        name,
+        short: `Do ${name}`,
+        observe: async ({ host }) => (host as FakeHost).units.get('kubelet')?.state.activeState === 'active',
+        plan: (runs) => (runs ? { changes: [stop] } : { changes: [], noop: 'it is stopped' }),
+      });
+    const ROLE = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name: 'x' } } as const;
+    const objectPhase = (name: string): Phase<null> =>
+      definePhase<null, boolean>({
+        name,
+        short: `Do ${name}`,
+        observe: async ({ cluster }) => (await cluster?.get({ ...ROLE, name: 'x' })) !== null,
+        plan: (isThere) => ({ changes: isThere ? [] : [{ kind: 'create-object', object: ROLE, because }] }),
+      });
+
+    it.each<[string, readonly Phase<null>[]]>([
+      [
+        'a file was written',
+        [filePhase('/a', 'mine'), filePhase('/a', 'mine', { name: 'again' }), filePhase('/a', 'other', { name: 'third' })],
+      ],
+      ['a unit was stopped', [unitPhase('one'), unitPhase('two')]],
+      ['an object was made', [objectPhase('one'), objectPhase('two')]],
+    ])('says nothing: %s', async (_, phases) => {
+      const { reporter, context } = world({ '/a': 'old' });
+      await run(phases, context);
+      expect(reporter.codes()).toContain('CHANGE_DONE');
+      expect(reporter.codes()).not.toContain('PLAN_CHANGED');
+    });
+
+    it('tells what somebody else did meanwhile to something else', async () => {
+      const { host, reporter, context } = world({ '/b': 'old' });
+      const interfere = async (): Promise<void> => {
+        host.files.set('/b', { type: 'file', mode: 0o644, owner: 'root:root', content: 'somebody was here' });
+      };
+      await run([filePhase('/a', '1', { verify: interfere }), filePhase('/b', '2')], context);
+      expect(reporter.events.filter(({ code }) => code === 'PLAN_CHANGED').map(({ phase: name }) => name)).toEqual(['write /b']);
+    });
+  });
+
+  it('does not call it a change that it gives another reason, or that a controller wrote the status of an object', async () => {
+    const { reporter, context } = world();
+    const made = (await context.cluster?.create(CONFIG_MAP)) as KubeObject;
+    const update = (found: KubeObject, why: string): Change => ({
+      kind: 'update-object',
+      object: { ...found, data: { a: '1' } },
+      before: found,
+      because: why,
+    });
+    const older = { ...made, metadata: { ...made.metadata, resourceVersion: '0' }, status: { replicas: 0 } };
+    const planned = [{ phase: 'p', plan: { changes: [write('/a', '1'), update(older, 'its data differ')] } }];
+    const now = { ...write('/a', '1'), because: 'another reason' };
+    await applyPhases([phase('p', { changes: [now, update(made, 'it is old')] })], context, null, planned);
+    expect(reporter.codes()).not.toContain('PLAN_CHANGED');
+  });
+
+  it('does not call it a change when a deferred phase knows at last what to do', async () => {
+    const { reporter, context } = world();
+    const phases = [phase('p', { changes: [write('/a', '1')] })];
+    await applyPhases(phases, context, null, [{ phase: 'p', plan: { changes: [], deferred: 'later' } }]);
+    expect(reporter.codes()).not.toContain('PLAN_CHANGED');
+  });
+
+  it('stops at the phase that fails', async () => {
+    const { host, context } = world();
+    host.failAt(1);
+    await expect(run([filePhase('/a', '1'), filePhase('/b', '2'), filePhase('/c', '3')], context)).rejects.toMatchObject({
+      code: 'HOST_OPERATION_FAILED',
+      exitCode: 1,
+    });
+    expect(host.texts()).toEqual({ '/a': '1' });
+  });
+
+  it('puts files back when a phase fails half-way', async () => {
+    const { host, reporter, context } = world({ '/a': 'old' });
+    host.failAt(2);
+    const changes = [write('/a', 'new', 'old'), write('/b', 'new'), write('/c', 'new')];
+    await expect(run([phase('p', { changes })], context)).rejects.toMatchObject({ code: 'HOST_OPERATION_FAILED' });
+    expect(host.texts()).toEqual({ '/a': 'old' });
+    expect(reporter.codes()).toContain('CHANGES_REVERTED');
+  });
+
+  describe('when what was applied does not work', () => {
+    const good = 'the good configuration';
+    const undo = (_: string | null, applied: readonly HostChange[]): readonly HostChange[] =>
+      applied.flatMap((change) =>
+        change.kind === 'write-file' && change.before !== null ? [{ ...change, ...change.before, before: null }, RESTART] : [],
+      );
+
+    it('goes back and exits with 5', async () => {
+      const { host, reporter, context } = world({ '/a': good });
+      let undone = 0;
+      const verifyUndone = async (): Promise<void> => {
+        expect(host.text('/a')).toBe(good);
+        undone++;
+      };
+      const failure = run([filePhase('/a', 'bad', { verify: failVerify, undo, verifyUndone })], context);
+      await expect(failure).rejects.toMatchObject({
+        exitCode: 5,
+        detail: 'its journal',
+        problems: [{ code: 'KUBELET_UNHEALTHY' }, { code: 'ROLLED_BACK', host: 'node1' }],
+      });
+      expect([host.text('/a'), host.units.get('kubelet')?.starts, undone]).toEqual([good, 1, 1]);
+      expect(reporter.codes()).toEqual(['PHASE_STARTED', 'CHANGE_DONE', 'ROLLBACK_STARTED', 'CHANGE_DONE', 'CHANGE_DONE']);
+    });
+
+    it('says both when the old configuration does not work either', async () => {
+      const { host, context } = world({ '/a': good });
+      const verifyUndone = async (): Promise<void> => {
+        throw new AppError({ code: 'KUBELET_UNHEALTHY', message: 'still not' });
+      };
+      const failure = run([filePhase('/a', 'bad', { verify: failVerify, undo, verifyUndone })], context);
+      await expect(failure).rejects.toMatchObject({
+        exitCode: 1,
+        problems: [{ code: 'KUBELET_UNHEALTHY' }, { code: 'ROLLBACK_FAILED', message: expect.stringContaining('still not') }],
+      });
+      expect(host.text('/a')).toBe(good);
+    });
+
+    it('leaves in place what it put back when the way back fails', async () => {
+      const { host, context } = world({ '/a': good });
+      host.failAt(2);
+      const failure = run([filePhase('/a', 'bad', { verify: failVerify, undo })], context);
+      await expect(failure).rejects.toMatchObject({ exitCode: 1, problems: [{ code: 'KUBELET_UNHEALTHY' }, { code: 'ROLLBACK_FAILED' }] });
+      expect(host.text('/a')).toBe(good);
+    });
+
+    it.each<[string, Partial<PhaseDefinition<null, string | null>>]>([
+      ['the phase knows no way back', {}],
+      ['there is nothing good to go back to', { undo: () => null }],
+      ['there is nothing to undo', { undo: () => [] }],
+    ])('leaves it when %s', async (_, more) => {
+      const { host, context } = world({ '/a': good });
+      await expect(run([filePhase('/a', 'bad', { verify: failVerify, ...more })], context)).rejects.toBe(unhealthy);
+      expect(host.text('/a')).toBe('bad');
+    });
+
+    it('does not go back because of a bug', async () => {
+      const { host, context } = world({ '/a': good });
+      const verify = async (): Promise<void> => {
+        throw new TypeError('a bug');
+      };
+      await expect(run([filePhase('/a', 'new', { verify, undo })], context)).rejects.toThrow('a bug');
+      expect(host.text('/a')).toBe('new');
+    });
+  });
+
+  describe('when the user interrupts it', () => {
+    const interruptible = (files: Record<string, string> = {}) => {
+      const stop = new AbortController();
+      const made = world(files);
+      const interrupt = (): void => stop.abort(interrupted('SIGINT'));
+      return { ...made, interrupt, context: { ...made.context, signal: stop.signal } satisfies PhaseContext };
+    };
+
+    it('finishes the changes under way, and begins no more', async () => {
+      const { host, context, interrupt, reporter } = interruptible();
+      const two = phase('two', { changes: [write('/a', '1'), write('/b', '2')] });
+      const report: PhaseContext['reporter']['report'] = (event) => {
+        reporter.report(event);
+        if (event.message === 'created /a') interrupt();
+      };
+      await expect(run([two, filePhase('/c', '3')], { ...context, reporter: { report } })).rejects.toMatchObject({
+        exitCode: 130,
+        problems: [{ code: 'INTERRUPTED' }],
+      });
+      expect(['/a', '/b', '/c'].map((path) => host.files.has(path))).toEqual([true, true, false]);
+      expect(reporter.codes()).toEqual(['PHASE_STARTED', 'CHANGE_DONE', 'INTERRUPTED', 'CHANGE_DONE']);
+    });
+
+    it('goes back from what was not proven yet, and proves that uninterrupted', async () => {
+      const { host, context, interrupt } = interruptible({ '/a': 'good' });
+      let proven = false;
+      const verify = async ({ signal }: PhaseContext): Promise<void> => {
+        interrupt();
+        signal?.throwIfAborted();
+      };
+      const verifyUndone = async ({ signal }: PhaseContext): Promise<void> => {
+        signal?.throwIfAborted();
+        proven = true;
+      };
+      const undo = () => [write('/a', 'good', 'new')];
+      await expect(run([filePhase('/a', 'new', { verify, undo, verifyUndone })], context)).rejects.toMatchObject({
+        exitCode: 5,
+        problems: [{ code: 'INTERRUPTED' }, { code: 'ROLLED_BACK' }],
+      });
+      expect([host.text('/a'), proven]).toEqual(['good', true]);
+    });
+  });
+
+  describe('with a phase that has to wait', () => {
+    const late = new AppError({ code: 'BOOTSTRAP_TIMEOUT', message: 'too late' });
+    const notReady = async (): Promise<void> => {
+      throw late;
+    };
+
+    it('waits before it looks', async () => {
+      const { host, context } = world();
+      const ready = async (): Promise<void> => {
+        host.files.set('/a', { type: 'file', mode: 0o644, owner: 'root:root', content: '1' });
+      };
+      const [applied] = await run([filePhase('/a', '1', { ready })], context);
+      expect(applied?.plan.noop).toBe('/a is current');
+    });
+
+    it('does nothing when it waits in vain', async () => {
+      const { host, context } = world();
+      await expect(run([filePhase('/a', '1', { ready: notReady })], context)).rejects.toBe(late);
+      expect(host.performed).toEqual([]);
+    });
+
+    it('tidies up before it fails, where that is its task', async () => {
+      const { host, context } = world();
+      await expect(run([filePhase('/a', '1', { ready: notReady, tidiesUp: true })], context)).rejects.toBe(late);
+      expect(host.text('/a')).toBe('1');
+    });
+  });
+});
+
+describe('runWorkflow', () => {
+  const warned = (phases: readonly Phase<null>[]) => ({
+    name: 'test',
+    phases,
+    prepare: async () => ({ input: null, warnings: [{ code: 'OLD', message: 'it is old' }], refusals: [] }),
+  });
+  const go = (phases: readonly Phase<null>[], context: PhaseContext, change: Partial<WorkflowRun> = {}) =>
+    runWorkflow(warned(phases), context, null, { dryRun: false, skipPhases: [], ...change });
+
+  it('warns before it touches anything, also when it then fails', async () => {
+    const { context, reporter } = world();
+    await expect(go([filePhase('/a', '1', { verify: failVerify })], context)).rejects.toBe(unhealthy);
+    expect(reporter.codes()).toEqual(['OLD', 'PHASE_STARTED', 'CHANGE_DONE']);
+    expect(reporter.events[0]).toMatchObject({ level: 'warning', host: 'node1', message: 'it is old' });
+  });
+
+  it('leaves phases out by name, of a control plane too where it has them; others of kubeadm are no mistake', async () => {
+    const names = ['etcd/local', 'control-plane/scheduler', 'kubelet-start'];
+    const phases = names.map((name) => phase(name, { changes: [], noop: 'fine' }));
+    const done = async (name: 'init' | 'join', skipPhases: readonly string[]): Promise<readonly string[]> => {
+      const { host } = await runWorkflow({ ...warned(phases), name, absentPhases: controlPlanePhases(name) }, world().context, null, {
+        dryRun: true,
+        skipPhases,
+      });
+      return host.phases.map((each) => each.phase);
+    };
+    expect(await done('init', ['control-plane/scheduler', 'addon'])).toEqual(['etcd/local', 'kubelet-start']);
+    expect(await done('init', ['control-plane', 'etcd'])).toEqual(['kubelet-start']);
+    await expect(done('init', ['control-plan'])).rejects.toThrow('init has no phase control-plan');
+    await expect(done('join', ['addon'])).rejects.toThrow('join has no phase addon');
+  });
+
+  it('warns when it is a dry run, of the plans too', async () => {
+    const { context, reporter } = world();
+    const plan = { changes: [], noop: 'fine', warnings: [{ code: 'EDITED', message: 'by hand' }] };
+    await go([phase('one', plan)], context, { dryRun: true });
+    expect(reporter.codes()).toEqual(['OLD', 'EDITED']);
+  });
+});

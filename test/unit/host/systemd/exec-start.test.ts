@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { environmentFilesOf, execStartWords, type FoundText } from '../../../../src/host/systemd/exec-start.ts';
+
+const UNIT: FoundText = { path: '/lib/kubelet.service', text: '[Service]\nExecStart=/usr/bin/kubelet\nRestart=always\n' };
+const DROP_IN: FoundText = {
+  path: '/lib/kubelet.service.d/10-kubeadm.conf',
+  text: `[Service]
+Environment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml" ONE=1
+EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env
+EnvironmentFile=-/etc/default/kubelet
+ExecStart=
+ExecStart=/usr/bin/kubelet $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS
+`,
+};
+const FLAGS: FoundText = { path: '/var/lib/kubelet/kubeadm-flags.env', text: 'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1 --v=2"\n' };
+const EXTRA: FoundText = { path: '/etc/default/kubelet', text: 'KUBELET_EXTRA_ARGS=--node-labels="a=b c"\n' };
+
+describe('execStartWords', () => {
+  it('expands what the unit, its drop-in and the environment files say, each word with its place', () => {
+    expect(execStartWords([UNIT, DROP_IN], [FLAGS, EXTRA])).toEqual([
+      { word: '/usr/bin/kubelet', source: '/lib/kubelet.service.d/10-kubeadm.conf' },
+      { word: '--config=/var/lib/kubelet/config.yaml', source: '/lib/kubelet.service.d/10-kubeadm.conf' },
+      { word: '--node-ip=10.0.0.1', source: 'KUBELET_KUBEADM_ARGS in /var/lib/kubelet/kubeadm-flags.env' },
+      { word: '--v=2', source: 'KUBELET_KUBEADM_ARGS in /var/lib/kubelet/kubeadm-flags.env' },
+      { word: '--node-labels=a=b c', source: 'KUBELET_EXTRA_ARGS in /etc/default/kubelet' },
+    ]);
+  });
+
+  it.each<[string, string, readonly FoundText[], readonly string[] | null]>([
+    ['no variable set', 'ExecStart=/k $NONE --a', [], ['/k', '--a']],
+    ['braces keep a word whole', 'Environment="A=x y"\nExecStart=/k --b=${A} ${A}', [], ['/k', '--b=x y', 'x y']],
+    ['a doubled dollar', 'ExecStart=/k --b=$$A', [], ['/k', '--b=$A']],
+    ['prefixes of the program', 'ExecStart=-+/k --a', [], ['/k', '--a']],
+    ['files win over Environment=', 'Environment=A=1\nExecStart=/k $A', [{ path: '/e', text: 'A=2' }], ['/k', '2']],
+    ['a file that is not there', 'ExecStart=/k $A', [{ path: '/e', text: null }], ['/k']],
+    ['a reset list', 'Environment=A=1\nEnvironment=\nExecStart=/k $A', [], ['/k']],
+    ['no command', 'Restart=always', [], null],
+  ])('%s', (_, text, files, words) => {
+    const found = execStartWords([{ path: '/u', text: `[Service]\n${text}\n` }], files);
+    expect(found === null ? null : found.map(({ word }) => word)).toEqual(words);
+  });
+});
+
+describe('environmentFilesOf', () => {
+  it('are named in order, the dash left out; an empty line forgets those before', () => {
+    expect(environmentFilesOf([UNIT, DROP_IN])).toEqual(['/var/lib/kubelet/kubeadm-flags.env', '/etc/default/kubelet']);
+    expect(environmentFilesOf([DROP_IN, { path: '/z', text: '[Service]\nEnvironmentFile=\nEnvironmentFile=/only\n' }])).toEqual(['/only']);
+  });
+});

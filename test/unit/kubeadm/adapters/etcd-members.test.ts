@@ -1,0 +1,170 @@
+import { createServer, type Server } from 'node:https';
+import { connect } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { Secret } from '../../../../src/base/text/secret.ts';
+import { etcdMembers } from '../../../../src/kubeadm/adapters/etcd-members.ts';
+import { explainEtcdError } from '../../../../src/kubeadm/adapters/etcd-trouble.ts';
+import type { EtcdCredentials } from '../../../../src/kubeadm/control-plane/etcd-credentials.ts';
+import { ETCD_MEMBER } from '../../../../src/kubeadm/control-plane/etcd-member.ts';
+import { type CertificateAuthority, createAuthority, type KeyPair } from '../../../../src/lab/api-server/pki.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
+import { freePort, listenOnLoopback } from '../../../support/loopback.ts';
+
+const PAST = { notBefore: new Date('2020-01-01T00:00:00Z'), notAfter: new Date('2021-01-01T00:00:00Z') };
+const FILES = { ca: '/pki/etcd/ca.crt', certificate: '/pki/etcd/hc.crt', key: '/pki/etcd/hc.key' };
+
+interface Material {
+  readonly server: KeyPair;
+  readonly caPem: string;
+  readonly client: KeyPair;
+}
+
+describe('etcdMembers', () => {
+  let authority: CertificateAuthority;
+  let other: CertificateAuthority;
+  let expiredAuthority: CertificateAuthority;
+  let good: Material;
+  const servers: Server[] = [];
+  beforeAll(async () => {
+    [authority, other, expiredAuthority] = await Promise.all([
+      createAuthority('etcd-ca'),
+      createAuthority('etcd-ca'),
+      createAuthority('etcd-ca', PAST),
+    ]);
+    const [server, client] = await Promise.all([authority.issueServer(['127.0.0.1']), authority.issueClient({ commonName: 'hc' })]);
+    good = { server, client, caPem: authority.certPem };
+  });
+  afterEach(() => {
+    for (const server of servers.splice(0)) {
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+
+  /** Asks a server that wants client certificates of the authority; over connections that somebody else opens too. */
+  async function ask({ server, caPem, client }: Material): Promise<readonly [string, unknown, unknown]> {
+    const options = { cert: server.certPem, key: server.keyPem, ca: authority.certPem, requestCert: true, rejectUnauthorized: true };
+    const etcd = createServer(options, (_, response) => void response.end('{"members":[{"ID":"1","name":"cp-1"}]}'));
+    servers.push(etcd);
+    const port = await listenOnLoopback(etcd);
+    const endpoint = `https://127.0.0.1:${port}`;
+    const credentials: EtcdCredentials = { caPem, certificatePem: client.certPem, keyPem: new Secret(client.keyPem), files: FILES };
+    const dial = async (): Promise<Duplex> => connect(port, '127.0.0.1');
+    const clock = fakeClock(new Date());
+    const said = [{}, { dial }].map((way) => {
+      const members = etcdMembers({ endpoints: [endpoint], ...credentials, clock, ...way }).list(ETCD_MEMBER);
+      return members.then(
+        ({ items }) => items.map(({ metadata }) => metadata.name),
+        (error: unknown) => error,
+      );
+    });
+    return [endpoint, await said[0], await said[1]];
+  }
+
+  it('lists members', async () => {
+    const [, here, elsewhere] = await ask(good);
+    expect([here, elsewhere]).toEqual([['cp-1'], ['cp-1']]);
+  });
+
+  it.each<readonly [string, string, string, () => Promise<Partial<Material>>]>([
+    [
+      'the authority is another one of the same name',
+      `its certificate is not signed by ${FILES.ca}`,
+      'Put the authority of the etcd cluster into /pki/etcd/ca.crt',
+      async () => ({ caPem: other.certPem, client: await other.issueClient({ commonName: 'hc' }) }),
+    ],
+    [
+      'the authority is another one, and the client certificate is not of it',
+      `${FILES.certificate} is not signed by ${FILES.ca}`,
+      'certs renew etcd-healthcheck-client',
+      async () => ({ caPem: other.certPem }),
+    ],
+    [
+      'the authority expired',
+      `${FILES.ca} expired on 2021-01-01T00:00:00.000Z`,
+      'Put the authority',
+      async () => ({ caPem: expiredAuthority.certPem }),
+    ],
+    ['the authority is none', `${FILES.ca} holds no certificate`, 'Put the authority', async () => ({ caPem: 'pem\n' })],
+    [
+      'the certificate of the member expired',
+      'its certificate has expired',
+      'certs renew etcd-server',
+      async () => ({ server: await authority.issueServer(['127.0.0.1'], PAST) }),
+    ],
+    [
+      'the certificate of the member is for another address',
+      'its certificate is not for 127.0.0.1 but for 10.0.0.1',
+      'certs renew etcd-server',
+      async () => ({ server: await authority.issueServer(['10.0.0.1']) }),
+    ],
+    [
+      'the client certificate expired',
+      `it refuses the client certificate: ${FILES.certificate} expired on 2021-01-01T00:00:00.000Z`,
+      'certs renew etcd-healthcheck-client',
+      async () => ({ client: await authority.issueClient({ commonName: 'hc' }, PAST) }),
+    ],
+    [
+      'the client certificate is of another authority',
+      `it refuses the client certificate: ${FILES.certificate} is not signed by ${FILES.ca}`,
+      'certs renew etcd-healthcheck-client',
+      async () => ({ client: await other.issueClient({ commonName: 'hc' }) }),
+    ],
+    [
+      'the client certificate is none',
+      `${FILES.certificate} holds no certificate`,
+      'certs renew',
+      async () => ({ client: { ...good.client, certPem: 'pem\n' } }),
+    ],
+    ['the key is none', `${FILES.key} holds no private key`, 'certs renew', async () => ({ client: { ...good.client, keyPem: 'pem\n' } })],
+    [
+      'the key is another one',
+      `${FILES.key} is not the key of ${FILES.certificate}`,
+      'certs renew',
+      async () => ({ client: { ...good.client, keyPem: good.server.keyPem } }),
+    ],
+  ])('says which file is to blame where %s', async (_, why, mend, broken) => {
+    const [endpoint, ...errors] = await ask({ ...good, ...(await broken()) });
+    for (const error of errors) {
+      expect(error).toMatchObject({ code: 'ETCD_TLS_FAILED', problems: [{ message: `etcd cannot be asked: ${endpoint}: ${why}` }] });
+      expect(error).toMatchObject({ problems: [{ mend: expect.stringContaining(mend) }] });
+    }
+  });
+
+  // Node's own servers end connections without a word.
+  it.each(['ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE', 'ERR_SSL_SSL/TLS_ALERT_BAD_CERTIFICATE', 'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA', 'EPROTO'])(
+    'knows the %s of etcd that trusts another authority',
+    (code) => {
+      const { caPem, client } = good;
+      const credentials = { caPem, certificatePem: client.certPem, keyPem: new Secret(client.keyPem), files: FILES };
+      expect(explainEtcdError(Object.assign(new Error('SSL alert number 42'), { code }), credentials, new Date())).toEqual({
+        why: `it refuses the client certificate ${FILES.certificate}`,
+        mend: 'Have etcd trust the authority that signed it (--trusted-ca-file)',
+        isTls: true,
+      });
+    },
+  );
+
+  it.each([
+    ['ERR_SSL_WRONG_VERSION_NUMBER', 'it does not speak TLS'],
+    ['EPROTO', 'the TLS handshake failed (EPROTO)'],
+    ['ECONNRESET', 'the connection was closed before an answer came'],
+  ])('blames no certificate for %s', (code, why) => {
+    const { caPem, client } = good;
+    const credentials = { caPem, certificatePem: client.certPem, keyPem: new Secret(client.keyPem), files: FILES };
+    expect(explainEtcdError(Object.assign(new Error(''), { code }), credentials, new Date())).toMatchObject({ why, isTls: false });
+  });
+
+  it('says of each member why it does not answer, in words', async () => {
+    const ports = [await freePort(), await freePort()];
+    const endpoints = ports.map((port) => `https://127.0.0.1:${port}`);
+    const { caPem, client } = good;
+    const options = { caPem, certificatePem: client.certPem, keyPem: new Secret(client.keyPem), files: FILES, clock: fakeClock() };
+    const message = `etcd does not answer: ${endpoints.map((each) => `${each}: connection refused`).join('; ')}`;
+    await expect(etcdMembers({ ...options, endpoints }).list(ETCD_MEMBER)).rejects.toMatchObject({
+      code: 'ETCD_UNREACHABLE',
+      problems: [{ message }],
+    });
+  });
+});

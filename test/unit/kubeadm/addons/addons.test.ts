@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest';
+import { corednsObjects } from '../../../../src/kubeadm/addons/coredns.ts';
+import { kubeProxyObjects } from '../../../../src/kubeadm/addons/kube-proxy.ts';
+import { isGenerated } from '../../../../src/kubeadm/kubelet-config-map.ts';
+import { controlPlaneNode } from '../../../support/control-plane-node.ts';
+import { initRecordings } from '../../../support/kubeadm-recordings.ts';
+
+const recorded = initRecordings().flatMap(({ name, input, expected: { apiActions } }) => (apiActions ? [{ name, input, apiActions }] : []));
+const ADDON = /^(?:system:)?coredns$|^kube-dns$|^kube-proxy$|^kubeadm:node-proxier$/;
+
+describe('the addons', () => {
+  it.each(recorded)('are the objects of kubeadm 1.36.2, in its order: $name', ({ input, apiActions }) => {
+    const node = controlPlaneNode(input);
+    const { dns, proxy } = node.cluster;
+    const coredns = dns.disabled ? [] : Object.values(corednsObjects(node));
+    const { configMap, daemonSet, serviceAccount, rbac } = kubeProxyObjects(node).objects;
+    const objects = [...coredns, ...(proxy.disabled ? [] : [configMap, daemonSet, serviceAccount, ...rbac])];
+    expect(objects).toEqual(apiActions.flatMap(({ object }) => object ?? []).filter(({ metadata }) => ADDON.test(metadata.name)));
+  });
+});
+
+const CLUSTER = `
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: InitConfiguration
+localAPIEndpoint: {advertiseAddress: 192.0.2.10}
+---
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+kubernetesVersion: v1.36.2
+networking: {podSubnet: 10.244.0.0/16}
+---
+`;
+
+function proxyOf(document: string) {
+  return kubeProxyObjects(
+    controlPlaneNode(`${CLUSTER}apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n${document}`),
+  );
+}
+
+describe('the configuration of kube-proxy', () => {
+  const textOf = (document: string): string =>
+    (proxyOf(document).objects.configMap.data as Readonly<Record<string, string>>)['config.conf'] ?? '';
+
+  it('is what the user wrote over the values of kubeadm, and not signed then', () => {
+    const document =
+      'mode: nftables\nconntrack: {maxPerCore: 0, tcpEstablishedTimeout: 90m}\nfeatureGates: {A: true}\nlogging: {flushFrequency: 5s}';
+    const lines = textOf(document).split('\n');
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        'mode: nftables',
+        'clusterCIDR: 10.244.0.0/16',
+        '  maxPerCore: 0',
+        '  tcpEstablishedTimeout: 1h30m0s',
+        '  A: true',
+        '  flushFrequency: 5s',
+      ]),
+    );
+    expect(isGenerated(proxyOf(document).objects.configMap)).toBe(false);
+  });
+
+  it('keeps other values than kubeadm recommends, and says so', () => {
+    const { warnings } = proxyOf('bindAddress: 10.0.0.1\nclusterCIDR: 10.99.0.0/16');
+    expect(warnings.map(({ field, message }) => `${field}: ${message}`)).toEqual([
+      'bindAddress: The recommended value for "bindAddress" in "KubeProxyConfiguration" is: 0.0.0.0; the provided value is: 10.0.0.1',
+      'clusterCIDR: The recommended value for "clusterCIDR" in "KubeProxyConfiguration" is: 10.244.0.0/16; the provided value is: 10.99.0.0/16',
+    ]);
+  });
+
+  it.each([
+    ['moed: ipvs', /^input\.yaml:\d+:1 moed: unknown field\. Did you mean mode\?/],
+    ['oomScoreAdj: high', /^input\.yaml:\d+:14 oomScoreAdj: must be a whole number/],
+    ['configSyncPeriod: 5', /^input\.yaml:\d+:19 configSyncPeriod: must be a duration/],
+  ])('is refused when it is wrong: %s', (document, message) => {
+    expect(() => proxyOf(document)).toThrow(message);
+  });
+});

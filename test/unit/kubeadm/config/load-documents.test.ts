@@ -1,0 +1,175 @@
+import { describe, expect, it } from 'vitest';
+import { loadConfig } from '../../../../src/kubeadm/config/load.ts';
+import { documentOf, linesOf, load } from './support.ts';
+
+const KUBELET = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 5\n';
+const PROXY = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n';
+const KINDS =
+  'InitConfiguration, ClusterConfiguration, JoinConfiguration, ResetConfiguration, UpgradeConfiguration, KubeletConfiguration and KubeProxyConfiguration';
+const ALLOWED = KINDS.replace(' and ', ' or ');
+
+describe('what the documents of a file are', () => {
+  it.each([
+    ['one document', documentOf('init'), ['init']],
+    [
+      'several',
+      `${documentOf('init')}---\n${documentOf('cluster')}---\n${KUBELET}---\n${PROXY}`,
+      ['init', 'cluster', 'kubelet', 'kubeProxy'],
+    ],
+    ['v1beta3', `${documentOf('init3')}---\n${documentOf('cluster3')}`, ['init', 'cluster']],
+    ['both versions in one file', `${documentOf('init')}---\n${documentOf('cluster3')}`, ['init', 'cluster']],
+    ['a comment in front of the first marker', `# note\n---\n${documentOf('reset')}`, ['reset']],
+    ['empty documents', `---\n---\n${documentOf('upgrade')}---\n---\n`, ['upgrade']],
+    ['JSON', '{"apiVersion":"kubeadm.k8s.io/v1beta4","kind":"ResetConfiguration","force":true}', ['reset']],
+    ['a byte order mark and CRLF', `\ufeff${documentOf('reset', 'force: true').replaceAll('\n', '\r\n')}`, ['reset']],
+  ])('reads %s', (_, text, expected) => {
+    const loaded = load(text);
+    expect(linesOf(loaded)).toEqual([]);
+    expect(['init', 'cluster', 'join', 'reset', 'upgrade', 'kubelet', 'kubeProxy'].filter((part) => part in loaded)).toEqual(expected);
+  });
+
+  it('hands KubeletConfiguration on with its places', () => {
+    const { kubelet } = load(`${documentOf('init')}---\n${KUBELET}`);
+    expect(kubelet?.index).toBe(1);
+    expect(kubelet?.positionAt(kubelet.root?.offset ?? 0)).toEqual({ file: 'f.yaml', line: 4, column: 1 });
+  });
+
+  it('tells which version each document was written in', () => {
+    expect([...load(`${documentOf('init')}---\n${documentOf('cluster3')}`).versions]).toEqual([
+      ['InitConfiguration', 'v1beta4'],
+      ['ClusterConfiguration', 'v1beta3'],
+    ]);
+  });
+
+  it.each([
+    ['nothing at all', '', [`f.yaml:1:1: the file holds no configuration for this command. It may hold ${ALLOWED}. [CONFIG_EMPTY]`]],
+    [
+      'comments only',
+      '# nothing\n',
+      [`f.yaml:1:1: the file holds no configuration for this command. It may hold ${ALLOWED}. [CONFIG_EMPTY]`],
+    ],
+    ['a list', '- a\n', ['f.yaml:1:1: a configuration document is a mapping. Begin it with apiVersion and kind. [CONFIG_WRONG_TYPE]']],
+    [
+      'an empty mapping',
+      '{}\n',
+      [
+        'f.yaml:1:1 apiVersion: the document has no apiVersion. Begin it with apiVersion: kubeadm.k8s.io/v1beta4. [CONFIG_MISSING_HEADER]',
+        'f.yaml:1:1 kind: the document has no kind. Begin it with kind, such as kind: InitConfiguration. [CONFIG_MISSING_HEADER]',
+      ],
+    ],
+    [
+      'no kind',
+      'apiVersion: kubeadm.k8s.io/v1beta4\n',
+      ['f.yaml:1:1 kind: the document has no kind. Begin it with kind, such as kind: InitConfiguration. [CONFIG_MISSING_HEADER]'],
+    ],
+    [
+      'an empty kind',
+      'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ""\n',
+      ['f.yaml:2:7 kind: the document has no kind. Begin it with kind, such as kind: InitConfiguration. [CONFIG_MISSING_HEADER]'],
+    ],
+    [
+      'an apiVersion that is a number',
+      'apiVersion: 1\nkind: InitConfiguration\n',
+      ['f.yaml:1:13 apiVersion: expected a string [CONFIG_WRONG_TYPE]'],
+    ],
+    [
+      'a kind that does not exist',
+      'apiVersion: kubeadm.k8s.io/v1beta4\nkind: Foo\n',
+      [`f.yaml:2:7: unknown kind "Foo" of "kubeadm.k8s.io/v1beta4". Known are ${KINDS}. [CONFIG_UNKNOWN_KIND]`],
+    ],
+    [
+      'a kind misspelt',
+      'apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfigration\n',
+      ['f.yaml:2:7: unknown kind "JoinConfigration" of "kubeadm.k8s.io/v1beta4". Did you mean JoinConfiguration? [CONFIG_UNKNOWN_KIND]'],
+    ],
+    [
+      'a kind in another case',
+      'apiVersion: kubeadm.k8s.io/v1beta4\nkind: initconfiguration\n',
+      ['f.yaml:2:7: unknown kind "initconfiguration" of "kubeadm.k8s.io/v1beta4". Did you mean InitConfiguration? [CONFIG_UNKNOWN_KIND]'],
+    ],
+    [
+      'a group that is not known',
+      'apiVersion: foo/bar\nkind: zzz\n',
+      [`f.yaml:2:7: unknown kind "zzz" of "foo/bar". Known are ${KINDS}. [CONFIG_UNKNOWN_KIND]`],
+    ],
+    [
+      'the group of another kind',
+      'apiVersion: v1\nkind: InitConfiguration\n',
+      ['f.yaml:1:13: unknown version "v1". Write kubeadm.k8s.io/v1beta4 or kubeadm.k8s.io/v1beta3. [CONFIG_UNKNOWN_VERSION]'],
+    ],
+    [
+      'a version that is not there yet',
+      'apiVersion: kubeadm.k8s.io/v1\nkind: InitConfiguration\n',
+      [
+        'f.yaml:1:13: unknown version "kubeadm.k8s.io/v1". Write kubeadm.k8s.io/v1beta4 or kubeadm.k8s.io/v1beta3. [CONFIG_UNKNOWN_VERSION]',
+      ],
+    ],
+    [
+      'a version of the kubelet that is not read',
+      'apiVersion: kubelet.config.k8s.io/v1alpha1\nkind: KubeletConfiguration\n',
+      ['f.yaml:1:13: unknown version "kubelet.config.k8s.io/v1alpha1". Write kubelet.config.k8s.io/v1beta1. [CONFIG_UNKNOWN_VERSION]'],
+    ],
+    [
+      'a kind that v1beta3 did not have',
+      'apiVersion: kubeadm.k8s.io/v1beta3\nkind: ResetConfiguration\n',
+      [
+        'f.yaml:1:13: kubeadm.k8s.io/v1beta3 has no ResetConfiguration: it came with v1beta4. Write apiVersion: kubeadm.k8s.io/v1beta4. [CONFIG_UNKNOWN_KIND]',
+      ],
+    ],
+    [
+      'one kind twice, in two versions even',
+      `${documentOf('init')}---\n${documentOf('init3')}`,
+      ['f.yaml:5:7: InitConfiguration is given twice, first on line 2. Keep one of the documents. [CONFIG_DUPLICATE_KIND]'],
+    ],
+    [
+      'broken YAML',
+      'apiVersion: [\n',
+      ['f.yaml:2:1: not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ] [CONFIG_SYNTAX]'],
+    ],
+  ])('refuses %s', (_, text, expected) => {
+    expect(linesOf(load(text))).toEqual(expected);
+  });
+
+  it.each([
+    ['v1alpha1', 'v1.11'],
+    ['v1alpha2', 'v1.12'],
+    ['v1alpha3', 'v1.14'],
+    ['v1beta1', 'v1.15'],
+    ['v1beta2', 'v1.22'],
+  ])('names the kubeadm that converts %s', (version, kubeadm) => {
+    expect(linesOf(load(`apiVersion: kubeadm.k8s.io/${version}\nkind: InitConfiguration\n`))).toEqual([
+      `f.yaml:1:13: kubeadm.k8s.io/${version} is no longer read. Convert the file with kubeadm ${kubeadm}: kubeadm config migrate --old-config FILE --new-config FILE. [CONFIG_OLD_VERSION]`,
+    ]);
+  });
+
+  it('warns of v1beta3 unless told not to', () => {
+    const warning =
+      'warning: f.yaml:1:13: kubeadm.k8s.io/v1beta3 is deprecated; Kubernetes 1.37 no longer reads it. Convert the file with config migrate. [CONFIG_DEPRECATED_VERSION]';
+    expect(linesOf(loadConfig(documentOf('init3'), 'f.yaml', { kinds: ['InitConfiguration'] }))).toEqual([warning]);
+    expect(linesOf(loadConfig(documentOf('init3'), 'f.yaml', { kinds: ['InitConfiguration'], allowDeprecated: true }))).toEqual([]);
+  });
+
+  it('passes over documents of other commands, and does not look into them', () => {
+    const text = `${documentOf('cluster', 'foo: bar')}---\n${documentOf('reset')}`;
+    const loaded = load(text, ['ResetConfiguration']);
+    expect(loaded.cluster).toBeUndefined();
+    expect(linesOf(loaded)).toEqual([
+      'warning: f.yaml:2:7: ClusterConfiguration is ignored: this command reads ResetConfiguration [CONFIG_IGNORED_DOCUMENT]',
+    ]);
+  });
+
+  it('refuses a file that has only documents of other commands', () => {
+    expect(linesOf(load(KUBELET, ['JoinConfiguration']))).toEqual([
+      'f.yaml:1:1: the file holds no configuration for this command. It may hold JoinConfiguration. [CONFIG_EMPTY]',
+      'warning: f.yaml:2:7: KubeletConfiguration is ignored: this command reads JoinConfiguration [CONFIG_IGNORED_DOCUMENT]',
+    ]);
+  });
+
+  it('finds the problems of all documents, in their order', () => {
+    const text = `${documentOf('cluster', 'clusterNam: a')}---\n${documentOf('init', 'dryRun: 1')}`;
+    expect(linesOf(load(text))).toEqual([
+      'f.yaml:3:1 clusterNam: unknown field. Did you mean clusterName? [CONFIG_UNKNOWN_FIELD]',
+      'f.yaml:7:9 dryRun: expected true or false, found the number 1 [CONFIG_WRONG_TYPE]',
+    ]);
+  });
+});

@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest';
+import { adviseControlPlane } from '../../../../src/kubeadm/control-plane/advise.ts';
+import { controlPlaneNode } from '../../../support/control-plane-node.ts';
+import { initRecordings } from '../../../support/kubeadm-recordings.ts';
+
+const CLUSTER = `
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+kubernetesVersion: v1.36.2
+`;
+const adviceOn = (cluster: string) =>
+  adviseControlPlane(controlPlaneNode(CLUSTER + cluster)).map(({ code, message }) => `${code}: ${message}`);
+
+describe('advice about a control plane', () => {
+  it.each([
+    ['featureGates: {RootlessControlPlane: true}', /^ROOTLESS_NOT_DONE: .*they run as root$/],
+    ['apiServer: {extraArgs: [{name: authorization-mode, value: "Node,RBAC,Foo"}]}', /^AUTHORIZATION_MODE_UNKNOWN: .*"Foo"/],
+    ['apiServer: {extraArgs: [{name: authorization-mode, value: RBAC}]}', /^AUTHORIZATION_MODE_DIFFERS: .*is RBAC, without Node:/],
+    ['etcd: {local: {dataDir: /data, extraArgs: [{name: data-dir, value: /other}]}}', /^ETCD_DATA_DIR: .*in \/other, but \/data is/],
+    [
+      'scheduler: {extraVolumes: [{name: mine, hostPath: /x, mountPath: /etc/kubernetes/scheduler.conf}]}',
+      /^MOUNTED_TWICE: two volumes are mounted at \/etc\/kubernetes\/scheduler\.conf in kube-scheduler/,
+    ],
+    ['networking: {serviceSubnet: 192.0.2.0/24}', /^NODE_IN_SUBNET: .*192\.0\.2\.1, is one of those for services \(192\.0\.2\.0\/24\)/],
+    ['networking: {podSubnet: 192.0.0.0/16}', /^NODE_IN_SUBNET: .* for pods/],
+  ])('%s', (cluster, advice) => {
+    const found = adviceOn(cluster);
+    expect(found).toHaveLength(1);
+    expect(found[0]).toMatch(advice);
+  });
+
+  it.each([
+    'apiServer: {extraArgs: [{name: authorization-mode, value: "RBAC,Node,Webhook"}]}',
+    'apiServer: {extraArgs: [{name: authorization-mode, value: AlwaysAllow}]}',
+    'scheduler: {extraVolumes: [{name: kubeconfig, hostPath: /x, mountPath: /etc/kubernetes/scheduler.conf}]}',
+    'etcd: {local: {dataDir: /data, extraArgs: [{name: data-dir, value: /data}]}}',
+  ])('says nothing of %s', (cluster) => {
+    expect(adviceOn(cluster)).toEqual([]);
+  });
+
+  it.each(initRecordings())('says nothing of $name', ({ input }) => {
+    expect(adviseControlPlane(controlPlaneNode(input))).toEqual([]);
+  });
+});

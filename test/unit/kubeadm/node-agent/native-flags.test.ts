@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest';
+import { execStartWords, type UnitTexts } from '../../../../src/host/systemd/exec-start.ts';
+import { NATIVE_DROP_IN, nativeFlags } from '../../../../src/kubeadm/node-agent/native-flags.ts';
+
+const D = '/var/lib/kubelet/dynamic-config';
+const texts = (command: string, more = 'Restart=always\n', dropIns: UnitTexts['unitFiles'] = []): UnitTexts => ({
+  unitFiles: [{ path: '/usr/lib/systemd/system/kubelet.service', text: `[Service]\nExecStart=${command}\n${more}` }, ...dropIns],
+  environmentFiles: [],
+});
+const wordsWith = (found: UnitTexts, text: string): readonly string[] =>
+  (execStartWords([...found.unitFiles, { path: NATIVE_DROP_IN, text }], []) ?? []).map(({ word }) => word);
+
+describe('how an old kubelet gets its directory', () => {
+  it.each([
+    [21, ['--dynamic-config-dir=/var/lib/kubelet/dynamic-config']],
+    [22, ['--dynamic-config-dir=/var/lib/kubelet/dynamic-config', '--feature-gates=DynamicKubeletConfig=true']],
+    [23, ['--dynamic-config-dir=/var/lib/kubelet/dynamic-config', '--feature-gates=DynamicKubeletConfig=true']],
+  ])('1.%d: by flags', (minor, flags) => {
+    const found = texts('/usr/bin/kubelet --config=/c --feature-gates=A=true');
+    const given = nativeFlags(found, { directory: D, minor });
+    const text = given.kind === 'drop-in' ? given.text : '';
+    expect(wordsWith(found, text)).toEqual(['/usr/bin/kubelet', '--config=/c', '--feature-gates=A=true', ...flags]);
+    expect(text).not.toContain('Restart=');
+  });
+
+  it.each(['', 'Restart=on-failure\n'])('has it started again after exit code 0 (%j)', (restart) => {
+    const found = texts('/usr/bin/kubelet --config=/c', restart);
+    const given = nativeFlags(found, { directory: D, minor: 21 });
+    const text = given.kind === 'drop-in' ? given.text : '';
+    expect(text).toContain('\nRestart=always\n');
+    // The second run sees its own drop-in, and wants the same.
+    expect(nativeFlags({ ...found, unitFiles: [...found.unitFiles, { path: NATIVE_DROP_IN, text }] }, { directory: D, minor: 21 })).toEqual(
+      given,
+    );
+  });
+
+  it('leaves alone what is started so by others', () => {
+    expect(nativeFlags(texts('/usr/bin/kubelet --dynamic-config-dir /other'), { directory: D, minor: 21 })).toEqual({ kind: 'there' });
+    const gated = texts('/usr/bin/kubelet --dynamic-config-dir=/other --feature-gates=A=false,DynamicKubeletConfig=true');
+    expect(nativeFlags(gated, { directory: D, minor: 23 })).toEqual({ kind: 'there' });
+    expect(nativeFlags(texts('/usr/bin/kubelet --dynamic-config-dir=/other'), { directory: D, minor: 23 })).toMatchObject({
+      kind: 'drop-in',
+    });
+  });
+
+  it('is impossible where a later drop-in has the last word', () => {
+    const late = {
+      path: '/etc/systemd/system/kubelet.service.d/90-own.conf',
+      text: '[Service]\nExecStart=\nExecStart=/usr/bin/kubelet --dynamic-config-dir=/x\n',
+    };
+    expect(nativeFlags(texts('/usr/bin/kubelet', '', [late]), { directory: D, minor: 21 })).toMatchObject({
+      kind: 'impossible',
+      why: expect.stringContaining('90-own.conf'),
+    });
+  });
+});

@@ -1,0 +1,128 @@
+import { describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../../src/kube/object.ts';
+import { explainBootstrap } from '../../../src/kubeadm/explain-bootstrap.ts';
+import { CLIENT_SIGNER, kubeletRequestTrouble, nodeOfRequest, readNodeCsr, SERVING_SIGNER } from '../../../src/kubeadm/node-csr.ts';
+import { createCertificateRequest } from '../../../src/lab/api-server/pki.ts';
+
+interface Csr {
+  readonly commonName?: string;
+  readonly organizations?: readonly string[];
+  readonly names?: readonly string[];
+  readonly signerName?: string;
+  readonly usages?: readonly string[];
+  readonly status?: object;
+  readonly created?: string;
+  readonly name?: string;
+}
+
+async function csr(change: Csr = {}): Promise<KubeObject> {
+  const { commonName = 'system:node:w1', organizations = ['system:nodes'], names = [], signerName = CLIENT_SIGNER } = change;
+  const { requestPem } = await createCertificateRequest({ commonName, organizations }, names);
+  const usage = signerName === SERVING_SIGNER ? 'server auth' : 'client auth';
+  return {
+    apiVersion: 'certificates.k8s.io/v1',
+    kind: 'CertificateSigningRequest',
+    metadata: { name: change.name ?? 'node-csr-1', creationTimestamp: change.created ?? '2026-01-02T03:04:05Z' },
+    spec: {
+      request: Buffer.from(requestPem).toString('base64'),
+      signerName,
+      usages: change.usages ?? ['digital signature', usage],
+      username: 'system:bootstrap:abcdef',
+      groups: ['system:bootstrappers', 'system:authenticated'],
+    },
+    ...(change.status === undefined ? {} : { status: change.status as never }),
+  };
+}
+
+const condition = (type: string, message: string) => ({ conditions: [{ type, status: 'True', reason: 'ByHand', message }] });
+const explain = async (...changes: readonly Csr[]) =>
+  explainBootstrap(await Promise.all(changes.map(async (one) => readNodeCsr(await csr(one)))));
+
+describe('what a kubelet without a certificate waits for', () => {
+  it.each<[string, readonly Csr[], RegExp, boolean]>([
+    ['nothing was asked', [], /^the kubelet has made no certificate signing request/, false],
+    [
+      'nobody approved',
+      [{}],
+      /node-csr-1 of system:bootstrap:abcdef is pending: it was not approved.*the groups of this CSR are system:bootstrappers, system:auth/,
+      false,
+    ],
+    [
+      'wrong usages',
+      [{ usages: ['digital signature', 'server auth'] }],
+      /pending: no approver takes it, it asks for the usage server auth/,
+      false,
+    ],
+    ['wrong organization', [{ organizations: ['a'] }], /no approver takes it, its organization is a, not system:nodes alone/, false],
+    [
+      'denied',
+      [{ status: condition('Denied', 'unknown host') }],
+      /^certificate signing request node-csr-1 was denied: ByHand: unknown host$/,
+      true,
+    ],
+    [
+      'failed',
+      [{ status: condition('Failed', 'bad key') }],
+      /^the signer refused certificate signing request node-csr-1: ByHand: bad key$/,
+      true,
+    ],
+    ['no signer', [{ status: condition('Approved', '') }], /is approved, and no signer has signed it$/, false],
+    ['issued', [{ status: { ...condition('Approved', ''), certificate: 'eA==' } }], /is signed, and the kubelet has not stored/, false],
+    [
+      'denied, and the kubelet has asked again',
+      [
+        { created: '2026-01-01T00:00:00Z', status: condition('Denied', 'x') },
+        { name: 'node-csr-2', created: '2026-01-03T00:00:00Z' },
+      ],
+      /node-csr-1 was denied: ByHand: x$/,
+      true,
+    ],
+  ])('%s', async (_, csrs, why, final) => {
+    const reason = await explain(...csrs);
+    expect(reason.why).toMatch(why);
+    expect(reason.final).toBe(final);
+    expect(reason.mend).not.toBe('');
+  });
+});
+
+it('of requests that were refused before only the latest counts', async () => {
+  const denied = readNodeCsr(await csr({ created: '2026-01-01T00:00:00Z', status: condition('Denied', 'x') }));
+  const again = readNodeCsr(await csr({ name: 'node-csr-2', created: '2026-01-03T00:00:00Z' }));
+  expect(explainBootstrap([denied, again], { refusedBefore: new Set(['node-csr-1']) }).why).toMatch(/node-csr-2 of .* is pending/);
+  expect(explainBootstrap([denied], { refusedBefore: new Set(['node-csr-1']) })).toMatchObject({ final: true });
+});
+
+it.each([
+  ['dial tcp 10.0.0.1:6443: connect: connection refused', 'It is the host itself that has to reach the API server'],
+  ['cannot create certificate signing request: Unauthorized', 'make one with token create'],
+])('gives the word of a kubelet that could not ask: %s', (said, mend) => {
+  const reason = explainBootstrap([], { said });
+  expect(reason).toMatchObject({ why: `the kubelet could not ask for a certificate: ${said}`, final: false });
+  expect(reason.mend).toContain(mend);
+});
+
+describe('kubeletRequestTrouble', () => {
+  it.each<[Csr, string | null]>([
+    [{}, null],
+    [{ usages: ['key encipherment', 'digital signature', 'client auth'] }, null],
+    [{ names: ['w1'] }, 'it asks for names (w1), and a client certificate has none'],
+    [{ commonName: 'admin' }, 'its common name is admin, not system:node:NAME'],
+    [{ organizations: ['system:nodes', 'system:masters'] }, 'its organization is system:nodes, system:masters, not system:nodes alone'],
+    [{ usages: ['client auth'] }, 'it does not ask for the usage digital signature'],
+    [{ signerName: SERVING_SIGNER }, 'it asks for no names, and a serving certificate needs one'],
+    [{ signerName: SERVING_SIGNER, names: ['w1', '10.0.0.4'] }, null],
+    [
+      { signerName: SERVING_SIGNER, names: ['w1'], usages: ['digital signature', 'server auth', 'client auth'] },
+      'it asks for the usage client auth',
+    ],
+  ])('%j', async (change, expected) => {
+    const read = readNodeCsr(await csr(change));
+    expect(kubeletRequestTrouble(read)).toBe(expected);
+    expect(nodeOfRequest(read)).toBe(change.commonName === 'admin' ? null : 'w1');
+  });
+
+  it('of what is no request', () => {
+    const object = { apiVersion: 'x', kind: 'y', metadata: { name: 'n' }, spec: { request: 'eA==' } };
+    expect(kubeletRequestTrouble(readNodeCsr(object))).toBe('it holds no readable request');
+  });
+});

@@ -1,0 +1,230 @@
+import { createPrivateKey, sign } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import type { NodeClaim } from '../../../src/host/own-claim.ts';
+import type { KubeObject } from '../../../src/kube/object.ts';
+import {
+  challengeOf,
+  claimNode,
+  clashOf,
+  judgeClaim,
+  type NodeProof,
+  type ProofRules,
+  proveNode,
+} from '../../../src/kubeadm/node-identity.ts';
+import type { NodeEvidence } from '../../../src/kubelet/facts/node-evidence.ts';
+import {
+  createAuthority,
+  createCertificateRequest,
+  type KeyPair,
+  parseCertificateRequest,
+  type Subject,
+} from '../../../src/lab/api-server/pki.ts';
+import { type CertificateContent, readCertificateChain } from '../../../src/x509/read-certificate.ts';
+
+const NOW = new Date('2027-06-01T00:00:00Z');
+const FROM = { notBefore: new Date('2027-01-01T00:00:00Z'), notAfter: new Date('2028-01-01T00:00:00Z') };
+const CHALLENGE = challengeOf('0123456789abcdef0123456789abcdef');
+const N1: Subject = { commonName: 'system:node:n1', organizations: ['system:nodes'] };
+const long = { notBefore: new Date('2020-01-01T00:00:00Z'), notAfter: new Date('2040-01-01T00:00:00Z') };
+const [cluster, other] = await Promise.all([createAuthority('kubernetes', long), createAuthority('kubernetes', long)]);
+const own = await cluster.issueClient(N1, FROM);
+const certificates = (...pems: readonly string[]): readonly CertificateContent[] => readCertificateChain(pems.join('')) ?? [];
+const RULES: ProofRules = { authorities: certificates(cluster.certPem), challenge: CHALLENGE, now: NOW };
+
+function evidenceOf({ certPem, keyPem }: KeyPair, change: Partial<NodeEvidence> = {}, signed = CHALLENGE): NodeEvidence {
+  return {
+    source: '/pki/kubelet.pem',
+    certificate: certPem,
+    signature: sign('sha256', Buffer.from(signed), createPrivateKey(keyPem)),
+    errorOutput: null,
+    machineId: 'aaaa',
+    addresses: ['10.0.0.1'],
+    ...change,
+  };
+}
+
+const prove = (evidence: NodeEvidence, rules: Partial<ProofRules> = {}): NodeProof => proveNode(evidence, { ...RULES, ...rules });
+
+describe('a proof of the Node of a host', () => {
+  it('is a certificate of the cluster, and the key of it', () => {
+    expect(prove(evidenceOf(own))).toEqual({ kind: 'proven', nodeName: 'n1' });
+  });
+
+  it('may be by any CA of a bundle, as while a CA is replaced', () => {
+    const authorities = certificates(other.certPem, cluster.certPem);
+    expect(prove(evidenceOf(own), { authorities })).toEqual({ kind: 'proven', nodeName: 'n1' });
+  });
+
+  it('is nothing without the key of that certificate', async () => {
+    const another = await cluster.issueClient({ ...N1, commonName: 'system:node:n2' }, FROM);
+    const copied = evidenceOf({ certPem: own.certPem, keyPem: another.keyPem });
+    expect(prove(copied)).toMatchObject({ cause: 'no-key', claimed: 'n1', why: expect.stringContaining('does not hold the private key') });
+    expect(prove(evidenceOf(own, { signature: null, errorOutput: 'Could not read\u001b[2J private key' }))).toMatchObject({
+      cause: 'no-key',
+      why: expect.stringContaining('(Could not read [2J private key)'),
+    });
+    expect(prove(evidenceOf(own, { signature: Buffer.from('junk') }))).toMatchObject({ cause: 'no-key' });
+  });
+
+  it('is nothing with the signature of another challenge: it cannot be recorded', () => {
+    expect(prove(evidenceOf(own, {}, challengeOf('fedcba9876543210fedcba9876543210')))).toMatchObject({ cause: 'no-key' });
+  });
+
+  it('is nothing by the CA of another cluster that has the same name', async () => {
+    const foreign = await other.issueClient(N1, FROM);
+    expect(prove(evidenceOf(foreign))).toMatchObject({
+      cause: 'untrusted',
+      claimed: 'n1',
+      why: "the kubelet client certificate in /pki/kubelet.pem names n1 and is not signed by the cluster's CA",
+    });
+  });
+
+  it('is nothing by a certificate that the cluster issued for something else than a CA', async () => {
+    const asAuthority = certificates(own.certPem);
+    expect(prove(evidenceOf(own), { authorities: asAuthority })).toMatchObject({ cause: 'untrusted' });
+  });
+
+  it('is nothing where no CA is known', () => {
+    expect(prove(evidenceOf(own), { authorities: [] })).toMatchObject({ cause: 'no-ca' });
+  });
+
+  it('has its time by our clock; to be renewed it may be over', async () => {
+    const late = { now: new Date('2028-01-01T00:00:01Z') };
+    expect(prove(evidenceOf(own), late)).toMatchObject({
+      cause: 'expired',
+      why: expect.stringContaining('expired on 2028-01-01T00:00:00.000Z'),
+    });
+    expect(prove(evidenceOf(own), { ...late, acceptsExpired: true })).toEqual({ kind: 'proven', nodeName: 'n1' });
+    expect(prove(evidenceOf(own), { now: new Date('2026-12-01T00:00:00Z') })).toMatchObject({ cause: 'expired' });
+    // It was issued a moment ago, by a clock that is ahead of ours.
+    expect(prove(evidenceOf(own), { now: new Date('2026-12-31T23:30:00Z') })).toEqual({ kind: 'proven', nodeName: 'n1' });
+    const short = await createAuthority('kubernetes', { notBefore: FROM.notBefore, notAfter: new Date('2027-03-01T00:00:00Z') });
+    const outlives = await short.issueClient(N1, FROM);
+    expect(prove(evidenceOf(outlives), { authorities: certificates(short.certPem) })).toMatchObject({ cause: 'untrusted' });
+  });
+
+  it('is of a client: the certificate that a kubelet serves with is none', async () => {
+    const { requestPem, keyPem } = await createCertificateRequest(N1, ['n1']);
+    const request = parseCertificateRequest(requestPem);
+    const certPem = await cluster.signRequest(request, ['digital signature', 'server auth'], FROM);
+    expect(prove(evidenceOf({ certPem, keyPem }))).toMatchObject({
+      cause: 'untrusted',
+      why: expect.stringContaining('is not for clients'),
+    });
+  });
+
+  it.each<[string, Subject]>([
+    ['a user who is no node', { commonName: 'kubernetes-admin', organizations: ['system:nodes'] }],
+    ['a node outside of its group', { commonName: 'system:node:n1', organizations: ['system:masters'] }],
+    ['a node in more groups', { commonName: 'system:node:n1', organizations: ['system:nodes', 'system:masters'] }],
+    ['a node without a name', { commonName: 'system:node:', organizations: ['system:nodes'] }],
+    ['a name that no Node can have', { commonName: 'system:node:N1/../n2', organizations: ['system:nodes'] }],
+  ])('is nothing for %s', async (_, subject) => {
+    expect(prove(evidenceOf(await cluster.issueClient(subject, FROM)))).toMatchObject({ cause: 'missing', claimed: null });
+  });
+
+  it.each([
+    ['none', null, 'it has no kubelet client certificate in /pki/kubelet.pem'],
+    [
+      'a damaged one',
+      '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
+      'the kubelet client certificate in /pki/kubelet.pem is damaged',
+    ],
+  ])('says that the certificate is %s', (_, certificate, why) => {
+    expect(prove(evidenceOf(own, { certificate }))).toEqual({ kind: 'unproven', cause: 'missing', claimed: null, why });
+  });
+
+  it('says that openssl is missing, which is no fault of the certificate', () => {
+    const without = evidenceOf(own, { signature: null, errorOutput: 'openssl is not installed' });
+    expect(prove(without)).toMatchObject({ cause: 'no-openssl', claimed: 'n1' });
+  });
+});
+
+describe('the Node that a host stands for', () => {
+  const PROVEN: NodeProof = { kind: 'proven', nodeName: 'n1' };
+  const MISSING: NodeProof = { kind: 'unproven', cause: 'missing', why: 'it has no kubelet client certificate', claimed: null };
+  const evidence = evidenceOf(own);
+  const claim = (proof: NodeProof, named: string | null) => claimNode({ host: 'h', proof, named, evidence, nameHint: 'name it' });
+
+  it('is the one that it proved, or the one that the operator named', () => {
+    expect(claim(PROVEN, null)).toEqual({ nodeName: 'n1', isProven: true, machineId: 'aaaa' });
+    expect(claim(PROVEN, 'n1')).toEqual({ nodeName: 'n1', isProven: true, machineId: 'aaaa' });
+    expect(claim(MISSING, 'n1')).toEqual({ nodeName: 'n1', isProven: false, machineId: 'aaaa' });
+  });
+
+  it('is refused where there is neither, with what to do', () => {
+    const mendOf = (cause: Extract<NodeProof, { kind: 'unproven' }>['cause']) =>
+      (claim({ ...MISSING, cause }, null) as { readonly mend?: string }).mend;
+    expect(claim(MISSING, null)).toEqual({
+      host: 'h',
+      code: 'NODE_NOT_PROVEN',
+      message: 'cannot tell which Node this host is: it has no kubelet client certificate',
+      mend: 'Name it',
+    });
+    expect(mendOf('no-openssl')).toBe('Install openssl on the host, or name it');
+    expect(mendOf('untrusted')).toMatch(/^Check the host: .* is forged\. If it is the right host, name it$/);
+    expect(mendOf('no-key')).toMatch(/^Check the host: .* was copied/);
+  });
+
+  it.each([
+    ['proven', PROVEN],
+    ['not even proven', { ...MISSING, claimed: 'n1' }],
+  ] as const)('is refused where the operator named another than the certificate does, %s', (_, proof) => {
+    expect(claim(proof, 'n2')).toMatchObject({
+      code: 'NODE_NAME_CONFLICT',
+      message: 'its kubelet has a client certificate for n1, and the Node was named n2',
+    });
+  });
+
+  const node = (machineID: string, ...addresses: readonly string[]): KubeObject => ({
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: 'n1' },
+    status: {
+      nodeInfo: { machineID },
+      addresses: [{ type: 'Hostname', address: 'n1' }, ...addresses.map((address) => ({ type: 'InternalIP', address }))],
+    },
+  });
+  const judge = (isProven: boolean, found: KubeObject | null, change: Partial<NodeEvidence> = {}): readonly string[] => {
+    const all = { ...evidence, ...change };
+    return judgeClaim('h', { claim: { nodeName: 'n1', isProven, machineId: all.machineId }, evidence: all, node: found }).map(
+      ({ code }) => code,
+    );
+  };
+
+  it.each<[string, boolean, KubeObject | null, Partial<NodeEvidence>, readonly string[]]>([
+    ['proven, same machine-id', true, node('aaaa'), {}, []],
+    ['proven, other machine-id', true, node('bbbb'), {}, ['NodeOfAnotherHost']],
+    ['proven, the Node reports none', true, node(''), {}, []],
+    ['proven, the host has none', true, node('aaaa'), { machineId: '' }, ['MACHINE_ID_EMPTY']],
+    ['proven, not registered', true, null, {}, []],
+    ['proven, addresses of NAT', true, node('aaaa', '192.0.2.1'), {}, []],
+    ['named, same machine-id and address', false, node('aaaa', '10.0.0.1'), {}, []],
+    ['named, other machine-id', false, node('bbbb', '10.0.0.1'), {}, ['NodeOfAnotherHost']],
+    ['named, the Node reports none', false, node('', '10.0.0.1'), {}, ['MACHINE_ID_EMPTY']],
+    ['named, the host has none', false, node('aaaa', '10.0.0.1'), { machineId: '' }, ['MACHINE_ID_EMPTY']],
+    ['named, neither has one', false, node('', '10.0.0.1'), { machineId: '' }, ['MACHINE_ID_EMPTY']],
+    ['named, a clone with other addresses', false, node('aaaa', '10.0.0.2'), {}, ['NODE_ADDRESS_MISMATCH']],
+    ['named, one of several addresses', false, node('aaaa', '10.0.0.2', 'fd00:0::1'), { addresses: ['192.168.1.1', 'fd00::1'] }, []],
+    ['named, the Node has no addresses yet', false, node('aaaa'), {}, []],
+    ['named, addresses of the host unknown', false, node('aaaa', '10.0.0.2'), { addresses: null }, []],
+    ['named, not registered, without a machine-id', false, null, { machineId: '' }, []],
+  ])('%s', (_, isProven, found, change, codes) => {
+    expect(judge(isProven, found, change)).toEqual(codes);
+  });
+});
+
+describe('two hosts of a run', () => {
+  const of = (nodeName: string, machineId: string | null, isProven: boolean): NodeClaim => ({ nodeName, machineId, isProven });
+  it.each<[string, NodeClaim, NodeClaim, string | undefined]>([
+    ['of different Nodes', of('n1', 'a', true), of('n2', 'b', true), undefined],
+    ['of the same Node', of('n1', 'a', true), of('n1', 'b', true), 'NODE_CLAIMED_TWICE'],
+    ['of the same Node, by their hostname alone', of('n1', null, false), of('n1', null, false), 'NODE_CLAIMED_TWICE'],
+    ['that are clones, and proved different Nodes', of('n1', 'a', true), of('n2', 'a', true), undefined],
+    ['that are clones, one of which was only named', of('n1', 'a', true), of('n2', 'a', false), 'MACHINE_ID_SHARED'],
+    ['without machine-ids', of('n1', '', false), of('n2', '', false), undefined],
+  ])('%s', (_, one, another, code) => {
+    expect(clashOf('h1', one, { host: 'h2', claim: another })?.code).toBe(code);
+    expect(clashOf('h2', another, { host: 'h1', claim: one })?.code).toBe(code);
+  });
+});

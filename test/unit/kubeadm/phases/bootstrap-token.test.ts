@@ -1,0 +1,172 @@
+import { describe, expect, it } from 'vitest';
+import { Secret } from '../../../../src/base/text/secret.ts';
+import type { PhaseContext } from '../../../../src/host/phase.ts';
+import { planDocument } from '../../../../src/host/plan/document.ts';
+import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
+import type { KubeObject, ObjectRef } from '../../../../src/kube/object.ts';
+import { type BootstrapTokenInput, bootstrapToken } from '../../../../src/kubeadm/phases/bootstrap-token.ts';
+import { type CompleteToken, tokenSecret } from '../../../../src/kubeadm/token/token-secret.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
+import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { recordingReporter } from '../../../support/recording-reporter.ts';
+
+const NOW = new Date('2030-01-01T00:00:00Z');
+const hoursLater = (hours: number): Date => new Date(NOW.getTime() + hours * 3_600_000);
+const TOKEN: CompleteToken = {
+  token: new Secret('abcdef.0123456789abcdef'),
+  ttl: '24h0m0s',
+  usages: ['signing', 'authentication'],
+  groups: ['system:bootstrappers:kubeadm:default-node-token'],
+};
+const CLUSTER_INFO: ObjectRef = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-public', name: 'cluster-info' };
+const SECRET: ObjectRef = { apiVersion: 'v1', kind: 'Secret', namespace: 'kube-system', name: 'bootstrap-token-abcdef' };
+const API = { server: 'https://10.0.0.10:6443', caPem: 'the CA\n' };
+
+function inputOf({
+  token = {},
+  now = NOW,
+  ...change
+}: Partial<BootstrapTokenInput> & { token?: Partial<CompleteToken> } = {}): BootstrapTokenInput {
+  const complete = { ...TOKEN, ...token };
+  return {
+    tokens: [{ secret: tokenSecret(complete, now), exactEnd: complete.expires !== undefined }],
+    apiServer: API,
+    replaceAddress: false,
+    assumeEmptyCluster: false,
+    now,
+    ...change,
+  };
+}
+
+const contextOf = (cluster: FakeCluster | null): PhaseContext => ({
+  host: fakeHost(),
+  cluster,
+  clock: fakeClock(NOW),
+  reporter: recordingReporter(),
+});
+
+async function plan(cluster: FakeCluster | null, input: BootstrapTokenInput) {
+  const [only] = await planPhases([bootstrapToken], contextOf(cluster), input);
+  if (only === undefined) throw new Error('no plan');
+  return only.plan;
+}
+
+async function run(cluster: FakeCluster, input: BootstrapTokenInput): Promise<void> {
+  await applyPhases([bootstrapToken], contextOf(cluster), input, await planPhases([bootstrapToken], contextOf(cluster), input));
+}
+
+async function prepared(): Promise<FakeCluster> {
+  const cluster = fakeCluster();
+  await run(cluster, inputOf());
+  return cluster;
+}
+
+const decoded = (secret: KubeObject | null): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries((secret?.data ?? {}) as Record<string, string>).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]),
+  );
+
+describe('bootstrap-token', () => {
+  it('creates everything in an empty cluster, and plans nothing the second time, also hours later', async () => {
+    const cluster = fakeCluster();
+    const { changes } = await plan(cluster, inputOf());
+    expect(changes).toHaveLength(11);
+    expect(new Set(changes.map(({ kind, because }) => `${kind}: ${because}`))).toEqual(new Set(['create-object: it is missing']));
+    await run(cluster, inputOf());
+    expect(await plan(cluster, inputOf({ now: hoursLater(23) }))).toEqual({
+      changes: [],
+      warnings: [],
+      noop: 'bootstrap tokens, cluster-info and the RBAC of joining nodes are current',
+    });
+  });
+
+  it('shows no token in its plan', async () => {
+    const shown = JSON.stringify(
+      planDocument([{ name: 'x', phases: [{ phase: 'bootstrap-token', plan: await plan(fakeCluster(), inputOf()) }] }], []),
+    );
+    for (const secret of ['0123456789abcdef', Buffer.from('0123456789abcdef').toString('base64')]) expect(shown).not.toContain(secret);
+  });
+
+  it.each<[string, string, Parameters<typeof inputOf>[0]]>([
+    ['an expired token', 'it has expired', { now: hoursLater(25) }],
+    ['another secret', 'of another secret', { token: { token: new Secret('abcdef.fedcba9876543210') } }],
+    ['other usages and groups', 'of another usages, groups', { token: { usages: ['signing'], groups: [] } }],
+    ['a description', 'of another description', { token: { description: 'mine' } }],
+    ['a token for ever', 'of another expiration', { token: { ttl: '0s' } }],
+    ['a declared end', 'of another expiration', { token: { expires: '2031-01-01T00:00:00Z' } }],
+  ])('brings %s to what is declared', async (_, because, change) => {
+    const cluster = await prepared();
+    const input = inputOf(change);
+    expect((await plan(cluster, input)).changes).toMatchObject([{ kind: 'update-object', because }]);
+    await run(cluster, input);
+    expect(decoded(await cluster.get(SECRET))).toEqual(decoded(input.tokens[0]?.secret as KubeObject));
+    expect((await plan(cluster, input)).changes).toEqual([]);
+  });
+
+  it('keeps a cluster-info that sends nodes to another address of the same cluster, and says so', async () => {
+    const cluster = await prepared();
+    const { changes, warnings } = await plan(cluster, inputOf({ apiServer: { ...API, server: 'https://127.0.0.1:7443' } }));
+    expect(changes).toEqual([]);
+    expect(warnings).toEqual([
+      {
+        code: 'CLUSTER_INFO_KEPT',
+        message:
+          'ConfigMap kube-public/cluster-info sends joining nodes to https://10.0.0.10:6443, not to https://127.0.0.1:7443: it is kept. Declare controlPlaneEndpoint, or replace it with --force-upload',
+      },
+    ]);
+  });
+
+  it.each([
+    ['a declared address', { apiServer: { ...API, server: 'https://lb:6443' }, replaceAddress: true }, 'it names another address'],
+    ['another authority', { apiServer: { ...API, caPem: 'another CA\n' } }, 'it names another certificate authority'],
+  ])('puts %s into cluster-info, takes the old signatures off and leaves what others added', async (_, change, because) => {
+    const cluster = await prepared();
+    await cluster.patch(CLUSTER_INFO, 'merge', {
+      metadata: { labels: { a: 'b' } },
+      data: { 'jws-kubeconfig-abcdef': 'old', more: 'theirs' },
+    });
+    expect((await plan(cluster, inputOf(change))).changes).toMatchObject([{ kind: 'update-object', because }]);
+    await run(cluster, inputOf(change));
+    const found = await cluster.get(CLUSTER_INFO);
+    expect(found?.metadata.labels).toEqual({ a: 'b' });
+    const data = found?.data as Record<string, string>;
+    expect(Object.keys(data).sort()).toEqual(['kubeconfig', 'more']);
+    expect(data.kubeconfig).toContain(`server: ${change.apiServer.server}\n`);
+  });
+
+  it.each([
+    ['https://127.0.0.1:6443', 1],
+    ['https://localhost:6443', 1],
+    ['https://[::1]:6443', 1],
+    ['https://10.0.0.10:6443', 0],
+    ['https://localhost.example.test:6443', 0],
+  ])('says that %s is of no use to other hosts: %i', async (server, count) => {
+    const { warnings = [] } = await plan(fakeCluster(), inputOf({ apiServer: { ...API, server } }));
+    expect(warnings.map(({ code }) => code)).toEqual(Array(count).fill('CLUSTER_INFO_LOOPBACK'));
+  });
+
+  it('replaces a cluster-info that holds no kubeconfig', async () => {
+    const cluster = await prepared();
+    await cluster.patch(CLUSTER_INFO, 'merge', { data: { kubeconfig: ': not [yaml' } });
+    expect((await plan(cluster, inputOf())).changes).toMatchObject([{ kind: 'update-object' }]);
+  });
+
+  it('overwrites nothing that somebody changed meanwhile', async () => {
+    const cluster = await prepared();
+    const input = inputOf({ token: { description: 'mine' } });
+    const observed = await bootstrapToken.look(contextOf(cluster), input);
+    await cluster.patch(SECRET, 'merge', { metadata: { labels: { theirs: 'x' } } });
+    const [change] = observed.plan.changes;
+    if (change?.kind !== 'update-object') throw new Error('no update was planned');
+    const { applyClusterChange } = await import('../../../../src/host/apply.ts');
+    await expect(applyClusterChange(cluster, change)).rejects.toMatchObject({ code: 'CLUSTER_CONFLICT' });
+  });
+
+  it('waits for an API server, or for its address', async () => {
+    expect(await plan(null, inputOf())).toEqual({ changes: [], deferred: 'needs the API server, and none was given (--kubeconfig)' });
+    const { changes, deferred } = await plan(null, inputOf({ assumeEmptyCluster: true, apiServer: null }));
+    expect(changes).toHaveLength(10);
+    expect(deferred).toBe('cluster-info needs the address and the CA of the API server (--kubeconfig)');
+  });
+});

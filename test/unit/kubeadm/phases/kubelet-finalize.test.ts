@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest';
+import { Secret } from '../../../../src/base/text/secret.ts';
+import { planDocument } from '../../../../src/host/plan/document.ts';
+import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
+import { clientCertificateKubeconfig } from '../../../../src/kube/kubeconfig-render.ts';
+import { kubeletFinalize } from '../../../../src/kubeadm/phases/kubelet-finalize.ts';
+import { createAuthority } from '../../../../src/lab/api-server/pki.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { fakeUnit } from '../../../support/fake-units.ts';
+import { recordingReporter } from '../../../support/recording-reporter.ts';
+
+const CONF = '/etc/kubernetes/kubelet.conf';
+const PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
+const INPUT = { certDir: '/var/lib/kubelet/pki', rotates: true, health: { url: 'http://127.0.0.1:10248/healthz', timeoutMs: 10_000 } };
+const authority = await createAuthority();
+const { certPem, keyPem } = await authority.issueClient({ commonName: 'system:node:cp-1', organizations: ['system:nodes'] });
+const embedded = clientCertificateKubeconfig({
+  clusterName: 'kubernetes',
+  server: 'https://10.0.0.1:6443',
+  caPem: authority.certPem,
+  user: 'system:node:cp-1',
+  certificatePem: certPem,
+  keyPem: new Secret(keyPem),
+}).reveal();
+
+function world(files: Readonly<Record<string, string>>) {
+  const host = fakeHost({
+    files,
+    units: { kubelet: fakeUnit({ activeState: 'active' }) },
+    commands: { sh: { exitCode: 0 } },
+    http: () => ({ status: 200, body: 'ok' }),
+  });
+  return { host, context: { host, cluster: null, clock: fakeClock(), reporter: recordingReporter() } };
+}
+
+describe('kubelet-finalize', () => {
+  it('has kubelet.conf name the certificate that is renewed, shows no key, and has nothing to do again', async () => {
+    const { host, context } = world({ [CONF]: embedded, [PEM]: 'pem\n' });
+    const planned = await planPhases([kubeletFinalize], context, INPUT);
+    expect(planned[0]?.plan.changes.map(({ kind }) => kind)).toEqual(['write-file', 'restart-unit']);
+    const shown = JSON.stringify(planDocument([{ name: 'cp-1', phases: planned }], []));
+    expect(shown).not.toContain(Buffer.from(keyPem).toString('base64'));
+    await applyPhases([kubeletFinalize], context, INPUT, planned);
+    expect(host.text(CONF)).toContain(`client-certificate: ${PEM}\n    client-key: ${PEM}\n`);
+    expect(host.text(CONF)).toContain('user: system:node:cp-1');
+    expect(host.text(CONF)).not.toContain('client-key-data');
+    expect((await planPhases([kubeletFinalize], context, INPUT))[0]?.plan).toMatchObject({ changes: [], noop: expect.any(String) });
+  });
+
+  it('leaves it where the kubelet renews nothing', async () => {
+    const { context } = world({ [CONF]: embedded });
+    expect((await planPhases([kubeletFinalize], context, { ...INPUT, rotates: false }))[0]?.plan).toMatchObject({
+      changes: [],
+      noop: expect.stringContaining(PEM),
+    });
+  });
+
+  it('waits for a kubelet that renews it and has not begun to', async () => {
+    const { context } = world({ [CONF]: embedded });
+    const [planned] = await planPhases([kubeletFinalize], context, INPUT);
+    expect(planned?.plan).toEqual({ changes: [], deferred: `the kubelet writes ${PEM} once it runs` });
+  });
+
+  it('waits for the phases before it', async () => {
+    expect((await planPhases([kubeletFinalize], world({}).context, INPUT))[0]?.plan.deferred).toContain(CONF);
+  });
+});

@@ -1,0 +1,318 @@
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../../src/base/errors.ts';
+import { Secret, SensitiveText } from '../../../../src/base/text/secret.ts';
+import type { FileFact, HttpFact } from '../../../../src/host/facts/question.ts';
+import type { PhaseContext } from '../../../../src/host/phase.ts';
+import type { Change } from '../../../../src/host/plan/change.ts';
+import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
+import { type KubeletStartInput, kubeletStart } from '../../../../src/kubeadm/phases/kubelet-start.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
+import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
+import { crashes, type FakeUnit, fakeUnit, runs } from '../../../support/fake-units.ts';
+import { recordingReporter } from '../../../support/recording-reporter.ts';
+
+const URL = 'http://127.0.0.1:10248/healthz';
+const CONFIG = '/var/lib/kubelet/config.yaml';
+const FLAGS = '/var/lib/kubelet/kubeadm-flags.env';
+const DROP_IN = '/etc/systemd/system/kubelet.service.d/10-kubeadm.conf';
+const UNIT_FILE = '/etc/systemd/system/kubelet.service';
+const BAD = 'E1120 13:20:06.468731   26671 run.go:72] "command failed" err="failed to run Kubelet: running with swap on is not supported"';
+
+const file = (path: string, content: string | SensitiveText, mode = 0o644) => ({ path, content, mode, owner: 'root:root' });
+const INPUT: KubeletStartInput = {
+  directories: [{ path: '/etc/kubernetes/manifests', mode: 0o755 }],
+  unitFiles: [file(DROP_IN, '[Service]\n')],
+  files: [file(CONFIG, 'maxPods: 5\n'), file(FLAGS, 'KUBELET_KUBEADM_ARGS=""\n')],
+  health: { url: URL, timeoutMs: 60_000 },
+  mayChown: true,
+};
+/** What is on the host when everything is as INPUT wants it. */
+const DONE: Readonly<Record<string, string | FileFact>> = {
+  '/etc/kubernetes/manifests': { type: 'directory', mode: 0o755, owner: 'root:root' },
+  [DROP_IN]: '[Service]\n',
+  [CONFIG]: 'maxPods: 5\n',
+  [FLAGS]: 'KUBELET_KUBEADM_ARGS=""\n',
+};
+
+/** A kubelet that answers healthz while its unit runs. */
+function kubeletOn(unit: FakeUnit): (url: string) => HttpFact {
+  return () => (unit.state.activeState === 'active' ? { status: 200, body: 'ok' } : { error: 'connection refused' });
+}
+
+function world(
+  files: Readonly<Record<string, string | FileFact>>,
+  unit: FakeUnit | null = fakeUnit({ activeState: 'active', unitFileState: 'enabled' }),
+) {
+  const host = fakeHost({ files, units: unit === null ? {} : { kubelet: unit }, ...(unit === null ? {} : { http: kubeletOn(unit) }) });
+  const reporter = recordingReporter();
+  const clock = fakeClock();
+  const context: PhaseContext = { host, cluster: null, clock, reporter };
+  return { host, reporter, clock, context };
+}
+
+async function plan(host: FakeHost, input: KubeletStartInput = INPUT) {
+  const context: PhaseContext = { host, cluster: null, clock: fakeClock(), reporter: recordingReporter() };
+  const [only] = await planPhases([kubeletStart], context, input);
+  if (only === undefined) throw new Error('no plan');
+  return only.plan;
+}
+
+async function run(context: PhaseContext, input: KubeletStartInput = INPUT): Promise<void> {
+  await applyPhases([kubeletStart], context, input, await planPhases([kubeletStart], context, input));
+}
+
+/** A change as a line: what is planned and why. */
+function line(change: Change): string {
+  const what = 'path' in change ? change.path : 'unit' in change ? change.unit : '';
+  return `${change.kind} ${what}: ${change.because}`.replace(' :', ':');
+}
+
+describe('kubelet-start plans', () => {
+  it('nothing where all is well', async () => {
+    const { host } = world(DONE);
+    expect(await plan(host)).toEqual({ changes: [], noop: 'the files are as wanted and the kubelet is healthy' });
+    expect(host.roundTrips).toBe(1);
+  });
+
+  it('everything on a bare host: directories, unit files, files, then systemd', async () => {
+    const { host } = world({}, null);
+    expect((await plan(host, { ...INPUT, unitFiles: [file(UNIT_FILE, '[Unit]\n'), ...INPUT.unitFiles] })).changes.map(line)).toEqual([
+      'make-directory /etc/kubernetes/manifests: it is missing',
+      `write-file ${UNIT_FILE}: it is missing`,
+      `write-file ${DROP_IN}: it is missing`,
+      `write-file ${CONFIG}: it is missing`,
+      `write-file ${FLAGS}: it is missing`,
+      'daemon-reload: its unit files changed',
+      'enable-unit kubelet: it would not start at boot',
+      `restart-unit kubelet: ${UNIT_FILE}, ${DROP_IN}, ${CONFIG}, ${FLAGS} changed`,
+    ]);
+  });
+
+  it.each<[string, Readonly<Record<string, string | FileFact>>, FakeUnit, readonly string[]]>([
+    [
+      'a restart when the configuration differs',
+      { ...DONE, [CONFIG]: 'maxPods: 4\n' },
+      fakeUnit({ activeState: 'active', unitFileState: 'enabled' }),
+      [`write-file ${CONFIG}: its content differs`, `restart-unit kubelet: ${CONFIG} changed`],
+    ],
+    [
+      'a reload when the drop-in differs',
+      { ...DONE, [DROP_IN]: '[Service]\nRestart=no\n' },
+      fakeUnit({ activeState: 'active', unitFileState: 'enabled' }),
+      [`write-file ${DROP_IN}: its content differs`, 'daemon-reload: its unit files changed', `restart-unit kubelet: ${DROP_IN} changed`],
+    ],
+    [
+      'a reload and a restart when somebody changed the unit files before',
+      DONE,
+      fakeUnit({ activeState: 'active', unitFileState: 'enabled', needsReload: true }),
+      ['daemon-reload: its unit files changed since systemd read them', 'restart-unit kubelet: its unit files changed since it started'],
+    ],
+    ['a start when it is stopped', DONE, fakeUnit({ unitFileState: 'enabled' }), ['restart-unit kubelet: it is inactive']],
+    [
+      'a start when it dies again and again',
+      DONE,
+      fakeUnit({ unitFileState: 'enabled', activeState: 'activating', subState: 'auto-restart' }),
+      ['restart-unit kubelet: it is activating'],
+    ],
+    ['enabling it when it is disabled', DONE, fakeUnit({ activeState: 'active' }), ['enable-unit kubelet: it would not start at boot']],
+    [
+      'only the directory that is missing',
+      Object.fromEntries(Object.entries(DONE).slice(1)),
+      fakeUnit({ activeState: 'active', unitFileState: 'enabled' }),
+      ['make-directory /etc/kubernetes/manifests: it is missing'],
+    ],
+  ])('%s', async (_, files, unit, expected) => {
+    const { host } = world(files, unit);
+    expect((await plan(host)).changes.map(line)).toEqual(expected);
+  });
+
+  it.each([
+    ['its configuration', CONFIG, true],
+    ['its drop-in, though systemd has read it', DROP_IN, true],
+    ['what users put their flags into', '/etc/default/kubelet', true],
+    ['a file it does not read', '/etc/hostname', false],
+  ])('a restart when it runs since before %s was written: %s', async (_, path, restarts) => {
+    const unit = fakeUnit({ activeState: 'active', unitFileState: 'enabled', startedAt: 1_000 });
+    for (const [modifiedAt, expected] of [
+      [1_001, restarts],
+      [1_000, false],
+      [999, false],
+    ] as const) {
+      const { host } = world(DONE, unit);
+      host.files.set(path, { type: 'file', mode: 0o644, owner: 'root:root', content: host.texts()[path] ?? '', modifiedAt });
+      expect((await plan(host)).changes.map(line)).toEqual(expected ? [`restart-unit kubelet: ${path} changed since it started`] : []);
+    }
+  });
+
+  it('a restart when it runs and does not answer', async () => {
+    const { host } = world(DONE);
+    host.http = () => ({ status: 500, body: '' });
+    expect((await plan(host)).changes.map(line)).toEqual(['restart-unit kubelet: it does not answer healthz']);
+  });
+
+  it('nothing when it runs and healthz is switched off', async () => {
+    const off = { ...INPUT, files: [file(CONFIG, 'healthzPort: 0\n')], health: { url: null, timeoutMs: 1 } };
+    const { host } = world({ ...DONE, [CONFIG]: 'healthzPort: 0\n' });
+    host.http = () => expect.unreachable();
+    expect((await plan(host, off)).noop).toBeDefined();
+  });
+
+  it('to keep a stricter mode, and the owner where it may not be changed', async () => {
+    const { host } = world({ ...DONE, [CONFIG]: { type: 'file', mode: 0o600, owner: 'me:me', content: 'maxPods: 5\n' } });
+    expect((await plan(host)).changes.map(line)).toEqual([
+      `write-file ${CONFIG}: its owner is me:me`,
+      `restart-unit kubelet: ${CONFIG} changed`,
+    ]);
+    expect((await plan(host, { ...INPUT, mayChown: false })).changes).toEqual([]);
+  });
+
+  it('only files where systemd does not run', async () => {
+    const host = fakeHost({ units: null });
+    const staged = await plan(host);
+    expect(staged.changes.map(({ kind }) => kind)).toEqual(['make-directory', 'write-file', 'write-file', 'write-file']);
+    expect(staged.deferred).toBe('systemd does not run there: the kubelet is started when the host boots with these files');
+  });
+
+  it('nothing where systemd does not run and the files are there', async () => {
+    const staged = await plan(fakeHost({ units: null, files: DONE }));
+    expect(staged).toMatchObject({
+      changes: [],
+      noop: 'the files are as wanted',
+      deferred: expect.stringContaining('systemd does not run'),
+    });
+  });
+
+  it('to leave the restart to people on OpenRC', async () => {
+    const commands = { 'sh -c command -v rc-service && command -v rc-update': { stdout: '/sbin/rc-service\n' } };
+    expect((await plan(fakeHost({ units: null, commands }))).deferred).toBe('the host uses OpenRC: restart the kubelet there');
+  });
+
+  it('and never shows what is secret', async () => {
+    const { host } = world(DONE);
+    const kubeconfig = file('/etc/kubernetes/bootstrap-kubelet.conf', new SensitiveText(['token: ', new Secret('hush')]), 0o600);
+    const { changes } = await plan(host, { ...INPUT, files: [kubeconfig, ...INPUT.files] });
+    expect(JSON.stringify(changes)).not.toContain('hush');
+  });
+});
+
+describe('kubelet-start', () => {
+  it('brings a bare host up, and plans nothing the second time', async () => {
+    const { host, context, reporter } = world({}, null);
+    host.http = () => (host.units.get('kubelet')?.state.activeState === 'active' ? { status: 200, body: 'ok' } : { error: 'refused' });
+    const input = { ...INPUT, unitFiles: [file(UNIT_FILE, '[Unit]\n'), ...INPUT.unitFiles] };
+    await run(context, input);
+    expect(host.text(CONFIG)).toBe('maxPods: 5\n');
+    expect(host.units.get('kubelet')).toMatchObject({ starts: 1, state: { activeState: 'active', unitFileState: 'enabled' } });
+    const done = host.performed.length;
+    await run(context, input);
+    expect(host.performed).toHaveLength(done);
+    expect(reporter.messages('PHASE_NOOP')).toHaveLength(1);
+  });
+
+  it('comes to the same end when it is killed after any change and run again', async () => {
+    const old = { ...DONE, [CONFIG]: 'maxPods: 4\n', [FLAGS]: 'KUBELET_KUBEADM_ARGS="--v=1"\n', [DROP_IN]: '[Service]\nRestart=no\n' };
+    const reference = world(old, fakeUnit({ activeState: 'active' }));
+    await run(reference.context);
+    const count = reference.host.performed.length;
+    expect(count).toBe(6);
+    for (let n = 0; n < count; n++) {
+      const { host, context } = world(old, fakeUnit({ activeState: 'active' }));
+      host.loseConnectionAfter(n);
+      await expect(run(context)).rejects.toMatchObject({ code: 'HOST_CONNECTION_LOST' });
+      await run(context);
+      expect([n, host.texts()]).toEqual([n, reference.host.texts()]);
+      expect(host.units.get('kubelet')).toMatchObject({ state: { activeState: 'active', unitFileState: 'enabled', needsReload: false } });
+      expect(host.units.get('kubelet')?.starts).toBeGreaterThan(0);
+      expect((await plan(host)).noop).toBeDefined();
+    }
+  });
+
+  it('takes a healthy kubelet back to the files it ran with when the new ones do not do', async () => {
+    const unit = fakeUnit({ activeState: 'active', unitFileState: 'enabled' });
+    const { host, context, clock, reporter } = world({ ...DONE, [CONFIG]: 'maxPods: 4\n', [DROP_IN]: '[Service]\nRestart=always\n' }, unit);
+    unit.onStart = (started) => {
+      if (host.text(CONFIG) === 'maxPods: 4\n') return runs(started);
+      crashes(started, BAD);
+      for (const atMs of [2_000, 4_000]) clock.at(clock.elapsedMs + atMs, () => crashes(started, BAD));
+    };
+    await expect(run(context)).rejects.toMatchObject({
+      exitCode: 5,
+      problems: [{ code: 'KUBELET_UNHEALTHY', message: expect.stringContaining('swap is on') }, { code: 'ROLLED_BACK' }],
+    });
+    expect(host.texts()).toEqual({ [CONFIG]: 'maxPods: 4\n', [FLAGS]: DONE[FLAGS], [DROP_IN]: '[Service]\nRestart=always\n' });
+    expect(unit).toMatchObject({ starts: 2, state: { activeState: 'active', needsReload: false } });
+    expect(reporter.messages('CHANGE_DONE').slice(-4)).toEqual([
+      `updated ${CONFIG}`,
+      `updated ${DROP_IN}`,
+      'ran systemctl daemon-reload',
+      'restarted kubelet',
+    ]);
+  });
+
+  it('knows a healthy kubelet by where it answers now, also when the new configuration moves that', async () => {
+    const unit = fakeUnit({ activeState: 'active', unitFileState: 'enabled' });
+    const { host, context, clock } = world({ ...DONE, [CONFIG]: 'healthzPort: 10249\n' }, unit);
+    host.http = (url) => {
+      const answers = unit.state.activeState === 'active' && url === 'http://127.0.0.1:10249/healthz';
+      return answers ? { status: 200, body: 'ok' } : { error: 'connection refused' };
+    };
+    unit.onStart = (started) => {
+      if (host.text(CONFIG) === 'healthzPort: 10249\n') return runs(started);
+      crashes(started, BAD);
+      for (const atMs of [2_000, 4_000]) clock.at(clock.elapsedMs + atMs, () => crashes(started, BAD));
+    };
+    await expect(run(context)).rejects.toMatchObject({ exitCode: 5, problems: [{ code: 'KUBELET_UNHEALTHY' }, { code: 'ROLLED_BACK' }] });
+    expect(host.text(CONFIG)).toBe('healthzPort: 10249\n');
+  });
+
+  it('keeps copies of what it replaces where a directory is given for them, and takes them back with it', async () => {
+    const unit = fakeUnit({ activeState: 'active', unitFileState: 'enabled' });
+    const { host, context } = world({ ...DONE, [CONFIG]: 'maxPods: 4\n' }, unit);
+    const input = { ...INPUT, backupDir: '/etc/kubernetes/tmp/kubeadm-kubelet-config-2026-01-02-03-04-05' };
+    await run(context, input);
+    expect(host.files.get(input.backupDir)).toMatchObject({ type: 'directory', mode: 0o700 });
+    expect(host.files.get(`${input.backupDir}/config.yaml`)).toMatchObject({ content: 'maxPods: 4\n', mode: 0o600 });
+    expect((await plan(host, input)).changes).toEqual([]);
+  });
+
+  it('says so when the old files do not do any more either', async () => {
+    const unit = fakeUnit({ activeState: 'active', unitFileState: 'enabled' });
+    const { context } = world({ ...DONE, [CONFIG]: 'maxPods: 4\n' }, unit);
+    unit.onStart = (started) => {
+      started.state = { ...started.state, activeState: 'failed', subState: 'failed' };
+      started.journal = `${BAD}\n`;
+    };
+    await expect(run(context)).rejects.toMatchObject({
+      exitCode: 1,
+      problems: [{ code: 'KUBELET_UNHEALTHY' }, { code: 'ROLLBACK_FAILED' }],
+    });
+  });
+
+  it('has nothing to go back to where no kubelet was healthy before', async () => {
+    const unit = fakeUnit({ unitFileState: 'enabled' });
+    const { host, context } = world({ ...DONE, [CONFIG]: 'maxPods: 4\n' }, unit);
+    unit.onStart = (started) => {
+      started.state = { ...started.state, activeState: 'failed', subState: 'failed' };
+      started.journal = `${BAD}\n`;
+    };
+    await expect(run(context)).rejects.toMatchObject({ code: 'KUBELET_UNHEALTHY', exitCode: 1 });
+    expect(host.text(CONFIG)).toBe('maxPods: 5\n');
+  });
+
+  it('puts the files back when systemd refuses to restart', async () => {
+    const unit = fakeUnit({ activeState: 'active', unitFileState: 'enabled' });
+    const { host, context } = world({ ...DONE, [CONFIG]: 'maxPods: 4\n' }, unit);
+    host.failAt(1, new AppError({ host: 'node1', code: 'HOST_OPERATION_FAILED', message: 'systemctl restart kubelet failed' }));
+    await expect(run(context)).rejects.toMatchObject({ code: 'HOST_OPERATION_FAILED' });
+    expect(host.text(CONFIG)).toBe('maxPods: 4\n');
+    expect(unit.starts).toBe(1);
+  });
+
+  it('stages files and waits for nothing where systemd does not run', async () => {
+    const host = fakeHost({ units: null });
+    const clock = fakeClock();
+    await run({ host, cluster: null, clock, reporter: recordingReporter() });
+    expect(Object.keys(host.texts()).sort()).toEqual([DROP_IN, CONFIG, FLAGS].sort());
+    expect(clock.elapsedMs).toBe(0);
+  });
+});

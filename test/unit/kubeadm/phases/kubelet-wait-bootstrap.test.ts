@@ -1,0 +1,199 @@
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../../src/base/errors.ts';
+import { definePhase, type Phase } from '../../../../src/host/phase.ts';
+import { applyPhases } from '../../../../src/host/run-workflow.ts';
+import type { KubeObject } from '../../../../src/kube/object.ts';
+import { kubeletWaitBootstrap, type WaitBootstrapInput } from '../../../../src/kubeadm/phases/kubelet-wait-bootstrap.ts';
+import { createAuthority, createCertificateRequest } from '../../../../src/lab/api-server/pki.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
+import { fakeCluster } from '../../../support/fake-cluster.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { recordingReporter } from '../../../support/recording-reporter.ts';
+
+const BOOTSTRAP = '/etc/kubernetes/bootstrap-kubelet.conf';
+const KUBELET = '/etc/kubernetes/kubelet.conf';
+const PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
+const CONF = `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: https://a:6443}}]
+users: [{name: u, user: {client-certificate: ${PEM}, client-key: ${PEM}}}]
+`;
+const INPUT: WaitBootstrapInput = { timeoutMs: 60_000, nodeName: 'w1' };
+const CSR = { apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest' } as const;
+
+function world(user?: { name: string; groups: readonly string[] }) {
+  const admin = fakeCluster();
+  const cluster = user === undefined ? admin : fakeCluster({ sharedWith: admin, user });
+  const clock = fakeClock();
+  const reporter = recordingReporter();
+  const host = fakeHost({
+    units: {},
+    files: { [BOOTSTRAP]: 'token\n', [KUBELET]: CONF },
+    commands: { date: () => ({ stdout: `${Math.floor(Date.now() / 1000)}\n` }) },
+  });
+  return { admin, host, clock, reporter, context: { host, cluster, clock, reporter } };
+}
+
+function saying(why: string) {
+  const said = `Failed while requesting a signed certificate from the control plane: cannot create certificate signing request: ${why}\n`;
+  const commands = { journalctl: { stdout: said }, date: { stdout: '0\n' } };
+  return fakeHost({ units: {}, files: { [BOOTSTRAP]: 'token\n', [KUBELET]: CONF }, commands });
+}
+
+async function csr(name: string, nodeName: string, usages = ['digital signature', 'client auth']): Promise<KubeObject> {
+  const { requestPem } = await createCertificateRequest({ commonName: `system:node:${nodeName}`, organizations: ['system:nodes'] });
+  const request = Buffer.from(requestPem).toString('base64');
+  return { ...CSR, metadata: { name }, spec: { request, signerName: 'kubernetes.io/kube-apiserver-client-kubelet', usages } };
+}
+
+const run = (context: ReturnType<typeof world>['context'], phases: readonly Phase<WaitBootstrapInput>[] = [kubeletWaitBootstrap]) =>
+  applyPhases(phases, context, INPUT, []);
+
+describe('kubelet-wait-bootstrap', () => {
+  it('waits for a certificate that can be used, not for kubelet.conf, and takes the token off the host', async () => {
+    const { host, clock, context, reporter } = world();
+    const { certPem, keyPem } = await (await createAuthority()).issueClient({ commonName: 'system:node:w1' });
+    clock.at(8_000, () => void host.files.set(PEM, { type: 'file', mode: 0o600, owner: 'root:root', content: certPem + keyPem }));
+    await run(context);
+    expect(clock.elapsedMs).toBe(8_000);
+    expect(host.files.has(BOOTSTRAP)).toBe(false);
+    expect(reporter.messages('WAITING')).toEqual([
+      "waiting for the kubelet's client certificate, 5 s: the kubelet has made no certificate signing request: it does not reach the API server, or its token is refused",
+    ]);
+  });
+
+  it('says what its request waits for, and takes the token off the host all the same', async () => {
+    const { admin, host, clock, context } = world();
+    const [ours, others] = await Promise.all([csr('node-csr-1', 'w1'), csr('node-csr-2', 'w2')]);
+    await admin.create(others);
+    clock.at(2_000, () => void admin.create(ours));
+    await expect(run(context)).rejects.toMatchObject({
+      problems: [
+        {
+          code: 'BOOTSTRAP_TIMEOUT',
+          message: expect.stringMatching(
+            /after 60s \(\/var\/lib.*is not there yet\): .* node-csr-1 of kubernetes-admin is pending: it was not approved/,
+          ),
+          mend: expect.stringContaining('kubectl certificate approve node-csr-1. Then run the same command again'),
+        },
+      ],
+    });
+    expect(host.files.has(BOOTSTRAP)).toBe(false);
+  });
+
+  it.each([
+    ['no route to host', 'It is the host itself that has to reach the API server'],
+    ['Unauthorized', 'Its token is not accepted (any more): make one with token create'],
+    [
+      'Post https://a:6443/apis: tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-01-01T00:00:00Z is before 2026-01-02T00:00:00Z',
+      'Set the clock of the host (timedatectl, chronyc)',
+    ],
+  ])('gives the word of a kubelet that could not make a request: %s', async (why, mend) => {
+    const { context, clock } = world();
+    await expect(run({ ...context, host: saying(why) })).rejects.toMatchObject({
+      problems: [
+        {
+          code: 'BOOTSTRAP_TIMEOUT',
+          message: expect.stringContaining(`could not ask for a certificate: cannot create certificate signing request: ${why}`),
+          mend: expect.stringContaining(mend),
+        },
+      ],
+    });
+    expect(clock.elapsedMs).toBe(60_000);
+  });
+
+  it('does not wait with a token that has expired for the kubelet and for us', async () => {
+    const { admin, context, clock } = world();
+    const refused = new AppError({ code: 'CLUSTER_UNAUTHORIZED', message: 'cannot list CertificateSigningRequest: Unauthorized' });
+    const cluster = { ...admin, list: async () => Promise.reject(refused) };
+    await expect(run({ ...context, cluster, host: saying('Unauthorized') })).rejects.toMatchObject({
+      problems: [{ code: 'BOOTSTRAP_DENIED', mend: expect.stringContaining('make one with token create') }],
+    });
+    expect(clock.elapsedMs).toBe(5_000);
+  });
+
+  it('says so when its credentials may look at requests, and not make one', async () => {
+    const user = { name: 'system:bootstrap:abcdef', groups: ['system:bootstrappers', 'system:authenticated'] };
+    const { admin, context } = world(user);
+    const rbac = 'rbac.authorization.k8s.io';
+    const rules = [{ apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests'], verbs: ['get', 'list'] }];
+    await admin.create({ apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name: 'look' }, rules });
+    await admin.create({
+      apiVersion: `${rbac}/v1`,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'look' },
+      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'look' },
+      subjects: [{ apiGroup: rbac, kind: 'Group', name: 'system:bootstrappers' }],
+    });
+    await expect(run(context)).rejects.toMatchObject({
+      problems: [{ message: expect.stringMatching(/: its credentials may not create certificate signing requests$/) }],
+    });
+  });
+
+  it('hears of a denial though the kubelet has asked again, and not of one from before', async () => {
+    const { admin, clock, context } = world();
+    const deny = async (name: string, reason: string): Promise<void> => {
+      const conditions = [{ type: 'Denied', status: 'True', reason }];
+      await admin.patch({ ...CSR, name }, 'merge', { status: { conditions } }, { subresource: 'approval' });
+    };
+    const requests = await Promise.all(['csr-3-yesterday', 'csr-2-first', 'csr-1-again'].map((name) => csr(name, 'w1')));
+    const [old, first, second] = requests as [KubeObject, KubeObject, KubeObject];
+    await admin.create(old);
+    await deny('csr-3-yesterday', 'Yesterday');
+    clock.at(1_000, () => void admin.create(first));
+    clock.at(11_000, () => void deny('csr-2-first', 'NotOurs').then(() => admin.create(second)));
+    await expect(run(context)).rejects.toMatchObject({
+      problems: [{ code: 'BOOTSTRAP_DENIED', message: expect.stringContaining('csr-2-first was denied: NotOurs') }],
+    });
+    expect(clock.elapsedMs).toBe(15_000);
+  });
+
+  it('does not wait for what was denied', async () => {
+    const { admin, clock, context } = world();
+    await admin.create(await csr('node-csr-1', 'w1'));
+    const conditions = [{ type: 'Denied', status: 'True', reason: 'NotOurs', message: 'nobody knows this host' }];
+    await admin.patch({ ...CSR, name: 'node-csr-1' }, 'merge', { status: { conditions } }, { subresource: 'approval' });
+    await expect(run(context)).rejects.toMatchObject({
+      problems: [{ code: 'BOOTSTRAP_DENIED', message: expect.stringContaining('node-csr-1 was denied: NotOurs: nobody knows this host') }],
+    });
+    expect(clock.elapsedMs).toBe(5_000);
+  });
+
+  it('says so when the credentials may not look at requests', async () => {
+    const { context } = world({ name: 'system:bootstrap:abcdef', groups: ['system:bootstrappers'] });
+    await expect(run(context)).rejects.toMatchObject({
+      problems: [
+        {
+          message: expect.stringMatching(
+            /what became of its certificate signing request is not known: cannot list CertificateSigningRequest/,
+          ),
+        },
+      ],
+    });
+  });
+
+  it('takes the token off the host when a phase before it fails, and tells of that failure', async () => {
+    const { host, context, clock } = world();
+    const failing = definePhase<WaitBootstrapInput, null>({
+      name: 'kubelet-start',
+      short: '',
+      ready: async () => {
+        throw new AppError({ code: 'KUBELET_UNHEALTHY', message: 'it is not healthy' });
+      },
+      observe: async () => null,
+      plan: () => ({ changes: [] }),
+    });
+    await expect(run(context, [failing, kubeletWaitBootstrap])).rejects.toMatchObject({ code: 'KUBELET_UNHEALTHY' });
+    expect(host.files.has(BOOTSTRAP)).toBe(false);
+    expect(clock.elapsedMs).toBe(0);
+  });
+
+  it('does so after an interruption too', async () => {
+    const { host, context, clock } = world();
+    const aborter = new AbortController();
+    const reason = new AppError({ code: 'INTERRUPTED', message: 'interrupted' });
+    clock.at(3_000, () => aborter.abort(reason));
+    await expect(run({ ...context, signal: aborter.signal } as typeof context)).rejects.toBe(reason);
+    expect(host.files.has(BOOTSTRAP)).toBe(false);
+  });
+});

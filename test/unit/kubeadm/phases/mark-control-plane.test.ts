@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import type { PhaseContext } from '../../../../src/host/phase.ts';
+import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
+import type { KubeObject } from '../../../../src/kube/object.ts';
+import { CONTROL_PLANE_TAINT } from '../../../../src/kubeadm/config/defaults.ts';
+import { type MarkControlPlaneInput, markControlPlane } from '../../../../src/kubeadm/phases/mark-control-plane.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
+import { fakeCluster } from '../../../support/fake-cluster.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { recordingReporter } from '../../../support/recording-reporter.ts';
+
+const NODE: KubeObject = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'cp-1', labels: { mine: 'x' } } };
+const REF = { apiVersion: 'v1', kind: 'Node', name: 'cp-1' };
+const INPUT: MarkControlPlaneInput = {
+  nodeName: 'cp-1',
+  taints: [CONTROL_PLANE_TAINT],
+  timeoutMs: 60_000,
+  assumeEmptyCluster: false,
+  check: null,
+};
+const LABELS = { 'node-role.kubernetes.io/control-plane': '', 'node.kubernetes.io/exclude-from-external-load-balancers': '' };
+
+function world(objects: readonly KubeObject[] = []) {
+  const clock = fakeClock();
+  const cluster = fakeCluster({ objects });
+  const context: PhaseContext = { host: fakeHost(), cluster, clock, reporter: recordingReporter() };
+  const plan = async (input: Partial<MarkControlPlaneInput> = {}, within = context) =>
+    (await planPhases([markControlPlane], within, { ...INPUT, ...input }))[0]?.plan;
+  return { clock, cluster, context, plan };
+}
+
+describe('mark-control-plane', () => {
+  it('gives the Node its labels and taints, keeps others, and has nothing to do then', async () => {
+    const spec = { taints: [{ key: 'theirs', effect: 'NoExecute' }] };
+    const { cluster, context, plan } = world([{ ...NODE, spec }]);
+    await applyPhases([markControlPlane], context, INPUT, []);
+    const node = await cluster.get(REF);
+    expect(node?.metadata.labels).toMatchObject({ ...LABELS, mine: 'x' });
+    expect(node?.spec).toMatchObject({ taints: expect.arrayContaining([spec.taints[0], CONTROL_PLANE_TAINT]) });
+    expect((await plan())?.noop).toBe('Node cp-1 is marked as a control plane');
+  });
+
+  it('takes no taint away where none is wanted', async () => {
+    const { plan } = world([{ ...NODE, spec: { taints: [{ ...CONTROL_PLANE_TAINT }] } }]);
+    expect((await plan({ taints: [] }))?.changes).toMatchObject([{ kind: 'mark-node', patch: { metadata: { labels: LABELS } } }]);
+  });
+
+  it('waits until the kubelet has registered its Node', async () => {
+    const { clock, cluster, context, plan } = world();
+    expect((await plan())?.deferred).toBe('marks Node cp-1 once its kubelet has registered it');
+    clock.at(clock.elapsedMs + 7_000, () => void cluster.create(NODE));
+    await applyPhases([markControlPlane], context, INPUT, []);
+    expect((await cluster.get(REF))?.metadata.labels).toMatchObject(LABELS);
+  });
+
+  it('says what the kubelet says when the Node does not come', async () => {
+    const { context } = world();
+    await expect(applyPhases([markControlPlane], context, INPUT, [])).rejects.toMatchObject({
+      code: 'NODE_NOT_REGISTERED',
+      message: expect.stringMatching(/mark-control-plane: .*no Node cp-1 after 60s/),
+    });
+  });
+
+  it('is put off without an API server; in an empty cluster all is missing', async () => {
+    const { context, plan } = world();
+    const without = { ...context, cluster: null };
+    expect((await plan({}, without))?.deferred).toBe('needs the API server, up after wait-control-plane');
+    expect((await plan({ assumeEmptyCluster: true }, without))?.changes).toEqual([
+      {
+        kind: 'mark-node',
+        marks: { labels: LABELS, taints: [CONTROL_PLANE_TAINT] },
+        isRecorded: false,
+        ref: REF,
+        patch: { metadata: { labels: LABELS }, spec: { taints: [CONTROL_PLANE_TAINT] } },
+        because: expect.stringContaining('taint node-role.kubernetes.io/control-plane:NoSchedule is missing'),
+      },
+    ]);
+  });
+});

@@ -1,0 +1,422 @@
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../../src/base/errors.ts';
+import { planGarbage } from '../../../../src/dynamic/workflows/collect-garbage.ts';
+import { PUSHED_LABEL } from '../../../../src/dynamic/workflows/push-config.ts';
+import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
+import type { Cluster } from '../../../../src/kube/cluster.ts';
+import type { KubeObject, ObjectRef } from '../../../../src/kube/object.ts';
+import { agentRights } from '../../../../src/kubeadm/node-agent/agent-rights.ts';
+import { markControlPlane } from '../../../../src/kubeadm/phases/mark-control-plane.ts';
+import { type MarkNodeInput, markNode } from '../../../../src/kubeadm/phases/mark-node.ts';
+import { type WaitNodeInput, waitNode } from '../../../../src/kubeadm/phases/wait-node.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
+import { fakeCluster } from '../../../support/fake-cluster.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { recordingReporter } from '../../../support/recording-reporter.ts';
+
+const REF = { apiVersion: 'v1', kind: 'Node', name: 'w1' };
+const CNI = 'container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni plugin not initialized';
+const condition = (status: string, message = '') => ({
+  type: 'Ready',
+  status,
+  reason: status === 'True' ? 'KubeletReady' : 'KubeletNotReady',
+  message,
+});
+const node = (more: Partial<KubeObject> = {}): KubeObject => ({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'w1' }, ...more });
+
+function world(objects: readonly KubeObject[] = [], user?: { name: string; groups: readonly string[] }) {
+  const admin = fakeCluster({ objects });
+  const cluster = user === undefined ? admin : fakeCluster({ sharedWith: admin, user });
+  const clock = fakeClock();
+  const reporter = recordingReporter();
+  return { admin, cluster, clock, reporter, context: { host: fakeHost({ units: {} }), cluster, clock, reporter } };
+}
+
+const WAIT: WaitNodeInput = { nodeName: 'w1', timeoutMs: 30_000, readyMs: null, admin: null };
+const NOBODY = { name: 'system:bootstrap:abcdef', groups: ['system:bootstrappers'] };
+const wait = (context: ReturnType<typeof world>['context'], input: Partial<WaitNodeInput> = {}) =>
+  applyPhases([waitNode], context, { ...WAIT, ...input }, []);
+
+describe('kubelet-wait-bootstrap/node', () => {
+  it('waits until the Node is there', async () => {
+    const { context, clock, admin, reporter } = world();
+    clock.at(12_000, () => void admin.create(node()));
+    await wait(context);
+    expect(clock.elapsedMs).toBe(12_000);
+    expect(reporter.messages('WAITING')).toEqual(['waiting for Node w1 to appear, 5 s', 'waiting for Node w1 to appear, 10 s']);
+  });
+
+  it('says so when it does not come', async () => {
+    const { context } = world();
+    await expect(wait(context)).rejects.toMatchObject({
+      problems: [{ code: 'NODE_NOT_REGISTERED', message: expect.stringContaining('no Node w1 after 30s') }],
+    });
+  });
+
+  it("gives the kubelet's word for it", async () => {
+    const { context, reporter } = world();
+    const commands = { journalctl: () => ({ stdout: 'Unable to register node "w1" with API server: no route to host\n' }) };
+    await expect(wait({ ...context, host: fakeHost({ units: {}, commands }) })).rejects.toMatchObject({
+      problems: [{ code: 'NODE_NOT_REGISTERED', message: expect.stringContaining('no Node w1 after 30s: no route to host') }],
+    });
+    expect(reporter.messages('WAITING')[0]).toBe('waiting for Node w1 to appear, 5 s: no route to host');
+  });
+
+  it('with --wait-ready waits until it is Ready, and tells what it waits for', async () => {
+    const { context, clock, admin, reporter } = world([node({ status: { conditions: [condition('False', CNI)] } })]);
+    clock.at(7_000, () => void admin.patch(REF, 'merge', { status: { conditions: [condition('True')] } }, { subresource: 'status' }));
+    await wait(context, { readyMs: 60_000 });
+    expect(clock.elapsedMs).toBe(7_000);
+    expect(reporter.messages('WAITING')).toEqual([`waiting for Node w1 to be Ready, 5 s: Ready is False: KubeletNotReady: ${CNI}`]);
+  });
+
+  it('says why it is not Ready, and what to do about a missing network plugin', async () => {
+    const pressure = { type: 'DiskPressure', status: 'True', reason: 'KubeletHasDiskPressure', message: 'kubelet has disk pressure' };
+    const { context } = world([node({ status: { conditions: [pressure, condition('False', CNI)] } })]);
+    await expect(wait(context, { readyMs: 20_000 })).rejects.toMatchObject({
+      problems: [
+        {
+          code: 'NODE_NOT_READY',
+          message: expect.stringMatching(
+            /not Ready after 20s: DiskPressure is True: .*; Ready is False: KubeletNotReady: container runtime/,
+          ),
+          mend: expect.stringContaining('Install a network plugin'),
+        },
+      ],
+    });
+  });
+
+  it('waits for an API server that is away for a while, and says why it gives up on one', async () => {
+    const { context, clock, cluster, reporter, admin } = world();
+    let away = true;
+    const error = new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'cannot reach the API server: connection refused' });
+    const flaky = { ...cluster, get: async (ref: ObjectRef) => (away ? Promise.reject(error) : cluster.get(ref)) };
+    clock.at(6_000, () => {
+      away = false;
+    });
+    clock.at(8_000, () => void admin.create(node()));
+    await wait({ ...context, cluster: flaky });
+    expect(clock.elapsedMs).toBe(8_000);
+    expect(reporter.messages('WAITING')).toEqual(['waiting for Node w1, 5 s: cannot reach the API server: connection refused']);
+    away = true;
+    await expect(wait({ ...context, cluster: flaky })).rejects.toBe(error);
+    expect(clock.elapsedMs).toBe(38_000);
+  });
+
+  it('does not fail when the token it looks with expires', async () => {
+    const { context, cluster } = world();
+    const error = new AppError({ code: 'CLUSTER_UNAUTHORIZED', message: 'Unauthorized' });
+    const expired = { ...cluster, get: async () => Promise.reject(error) };
+    const [done] = await wait({ ...context, cluster: expired });
+    expect(done?.plan.noop).toContain('not waiting for Node');
+    await expect(wait(context, { admin: expired })).rejects.toBe(error);
+  });
+
+  it('waits for nothing it may not see, unless it is told to', async () => {
+    const { context, admin, clock } = world([], NOBODY);
+    const [done] = await wait(context);
+    expect(done?.plan.noop).toBe('not waiting for Node w1: the credentials may not read it');
+    await expect(wait(context, { readyMs: 1 })).rejects.toMatchObject({ code: 'CLUSTER_FORBIDDEN' });
+    clock.at(clock.elapsedMs + 3_000, () => void admin.create(node()));
+    await wait(context, { admin });
+  });
+
+  it('waits for nothing where systemd does not run', async () => {
+    const { context } = world();
+    await wait({ ...context, host: fakeHost({ units: null }) });
+  });
+});
+
+describe('mark-node', () => {
+  const MARK: MarkNodeInput = {
+    nodeName: 'w1',
+    labels: { 'node-role.kubernetes.io/worker': '', pool: 'edge' },
+    taints: [{ key: 'gpu', value: 'a', effect: 'NoSchedule' }],
+    remembered: null,
+    admin: null,
+    check: null,
+  };
+  const plan = async (context: ReturnType<typeof world>['context'], input: Partial<MarkNodeInput> = {}) =>
+    (await planPhases([markNode], context, { ...MARK, ...input }))[0]?.plan;
+
+  it('gives what is missing, keeps what is there, and has nothing to do then', async () => {
+    const spec = { taints: [{ key: 'other', effect: 'NoExecute' }] };
+    const { admin, context } = world([node({ metadata: { name: 'w1', labels: { pool: 'edge', mine: 'x' } }, spec })], NOBODY);
+    await applyPhases([markNode], context, { ...MARK, admin }, []);
+    const found = await admin.get(REF);
+    expect(found?.metadata.labels).toEqual({ pool: 'edge', mine: 'x', 'node-role.kubernetes.io/worker': '' });
+    expect(found?.spec).toMatchObject({ taints: expect.arrayContaining([spec.taints[0], MARK.taints[0]]) });
+    expect((await plan(context, { admin }))?.noop).toBe('Node w1 has its labels and taints');
+  });
+
+  it('without an administrator warns of what a Node that was there lacks', async () => {
+    const { context } = world([node({ metadata: { name: 'w1', labels: { 'node-role.kubernetes.io/worker': '' } } })]);
+    const found = await plan(context);
+    expect(found).toMatchObject({ changes: [], warnings: [{ code: 'NODE_NOT_MARKED' }] });
+    expect(found?.warnings?.[0]?.message).toContain('has no label pool=edge, taint gpu=a:NoSchedule');
+  });
+
+  it('claims nothing about the age of a Node that lacks a taint: it may be new, with register-with-taints', async () => {
+    const { context } = world([node({ metadata: { name: 'w1' } })]);
+    const warning = (await plan(context, { labels: {} }))?.warnings?.[0]?.message;
+    expect(warning).toBe(
+      'Node w1 has no taint gpu=a:NoSchedule: its kubelet cannot add it to the registered Node. Give the credentials of an administrator with --kubeconfig',
+    );
+  });
+
+  it('asks nobody where nothing was declared', async () => {
+    const { context, cluster } = world();
+    expect((await plan(context, { labels: {}, taints: [] }))?.noop).toBe('no labels or taints were declared');
+    expect(cluster.calls).toEqual([]);
+  });
+
+  it('is put off until the Node is there', async () => {
+    const { context, admin } = world();
+    expect((await plan(context, { admin }))?.deferred).toBe('gives Node w1 its labels and taints once it is there');
+  });
+
+  describe('with marks that were applied before', () => {
+    const NONE = { labels: {}, taints: [] };
+    const TAINT = { key: 'gpu', value: 'a', effect: 'NoSchedule' } as const;
+    const POOL = { labels: { pool: 'edge' }, taints: [TAINT] };
+    const others = { key: 'other', effect: 'NoExecute' };
+    const RECORD_REF = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kubeletadm-system', name: 'node-marks-w1' };
+    const marked = (annotations: Readonly<Record<string, string>> = {}) =>
+      node({ metadata: { name: 'w1', labels: { pool: 'edge', mine: 'x' }, annotations }, spec: { taints: [TAINT, others] } });
+    const inFleet = (admin: Cluster, more: Partial<MarkNodeInput> = {}): MarkNodeInput => ({
+      ...MARK,
+      ...NONE,
+      remembered: NONE,
+      admin,
+      ...more,
+    });
+    const apply = ({ admin, context }: ReturnType<typeof world>, more: Partial<MarkNodeInput> = {}) =>
+      applyPhases([markNode], context, inFleet(admin, more), []);
+    const found = async ({ admin }: Pick<ReturnType<typeof world>, 'admin'>) => {
+      const { metadata, spec } = (await admin.get(REF)) as KubeObject;
+      const { taints = [] } = (spec ?? {}) as { taints?: readonly { key: string }[] };
+      return { labels: metadata.labels, taints: taints.filter(({ key }) => !key.startsWith('node.kubernetes.io/')) };
+    };
+    const recordOf = async ({ admin }: Pick<ReturnType<typeof world>, 'admin'>): Promise<unknown> => {
+      const data = (await admin.get(RECORD_REF))?.data as Readonly<Record<string, string>> | undefined;
+      return data === undefined ? null : JSON.parse(data['marks.json'] ?? '');
+    };
+    const EDGE = { labels: [{ key: 'pool', value: 'edge' }], taints: [TAINT] };
+
+    it('removes those recorded in the cluster that are no longer declared, and has nothing to do then', async () => {
+      const w = world([node({ metadata: { name: 'w1', labels: { mine: 'x' } }, spec: { taints: [others] } })], NOBODY);
+      await apply(w, POOL);
+      expect([await found(w), await recordOf(w)]).toEqual([{ labels: { pool: 'edge', mine: 'x' }, taints: [others, TAINT] }, EDGE]);
+      expect((await plan(w.context, inFleet(w.admin, POOL)))?.noop).toBe('Node w1 has its labels and taints');
+      await apply(w);
+      expect([await found(w), await recordOf(w)]).toEqual([
+        { labels: { mine: 'x' }, taints: [others] },
+        { labels: [], taints: [] },
+      ]);
+      expect((await plan(w.context, inFleet(w.admin)))?.noop).toBe('no labels or taints were declared');
+    });
+
+    it('makes the Node the owner of its record', async () => {
+      const w = world([node()], NOBODY);
+      await apply(w, POOL);
+      const { uid } = ((await w.admin.get(REF)) as KubeObject).metadata;
+      expect((await w.admin.get(RECORD_REF))?.metadata.ownerReferences).toEqual([{ apiVersion: 'v1', kind: 'Node', name: 'w1', uid }]);
+    });
+
+    it('is not misled by an annotation or a file of the host: a quarantine taint stays', async () => {
+      const forged = { labels: { pool: 'edge' }, taints: [{ key: 'quarantine', effect: 'NoExecute' }] } as const;
+      const quarantined = node({
+        metadata: { name: 'w1', labels: { pool: 'edge' }, annotations: { 'kubeletadm.dev/last-applied-marks': JSON.stringify(forged) } },
+        spec: { taints: [{ key: 'quarantine', effect: 'NoExecute' }] },
+      });
+      const w = world([quarantined], NOBODY);
+      expect((await plan(w.context, inFleet(w.admin, { remembered: forged })))?.changes).toEqual([]);
+      await apply(w, { remembered: forged });
+      expect(await found(w)).toEqual({ labels: { pool: 'edge' }, taints: [{ key: 'quarantine', effect: 'NoExecute' }] });
+      await apply(w, { remembered: forged, labels: { zone: 'a' } });
+      await apply(w, { remembered: forged });
+      expect(await found(w)).toEqual({ labels: { pool: 'edge' }, taints: [{ key: 'quarantine', effect: 'NoExecute' }] });
+    });
+
+    it('keeps its record where no node may write, also one with an agent', async () => {
+      const w = world([node()], NOBODY);
+      await apply(w, POOL);
+      const rights = agentRights({ nodeName: 'w1', nodeUid: null, namespace: 'kubeletadm-system' });
+      for (const object of rights) await w.admin.create(object);
+      const kubelet = fakeCluster({ sharedWith: w.admin, user: { name: 'system:node:w1', groups: ['system:nodes'] } });
+      const record = (await kubelet.get(RECORD_REF)) as KubeObject;
+      await expect(kubelet.update({ ...record, data: {} })).rejects.toMatchObject({ code: 'CLUSTER_FORBIDDEN' });
+      await expect(kubelet.patch(RECORD_REF, 'merge', { data: {} })).rejects.toMatchObject({ code: 'CLUSTER_FORBIDDEN' });
+      await expect(kubelet.delete(RECORD_REF)).rejects.toMatchObject({ code: 'CLUSTER_FORBIDDEN' });
+      await expect(
+        kubelet.create({ ...record, metadata: { name: 'node-marks-w2', namespace: 'kubeletadm-system' } }),
+      ).rejects.toMatchObject({
+        code: 'CLUSTER_FORBIDDEN',
+      });
+    });
+
+    it('keeps its record when dynamic gc deletes payloads', async () => {
+      const w = world([node()], NOBODY);
+      await apply(w, POOL);
+      const options = { namespace: 'kubeletadm-system', now: new Date('2100-01-01'), olderThanMs: 0 };
+      const labels = { [PUSHED_LABEL]: 'true' };
+      await w.admin.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'payload', namespace: options.namespace, labels } });
+      expect(await planGarbage(w.admin, options)).toMatchObject([{ ref: { name: 'payload' } }]);
+    });
+
+    it('warns of marks that only the host remembers', async () => {
+      const w = world([marked()], NOBODY);
+      const [warning] = (await plan(w.context, inFleet(w.admin, { remembered: POOL })))?.warnings ?? [];
+      expect(warning).toMatchObject({
+        code: 'NODE_MARKS_NOT_REMOVED',
+        message: expect.stringContaining('label pool=edge, taint gpu=a:NoSchedule'),
+      });
+      expect((await plan(w.context, inFleet(w.admin, { ...POOL, remembered: POOL })))?.warnings).toBeUndefined();
+    });
+
+    it('records marks that a Node already has, and removes none of before', async () => {
+      const w = world([marked()], NOBODY);
+      expect((await plan(w.context, inFleet(w.admin, { labels: { pool: 'edge' } })))?.changes).toMatchObject([
+        { kind: 'mark-node', patch: {} },
+      ]);
+      await apply(w, { labels: { pool: 'edge' } });
+      expect([await found(w), await recordOf(w)]).toEqual([
+        { labels: { pool: 'edge', mine: 'x' }, taints: [TAINT, others] },
+        { labels: [{ key: 'pool', value: 'edge' }], taints: [] },
+      ]);
+    });
+
+    it('leaves marks whose value somebody changed', async () => {
+      const w = world([node()], NOBODY);
+      await apply(w, POOL);
+      const changed = { metadata: { labels: { pool: 'core' } }, spec: { taints: [{ ...TAINT, value: 'b' }] } };
+      await w.admin.patch(REF, 'merge', changed);
+      await apply(w);
+      expect(await found(w)).toEqual({ labels: { pool: 'core' }, taints: [{ ...TAINT, value: 'b' }] });
+    });
+
+    it.each([
+      [
+        'of an earlier Node of the same name',
+        { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'w1', uid: 'earlier' }] },
+        JSON.stringify(EDGE),
+      ],
+      ['without an owner', {}, JSON.stringify(EDGE)],
+      ['that is not JSON', null, '{'],
+      ['of another format', null, JSON.stringify({ labels: ['pool'], taints: {} })],
+    ])('removes nothing by a record %s, and replaces it', async (_, metadata, text) => {
+      const w = world([marked()], NOBODY);
+      const { uid } = ((await w.admin.get(REF)) as KubeObject).metadata;
+      const own = { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'w1', uid: uid as string }] };
+      await w.admin.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kubeletadm-system' } });
+      const { namespace, name } = RECORD_REF;
+      await w.admin.create({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { namespace, name, ...(metadata ?? own) },
+        data: { 'marks.json': text },
+      });
+      await apply(w);
+      await apply(w, { labels: { zone: 'a' } });
+      expect(await found(w)).toEqual({ labels: { pool: 'edge', mine: 'x', zone: 'a' }, taints: [TAINT, others] });
+      expect(await recordOf(w)).toEqual({ labels: [{ key: 'zone', value: 'a' }], taints: [] });
+      expect((await w.admin.get(RECORD_REF))?.metadata.ownerReferences).toEqual(own.ownerReferences);
+    });
+
+    /** The same API server for a run that is killed before its nth write. */
+    const killedAt = (admin: Cluster, nth: number): Cluster => {
+      let writes = 0;
+      const write = async <T>(work: () => Promise<T>): Promise<T> => {
+        writes++;
+        if (writes >= nth) throw new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'killed' });
+        return work();
+      };
+      return {
+        ...admin,
+        create: (object) => write(() => admin.create(object)),
+        update: (object) => write(() => admin.update(object)),
+        patch: (...args) => write(() => admin.patch(...args)),
+      };
+    };
+    const CORE = { labels: { pool: 'core' }, taints: [] };
+
+    it.each([
+      [1, 1],
+      [2, 1],
+      [3, 1],
+      [3, 2],
+      [3, 3],
+      [9, 1],
+      [9, 2],
+      [9, 3],
+    ])('of runs that are killed at write %i and at write %i forgets no mark and removes none of others', async (first, second) => {
+      const w = world([node({ metadata: { name: 'w1', labels: { mine: 'x' } }, spec: { taints: [others] } })], NOBODY);
+      const run = (admin: Cluster, more: Partial<MarkNodeInput>) => applyPhases([markNode], w.context, inFleet(admin, more), []);
+      await run(killedAt(w.admin, first), POOL).catch(() => undefined);
+      await expect(run(killedAt(w.admin, second), CORE)).rejects.toThrow('killed');
+      await run(w.admin, CORE);
+      expect([await found(w), await recordOf(w)]).toEqual([
+        { labels: { pool: 'core', mine: 'x' }, taints: [others] },
+        { labels: [{ key: 'pool', value: 'core' }], taints: [] },
+      ]);
+      await apply(w);
+      expect(await found(w)).toEqual({ labels: { mine: 'x' }, taints: [others] });
+    });
+
+    it('keeps a taint that is added while its own are being written', async () => {
+      const quarantine = { key: 'quarantine', effect: 'NoExecute' };
+      const w = world([node()], NOBODY);
+      let isAdded = false;
+      const racing: Cluster = {
+        ...w.admin,
+        patch: async (ref, ...rest) => {
+          if (!isAdded) {
+            isAdded = true;
+            await w.admin.patch(REF, 'merge', { spec: { taints: [quarantine] } });
+          }
+          return w.admin.patch(ref, ...rest);
+        },
+      };
+      await applyPhases([markNode], w.context, inFleet(racing, POOL), []);
+      expect((await found(w)).taints).toEqual([quarantine, TAINT]);
+    });
+
+    it('gives up after five conflicts', async () => {
+      const w = world([node()], NOBODY);
+      const conflict = new AppError({ code: 'CLUSTER_CONFLICT', message: 'changed' });
+      let tries = 0;
+      const racing: Cluster = {
+        ...w.admin,
+        patch: async () => {
+          tries++;
+          throw conflict;
+        },
+      };
+      await expect(applyPhases([markNode], w.context, inFleet(racing, POOL), [])).rejects.toMatchObject({
+        code: 'CLUSTER_CONFLICT',
+        cause: conflict,
+      });
+      expect(tries).toBe(5);
+    });
+
+    it('creates the namespace once for hosts that are changed concurrently', async () => {
+      const w = world([node(), node({ metadata: { name: 'w2' } })], NOBODY);
+      await Promise.all([apply(w, POOL), apply(w, { ...POOL, nodeName: 'w2' })]);
+      expect(await recordOf(w)).toEqual(EDGE);
+    });
+
+    it('keeps a taint that is added to a control plane meanwhile', async () => {
+      const w = world([node()]);
+      const racing: Cluster = {
+        ...w.admin,
+        patch: async (...args) => {
+          if (!w.admin.calls.includes('patch Node w1')) await w.admin.patch(REF, 'merge', { spec: { taints: [others] } });
+          return w.admin.patch(...args);
+        },
+      };
+      const input = { nodeName: 'w1', taints: [TAINT], timeoutMs: 1, assumeEmptyCluster: false, check: null };
+      await applyPhases([markControlPlane], { ...w.context, cluster: racing }, input, []);
+      expect((await found(w)).taints).toEqual([others, TAINT]);
+    });
+  });
+});

@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest';
+import { loadConfig } from '../../../../src/kubeadm/config/load.ts';
+import { unknownCheck } from '../../../../src/kubeadm/preflight/check-names.ts';
+import { runCommand } from '../../../support/run-cli.ts';
+
+describe('names of preflight checks', () => {
+  it.each(['all', 'ALL', 'Swap', 'swap', 'NUMCPU', 'Port-6443', 'FileAvailable--etc-kubernetes-kubelet.conf', 'fileexisting-conntrack'])(
+    'accepts %s',
+    (name) => {
+      expect(unknownCheck(name)).toBeNull();
+    },
+  );
+
+  it.each([
+    ['Swapp', 'Did you mean Swap?'],
+    ['NumCPUs', 'Did you mean NumCPU?'],
+    ['FileExistng-conntrack', 'Did you mean FileExisting-conntrack?'],
+    ['Port6443', 'Did you mean Port-6443?'],
+    ['FileAvailable', 'Did you mean FileAvailable-…?'],
+    ['Foo', expect.stringMatching(/^The names are all, AdvertiseAddress, .*, Swap, .*Port-…, Service-…$/)],
+  ])('refuses %s', (name, mend) => {
+    expect(unknownCheck(name)).toEqual({ message: `no preflight check has the name "${name}"`, mend });
+  });
+});
+
+describe('an unknown preflight check', () => {
+  it.each([
+    ['InitConfiguration', 'nodeRegistration: {ignorePreflightErrors: [Swapp]}'],
+    ['JoinConfiguration', 'nodeRegistration: {ignorePreflightErrors: [Swapp]}'],
+    ['ResetConfiguration', 'ignorePreflightErrors: [Swapp]'],
+    ['UpgradeConfiguration', 'node: {ignorePreflightErrors: [Swapp]}'],
+  ] as const)('is refused in a %s, at its place', (kind, text) => {
+    const { problems } = loadConfig(`apiVersion: kubeadm.k8s.io/v1beta4\nkind: ${kind}\n${text}\n`, 'f.yaml', { kinds: [kind] });
+    expect(problems.find(({ code }) => code === 'CONFIG_UNKNOWN_CHECK')).toMatchObject({
+      position: { line: 3 },
+      path: expect.stringContaining('ignorePreflightErrors[0]'),
+      mend: 'Did you mean Swap?',
+    });
+  });
+
+  it.each([
+    ['init', ['init', '--dry-run']],
+    [
+      'join',
+      ['join', '192.0.2.1:6443', '--token', 'abcdef.0123456789abcdef', '--discovery-token-unsafe-skip-ca-verification', '--dry-run'],
+    ],
+    ['reset', ['reset', '--dry-run']],
+    ['upgrade node', ['upgrade', 'node', '--dry-run']],
+  ])('is refused by %s before a host is connected', async (_, args) => {
+    const connectHost = () => Promise.reject(new Error('no host may be connected'));
+    const { code, stderr } = await runCommand([...args, '--ignore-preflight-errors=Swapp'], { services: () => ({ connectHost }) });
+    expect([code, stderr]).toEqual([
+      2,
+      '--ignore-preflight-errors: no preflight check has the name "Swapp". Did you mean Swap? [CONFIG_UNKNOWN_CHECK]\n',
+    ]);
+  });
+});

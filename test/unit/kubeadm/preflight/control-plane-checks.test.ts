@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import type { FileFact } from '../../../../src/host/facts/question.ts';
+import type { ControlPlaneHost } from '../../../../src/kubeadm/facts/control-plane-host.ts';
+import { type ControlPlaneCheckInput, controlPlaneFindings } from '../../../../src/kubeadm/preflight/control-plane-checks.ts';
+
+const MANIFESTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'etcd'].map(
+  (name) => `/etc/kubernetes/manifests/${name}.yaml`,
+);
+const wanted = MANIFESTS.map((path) => ({ path, content: `wanted ${path}\n`, mode: 0o600, owner: 'root:root' }));
+const NOW = Date.UTC(2026, 10, 21);
+
+function manifests(content: (path: string) => string | null): ReadonlyMap<string, FileFact | null> {
+  return new Map(
+    MANIFESTS.map((path) => {
+      const text = content(path);
+      return [path, text === null ? null : { type: 'file', mode: 0o600, owner: 'root:root', content: text }];
+    }),
+  );
+}
+
+const HOST: ControlPlaneHost = {
+  route: {},
+  size: { cpus: 2, memoryBytes: 1700 * 1024 * 1024 },
+  clock: NOW / 1000,
+  firewalldActive: false,
+  caDirectories: [],
+  manifests: manifests(() => null),
+  etcdData: null,
+  files: new Map(),
+};
+const INPUT: ControlPlaneCheckInput = {
+  host: HOST,
+  ports: new Set([22]),
+  addresses: ['10.0.0.1', 'fd00::1'],
+  advertiseAddress: '10.0.0.1',
+  bindPort: 6443,
+  etcdDataDir: '/var/lib/etcd',
+  manifests: wanted,
+  etcdClientFiles: [],
+  now: NOW,
+};
+const idsOf = (input: Partial<ControlPlaneCheckInput>): readonly string[] =>
+  controlPlaneFindings({ ...INPUT, ...input }).map(({ id, severity }) => (severity === 'error' ? id : `(${id})`));
+const hostWith = (host: Partial<ControlPlaneHost>): Partial<ControlPlaneCheckInput> => ({ host: { ...HOST, ...host } });
+
+describe('controlPlaneFindings', () => {
+  it('finds nothing on a host that will do', () => {
+    expect(idsOf({})).toEqual([]);
+  });
+
+  it.each<[string, Partial<ControlPlaneCheckInput>, readonly string[]]>([
+    ['one CPU', hostWith({ size: { ...HOST.size, cpus: 1 } }), ['NumCPU']],
+    ['too little memory', hostWith({ size: { ...HOST.size, memoryBytes: 1024 ** 3 } }), ['Mem']],
+    ['firewalld', hostWith({ firewalldActive: true }), ['(Firewalld)']],
+    [
+      'ports in use',
+      { ports: new Set([6443, 10257, 10259, 2379, 2380, 10250]) },
+      ['Port-6443', 'Port-10259', 'Port-10257', 'Port-2379', 'Port-2380'],
+    ],
+    ['the port that was chosen', { ports: new Set([7443, 6443]), bindPort: 7443 }, ['Port-7443']],
+    ['ports of etcd, which is external', { ports: new Set([2379, 2380]), etcdDataDir: null, manifests: wanted.slice(0, 3) }, []],
+    [
+      'manifests of another control plane',
+      hostWith({ manifests: manifests((path) => (path.includes('etcd') ? null : 'other\n')) }),
+      ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'].map((name) => `FileAvailable--etc-kubernetes-manifests-${name}.yaml`),
+    ],
+    [
+      'a local etcd where it is to be external',
+      {
+        ...hostWith({ manifests: manifests((path) => (path.includes('etcd') ? 'other\n' : null)) }),
+        etcdDataDir: null,
+        manifests: wanted.slice(0, 3),
+      },
+      ['FileAvailable--etc-kubernetes-manifests-etcd.yaml'],
+    ],
+    ['data of another etcd', hostWith({ etcdData: ['member'] }), ['DirAvailable--var-lib-etcd']],
+    ['an empty data directory', hostWith({ etcdData: [] }), []],
+    [
+      'missing credentials of an external etcd',
+      { ...hostWith({ files: new Map([['/etc/etcd/ca.crt', null]]) }), etcdDataDir: null, etcdClientFiles: ['/etc/etcd/ca.crt'] },
+      ['ExternalEtcdClientCertificates'],
+    ],
+    ['an address of another host', { advertiseAddress: '10.0.0.9' }, ['(AdvertiseAddress)']],
+    ['an IPv6 address in another form', { advertiseAddress: 'fd00:0::0:1' }, []],
+    ['a clock ten minutes behind', hostWith({ clock: NOW / 1000 - 600 }), ['HostClock']],
+    ['a clock four minutes behind', hostWith({ clock: NOW / 1000 - 240 }), []],
+    ['a clock two hours ahead', hostWith({ clock: NOW / 1000 + 7200 }), ['(HostClock)']],
+    ['nothing known of it', { ...hostWith({ size: { cpus: null, memoryBytes: null }, clock: null }), ports: null, addresses: null }, []],
+  ])('%s', (_, input, expected) => {
+    expect(idsOf(input)).toEqual(expected);
+  });
+
+  it('lets a run go on that was broken off: its manifests, ports and data are no trouble', () => {
+    const ours = hostWith({ manifests: manifests((path) => `wanted ${path}\n`), etcdData: ['member'] });
+    expect(idsOf({ ...ours, ports: new Set([6443, 10257, 10259, 2379, 2380]) })).toEqual([]);
+  });
+});

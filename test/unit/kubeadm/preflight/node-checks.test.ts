@@ -1,0 +1,225 @@
+import { describe, expect, it } from 'vitest';
+import type { UnitState } from '../../../../src/host/facts/unit.ts';
+import { type NodeCheckInput, runNodeChecks } from '../../../../src/kubeadm/preflight/node-checks.ts';
+import type { HostFacts } from '../../../../src/kubelet/facts/host-facts.ts';
+import { hostFacts } from '../../../../src/kubelet/facts/host-facts.ts';
+import { parseFact } from '../../../support/answers.ts';
+
+const CONTAINERD = 'unix:///var/run/containerd/containerd.sock';
+const NOTHING = parseFact(hostFacts(null), {});
+const UNIT: UnitState = {
+  loadState: 'loaded',
+  activeState: 'inactive',
+  subState: 'dead',
+  unitFileState: 'enabled',
+  fragmentPath: '/usr/lib/systemd/system/kubelet.service',
+  dropInPaths: [],
+  restartPolicy: 'always',
+  result: 'success',
+  execMainCode: 0,
+  execMainStatus: 0,
+  restarts: 0,
+  startedAt: null,
+  needsReload: false,
+};
+/** A host kubeadm would take without a word. */
+const READY: HostFacts = {
+  ...NOTHING,
+  os: { uid: 0, machine: 'x86_64', prettyName: 'Debian GNU/Linux 12 (bookworm)', packageFamily: 'deb', hostname: 'worker-2' },
+  init: 'systemd',
+  kubelet: { version: 'v1.36.2', path: '/usr/bin/kubelet' },
+  unit: UNIT,
+  resolvedActive: false,
+  sockets: [CONTAINERD],
+  addresses: ['10.0.0.7', 'fd00::7'],
+  ports: new Set([22]),
+  checks: { swaps: [], cgroupVersion: 2, kernelRelease: '6.1.0-18-amd64', ipv4Forward: true, ipv6Forward: true, missingCommands: [] },
+  cgroupDrivers: new Map([[CONTAINERD, { driver: 'systemd', source: 'crictl runtime-config', change: 'the line' }]]),
+  runtimeConfig: new Map([[CONTAINERD, true]]),
+};
+const INPUT: NodeCheckInput = {
+  facts: READY,
+  nodeName: 'worker-2',
+  nodeIPs: [],
+  criSocket: CONTAINERD,
+  config: { cgroupDriver: 'systemd' },
+  kubeletMinor: 36,
+  controlPlaneMinor: 36,
+  ipv4: true,
+  ipv6: true,
+  unitRefusal: null,
+};
+
+function certificateFor(name: string): HostFacts['identity'] {
+  return { state: 'usable', source: '/x.pem', commonName: `system:node:${name}`, notAfter: null, server: null };
+}
+
+function facts(change: Partial<HostFacts>): Partial<NodeCheckInput> {
+  return { facts: { ...READY, ...change } };
+}
+
+function checks(change: Partial<HostFacts['checks']>): Partial<NodeCheckInput> {
+  return facts({ checks: { ...READY.checks, ...change } });
+}
+
+function found(change: Partial<NodeCheckInput>): readonly string[] {
+  return runNodeChecks({ ...INPUT, ...change }).map(({ id, severity, message }) => `${severity} ${id}: ${message}`);
+}
+
+describe('runNodeChecks', () => {
+  it('finds nothing on a host that is ready', () => {
+    expect(found({})).toEqual([]);
+  });
+
+  it('finds nothing where nothing can be known', () => {
+    expect(found({ facts: NOTHING, kubeletMinor: null, controlPlaneMinor: null, config: {} })).toEqual([]);
+  });
+
+  it.each<[string, Partial<NodeCheckInput>, readonly string[]]>([
+    ['a user who is not root', facts({ os: { ...READY.os, uid: 1000 } }), ['error IsPrivilegedUser: the user on the host is not root']],
+    ['no runtime', facts({ sockets: [] }), [`error CRI: there is no container runtime at ${CONTAINERD}`]],
+    [
+      'another runtime than the one that is there',
+      { criSocket: 'unix:///var/run/crio/crio.sock' },
+      ['error CRI: there is no container runtime at unix:///var/run/crio/crio.sock'],
+    ],
+    [
+      'a declared socket that is not there',
+      { criSocket: 'unix:///run/k3s/containerd.sock' },
+      ['error CRI: there is no container runtime at unix:///run/k3s/containerd.sock'],
+    ],
+    ['a declared socket', { ...facts({ sockets: ['unix:///run/k3s/containerd.sock'] }), criSocket: 'unix:///run/k3s/containerd.sock' }, []],
+    [
+      'swap',
+      checks({ swaps: ['/dev/dm-1', '/swap'] }),
+      ['error Swap: swap is on (/dev/dm-1, /swap) and failSwapOn is not false: the kubelet would not start'],
+    ],
+    ['swap that the kubelet accepts', { ...checks({ swaps: ['/swap'] }), config: { cgroupDriver: 'systemd', failSwapOn: false } }, []],
+    ['a missing command', checks({ missingCommands: ['losetup'] }), ["error FileExisting-losetup: losetup is not on the host's PATH"]],
+    ['no conntrack with kubelet 1.36', checks({ missingCommands: ['conntrack'] }), []],
+    [
+      'no conntrack with kubelet 1.31',
+      { ...checks({ missingCommands: ['conntrack'] }), kubeletMinor: 31, controlPlaneMinor: 31 },
+      ["error FileExisting-conntrack: conntrack is not on the host's PATH"],
+    ],
+    ['a runtime that does not say whether it has RuntimeConfig', facts({ runtimeConfig: new Map([[CONTAINERD, null]]) }), []],
+    [
+      'a runtime without RuntimeConfig',
+      facts({ runtimeConfig: new Map([[CONTAINERD, false]]) }),
+      [
+        `warning ContainerRuntimeVersion: the container runtime at ${CONTAINERD} does not implement the CRI method RuntimeConfig, which kubelet 1.37 and later need (containerd 2.0, CRI-O 1.28 and later have it). Upgrade the container runtime before the kubelet`,
+      ],
+    ],
+    ['cgroup v1', checks({ cgroupVersion: 1 }), ['error SystemVerification: the host uses cgroup v1, which kubelet 1.35 and later refuse']],
+    [
+      'cgroup v1 that was accepted',
+      { ...checks({ cgroupVersion: 1 }), config: { cgroupDriver: 'systemd', failCgroupV1: false } },
+      ['warning SystemVerification: the host uses cgroup v1, which Kubernetes no longer maintains'],
+    ],
+    [
+      'cgroup v1 with kubelet 1.34',
+      { ...checks({ cgroupVersion: 1 }), kubeletMinor: 34 },
+      ['warning SystemVerification: the host uses cgroup v1, which Kubernetes no longer maintains'],
+    ],
+    [
+      'an old kernel',
+      checks({ kernelRelease: '4.19.0-26-amd64' }),
+      ['error SystemVerification: kernel 4.19.0-26-amd64 is not one Kubernetes supports (5.4, 5.10, 5.15, 6.0 and later)'],
+    ],
+    [
+      'a kernel between the supported ones',
+      checks({ kernelRelease: '5.8.0' }),
+      ['error SystemVerification: kernel 5.8.0 is not one Kubernetes supports (5.4, 5.10, 5.15, 6.0 and later)'],
+    ],
+    ['a long-term kernel', checks({ kernelRelease: '5.15.0-1053-aws' }), []],
+    ['a kernel of two digits', checks({ kernelRelease: '10.1.2' }), []],
+    [
+      'a name that is too long',
+      { nodeName: 'a'.repeat(64) },
+      [`warning Hostname: "${'a'.repeat(64)}" is longer than 63 characters or not a qualified name: static pods will not start on it`],
+    ],
+    [
+      'a name that is none',
+      { nodeName: 'a_b-' },
+      ['warning Hostname: "a_b-" is longer than 63 characters or not a qualified name: static pods will not start on it'],
+    ],
+    ['a certificate of its name', facts({ identity: certificateFor('worker-2') }), []],
+    [
+      'a certificate of another name',
+      facts({ identity: certificateFor('worker-1') }),
+      ['error NodeName: the node is to be named worker-2, but the kubelet there has a client certificate for worker-1'],
+    ],
+    [
+      'no kubelet',
+      { ...facts({ kubelet: null }), kubeletMinor: null },
+      ['error KubeletVersion: there is no kubelet on the PATH of the host'],
+    ],
+    [
+      'a kubelet that does not run',
+      { ...facts({ kubelet: { error: '/usr/bin/kubelet --version said: Exec format error' } }), kubeletMinor: null },
+      ['error KubeletVersion: /usr/bin/kubelet --version said: Exec format error'],
+    ],
+    [
+      'a kubelet newer than the control plane',
+      { controlPlaneMinor: 35 },
+      ['error KubeletVersion: kubelet v1.36.2 is newer than the control plane (1.35): not a supported version skew'],
+    ],
+    ['a kubelet three minors back', { kubeletMinor: 33 }, []],
+    [
+      'a kubelet four minors back',
+      { kubeletMinor: 32 },
+      ['error KubeletVersion: kubelet v1.36.2 is too old for a 1.36 control plane, which supports 1.33 and later'],
+    ],
+    ['a kubelet two minors back of 1.27', { kubeletMinor: 25, controlPlaneMinor: 27 }, []],
+    [
+      'a kubelet three minors back of 1.27',
+      { kubeletMinor: 24, controlPlaneMinor: 27 },
+      ['error KubeletVersion: kubelet v1.36.2 is too old for a 1.27 control plane, which supports 1.25 and later'],
+    ],
+    ['a control plane that is not known', { controlPlaneMinor: null }, []],
+    ['a unit that cannot start', { unitRefusal: 'kubelet.service is masked' }, ['error Service-kubelet: kubelet.service is masked']],
+    ['OpenRC', facts({ init: 'openrc' }), ['warning Service-kubelet: the host uses OpenRC: no systemd drop-in works there']],
+    ['port 10250 in use', facts({ ports: new Set([10250]) }), ['error Port-10250: port 10250 is in use']],
+    ['port 10250 in use by the kubelet', facts({ ports: new Set([10250]), unit: { ...UNIT, activeState: 'active' } }), []],
+    [
+      'another port of the configuration',
+      { ...facts({ ports: new Set([10250, 10260]) }), config: { cgroupDriver: 'systemd', port: 10260 } },
+      ['error Port-10260: port 10260 is in use'],
+    ],
+    [
+      'no forwarding',
+      checks({ ipv4Forward: false, ipv6Forward: false }),
+      [
+        'error FileContent--proc-sys-net-ipv4-ip_forward: /proc/sys/net/ipv4/ip_forward is not 1',
+        'error FileContent--proc-sys-net-ipv6-conf-default-forwarding: /proc/sys/net/ipv6/conf/default/forwarding is not 1',
+      ],
+    ],
+    ['no forwarding in a family that is not used', { ...checks({ ipv6Forward: false }), ipv6: false }, []],
+    [
+      'another cgroup driver',
+      { config: { cgroupDriver: 'cgroupfs' } },
+      ['error CgroupDriver: cgroupDriver is cgroupfs, but the container runtime uses systemd (crictl runtime-config)'],
+    ],
+    ['a runtime that does not tell', facts({ cgroupDrivers: new Map([[CONTAINERD, null]]) }), []],
+    ['node IPs of the host', { nodeIPs: ['10.0.0.7', 'fd00::7'] }, []],
+    [
+      'an IP of another host',
+      { nodeIPs: ['10.0.0.8'] },
+      ['error NodeIP: node IP 10.0.0.8 is not an address of this host (it has 10.0.0.7, fd00::7)'],
+    ],
+    ['a node IP that means any', { nodeIPs: ['0.0.0.0', '::'] }, []],
+    [
+      'a host without addresses',
+      { ...facts({ addresses: [] }), nodeIPs: ['10.0.0.8'] },
+      ['error NodeIP: node IP 10.0.0.8 is not an address of this host (it has none)'],
+    ],
+  ])('%s', (_, change, expected) => {
+    expect(found(change)).toEqual(expected);
+  });
+
+  it('says everything at once, and how to mend each error', () => {
+    const findings = runNodeChecks({ ...INPUT, ...facts({ sockets: [], os: { ...READY.os, uid: 7 }, ports: new Set([10250]) }) });
+    expect(findings.map(({ id }) => id)).toEqual(['IsPrivilegedUser', 'CRI', 'Port-10250']);
+    expect(findings.every(({ mend }) => mend !== undefined && !/[.]$/.test(mend))).toBe(true);
+  });
+});

@@ -1,0 +1,97 @@
+import { createHash, generateKeyPairSync, X509Certificate } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { caPinsOf, parseCaPin } from '../../../../src/kubeadm/token/ca-pin.ts';
+import { createAuthority } from '../../../../src/lab/api-server/pki.ts';
+import { publicKeyInfoOf } from '../../../../src/x509/public-key-info.ts';
+import { KUBEADM_DRY_RUN } from '../../../support/kubeadm-dry-run.ts';
+
+const { caPem, pin } = KUBEADM_DRY_RUN;
+const HEX = pin.slice('sha256:'.length);
+
+describe('caPinsOf', () => {
+  it('gives the pin kubeadm prints', () => {
+    expect(caPinsOf(caPem)).toEqual([pin]);
+  });
+
+  it('gives each of a bundle once, in its order, past what is no certificate', async () => {
+    const other = (await createAuthority()).certPem;
+    const key = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' });
+    expect(caPinsOf(`a comment\n${other}${key}${caPem}${other}`)).toEqual([...(caPinsOf(other) ?? []), pin]);
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['a key', String(generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }))],
+    ['a block that holds something else', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'],
+    ['a good and a broken one', `${caPem}-----BEGIN CERTIFICATE-----\n****\n-----END CERTIFICATE-----\n`],
+    ['the beginning of one', caPem.slice(0, 300)],
+    ['more than anybody needs', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'.repeat(2_000)],
+  ])('refuses %s', (_, pem) => {
+    expect(caPinsOf(pem)).toBeNull();
+  });
+});
+
+describe('publicKeyInfoOf', () => {
+  it('finds the bytes that Node encodes anew', () => {
+    const certificate = new X509Certificate(caPem);
+    const again = certificate.publicKey.export({ type: 'spki', format: 'der' });
+    expect(Buffer.from(publicKeyInfoOf(certificate.raw) ?? [])).toEqual(again);
+  });
+
+  it('does so in certificates without a version', () => {
+    // version 1: the optional first member is not there
+    const part = (tag: number, ...content: number[]) => [tag, content.length, ...content];
+    const key = part(0x30, 1, 2, 3);
+    const body = part(0x30, ...part(2, 1), ...part(0x30), ...part(0x30), ...part(0x30), ...part(0x30), ...key);
+    expect([...(publicKeyInfoOf(Uint8Array.from(part(0x30, ...body))) ?? [])]).toEqual(key);
+  });
+
+  it('never runs past the end: every cut of a certificate gives nothing, or the whole key', () => {
+    const { raw } = new X509Certificate(caPem);
+    const whole = createHash('sha256')
+      .update(publicKeyInfoOf(raw) ?? '')
+      .digest('hex');
+    for (let length = 0; length < raw.length; length++) {
+      const found = publicKeyInfoOf(raw.subarray(0, length));
+      if (found !== null) expect(createHash('sha256').update(found).digest('hex')).toBe(whole);
+    }
+  });
+
+  it.each([
+    ['an indefinite length', [0x30, 0x80, 0, 0]],
+    ['a length of five bytes', [0x30, 0x85, 0, 0, 0, 0, 1, 0]],
+    ['a length beyond the end', [0x30, 0x84, 0xff, 0xff, 0xff, 0xff, 0x30, 0]],
+    ['another type', [0x31, 2, 0x30, 0]],
+    ['nothing', []],
+  ])('refuses %s', (_, bytes) => {
+    expect(publicKeyInfoOf(Uint8Array.from(bytes))).toBeNull();
+  });
+});
+
+describe('parseCaPin', () => {
+  it('takes digits and name in any case', () => {
+    expect(parseCaPin(`SHA256:${HEX.toUpperCase()}`)).toBe(pin);
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['no format', HEX],
+    ['another format', `sha512:${HEX}`],
+    ['another format with 64 bytes', `sha512:${HEX}${HEX}`],
+    ['too short', pin.slice(0, -1)],
+    ['too long', `${pin}0`],
+    ['two more digits', `${pin}00`],
+    ['a letter that is no digit', `sha256:g${HEX.slice(1)}`],
+    ['a blank in front', ` ${pin}`],
+    ['a blank after', `${pin} `],
+    ['a line end', `${pin}\n`],
+    ['a pin in the second line', `x\n${pin}`],
+    ['colons as openssl prints them', `sha256:${HEX.replace(/(..)(?=.)/g, '$1:')}`],
+    ['a second pin behind', `${pin},${pin}`],
+    ['digits of another script', `sha256:${'\u0660'.repeat(64)}`],
+    ['a null byte', `sha256:${HEX.slice(0, 63)}\0`],
+    ['0x', `sha256:0x${HEX.slice(2)}`],
+  ])('refuses %s', (_, text) => {
+    expect(parseCaPin(text)).toBeNull();
+  });
+});

@@ -1,0 +1,62 @@
+import { createHmac } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { Secret } from '../../../../src/base/text/secret.ts';
+import { clusterInfoKubeconfig } from '../../../../src/kube/kubeconfig-render.ts';
+import { isSignedBy, signDetached } from '../../../../src/kubeadm/token/jws.ts';
+import { KUBEADM_DRY_RUN } from '../../../support/kubeadm-dry-run.ts';
+
+describe('signDetached', () => {
+  it('signs cluster-info as the bootstrap signer does', () => {
+    const { token, server, caPem, signature } = KUBEADM_DRY_RUN;
+    expect(signDetached(token.id, new Secret(token.secret), clusterInfoKubeconfig({ server, caPem }))).toBe(signature);
+  });
+
+  it('signs the bytes of the payload: non-ASCII text too', () => {
+    const payload = 'größe: ✓\n';
+    const [header = '', signature] = signDetached('07401b', new Secret('f395accd246ae52d'), payload).split('..');
+    expect(JSON.parse(Buffer.from(header, 'base64url').toString())).toEqual({ alg: 'HS256', kid: '07401b' });
+    const signed = `${header}.${Buffer.from(payload).toString('base64url')}`;
+    expect(signature).toBe(createHmac('sha256', 'f395accd246ae52d').update(signed).digest('base64url'));
+  });
+
+  it.each([
+    ['the secret', signDetached('abcdef', new Secret('abcdef0123456780'), 'x')],
+    ['the id', signDetached('abcdee', new Secret('abcdef0123456789'), 'x')],
+    ['the payload', signDetached('abcdef', new Secret('abcdef0123456789'), 'x\n')],
+  ])('depends on %s', (_, other) => {
+    expect(other).not.toBe(signDetached('abcdef', new Secret('abcdef0123456789'), 'x'));
+  });
+});
+
+describe('isSignedBy', () => {
+  const { token, server, caPem, signature } = KUBEADM_DRY_RUN;
+  const payload = clusterInfoKubeconfig({ server, caPem });
+  const [header = '', mac = ''] = signature.split('..');
+  const judge = (given: string, { id = token.id as string, secret = token.secret as string, text = payload } = {}) =>
+    isSignedBy(given, id, new Secret(secret), text);
+  const headerOf = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+  it('knows the signature of the bootstrap signer', () => {
+    expect(judge(signature)).toBe(true);
+  });
+
+  it.each([
+    ['of another secret', judge(signature, { secret: 'abcdef0123456780' })],
+    ['of another id', judge(signature, { id: 'abcdee' })],
+    ['of another text', judge(signature, { text: `${payload} ` })],
+    ['cut short', judge(signature.slice(0, -1))],
+    ['with one character changed', judge(`${signature.slice(0, -1)}N`)],
+    ['that is empty', judge('')],
+    ['without a MAC', judge(`${header}..`)],
+    ['without a header', judge(`..${mac}`)],
+    ['that says there is no algorithm', judge(`${headerOf({ alg: 'none', kid: token.id })}..`)],
+    ['with another algorithm and the same MAC', judge(`${headerOf({ alg: 'HS512', kid: token.id })}..${mac}`)],
+    ['with the members of the header in another order', judge(`${headerOf({ kid: token.id, alg: 'HS256' })}..${mac}`)],
+    ['with the text inside', judge(`${header}.${Buffer.from(payload).toString('base64url')}.${mac}`)],
+    ['with padding', judge(`${signature}=`)],
+    ['in the other base64', judge(signature.replaceAll('-', '+').replaceAll('_', '/'))],
+    ['with a blank', judge(`${signature} `)],
+  ])('refuses one %s', (_, verdict) => {
+    expect(verdict).toBe(false);
+  });
+});

@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest';
+import type { PhaseContext } from '../../../../../src/host/phase.ts';
+import type { Cluster } from '../../../../../src/kube/cluster.ts';
+import type { KubeObject } from '../../../../../src/kube/object.ts';
+import { bootstrapRbac } from '../../../../../src/kubeadm/bootstrap-rbac.ts';
+import { type ApiAccess, onceAdministrator } from '../../../../../src/kubeadm/workflows/control-plane/api-access.ts';
+import { fakeClock } from '../../../../support/fake-clock.ts';
+import { fakeCluster } from '../../../../support/fake-cluster.ts';
+import { fakeHost } from '../../../../support/fake-host.ts';
+import { recordingReporter } from '../../../../support/recording-reporter.ts';
+
+const BINDING = bootstrapRbac().find(({ metadata }) => metadata.name === 'kubeadm:cluster-admins') as KubeObject;
+const wayOf = (cluster: Cluster | null): ApiAccess => ({ reach: async () => cluster, close: async () => undefined });
+
+describe('the way of an administrator', () => {
+  const context: PhaseContext = { host: fakeHost(), cluster: null, clock: fakeClock(), reporter: recordingReporter() };
+
+  it('is another one until the API server knows him', async () => {
+    const root = fakeCluster();
+    const admin = fakeCluster({ sharedWith: root, user: { name: 'kubernetes-admin', groups: ['kubeadm:cluster-admins'] } });
+    const access = onceAdministrator(wayOf(admin), wayOf(root));
+    expect(await access.reach(context)).toBe(root);
+    await root.create(BINDING);
+    expect(await access.reach(context)).toBe(admin);
+  });
+
+  it('is none while there is no API server', async () => {
+    expect(await onceAdministrator(wayOf(null), wayOf(null)).reach(context)).toBeNull();
+  });
+});

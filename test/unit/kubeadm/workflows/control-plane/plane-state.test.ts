@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { observePlaneState } from '../../../../../src/kubeadm/workflows/control-plane/plane-state.ts';
+import { createAuthority } from '../../../../../src/lab/api-server/pki.ts';
+import { fakeCluster } from '../../../../support/fake-cluster.ts';
+import { fakeHost } from '../../../../support/fake-host.ts';
+
+const MANIFEST = '/etc/kubernetes/manifests/kube-apiserver.yaml';
+const BOOTSTRAP = '/etc/kubernetes/bootstrap-kubelet.conf';
+const KUBELET = '/etc/kubernetes/kubelet.conf';
+const PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
+const CONF = `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: https://a:6443}}]
+users: [{name: u, user: {client-certificate: ${PEM}, client-key: ${PEM}}}]
+`;
+const LABEL = { 'node-role.kubernetes.io/control-plane': '' };
+const { certPem, keyPem } = await (await createAuthority()).issueClient({ commonName: 'system:node:cp2' });
+const DONE = { [MANIFEST]: 'kind: Pod\n', [KUBELET]: CONF, [PEM]: certPem + keyPem };
+
+/** @param labels of its Node; null: there is none */
+function stateOf(files: Readonly<Record<string, string>>, labels: Readonly<Record<string, string>> | null, years = 0) {
+  const seconds = Math.floor(Date.now() / 1000) + years * 366 * 86_400;
+  const host = fakeHost({ files, units: {}, commands: { date: () => ({ stdout: `${seconds}\n` }) } });
+  const cluster = fakeCluster({ objects: labels === null ? [] : [{ apiVersion: 'v1', kind: 'Node', metadata: { name: 'cp2', labels } }] });
+  return { host, cluster };
+}
+
+describe('how far a host is on its way to be a control plane', () => {
+  it.each<[string, Readonly<Record<string, string>>, Readonly<Record<string, string>> | null, string]>([
+    ['nothing', {}, null, 'none'],
+    ['a worker', { [KUBELET]: CONF, [PEM]: certPem }, {}, 'none'],
+    ['its manifests alone', { [MANIFEST]: 'kind: Pod\n' }, null, 'unfinished'],
+    ['the kubelet was started', { [MANIFEST]: 'kind: Pod\n', [BOOTSTRAP]: 'token\n' }, null, 'unfinished'],
+    ['the kubelet waits for its certificate', { [MANIFEST]: 'kind: Pod\n', [KUBELET]: CONF }, null, 'unfinished'],
+    ['its token was not taken off the host', { ...DONE, [BOOTSTRAP]: 'token\n' }, LABEL, 'unfinished'],
+    ['there is no Node', DONE, null, 'unfinished'],
+    ['its Node is not marked', DONE, { pool: 'a' }, 'unfinished'],
+    ['all of it', DONE, LABEL, 'present'],
+  ])('%s', async (_, files, labels, state) => {
+    const { host, cluster } = stateOf(files, labels);
+    expect(await observePlaneState(host, cluster)).toBe(state);
+  });
+
+  it('is no other when the certificate of its kubelet expired', async () => {
+    const { host, cluster } = stateOf(DONE, LABEL, 20);
+    expect(await observePlaneState(host, cluster)).toBe('present');
+  });
+
+  it('is what the host has, where nobody may look at its Node', async () => {
+    const { host, cluster } = stateOf(DONE, null);
+    const other = fakeCluster({ sharedWith: cluster, user: { name: 'nobody', groups: [] } });
+    expect(await observePlaneState(host, other)).toBe('present');
+  });
+});

@@ -1,0 +1,566 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { AppError } from '../../../../../src/base/errors.ts';
+import { Secret } from '../../../../../src/base/text/secret.ts';
+import type { WebTrouble } from '../../../../../src/kube/web-answer.ts';
+import { describeClocks } from '../../../../../src/kubeadm/discovery/clock-reading.ts';
+import { caPinsOf } from '../../../../../src/kubeadm/token/ca-pin.ts';
+import { discoverByToken, type TokenDiscovery } from '../../../../../src/kubeadm/workflows/discovery/discover-by-token.ts';
+import { deadlineIn } from '../../../../../src/kubeadm/workflows/discovery/wait-for.ts';
+import { type CertificateAuthority, createAuthority } from '../../../../../src/lab/api-server/pki.ts';
+import { type ClusterInfoPlan, clusterInfoObject, TOKEN } from '../../../../support/cluster-info.ts';
+import { fakeClock } from '../../../../support/fake-clock.ts';
+import { type FakeReply, type FakeServer, fakeWeb } from '../../../../support/fake-web.ts';
+import { recordingReporter } from '../../../../support/recording-reporter.ts';
+
+const ENDPOINT = '10.0.0.1:6443';
+const NOW = new Date('2030-01-01T00:00:00Z');
+const DAY = 24 * 3_600_000;
+const OTHER_PIN = `sha256:${'0'.repeat(64)}`;
+const NEW_TOKEN = 'Make a new one on the control plane: kubeletadm token create --print-join-command.';
+
+let ca: CertificateAuthority;
+let evil: CertificateAuthority;
+let pin: string;
+beforeAll(async () => {
+  ca = await createAuthority('kubernetes', { notBefore: new Date(NOW.getTime() - DAY), notAfter: new Date(NOW.getTime() + 365 * DAY) });
+  evil = await createAuthority('evil', { notBefore: new Date(NOW.getTime() - DAY), notAfter: new Date(NOW.getTime() + 365 * DAY) });
+  pin = caPinsOf(ca.certPem)?.[0] as string;
+});
+
+interface Try extends Partial<TokenDiscovery> {
+  readonly server?: Partial<FakeServer>;
+  readonly timeoutMs?: number;
+  /** What is answered, one after the other; the last again and again. */
+  readonly replies?: readonly FakeReply[];
+}
+
+const info = (plan: Partial<ClusterInfoPlan> = {}): FakeReply => ({
+  text: JSON.stringify(clusterInfoObject({ caPem: ca.certPem, ...plan })),
+  date: null,
+});
+const status = (code: number, more: object = {}, date: Date | null = null): FakeReply => ({
+  status: code,
+  text: JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', code, ...more }),
+  date,
+});
+
+/** Runs discovery against one server and gives what came of it. */
+async function attempt({ server, replies = [info()], timeoutMs = 60_000, ...input }: Try = {}) {
+  const clock = fakeClock(NOW);
+  let asked = 0;
+  const web = fakeWeb({
+    now: clock.now,
+    servers: {
+      [`https://${ENDPOINT}`]: {
+        authority: ca.certPem,
+        names: ['10.0.0.1'],
+        reply: () => replies[Math.min(asked++, replies.length - 1)] as FakeReply,
+        ...server,
+      },
+    },
+  });
+  const reporter = recordingReporter();
+  let tokensSent = 0;
+  const result = await discoverByToken({ web, clock, reporter }, deadlineIn(timeoutMs, clock), {
+    endpoint: ENDPOINT,
+    token: new Secret(TOKEN.full),
+    pins: [pin],
+    forOthers: false,
+    ...input,
+    acceptsToken: async (cluster) => {
+      tokensSent++;
+      return input.acceptsToken?.(cluster) ?? null;
+    },
+  }).then(
+    (found) => ({ found, message: '', code: '', exitCode: 0 }),
+    (error: unknown) => {
+      if (!(error instanceof AppError)) throw error;
+      return { found: null, message: error.message, code: error.code, exitCode: error.exitCode };
+    },
+  );
+  return { ...result, clock, reporter, requests: web.requests, tokensSent };
+}
+
+describe('discoverByToken', () => {
+  it('asks twice: anybody first, then one a pinned CA vouches for', async () => {
+    const { found, requests, clock, tokensSent } = await attempt();
+    expect(found).toMatchObject({ server: 'https://10.0.0.1:6443', caPem: ca.certPem });
+    expect(requests.map(({ url }) => url)).toEqual(
+      Array(2).fill(`https://${ENDPOINT}/api/v1/namespaces/kube-public/configmaps/cluster-info`),
+    );
+    expect(requests.map(({ trust }) => trust)).toEqual([{ kind: 'unverified' }, { kind: 'authorities', pem: ca.certPem }]);
+    expect([clock.elapsedMs, tokensSent]).toEqual([0, 0]);
+  });
+
+  it('is content with the signature when no pin was given', async () => {
+    const { found, requests } = await attempt({ pins: [] });
+    expect(found?.caPem).toBe(ca.certPem);
+    expect(requests).toHaveLength(1);
+  });
+
+  it('takes any pin for any certificate of the bundle, and trusts that one alone', async () => {
+    const { found, requests } = await attempt({
+      pins: [OTHER_PIN, pin.toUpperCase()],
+      replies: [info({ caPem: evil.certPem + ca.certPem })],
+    });
+    expect(found?.certificates).toHaveLength(2);
+    expect(requests[1]?.trust).toEqual({ kind: 'authorities', pem: ca.certPem });
+  });
+
+  it('follows the address in cluster-info, not the one it was asked at', async () => {
+    const { found } = await attempt({ replies: [info({ server: 'https://api.example.com:443' })] });
+    expect(found?.server).toBe('https://api.example.com:443');
+  });
+});
+
+describe('the token', () => {
+  it('has no signature: it is waited for, and that is said', async () => {
+    const missing = info({ signers: { fedcba: TOKEN.secret } });
+    const { found, clock, reporter } = await attempt({ replies: [missing, missing, missing, info()], pins: [] });
+    expect(found).not.toBeNull();
+    expect(clock.elapsedMs).toBe(8_000);
+    expect(reporter.messages('WAITING')).toEqual([
+      'discovery: 10.0.0.1:6443: kube-public/cluster-info has no signature of the token abcdef: it is unknown, has expired, lacks the usage signing, or was made this moment (it has 1 of other tokens); asking again, for 1m0s at most',
+    ]);
+  });
+
+  it('has no signature until the time is over', async () => {
+    const { message, exitCode, clock } = await attempt({ replies: [info({ signers: {} })], pins: [] });
+    expect(message).toBe(
+      `discovery: 10.0.0.1:6443: kube-public/cluster-info has no signature of the token abcdef: it is unknown, has expired, lacks the usage signing, or was made this moment (it has none at all: is the bootstrapsigner of kube-controller-manager on?) (asked for 1m0s). ${NEW_TOKEN} [DISCOVERY_NO_SIGNATURE]`,
+    );
+    expect([exitCode, clock.elapsedMs]).toEqual([1, 60_000]);
+  });
+
+  it('is not known to the API server, which its pin verifies: nobody waits for the end', async () => {
+    const { message, exitCode, clock, requests } = await attempt({ replies: [info({ signers: {} })], acceptsToken: async () => false });
+    expect(message).toBe(
+      `discovery: 10.0.0.1:6443: the API server does not know the token abcdef, and kube-public/cluster-info has no signature of it: it has expired, was deleted, or is of another cluster. ${NEW_TOKEN} [DISCOVERY_TOKEN_UNKNOWN]`,
+    );
+    expect([exitCode, clock.elapsedMs]).toEqual([3, 1_000]);
+    expect(requests.map(({ trust }) => trust.kind)).toEqual(['unverified', 'authorities', 'unverified', 'authorities']);
+  });
+
+  it('is known and not signed yet: that is waited for', async () => {
+    const missing = info({ signers: {} });
+    const { found, clock } = await attempt({ replies: [missing, missing, missing, missing, info()], acceptsToken: async () => true });
+    expect(found).not.toBeNull();
+    expect(clock.elapsedMs).toBe(3_000);
+  });
+
+  it('expires while it is waited for', async () => {
+    const outdated = info({
+      signatures: { abcdef: 'old..old' },
+      times: { written: '2030-01-01T00:00:01Z', signed: '2030-01-01T00:00:00Z' },
+    });
+    const { message } = await attempt({ replies: [outdated, info({ signers: {} })], pins: [] });
+    expect(message).toBe(
+      `discovery: 10.0.0.1:6443: the signature of the token abcdef is gone from kube-public/cluster-info: it has expired or was deleted. ${NEW_TOKEN} [DISCOVERY_TOKEN_EXPIRED]`,
+    );
+  });
+
+  const times = (written: string, signed: string) => ({ times: { written: `2030-01-01T${written}Z`, signed: `2030-01-01T${signed}Z` } });
+
+  it('has another secret: the signature is younger than the content and does not fit', async () => {
+    const { message, exitCode, clock } = await attempt({
+      replies: [info({ signers: { abcdef: 'fedcba9876543210' }, ...times('00:00:00', '00:00:05') })],
+    });
+    expect(message).toBe(
+      `discovery: 10.0.0.1:6443: the signature of kube-public/cluster-info for the token abcdef does not fit: the secret behind the dot is not the token's, or somebody changed the content on its way. Check the token. ${NEW_TOKEN} [DISCOVERY_SIGNATURE]`,
+    );
+    expect([exitCode, clock.elapsedMs]).toEqual([3, 1_000]);
+    expect(message).not.toContain(TOKEN.secret);
+  });
+
+  it('has a signature older than the content: a new one is waited for', async () => {
+    const old = info({ signatures: { abcdef: 'old..old' }, signers: {}, ...times('00:00:05', '00:00:00') });
+    const { found, reporter } = await attempt({ replies: [old, old, info()], pins: [] });
+    expect(found).not.toBeNull();
+    expect(reporter.messages('WAITING')).toEqual([
+      'discovery: 10.0.0.1:6443: the signature of kube-public/cluster-info for the token abcdef is older than its content, and does not fit; asking again, for 1m0s at most',
+    ]);
+  });
+
+  it('has a signature of unknown age that does not fit: it is waited for within the time', async () => {
+    const { message, exitCode, clock } = await attempt({ replies: [info({ signers: { abcdef: 'fedcba9876543210' } })], pins: [] });
+    expect(message).toContain(
+      "the secret behind the dot is not the token's, the signer has not come round to the latest change, or somebody changed",
+    );
+    expect([exitCode, clock.elapsedMs]).toEqual([1, 60_000]);
+  });
+
+  it('is sent to nobody whose certificate no pinned CA signed', async () => {
+    const strangers = { server: { authority: evil.certPem }, acceptsToken: async () => true };
+    for (const replies of [[info({ signers: {} })], [info({ signers: { abcdef: 'fedcba9876543210' } })], [info()]]) {
+      const { tokensSent, code } = await attempt({ ...strangers, replies });
+      expect([tokensSent, code]).toEqual([0, 'DISCOVERY_UNTRUSTED_SERVER']);
+    }
+    for (const signers of [{}, { abcdef: 'fedcba9876543210' }]) {
+      const { tokensSent } = await attempt({ ...strangers, pins: [], replies: [info({ signers })] });
+      expect(tokensSent).toBe(0);
+    }
+  });
+});
+
+describe('the CA', () => {
+  it('is not the pinned one: both are shown', async () => {
+    const { message, exitCode, requests } = await attempt({ pins: [OTHER_PIN] });
+    expect(message).toBe(
+      `discovery: 10.0.0.1:6443: the CA of the cluster is not the pinned one: expected ${OTHER_PIN}, found ${pin} (CN=kubernetes). Compare with openssl on the control plane, or kubeletadm token create --print-join-command: a wrong pin is another cluster, or somebody between. [DISCOVERY_PIN_MISMATCH]`,
+    );
+    expect([exitCode, requests.length]).toEqual([3, 1]);
+  });
+
+  it('is not the one that signed the certificate of the server', async () => {
+    const { message, exitCode } = await attempt({ server: { authority: evil.certPem } });
+    expect(message).toBe(
+      'discovery: 10.0.0.1:6443: its certificate (CN=kube-apiserver, issued by CN=kubernetes) is not signed by the pinned CA. Somebody stands between (a proxy that opens TLS, another server at this address), or it is the API server of another cluster. [DISCOVERY_UNTRUSTED_SERVER]',
+    );
+    expect(exitCode).toBe(3);
+  });
+
+  it('stands beside the pinned one, slipped in by one who knows the token: it is not trusted', async () => {
+    const { code } = await attempt({ server: { authority: evil.certPem }, replies: [info({ caPem: ca.certPem + evil.certPem })] });
+    expect(code).toBe('DISCOVERY_UNTRUSTED_SERVER');
+  });
+
+  it.each([
+    [
+      'not valid yet, clocks agree',
+      DAY,
+      2 * DAY,
+      0,
+      /not valid before 2030-01-02T00:00:00Z: this machine's clock says 2030-01-01T00:00:00Z, that of the API server 2030-01-01T00:00:00Z\. Both clocks agree: wait until then, or .* \[DISCOVERY_CA_NOT_YET_VALID\]$/,
+    ],
+    [
+      'not valid yet, the clock of the server is not known',
+      DAY,
+      2 * DAY,
+      null,
+      /the CA of the cluster \(CN=kubernetes\) is not valid before 2030-01-02T00:00:00Z: this machine's clock says 2030-01-01T00:00:00Z\. Set the clocks of both machines .*\[DISCOVERY_CLOCK_SKEW\]$/,
+    ],
+    [
+      'not valid yet, the server is ahead',
+      DAY,
+      3 * DAY,
+      2 * DAY,
+      /says 2030-01-01T00:00:00Z, that of the API server 2030-01-03T00:00:00Z, 48h0m0s later\. .*\[DISCOVERY_CLOCK_SKEW\]$/,
+    ],
+    [
+      'expired',
+      -3 * DAY,
+      -DAY,
+      0,
+      /the CA of the cluster \(CN=kubernetes\) expired on 2029-12-31T00:00:00Z: .* The cluster needs a new CA .*\[DISCOVERY_CA_EXPIRED\]$/,
+    ],
+    ['expired for a clock that is ahead', -3 * DAY, -DAY, -2 * DAY, /48h0m0s earlier\. Set the clocks .*\[DISCOVERY_CLOCK_SKEW\]$/],
+  ])('is %s', async (_, from, to, there, expected) => {
+    const at = (ms: number) => new Date(NOW.getTime() + ms);
+    const other = await createAuthority('kubernetes', { notBefore: at(from), notAfter: at(to) });
+    const reply = { text: JSON.stringify(clusterInfoObject({ caPem: other.certPem })), date: there === null ? null : at(there) };
+    for (const pins of [[], caPinsOf(other.certPem) as string[]]) {
+      const { message, exitCode, requests } = await attempt({ pins, replies: [reply], server: { authority: other.certPem } });
+      expect(message).toMatch(expected);
+      expect([exitCode, requests.length]).toEqual([3, 1]);
+    }
+  });
+});
+
+describe('the certificate of the server', () => {
+  it('is for other names', async () => {
+    const { message } = await attempt({ server: { names: ['kubernetes', '10.0.0.2'] } });
+    expect(message).toBe(
+      'discovery: 10.0.0.1:6443: its certificate is not for 10.0.0.1 but for kubernetes, 10.0.0.2. Use one of those as the address, or have 10.0.0.1 added to the certificate (apiServer.certSANs). [DISCOVERY_WRONG_NAME]',
+    );
+  });
+
+  it('has expired', async () => {
+    const { message } = await attempt({ server: { notAfter: new Date(NOW.getTime() - DAY) } });
+    expect(message).toBe(
+      "discovery: 10.0.0.1:6443: its certificate expired (until 2029-12-31T00:00:00Z): this machine's clock says 2030-01-01T00:00:00Z. Renew it on the control plane: kubeadm certs renew apiserver. [DISCOVERY_CERTIFICATE_EXPIRED]",
+    );
+  });
+
+  it('is not valid yet by our clock, which is behind', async () => {
+    const reply = { text: JSON.stringify(clusterInfoObject({ caPem: ca.certPem })), date: new Date(NOW.getTime() + 2 * DAY) };
+    const { message, reporter } = await attempt({ replies: [reply], server: { notBefore: new Date(NOW.getTime() + DAY) } });
+    expect(message).toBe(
+      "discovery: 10.0.0.1:6443: its certificate is not valid yet (from 2030-01-02T00:00:00Z): this machine's clock says 2030-01-01T00:00:00Z, that of the API server 2030-01-03T00:00:00Z, 48h0m0s later. Set the clocks of both machines (timedatectl, chronyc). [DISCOVERY_CLOCK_SKEW]",
+    );
+    expect(reporter.messages('DISCOVERY_CLOCK_SKEW')).toHaveLength(1);
+  });
+
+  it('is not valid yet by both clocks, which agree up to a second', async () => {
+    const reply = { text: JSON.stringify(clusterInfoObject({ caPem: ca.certPem })), date: new Date(NOW.getTime() - 1) };
+    const { message } = await attempt({ replies: [reply], server: { notBefore: new Date(NOW.getTime() + DAY) } });
+    expect(message).toBe(
+      "discovery: 10.0.0.1:6443: its certificate is not valid yet (from 2030-01-02T00:00:00Z): this machine's clock says 2030-01-01T00:00:00Z, that of the API server 2029-12-31T23:59:59Z, 1s earlier. Both clocks agree: wait until then, or renew the certificate on the control plane: kubeadm certs renew apiserver. [DISCOVERY_CERTIFICATE_NOT_YET_VALID]",
+    );
+  });
+
+  it.each([
+    ['2030-01-01T00:00:00.900Z', '2030-01-01T00:00:00.000Z', ''],
+    ['2030-01-01T00:00:00.400Z', '2030-01-01T00:00:00.600Z', ''],
+    ['2030-01-01T00:00:00.900Z', '2030-01-01T00:00:01.000Z', ', 1s later'],
+  ])('describes the clocks %s and %s by the seconds that are shown', (here, there, expected) => {
+    expect(
+      describeClocks({ here: new Date(here), there: new Date(there) })
+        .split('that of the API server ')[1]
+        ?.slice(20),
+    ).toBe(expected);
+  });
+
+  it('is fine while the clocks are far apart: that is a warning', async () => {
+    const reply = { text: JSON.stringify(clusterInfoObject({ caPem: ca.certPem })), date: new Date(NOW.getTime() - 10 * 60_000) };
+    const { found, reporter } = await attempt({ replies: [reply] });
+    expect(found).not.toBeNull();
+    expect(reporter.messages('DISCOVERY_CLOCK_SKEW')).toEqual([
+      "discovery: 10.0.0.1:6443: this machine's clock says 2030-01-01T00:00:00Z, that of the API server 2029-12-31T23:50:00Z, 10m0s earlier. Set the clocks of both machines (timedatectl, chronyc): certificates seem expired or not yet valid otherwise",
+    ]);
+  });
+});
+
+describe('what cluster-info holds', () => {
+  const cluster = (more: object, name = '') => ({ name, cluster: { server: 'https://10.0.0.1:6443', ...more } });
+  const kubeconfig = (...clusters: object[]) => JSON.stringify({ apiVersion: 'v1', kind: 'Config', clusters });
+  const caData = () => ({ 'certificate-authority-data': Buffer.from(ca.certPem).toString('base64') });
+
+  it.each<[string, () => string, RegExp]>([
+    ['nothing', () => '', /is of no use: it is empty\. Have it made again.*\[DISCOVERY_CLUSTER_INFO\]$/],
+    ['no YAML', () => '{', /^kube-public\/cluster-info:1:\d+: .*\[CONFIG_SYNTAX\]$/],
+    [
+      'another kind',
+      () => 'kind: Pod\n',
+      /^kube-public\/cluster-info:1:1: this is a Pod, not a kubeconfig \(kind: Config\) \[KUBECONFIG_INVALID\]$/,
+    ],
+    ['no cluster', () => kubeconfig(), /\[KUBECONFIG_NO_CONTEXT\]$/],
+    [
+      'several clusters',
+      () => kubeconfig(cluster(caData(), 'a'), cluster(caData(), 'b')),
+      /it names 2 clusters "a", "b", none without a name and none chosen by current-context\..*\[DISCOVERY_CLUSTER_INFO\]$/,
+    ],
+    ['no CA', () => kubeconfig(cluster({})), /is of no use: it has no CA\./],
+    ['a CA that is a file', () => kubeconfig(cluster({ 'certificate-authority': '/etc/shadow' })), /it names a file in place of a CA\./],
+    [
+      'a CA that is none',
+      () => kubeconfig(cluster({ 'certificate-authority-data': 'AAAA' })),
+      /certificate-authority-data is not the base64 of a PEM certificate/,
+    ],
+    ['no verification', () => kubeconfig(cluster({ 'insecure-skip-tls-verify': true })), /it says insecure-skip-tls-verify\./],
+    [
+      'a server without TLS',
+      () => kubeconfig(cluster({ ...caData(), server: 'http://10.0.0.1:8080' })),
+      /its server "http:\/\/10\.0\.0\.1:8080" is not an https address\./,
+    ],
+    ['no server', () => kubeconfig(cluster({ ...caData(), server: '' })), /cluster "" has no server\./],
+  ])('%s', async (_, text, expected) => {
+    for (const pins of [[], [pin]]) {
+      const { message, exitCode } = await attempt({ pins, replies: [info({ kubeconfig: text() })] });
+      expect(message).toMatch(expected);
+      expect(exitCode).toBe(3);
+    }
+  });
+
+  it('of several clusters the one without a name counts, as for kubeadm', async () => {
+    const other = { 'certificate-authority-data': Buffer.from(evil.certPem).toString('base64') };
+    const { found } = await attempt({
+      replies: [info({ kubeconfig: kubeconfig(cluster(other, 'a'), cluster(caData()), cluster(other, 'b')) })],
+    });
+    expect(found?.caPem).toBe(ca.certPem);
+  });
+
+  it('is another over verified TLS', async () => {
+    const { message, exitCode } = await attempt({ replies: [info(), info({ server: 'https://10.0.0.9:6443' })] });
+    expect(message).toBe(
+      'discovery: 10.0.0.1:6443: kube-public/cluster-info is another over verified TLS than it was before. It was changed this very moment, or somebody stood between the first time: run the same command again. [DISCOVERY_CHANGED]',
+    );
+    expect(exitCode).toBe(3);
+  });
+
+  it('differs by one blank the second time', async () => {
+    const first = clusterInfoObject({ caPem: ca.certPem }) as { data: { kubeconfig: string } };
+    const { code } = await attempt({ replies: [info(), info({ kubeconfig: `${first.data.kubeconfig} ` })] });
+    expect(code).toBe('DISCOVERY_CHANGED');
+  });
+});
+
+describe('who answers', () => {
+  const html: FakeReply = { status: 200, contentType: 'text/html', text: '<!DOCTYPE html><title>Sign in</title>' };
+  const text = (code: number, body: string): FakeReply => ({ status: code, contentType: 'text/plain', text: body });
+
+  it.each<[string, FakeReply, RegExp]>([
+    [
+      'a web page',
+      html,
+      /what answers is no Kubernetes API server: 200 with a web page \(text\/html\)\. Check the API server's address and port \(kubeadm's default is 6443\)\. \[DISCOVERY_NOT_API_SERVER\]$/,
+    ],
+    [
+      'a kubelet',
+      text(401, 'Unauthorized'),
+      /no Kubernetes API server: 401 with text\/plain: "Unauthorized"\..*\[DISCOVERY_NOT_API_SERVER\]$/,
+    ],
+    ['another service', text(404, '404 page not found\n'), /404 with text\/plain: "404 page not found"\./],
+    ['what plays with the terminal', text(404, '\u001b[2J\u0007x\n'), /404 with text\/plain: "\[2J x"\./],
+    [
+      'JSON of something else',
+      { text: '{"hello":"world"}' },
+      /sends JSON, but not the ConfigMap asked for\..*\[DISCOVERY_NOT_API_SERVER\]$/,
+    ],
+    ['another object', { text: '{"kind":"ConfigMap","metadata":{"name":"other"}}' }, /not the ConfigMap asked for/],
+    ['a list', { text: '[]' }, /no Kubernetes API server: 200 with application\/json: "\[\]"/],
+    [
+      'a redirection',
+      { status: 302, text: '', location: 'https://login.example.com/' },
+      /what answers redirects \(302\) to https:\/\/login\.example\.com\/, which no API server does\./,
+    ],
+    [
+      'a controller manager',
+      status(403, { message: 'forbidden: User "system:anonymous" cannot get path "/api/v1/namespaces"' }),
+      /another component of Kubernetes answers, not the API server\./,
+    ],
+    [
+      'an API server of an extension',
+      status(404, { message: 'the server could not find the requested resource' }),
+      /it serves no ConfigMaps/,
+    ],
+    [
+      'a proxy',
+      { status: 407, contentType: 'text/html', text: '<html>' },
+      /a proxy answers with status 407\. Give user and password in HTTPS_PROXY.*\[DISCOVERY_PROXY\]$/,
+    ],
+    [
+      'an API server without anonymous access',
+      status(401, { message: 'Unauthorized' }),
+      /the API server allows no anonymous requests \(401\)\. Discovery by token needs it: use --discovery-file.*\[DISCOVERY_NO_ANONYMOUS_ACCESS\]$/,
+    ],
+  ])('%s: there is no use in waiting', async (_, reply, expected) => {
+    const { message, exitCode, clock } = await attempt({ replies: [reply] });
+    expect(message).toMatch(expected);
+    expect(message).toMatch(/^discovery: 10\.0\.0\.1:6443: /);
+    expect([exitCode, clock.elapsedMs]).toEqual([3, 0]);
+  });
+
+  it.each<[string, FakeReply, RegExp]>([
+    [
+      'cluster-info may not be read',
+      status(403, { message: 'configmaps "cluster-info" is forbidden: User "system:anonymous" cannot get resource "configmaps"' }),
+      /kube-public\/cluster-info may not be read anonymously \(403\): configmaps "cluster-info" is forbidden: .*kubeadm:bootstrap-signer-clusterinfo.*\[DISCOVERY_FORBIDDEN\]$/,
+    ],
+    [
+      'there is no cluster-info',
+      status(404, { reason: 'NotFound', details: { name: 'cluster-info', kind: 'configmaps' } }),
+      /there is no ConfigMap kube-public\/cluster-info \(asked for 1m0s\)\. Have it made .*\[DISCOVERY_NO_CLUSTER_INFO\]$/,
+    ],
+    [
+      'the server fails',
+      status(500, { message: 'etcdserver: request timed out' }),
+      /answered 500: etcdserver: request timed out.*\[DISCOVERY_SERVER_ERROR\]$/,
+    ],
+    [
+      'a load balancer has nobody behind it',
+      { status: 503, contentType: 'text/html', text: '<html>' },
+      /answered 503: a web page \(text\/html\).*\[DISCOVERY_SERVER_ERROR\]$/,
+    ],
+    ['the server is busy', status(429, { message: 'Too many requests' }), /answered 429: Too many requests/],
+  ])('%s: that may pass', async (_, reply, expected) => {
+    const failed = await attempt({ replies: [reply] });
+    expect(failed.message).toMatch(expected);
+    expect([failed.exitCode, failed.clock.elapsedMs]).toEqual([1, 60_000]);
+    const passed = await attempt({ replies: [reply, reply, info()] });
+    expect(passed.found).not.toBeNull();
+    const second = await attempt({ replies: [info(), reply, info()] });
+    expect(second.found).not.toBeNull();
+  });
+});
+
+describe('the way there', () => {
+  it.each<[WebTrouble, RegExp]>([
+    [
+      { kind: 'refused' },
+      /connection refused \(asked for 1m0s\)\. Check that the API server runs, its address, and firewalls\. \[DISCOVERY_UNREACHABLE\]$/,
+    ],
+    [{ kind: 'no-route' }, /there is no route to it/],
+    [{ kind: 'dns', temporary: false }, /its name is not known to DNS/],
+    [{ kind: 'dns', temporary: true }, /DNS does not answer/],
+    [{ kind: 'timed-out' }, /no answer in time/],
+    [{ kind: 'closed' }, /the connection was closed before an answer came/],
+    [
+      { kind: 'proxy-unreachable', proxy: 'http://proxy:3128', why: 'connection refused' },
+      /the proxy http:\/\/proxy:3128: connection refused .*HTTPS_PROXY.*\[DISCOVERY_PROXY\]$/,
+    ],
+    [
+      { kind: 'proxy-refused', proxy: 'http://proxy:3128', refusal: { why: 'with status 503', kind: 'failure' } },
+      /refused the connection with status 503/,
+    ],
+    [{ kind: 'other', code: 'EWHATEVER' }, /the connection failed \(EWHATEVER\)/],
+  ])('$kind may pass', async (trouble, expected) => {
+    const { message, exitCode, clock } = await attempt({ replies: [{ trouble }] });
+    expect(message).toMatch(expected);
+    expect([exitCode, clock.elapsedMs]).toEqual([1, 60_000]);
+    expect((await attempt({ replies: [{ trouble }, info()] })).found).not.toBeNull();
+  });
+
+  it.each<[WebTrouble, RegExp]>([
+    [{ kind: 'not-tls', speaks: 'ssh' }, /an SSH server answers there\..*\[DISCOVERY_NOT_API_SERVER\]$/],
+    [{ kind: 'not-tls', speaks: 'http' }, /what answers speaks HTTP without TLS\./],
+    [{ kind: 'not-tls', speaks: null }, /what answers does not speak TLS\./],
+    [{ kind: 'not-http' }, /speaks TLS, but not HTTP\./],
+    [{ kind: 'wants-client-certificate' }, /wants a client certificate before it talks, as etcd does\./],
+    [{ kind: 'tls-version' }, /it speaks no TLS newer than 1\.1, or no version in common\..*\[DISCOVERY_TLS\]$/],
+    [
+      { kind: 'tls-handshake', why: 'ERR_SSL_X' },
+      /the TLS handshake failed \(ERR_SSL_X\)\..*TLS 1\.2 or later is needed\. \[DISCOVERY_TLS\]$/,
+    ],
+    [
+      { kind: 'proxy-refused', proxy: 'http://proxy:3128', refusal: { why: 'with status 407', kind: 'login' } },
+      /the proxy http:\/\/proxy:3128 refused the connection with status 407\. Give user and password.*\[DISCOVERY_PROXY\]$/,
+    ],
+    [
+      { kind: 'proxy-unusable', why: 'HTTPS_PROXY is not the URL of a proxy' },
+      /HTTPS_PROXY is not the URL of a proxy\. Correct HTTPS_PROXY.*\[DISCOVERY_PROXY\]$/,
+    ],
+    [{ kind: 'too-large', maxBytes: 5 }, /larger than 5 bytes/],
+  ])('$kind will not', async (trouble, expected) => {
+    const { message, exitCode, clock } = await attempt({ replies: [{ trouble }] });
+    expect(message).toMatch(expected);
+    expect([exitCode, clock.elapsedMs]).toEqual([3, 0]);
+  });
+
+  it('is asked from here for hosts elsewhere: that is said', async () => {
+    const { message } = await attempt({ forOthers: true, replies: [{ trouble: { kind: 'timed-out' } }] });
+    expect(message).toBe(
+      'discovery: 10.0.0.1:6443: no answer in time (asked for 1m0s). Check that the API server runs, its address, and firewalls. With --host this machine asks the API server, not the hosts: if only they reach it, run join on them, or set HTTPS_PROXY. [DISCOVERY_UNREACHABLE]',
+    );
+  });
+
+  it('says what it waits for at once, when it changes, and twice a minute', async () => {
+    const { reporter } = await attempt({
+      timeoutMs: 90_000,
+      replies: [{ trouble: { kind: 'refused' } }, ...Array<FakeReply>(30).fill(status(500))],
+    });
+    expect(reporter.messages('WAITING')).toEqual([
+      'discovery: 10.0.0.1:6443: connection refused; asking again, for 1m30s at most',
+      'discovery: 10.0.0.1:6443: answered 500; asking again, for 1m29s at most',
+      'discovery: 10.0.0.1:6443: answered 500; asking again, for 57s at most',
+      'discovery: 10.0.0.1:6443: answered 500; asking again, for 27s at most',
+    ]);
+  });
+
+  it('asks at least once, and no longer than it has time', async () => {
+    const { requests } = await attempt({ timeoutMs: 0, replies: [{ trouble: { kind: 'refused' } }] });
+    expect(requests).toHaveLength(1);
+    const slow = await attempt({ timeoutMs: 4_000, replies: [{ trouble: { kind: 'timed-out' } }] });
+    expect(slow.requests.map(({ timeoutMs }) => timeoutMs)).toEqual([4_000, 3_000, 1_000, 1_000]);
+  });
+});
+
+it('stops when it is told to', async () => {
+  const clock = fakeClock(NOW);
+  const stop = new AbortController();
+  const web = fakeWeb({ servers: {} });
+  const reason = new Error('interrupted');
+  clock.at(2_000, () => stop.abort(reason));
+  const input = { endpoint: ENDPOINT, token: new Secret(TOKEN.full), pins: [pin], forOthers: false, acceptsToken: async () => null };
+  const running = discoverByToken({ web, clock, reporter: recordingReporter(), signal: stop.signal }, deadlineIn(60_000, clock), input);
+  await expect(running).rejects.toBe(reason);
+});

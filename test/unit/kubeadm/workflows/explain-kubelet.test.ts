@@ -1,0 +1,219 @@
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../../../src/base/json.ts';
+import { explainHostKubelet, explainNodeKubelet } from '../../../../src/kubeadm/workflows/explain-kubelet.ts';
+import { observeKubelet } from '../../../../src/kubeadm/workflows/observe-kubelet.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
+import { renderNodeExplanation } from '../../../../src/kubelet/effective/render-node-explanation.ts';
+import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
+import { type FakeHost, type FakeHostOptions, fakeHost } from '../../../support/fake-host.ts';
+import { fakeUnit } from '../../../support/fake-units.ts';
+
+const catalogue = await loadCatalogue();
+const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
+const DROP_IN = '/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf';
+const CONFIG = '/var/lib/kubelet/config.yaml';
+const STARTED = Date.parse('2026-11-20T10:00:00Z') / 1000;
+
+const FILES = {
+  '/usr/lib/systemd/system/kubelet.service': '[Service]\nExecStart=/usr/bin/kubelet\n',
+  [DROP_IN]: `[Service]
+Environment="KUBELET_CONFIG_ARGS=--config=${CONFIG} --config-dir=/etc/kubernetes/kubelet.d"
+EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env
+EnvironmentFile=-/etc/default/kubelet
+ExecStart=
+ExecStart=/usr/bin/kubelet $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS
+`,
+  '/var/lib/kubelet/kubeadm-flags.env': 'KUBELET_KUBEADM_ARGS="--hostname-override=worker-1 --node-ip=10.0.0.5"\n',
+  '/etc/default/kubelet': 'KUBELET_EXTRA_ARGS=--max-pods=80\n',
+  [CONFIG]: `${HEADER}maxPods: 50\nclusterDNS: [10.96.0.10]\n`,
+  '/etc/kubernetes/kubelet.d/10-pods.conf': `${HEADER}maxPods: 60\nserializeImagePulls: false\n`,
+};
+const RUNNING = [
+  '/usr/bin/kubelet',
+  `--config=${CONFIG}`,
+  '--config-dir=/etc/kubernetes/kubelet.d',
+  '--hostname-override=worker-1',
+  '--node-ip=10.0.0.5',
+  '--max-pods=80',
+];
+
+interface World {
+  readonly files?: Readonly<Record<string, string>>;
+  /** null: no kubelet runs. */
+  readonly argv?: readonly string[] | null;
+  readonly version?: string;
+  readonly diskVersion?: string;
+}
+
+function host({ files = FILES, argv = RUNNING, version = 'v1.36.2', diskVersion = version }: World = {}): FakeHost {
+  const commands: FakeHostOptions['commands'] = {
+    sh: ([, , script = '']) => {
+      if (script === 'command -v kubelet') return { stdout: '/usr/bin/kubelet\n' };
+      if (script.includes('/cmdline'))
+        return argv === null ? { exitCode: 3 } : { stdout: `712\nKubernetes ${version}\n${argv.join('\0')}\0` };
+      return { exitCode: 127 };
+    },
+    kubelet: { stdout: `Kubernetes ${diskVersion}\n` },
+    id: { stdout: '0\n' },
+    uname: ([, what]) => ({ stdout: what === '-n' ? 'Host-A\n' : 'x86_64\n' }),
+  };
+  const active = argv === null ? {} : { activeState: 'active', startedAt: STARTED };
+  const unit = fakeUnit({ fragmentPath: '/usr/lib/systemd/system/kubelet.service', dropInPaths: [DROP_IN], ...active });
+  return fakeHost({ name: 'node1', files, commands, units: { kubelet: unit } });
+}
+
+/** A cluster with the Node, and the kubelet's own word behind its proxy. */
+function cluster(name: string, config: JsonObject): FakeCluster {
+  const node = {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name },
+    status: { nodeInfo: { kubeletVersion: 'v1.36.2' } },
+  };
+  const made = fakeCluster({ objects: [node] });
+  made.proxyNode(name, (asked) => (asked === '/configz' ? { status: 200, body: { kubeletconfig: config } } : null));
+  return made;
+}
+
+describe('explainHostKubelet', () => {
+  it('says of every field which layer it is from', async () => {
+    const explanation = await explainHostKubelet(host(), { catalogue, cluster: null });
+    expect(explanation.disagreements).toEqual([]);
+    const text = renderNodeExplanation(explanation, true);
+    await expect(text).toMatchFileSnapshot(path.join(import.meta.dirname, 'golden', 'explain-host.txt'));
+  });
+
+  it('changes nothing on the host', async () => {
+    const observed = host();
+    const before = observed.texts();
+    await explainHostKubelet(observed, { catalogue, cluster: null });
+    expect(observed.performed).toEqual([]);
+    expect(observed.texts()).toEqual(before);
+  });
+
+  it('finds what was edited and not restarted', async () => {
+    const edited = host({
+      files: { ...FILES, '/etc/default/kubelet': 'KUBELET_EXTRA_ARGS=--max-pods=90 --v=4\n' },
+      diskVersion: 'v1.36.3',
+    });
+    const config = edited.files.get(CONFIG);
+    if (config === undefined) throw new Error('no file');
+    edited.files.set(CONFIG, { ...config, modifiedAt: STARTED + 60 });
+    const { disagreements, fields } = await explainHostKubelet(edited, { catalogue, cluster: null });
+    expect(disagreements.map(({ message }) => message)).toEqual([
+      'the kubelet that runs is v1.36.2, the program on disk is v1.36.3: replaced, not restarted',
+      `${CONFIG} was edited after the kubelet was started: edited, not restarted`,
+      'the running kubelet has --max-pods=80, its unit gives --max-pods=90 (KUBELET_EXTRA_ARGS in /etc/default/kubelet): edited, not restarted',
+      'the running kubelet has no --v, its unit gives --v=4 (KUBELET_EXTRA_ARGS in /etc/default/kubelet): edited, not restarted',
+    ]);
+    expect(fields.find((field) => field.path === 'maxPods')).toMatchObject({ value: 80, source: '--max-pods, the running command line' });
+  });
+
+  it('finds where the kubelet itself says something else', async () => {
+    const configz = { maxPods: 70, clusterDNS: ['10.96.0.10'], serializeImagePulls: false };
+    const explanation = await explainHostKubelet(host(), { catalogue, cluster: cluster('worker-1', configz) });
+    expect(explanation.disagreements).toContainEqual({
+      code: 'CONFIGZ_DIFFERS',
+      field: 'maxPods',
+      liveChange: 'safe',
+      message: 'maxPods: the running kubelet has 70, its disk says 80',
+    });
+    expect(explanation.disagreements.map(({ field }) => field).filter((field) => !field?.startsWith('evictionHard'))).toEqual(['maxPods']);
+  });
+
+  it('finds per-host fields of kubeadm that the configuration file does not have', async () => {
+    const instance = (socket: string) => ({ '/var/lib/kubelet/instance-config.yaml': `containerRuntimeEndpoint: "${socket}"\n` });
+    const config = { [CONFIG]: `${HEADER}containerRuntimeEndpoint: unix:///a.sock\n` };
+    const found = async (socket: string): Promise<readonly string[]> => {
+      const world = host({ files: { ...FILES, ...config, ...instance(socket) } });
+      return (await explainHostKubelet(world, { catalogue, cluster: null })).disagreements.map(({ message }) => message);
+    };
+    expect(await found('unix:///a.sock')).toEqual([]);
+    expect(await found('unix:///b.sock')).toEqual([
+      "containerRuntimeEndpoint: /var/lib/kubelet/instance-config.yaml says unix:///b.sock, the configuration file unix:///a.sock: kubeadm's next upgrade writes unix:///b.sock",
+    ]);
+  });
+
+  it('explains what the next kubelet would have where none runs', async () => {
+    const explanation = await explainHostKubelet(host({ argv: null }), { catalogue, cluster: null });
+    expect(explanation.process).toBeNull();
+    expect(explanation.fields.find((field) => field.path === 'maxPods')).toMatchObject({
+      value: 80,
+      source: '--max-pods, KUBELET_EXTRA_ARGS in /etc/default/kubelet',
+    });
+  });
+
+  it('reads the dynamic configuration of old kubelets', async () => {
+    const assigned = `source:\n  configMap: {kubeletConfigKey: kubelet, name: c, namespace: kube-system, resourceVersion: "7", uid: u-1}\n`;
+    const files = {
+      ...FILES,
+      '/dyn/store/meta/assigned': assigned,
+      '/dyn/store/checkpoints/u-1/7/kubelet': `${HEADER}maxPods: 33\n`,
+    };
+    const argv = ['/usr/bin/kubelet', `--config=${CONFIG}`, '--dynamic-config-dir=/dyn'];
+    const { fields } = await explainHostKubelet(host({ files, argv, version: 'v1.21.0' }), { catalogue, cluster: null });
+    expect(fields.find((field) => field.path === 'maxPods')).toMatchObject({ value: 33, layer: 'dynamic config' });
+  });
+});
+
+describe('observeKubelet', () => {
+  it('reads fragments in the order the kubelet merges them, and passes over other files', async () => {
+    const fragment = (pods: number): string => `${HEADER}maxPods: ${pods}\n`;
+    const files = {
+      ...FILES,
+      '/etc/kubernetes/kubelet.d/9-last.conf': fragment(9),
+      '/etc/kubernetes/kubelet.d/10-pods.conf': fragment(10),
+      '/etc/kubernetes/kubelet.d/20-more/b.conf': fragment(21),
+      '/etc/kubernetes/kubelet.d/20-more/a.conf': fragment(20),
+      '/etc/kubernetes/kubelet.d/99-note.yaml': fragment(99),
+    };
+    const observed = await observeKubelet(host({ files, argv: RUNNING.slice(0, -1) }), catalogue);
+    expect(observed.files.map((one) => one.path)).toEqual([
+      CONFIG,
+      '/etc/kubernetes/kubelet.d/10-pods.conf',
+      '/etc/kubernetes/kubelet.d/20-more/a.conf',
+      '/etc/kubernetes/kubelet.d/20-more/b.conf',
+      '/etc/kubernetes/kubelet.d/9-last.conf',
+    ]);
+    expect(observed.running.layered.config.maxPods).toBe(9);
+  });
+
+  it.each<[string, World, string]>([
+    ['a kubelet too old', { version: 'v1.10.13' }, 'node1: its kubelet is v1.10.13: kubelets 1.11 to 1.36 are known [KUBELET_UNSUPPORTED]'],
+    [
+      'a missing configuration file',
+      { files: Object.fromEntries(Object.entries(FILES).filter(([file]) => file !== CONFIG)) },
+      `node1: ${CONFIG}: there is no such file, but the kubelet is to read it. Run init or join again. [HOST_FILE_MISSING]`,
+    ],
+    [
+      'a file the kubelet can’t read',
+      { files: { ...FILES, [CONFIG]: `${HEADER}maxPods: many\n` } },
+      `node1: ${CONFIG}:3:10 maxPods: must be a whole number, not the text "many" [CONFIG_WRONG_TYPE]`,
+    ],
+    [
+      'no kubelet',
+      { argv: null, diskVersion: 'nothing' },
+      'node1: there is no kubelet, or it does not say its version. Install it, or look with kubelet --version. [KUBELET_MISSING]',
+    ],
+  ])('says of %s what is wrong, with the host', async (_, world, message) => {
+    await expect(observeKubelet(host(world), catalogue)).rejects.toThrow(message);
+  });
+});
+
+describe('explainNodeKubelet', () => {
+  it('tells defaults from the rest', async () => {
+    const { fields } = await explainNodeKubelet(cluster('n', { maxPods: 50, port: 10250 }), 'n', catalogue);
+    expect(fields.map(({ path: name, value, layer }) => [name, value, layer])).toEqual([
+      ['maxPods', 50, 'configz'],
+      ['port', 10250, 'kubelet default'],
+    ]);
+  });
+
+  it.each<[string, FakeCluster, string]>([
+    ['is not there', fakeCluster(), 'NODE_NOT_FOUND'],
+    ['has not said its version', fakeCluster({ objects: [{ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } }] }), 'NODE_NOT_READY'],
+  ])('refuses a Node that %s', async (_, api, code) => {
+    await expect(explainNodeKubelet(api, 'n', catalogue)).rejects.toMatchObject({ code });
+  });
+});

@@ -1,0 +1,155 @@
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../../src/base/errors.ts';
+import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
+import type { KubeObject } from '../../../../src/kube/object.ts';
+import { markControlPlane } from '../../../../src/kubeadm/phases/mark-control-plane.ts';
+import { markNode } from '../../../../src/kubeadm/phases/mark-node.ts';
+import { removeSocketAnnotation } from '../../../../src/kubeadm/phases/remove-socket-annotation.ts';
+import { identifyNode, nodeTrust, ownNodeCheck } from '../../../../src/kubeadm/workflows/identify-node.ts';
+import { createAuthority } from '../../../../src/lab/api-server/pki.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
+import { fakeCluster } from '../../../support/fake-cluster.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { CLIENT_CA_PEM, isProof, kubeletCredentials, provesNode, testTrust } from '../../../support/node-proof.ts';
+import { recordingReporter } from '../../../support/recording-reporter.ts';
+
+const W1 = await kubeletCredentials('w1');
+const W2 = await kubeletCredentials('w2');
+const AUTHENTICATION = { name: 'extension-apiserver-authentication', namespace: 'kube-system' };
+const node = (change: Partial<KubeObject> = {}): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name: 'w1' },
+  status: { nodeInfo: { machineID: 'aaaa' }, conditions: [{ type: 'Ready', status: 'True' }] },
+  ...change,
+});
+
+function published(caPem: string): KubeObject {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: AUTHENTICATION, data: { 'client-ca-file': caPem } };
+}
+
+/** A host with the certificate of w1. */
+function world(objects: readonly KubeObject[] = [node()], credentials: typeof W1 | null = W1) {
+  const cluster = fakeCluster({ objects });
+  const asked: string[] = [];
+  const host = fakeHost({
+    name: 'h1',
+    files: { '/etc/machine-id': 'aaaa\n' },
+    commands: {
+      sh: (argv, stdin) => {
+        if (!isProof(argv)) return { exitCode: 127 };
+        asked.push(stdin);
+        return credentials === null ? {} : provesNode(credentials, stdin);
+      },
+    },
+  });
+  return {
+    cluster,
+    host,
+    asked,
+    context: { host, cluster, clock: fakeClock(new Date('2030-01-01T00:00:00Z')), reporter: recordingReporter() },
+  };
+}
+
+describe('the CA that hosts prove their Nodes by', () => {
+  const trustIn = (cluster: ReturnType<typeof fakeCluster>, caPem: string | null) =>
+    nodeTrust({ cluster, caPem, newId: async () => '0123456789abcdef', nameHint: 'name it' });
+  const subjects = async (trust: ReturnType<typeof nodeTrust>) => (await trust.authorities()).map(({ pem }) => pem.trim());
+
+  it('is what the API server publishes, before that of the kubeconfig', async () => {
+    const { certPem } = await createAuthority('kubeconfig');
+    expect(await subjects(trustIn(fakeCluster({ objects: [published(CLIENT_CA_PEM)] }), certPem))).toEqual([CLIENT_CA_PEM.trim()]);
+  });
+
+  it('is that of the kubeconfig where none is published, or it may not be read', async () => {
+    expect(await subjects(trustIn(fakeCluster(), CLIENT_CA_PEM))).toEqual([CLIENT_CA_PEM.trim()]);
+    const nobody = fakeCluster({ objects: [published('x')], user: { name: 'nobody', groups: [] } });
+    expect(await subjects(trustIn(nobody, CLIENT_CA_PEM))).toEqual([CLIENT_CA_PEM.trim()]);
+    expect(await subjects(trustIn(fakeCluster(), null))).toEqual([]);
+  });
+
+  it('is read once, and again after an error', async () => {
+    const cluster = fakeCluster();
+    cluster.failNext('get ConfigMap', new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'away' }));
+    const trust = trustIn(cluster, CLIENT_CA_PEM);
+    await expect(trust.authorities()).rejects.toMatchObject({ code: 'CLUSTER_UNREACHABLE' });
+    await Promise.all([trust.authorities(), trust.authorities()]);
+    expect(cluster.calls.filter((call) => call.startsWith('get ConfigMap'))).toHaveLength(2);
+  });
+});
+
+describe('identifyNode', () => {
+  it('asks in one round trip, with another challenge each time', async () => {
+    const { context, host, asked } = world();
+    const trust = testTrust();
+    const first = await identifyNode(context, { trust, named: null });
+    expect(first).toMatchObject({ claim: { nodeName: 'w1', isProven: true }, node: { metadata: { name: 'w1' } }, refusals: [] });
+    expect(host.roundTrips).toBe(1);
+    await identifyNode(context, { trust, named: null });
+    expect(new Set(asked).size).toBe(2);
+  });
+
+  it('takes a name as kubeadm does', async () => {
+    expect(await identifyNode(world().context, { trust: testTrust(), named: ' W1 ' })).toMatchObject({ refusals: [] });
+  });
+
+  it('refuses another Node than the one that is to be changed', async () => {
+    const { refusals } = await identifyNode(world().context, { trust: testTrust(), named: null, expected: 'w2' });
+    expect(refusals).toMatchObject([{ code: 'NODE_NAME_CONFLICT', host: 'h1' }]);
+  });
+
+  it('takes an expired certificate to renew it, and for nothing else', async () => {
+    const expired = await kubeletCredentials('w1', { notAfter: new Date('2029-12-31T00:00:00Z') });
+    const { context } = world([node()], expired);
+    expect((await identifyNode(context, { trust: testTrust(), named: null })).refusals).toMatchObject([
+      { code: 'NODE_NOT_PROVEN', mend: expect.stringContaining('certs renew-kubelet') },
+    ]);
+    expect(await identifyNode(context, { trust: testTrust(), named: null, acceptsExpired: true })).toMatchObject({
+      claim: { nodeName: 'w1', isProven: true },
+      refusals: [],
+    });
+  });
+});
+
+describe('a phase that changes a Node after its kubelet has joined', () => {
+  const marks = { nodeName: 'w1', labels: { pool: 'edge' }, taints: [], remembered: null };
+  const check = () => ownNodeCheck({ trust: testTrust(), named: null, expected: 'w1' });
+  const labels = async ({ cluster }: ReturnType<typeof world>) =>
+    (await cluster.get({ apiVersion: 'v1', kind: 'Node', name: 'w1' }))?.metadata.labels;
+
+  it('plans nothing before the host has proved its Node, and makes it do so before it writes', async () => {
+    const w = world();
+    const input = { ...marks, admin: w.cluster, check: check() };
+    const [planned] = await planPhases([markNode], w.context, input);
+    expect(planned?.plan).toEqual({ changes: [], deferred: 'changes Node w1 once the host has proved to be that Node' });
+    expect(w.asked).toEqual([]);
+    await applyPhases([markNode], w.context, input, []);
+    expect([await labels(w), w.asked.length]).toEqual([{ pool: 'edge' }, 1]);
+  });
+
+  it('does not ask where there is nothing to change', async () => {
+    const w = world([node({ metadata: { name: 'w1', labels: { pool: 'edge' } } })]);
+    await applyPhases([markNode], w.context, { ...marks, admin: w.cluster, check: check() }, []);
+    expect(w.asked).toEqual([]);
+  });
+
+  it.each([
+    ['a host that has no certificate', null, 'NODE_NOT_PROVEN'],
+    ['a host whose kubelet got another name', W2, 'NODE_NAME_CONFLICT'],
+  ] as const)('fails for %s, and writes nothing', async (_, credentials, code) => {
+    const w = world([node()], credentials);
+    const input = { ...marks, admin: w.cluster, check: check() };
+    await expect(applyPhases([markNode], w.context, input, [])).rejects.toMatchObject({ code, exitCode: 1 });
+    expect(await labels(w)).toBeUndefined();
+  });
+
+  it('holds for the marks of a control plane, and for the annotation of the CRI socket', async () => {
+    const annotations = { 'kubeadm.alpha.kubernetes.io/cri-socket': 'unix:///x' };
+    const w = world([node({ metadata: { name: 'w1', annotations } })], null);
+    const plane = { nodeName: 'w1', taints: [], timeoutMs: 1, assumeEmptyCluster: false, check: check() };
+    expect((await planPhases([markControlPlane], w.context, plane))[0]?.plan.changes).toEqual([]);
+    await expect(applyPhases([markControlPlane], w.context, plane, [])).rejects.toMatchObject({ code: 'NODE_NOT_PROVEN' });
+    await applyPhases([removeSocketAnnotation], w.context, { nodeName: 'w1', check: check() }, []);
+    expect((await w.cluster.get({ apiVersion: 'v1', kind: 'Node', name: 'w1' }))?.metadata.annotations).toEqual(annotations);
+  });
+});

@@ -1,0 +1,231 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { AppError } from '../../../../src/base/errors.ts';
+import { Secret } from '../../../../src/base/text/secret.ts';
+import type { FileFact } from '../../../../src/host/facts/question.ts';
+import type { PhaseContext } from '../../../../src/host/phase.ts';
+import { runWorkflow } from '../../../../src/host/run-workflow.ts';
+import { type InitControlPlaneOptions, initControlPlaneWorkflow } from '../../../../src/kubeadm/workflows/init-control-plane.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
+import { loadTemplates } from '../../../../src/template-files.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
+import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
+import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
+import { fakeUnit, runs } from '../../../support/fake-units.ts';
+import { issuerOfOneKey } from '../../../support/issuer-of-one-key.ts';
+import { recordingReporter } from '../../../support/recording-reporter.ts';
+
+const ADMINS = { name: 'kubernetes-admin', groups: ['kubeadm:cluster-admins', 'system:authenticated'] };
+const LISTENING = '   0: 00000000:192B 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1 0 100 0 0 10 0\n';
+const PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
+const regular = (content: string) => ({ type: 'file', mode: 0o644, owner: 'root:root', content }) as const;
+
+interface World {
+  readonly host: FakeHost;
+  /** As one who may do all. */
+  readonly cluster: FakeCluster;
+  /** With admin.conf. */
+  readonly admin: FakeCluster;
+  readonly shown: string[];
+  /** How many programs the host had run when its kubelet was started first. */
+  readonly programsBefore: () => number | null;
+  readonly reporter: ReturnType<typeof recordingReporter>;
+  run(): ReturnType<typeof runWorkflow>;
+}
+
+let templates: Awaited<ReturnType<typeof loadTemplates>>;
+let catalogue: Awaited<ReturnType<typeof loadCatalogue>>;
+beforeAll(async () => {
+  [templates, catalogue] = await Promise.all([loadTemplates(), loadCatalogue()]);
+});
+
+/** A bare host whose kubelet starts what stands in /etc/kubernetes/manifests: then there is an API server. */
+function world(): World {
+  const clock = fakeClock();
+  const cluster = fakeCluster({ now: clock.now });
+  const admin = fakeCluster({ sharedWith: cluster, user: ADMINS, now: clock.now });
+  const kubelet = fakeUnit({ activeState: 'inactive' });
+  const host: FakeHost = fakeHost({
+    name: 'cp-1',
+    units: { kubelet },
+    files: {
+      '/var/run/containerd/containerd.sock': { type: 'socket', mode: 0o660, owner: 'root:root' },
+      '/usr/lib/systemd/system/kubelet.service': '[Service]\nExecStart=/usr/bin/kubelet\nRestart=always\n',
+      '/proc/net/tcp': '',
+      '/proc/meminfo': 'MemTotal:        8000000 kB\n',
+    },
+    commands: { ...COMMANDS, date: () => ({ stdout: `${Math.floor(clock.now().getTime() / 1000)}\n` }) },
+    http: () => (kubelet.state.activeState === 'active' ? { status: 200, body: 'ok' } : { error: 'connection refused' }),
+  });
+  let programs: number | null = null;
+  kubelet.onStart = (unit) => {
+    programs ??= host.roundTrips;
+    runs(unit);
+    if (!host.files.has('/etc/kubernetes/manifests/kube-apiserver.yaml')) return;
+    host.files.set('/proc/net/tcp', regular(LISTENING));
+    host.files.set(PEM, regular('pem\n'));
+    void cluster
+      .create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'cp-1', labels: { 'kubernetes.io/hostname': 'cp-1' } } })
+      .catch(() => undefined);
+  };
+  const reporter = recordingReporter();
+  const context: PhaseContext = { host, cluster: null, clock, reporter };
+  const shown: string[] = [];
+  let tokens = 0;
+  const run = () => {
+    const options: InitControlPlaneOptions = {
+      templates,
+      catalogue,
+      nodeRegistration: {},
+      overlays: [],
+      declared: [],
+      settings: [],
+      patches: [],
+      ignorePreflightErrors: [],
+      skipPreflight: false,
+      dryRun: false,
+      staged: false,
+      kubeletHealthCheckMs: 10_000,
+      localAPIEndpoint: { advertiseAddress: '10.0.0.1' },
+      timeouts: { controlPlaneComponentHealthCheck: '10s' },
+      staticPodPatches: [],
+      kubeProxy: null,
+      proxyEnvironment: [],
+      issuer: issuerOfOneKey(),
+      routeHere: {},
+      selects: () => true,
+      skips: () => false,
+      cluster: { kubernetesVersion: 'v1.36.2', encryptionAlgorithm: 'ECDSA-P256', controlPlaneEndpoint: 'api.example:6443' },
+      kubelet: null,
+      connect: async ({ kubeconfig }) => (kubeconfig.file.endsWith('super-admin.conf') ? cluster : admin),
+      given: null,
+      trust: null,
+      releaseOf: async () => null,
+      forceUpload: false,
+      bootstrapTokens: [],
+      freshTokens: [new Secret(`abcde${tokens++}.0123456789abcdef`)],
+      makesTokens: true,
+      withholdToken: false,
+      showJoinCommand: (command) => void shown.push(command.reveal()),
+      uploadCerts: false,
+      certificateKey: null,
+      certsToken: new Secret('certs0.0123456789abcdef'),
+      showCertificateKey: () => undefined,
+      withholdCertificateKey: false,
+      opened: () => undefined,
+    };
+    return runWorkflow(initControlPlaneWorkflow, context, options, { dryRun: false, skipPhases: [] });
+  };
+  return { host, cluster, admin, shown, programsBefore: () => programs, reporter, run };
+}
+
+const COMMANDS = {
+  sh: (argv: readonly string[]) => ({ exitCode: argv.at(-1)?.includes('command -v systemctl') ? 0 : 1 }),
+  id: { stdout: '0\n' },
+  uname: (argv: readonly string[]) => ({ stdout: argv.includes('-r') ? '6.12.0\n' : argv.includes('-n') ? 'cp-1\n' : 'x86_64\n' }),
+  stat: { stdout: 'cgroup2fs\n' },
+  nproc: { stdout: '4\n' },
+  hostname: { stdout: '10.0.0.1\n' },
+  ip: { exitCode: 127 },
+  kubelet: { stdout: 'Kubernetes v1.36.2\n' },
+  timeout: { exitCode: 127 },
+  crio: { exitCode: 127 },
+  containerd: { exitCode: 127 },
+  docker: { exitCode: 127 },
+  getent: { exitCode: 2 },
+};
+
+/** What a run leaves: all files of the host, all objects of the cluster; keys, serial numbers and the ids of tokens are others each time. */
+function leftBy({ host, cluster }: World): readonly string[] {
+  const files = [...host.files].map(([path, { type, mode, owner }]) => `${type} ${path} ${mode.toString(8)} ${owner}`);
+  const objects = (cluster.store.since(0) ?? []).map(({ type, resource, object: { metadata } }) => {
+    const name = metadata.name.replace(/^(bootstrap-token-).*/, '$1');
+    return `${type === 'DELETED' ? 'no ' : ''}${resource.kind} ${metadata.namespace ?? ''}/${name}`;
+  });
+  return [...new Set([...files, ...objects])].sort();
+}
+
+describe('init on a bare host', () => {
+  it('makes a control plane, and has nothing to do a second time', async () => {
+    const made = world();
+    await made.run();
+    expect(made.shown.map((command) => command.includes('--control-plane'))).toEqual([true, false]);
+    expect(made.host.text('/etc/kubernetes/kubelet.conf')).toContain(`client-certificate: ${PEM}`);
+    const again = await made.run();
+    expect(again.host.phases.flatMap(({ plan }) => plan.changes)).toEqual([]);
+    expect(made.shown[2]).toBe(made.shown[0]);
+  });
+
+  it('starts the kubelet after few programs on the host: with sudo each costs a slow host seconds', async () => {
+    const { run, programsBefore } = world();
+    await run();
+    expect(programsBefore()).toBeLessThanOrEqual(13);
+  });
+
+  it('puts in place what starts it before the kubelet starts, and keys before what needs them', async () => {
+    const { run, host } = world();
+    await run();
+    const order = host.performed.map((operation) =>
+      'path' in operation ? operation.path : 'argv' in operation ? operation.argv.join(' ') : '',
+    );
+    const at = (what: string): number => order.findIndex((each) => each.includes(what));
+    const steps = [
+      'pki/ca.key',
+      'pki/apiserver.key',
+      'admin.conf',
+      'manifests/etcd.yaml',
+      'manifests/kube-scheduler.yaml',
+      'kubelet/config.yaml',
+      'systemctl restart kubelet',
+    ];
+    expect(steps.map(at)).toEqual(steps.map(at).toSorted((a, b) => a - b));
+    expect(Math.min(...steps.map(at))).toBeGreaterThanOrEqual(0);
+  });
+
+  it('says what is wrong with the certificates where it cannot log in for it', async () => {
+    const { host, admin, cluster, run } = world();
+    await run();
+    const lockOut = () => {
+      const refuse = () => new AppError({ code: 'CLUSTER_UNAUTHORIZED', message: 'Unauthorized' });
+      for (const each of [admin, cluster]) for (let n = 0; n < 50; n++) each.failNext('read the version', refuse());
+    };
+    lockOut();
+    await expect(run()).rejects.toMatchObject({ code: 'CLUSTER_UNAUTHORIZED' });
+    const other = world();
+    await other.run();
+    host.files.set('/etc/kubernetes/pki/ca.crt', other.host.files.get('/etc/kubernetes/pki/ca.crt') as FileFact);
+    lockOut();
+    const refused = await run().catch((error: AppError) => error);
+    expect(refused).toMatchObject({ exitCode: 3 });
+    expect((refused as AppError).problems.map(({ code }) => code)).toContain('PKI_AUTHORITY_REPLACED');
+  });
+
+  it('ends the same wherever it was broken off', async () => {
+    const whole = world();
+    await whole.run();
+    const [expected, count] = [leftBy(whole), whole.host.performed.length];
+    expect(count).toBeGreaterThan(35);
+    // Each change would take too long: a phase has two or three.
+    for (let n = 0; n < count; n += 3) {
+      const broken = world();
+      broken.host.loseConnectionAfter(n);
+      await expect(broken.run(), `after ${n}`).rejects.toMatchObject({ code: 'HOST_CONNECTION_LOST' });
+      await broken.run();
+      expect(leftBy(broken), `after ${n}`).toEqual(expected);
+      expect(broken.reporter.codes(), `after ${n}`).not.toContain('PLAN_CHANGED');
+    }
+  });
+
+  it.each([
+    'create ConfigMap kube-system/kubeadm-config',
+    'patch Node cp-1',
+    'create ClusterRoleBinding kubeadm:kubelet-bootstrap',
+    'create Deployment kube-system/coredns',
+  ])('ends the same when the API server fails to %s', async (call) => {
+    const [whole, broken] = [world(), world()];
+    await whole.run();
+    broken.admin.failNext(call, new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'gone' }));
+    await expect(broken.run()).rejects.toThrow('gone');
+    await broken.run();
+    expect(leftBy(broken)).toEqual(leftBy(whole));
+  });
+});

@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../../../src/kube/object.ts';
+import { type JoinTarget, joinFindings } from '../../../../src/kubeadm/workflows/join-findings.ts';
+import type { ObservedNode } from '../../../../src/kubeadm/workflows/prepare-node.ts';
+import type { ClientIdentity } from '../../../../src/kubelet/facts/kubelet-identity.ts';
+
+const TARGET: JoinTarget = {
+  server: 'https://a:6443',
+  caPem: 'PEM\n',
+  caCertPath: '/etc/kubernetes/pki/ca.crt',
+  namesake: null,
+  takeOver: false,
+  mayBootstrap: true,
+};
+const identity = (server: string): ClientIdentity => ({
+  state: 'usable',
+  source: '/x.pem',
+  commonName: 'system:node:w1',
+  notAfter: null,
+  server,
+});
+
+function node(found: ClientIdentity = { state: 'missing' }, ca?: string): ObservedNode {
+  const file = { type: 'file', mode: 0o644, owner: 'root:root', content: ca };
+  const kubernetesFiles = new Map(ca === undefined ? [] : [[TARGET.caCertPath, file]]);
+  return { facts: { identity: found, kubernetesFiles }, registration: { name: 'w1' } } as unknown as ObservedNode;
+}
+
+function namesake(ready: string): KubeObject {
+  const conditions = [
+    { type: 'MemoryPressure', status: 'False' },
+    { type: 'Ready', status: ready },
+  ];
+  return { apiVersion: 'v1', kind: 'Node', metadata: { name: 'w1' }, status: { conditions } };
+}
+
+describe('joinFindings', () => {
+  it.each<[string, ObservedNode, Partial<JoinTarget>, readonly string[]]>([
+    ['a new host', node(), {}, []],
+    ['a host that joined before', node(identity('https://A:6443/'), 'PEM'), {}, []],
+    ['credentials of another cluster', node(identity('https://b:6443')), {}, ['FileAvailable--etc-kubernetes-kubelet.conf']],
+    ['the CA of another cluster', node(undefined, 'OTHER'), {}, ['FileAvailable--etc-kubernetes-pki-ca.crt']],
+    ['credentials that may not ask for a certificate', node(), { mayBootstrap: false }, ['BootstrapRBAC']],
+    ['the same, with a certificate', node(identity('https://a:6443')), { mayBootstrap: false }, []],
+    ['a clone of a node that works', node(), { namesake: namesake('True') }, ['NodeExists']],
+    ['a clone of a node that works, told to take over', node(), { namesake: namesake('True'), takeOver: true }, ['NodeExists']],
+    ['the successor of a dead node', node(), { namesake: namesake('Unknown') }, ['NodeExists']],
+    ['the successor of a dead node, told to take over', node(), { namesake: namesake('Unknown'), takeOver: true }, []],
+    [
+      'a Node that never said how it is',
+      node(),
+      { namesake: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'w1' } } },
+      ['NodeExists'],
+    ],
+    ['the very node that works', node(identity('https://a:6443')), { namesake: namesake('True') }, []],
+  ])('%s', (_, found, change, ids) => {
+    expect(joinFindings(found, { ...TARGET, ...change }).map(({ id }) => id)).toEqual(ids);
+  });
+
+  it('tells the node itself, whose certificate has expired, how it gets another', () => {
+    const why = 'the client certificate in /x.pem expired on Jan  1 00:00:00 2026 GMT';
+    const mend = (name: string, ready: string) =>
+      joinFindings(node({ state: 'unusable', why, commonName: `system:node:${name}` }), { ...TARGET, namesake: namesake(ready) })[0]?.mend;
+    for (const ready of ['True', 'Unknown']) {
+      expect(mend('w1', ready)).toMatch(/^the client certificate .*: certs renew-kubelet gets it another\. /);
+      expect(mend('w2', ready)).not.toContain('renew-kubelet');
+    }
+  });
+});

@@ -1,0 +1,145 @@
+import { describe, expect, it } from 'vitest';
+import { planDocument } from '../../../../src/host/plan/document.ts';
+import { runWorkflow } from '../../../../src/host/run-workflow.ts';
+import { clientCertificateOf } from '../../../../src/kubeadm/pki/judge-kubeconfig.ts';
+import { RENEWABLE_NAMES } from '../../../../src/kubeadm/pki/renewable.ts';
+import { preparePki } from '../../../../src/kubeadm/workflows/prepare-pki.ts';
+import { renewCertsWorkflow } from '../../../../src/kubeadm/workflows/renew-certs.ts';
+import { certificateIssuer } from '../../../../src/x509/adapters/certificate-issuer.ts';
+import { type CertificateContent, readCertificate } from '../../../../src/x509/read-certificate.ts';
+import { makePki, NOW, pkiContext, pkiNode, pkiOptions } from '../../../support/control-plane-pki.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
+import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
+
+const PKI = '/etc/kubernetes/pki';
+const node = pkiNode({ apiServer: { certSANs: ['fd00::1', '*.lab.example'] } });
+const first = fakeHost();
+await makePki(pkiContext(first), pkiOptions(node));
+const made = first.texts();
+const LATER = new Date(NOW.getTime() + 360 * 86_400_000);
+
+interface Renewal {
+  readonly names?: readonly string[];
+  readonly withinMs?: number;
+  readonly dryRun?: boolean;
+}
+
+async function renew(host: FakeHost, { names = RENEWABLE_NAMES, withinMs, dryRun = false }: Renewal = {}) {
+  const cluster = { encryptionAlgorithm: 'ECDSA-P384', certificateValidityPeriod: '48h0m0s' } as const;
+  const options = { issuer: certificateIssuer, cluster, certificatesDir: null, withinMs: withinMs ?? null };
+  const context = pkiContext(host, fakeClock(LATER));
+  return runWorkflow(renewCertsWorkflow(names), context, options, { dryRun, skipPhases: [] });
+}
+
+function certificateIn(host: FakeHost, path: string): CertificateContent {
+  const read = path.endsWith('.conf') ? clientCertificateOf(host.text(path), path) : readCertificate(host.text(path));
+  if (read === null) throw new Error(`${path} holds none`);
+  return read;
+}
+
+describe('certs renew', () => {
+  it('gives all certificates other keys and times, and leaves names, authorities and all else', async () => {
+    const host = fakeHost({ files: made });
+    const { warnings } = await renew(host);
+    const changed = Object.keys(made).filter((path) => path.startsWith('/etc/kubernetes') && host.text(path) !== made[path]);
+    expect(changed.toSorted()).toEqual(
+      [
+        ...['apiserver', 'apiserver-etcd-client', 'apiserver-kubelet-client', 'front-proxy-client'].flatMap(pair),
+        ...['etcd/healthcheck-client', 'etcd/peer', 'etcd/server'].flatMap(pair),
+        ...['admin', 'controller-manager', 'scheduler', 'super-admin'].map((name) => `/etc/kubernetes/${name}.conf`),
+      ].toSorted(),
+    );
+    for (const path of changed.filter((each) => !each.endsWith('.key'))) {
+      const [before, after] = [certificateIn(first, path), certificateIn(host, path)];
+      const { subject, issuer, dnsNames, ipAddresses, keyUsage, extKeyUsage, isAuthority } = before;
+      expect(after).toMatchObject({ subject, issuer, dnsNames, ipAddresses, keyUsage, extKeyUsage, isAuthority });
+      expect(after.publicKey).toEqual({ algorithm: 'id-ecPublicKey', bits: 384 });
+      expect(after.notBefore).toEqual(new Date(LATER.getTime() - 300_000));
+      expect(after.notAfter).toEqual(new Date(LATER.getTime() + 48 * 3_600_000));
+    }
+    const shape = (text: string | undefined) => text?.replace(/client-(certificate|key)-data: .*/g, '');
+    expect(shape(host.text('/etc/kubernetes/admin.conf'))).toBe(shape(made['/etc/kubernetes/admin.conf']));
+    expect(warnings.map(({ message }) => message)).toEqual([
+      'etcd, kube-apiserver, kube-controller-manager, kube-scheduler must be started again to use what is renewed: move the manifest of each out of /etc/kubernetes/manifests, wait until its pod is gone, and move it back',
+    ]);
+    // What init finds good, a year after.
+    const context = pkiContext(host, fakeClock(new Date(LATER.getTime() + 3_600_000)));
+    expect((await preparePki(context, pkiOptions(node))).problems).toEqual([]);
+  });
+
+  const pair = (name: string): readonly string[] => [`${PKI}/${name}.crt`, `${PKI}/${name}.key`];
+
+  it('renews those that are named, and says who has to be started again', async () => {
+    const host = fakeHost({ files: made });
+    const { warnings } = await renew(host, { names: ['scheduler.conf'] });
+    expect(host.performed.map((operation) => 'path' in operation && operation.path)).toEqual(['/etc/kubernetes/scheduler.conf']);
+    expect(warnings.map(({ message }) => message)).toEqual([
+      'kube-scheduler must be started again to use what is renewed: move its manifest out of /etc/kubernetes/manifests, wait until its pod is gone, and move it back',
+    ]);
+    expect((await renew(fakeHost({ files: made }), { names: ['admin.conf'] })).warnings).toEqual([]);
+  });
+
+  it('leaves those that last, when told so', async () => {
+    const host = fakeHost({ files: made });
+    expect((await renew(host, { withinMs: 4 * 86_400_000 })).host.phases.map(({ plan }) => plan.noop)).toEqual(
+      RENEWABLE_NAMES.map(() => 'it is good until 2031-01-01T00:00:00Z'),
+    );
+    expect(host.performed).toEqual([]);
+    await renew(host, { withinMs: 6 * 86_400_000 });
+    expect(host.performed).toHaveLength(7 * 2 + 4);
+  });
+
+  it('passes over what is missing, and what an external authority signed', async () => {
+    const files = { ...made };
+    delete files[`${PKI}/ca.key`];
+    delete files['/etc/kubernetes/super-admin.conf'];
+    const { host } = await renew(fakeHost({ files }), { names: ['apiserver', 'super-admin.conf', 'etcd-peer'] });
+    expect(host.phases.map(({ phase, plan }) => `${phase}: ${plan.noop ?? plan.changes.length}`)).toEqual([
+      `apiserver: its authority is external: there is no ${PKI}/ca.key to sign it with`,
+      'etcd-peer: 2',
+      'super-admin.conf: it is missing',
+    ]);
+  });
+
+  it('shows no key, and plans why', async () => {
+    const { host } = await renew(fakeHost({ files: made }), { dryRun: true });
+    const text = JSON.stringify(planDocument([host], []));
+    expect(text).not.toMatch(/PRIVATE KEY|client-key-data/);
+    const because = planDocument([host], []).hosts[0]?.changes.map((change) => String(change.because)) ?? [];
+    expect(because).toHaveLength(18);
+    expect(because.filter((reason) => !reason.startsWith('it is renewed'))).toEqual([]);
+  });
+
+  it.each([
+    [{ [`${PKI}/ca.key`]: made[`${PKI}/etcd/ca.key`] as string }, 'PKI_KEY_MISMATCH'],
+    [{ [`${PKI}/ca.key`]: 'x' }, 'PKI_UNREADABLE'],
+    [{ [`${PKI}/apiserver.crt`]: 'x' }, 'PKI_UNREADABLE'],
+    [{ [`${PKI}/apiserver.crt`]: made[`${PKI}/ca.crt`] as string }, 'PKI_USAGES_UNKNOWN'],
+  ])('refuses %j before anything is written', async (change, code) => {
+    const host = fakeHost({ files: { ...made, ...change } });
+    await expect(renew(host, { names: ['apiserver', 'etcd-peer'] })).rejects.toMatchObject({ exitCode: 3, code });
+    expect(host.performed).toEqual([]);
+  });
+
+  it('puts back what it had begun when the disk is full', async () => {
+    const host = fakeHost({ files: made });
+    host.failAt(1);
+    await expect(renew(host, { names: ['apiserver'] })).rejects.toThrow();
+    expect(host.text(`${PKI}/apiserver.key`)).toBe(made[`${PKI}/apiserver.key`]);
+    expect(host.text(`${PKI}/apiserver.crt`)).toBe(made[`${PKI}/apiserver.crt`]);
+  });
+
+  it('refuses a host that is no control plane', async () => {
+    const host = fakeHost({ name: 'node1' });
+    const { refusals } = await renew(host, { dryRun: true });
+    const message = `it is no control plane (no ${PKI}/apiserver.crt and no other certificate of one): nothing can be renewed here`;
+    expect(refusals).toMatchObject([{ host: 'node1', code: 'PKI_NO_CONTROL_PLANE', message }]);
+    await expect(renew(host)).rejects.toMatchObject({ exitCode: 3 });
+    expect((await renew(host, { names: ['apiserver'], dryRun: true })).refusals).toHaveLength(1);
+  });
+
+  it('leaves out a certificate that a control plane does not have', async () => {
+    const { [`${PKI}/front-proxy-client.crt`]: _, ...files } = made;
+    expect((await renew(fakeHost({ files }), { dryRun: true })).refusals).toEqual([]);
+  });
+});

@@ -1,0 +1,208 @@
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../../src/base/errors.ts';
+import { removeEtcdMember } from '../../../../src/kubeadm/phases/etcd-members.ts';
+import { resetWorkflow } from '../../../../src/kubeadm/workflows/reset.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
+import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
+import { type FakeEtcd, fakeEtcd } from '../../../support/fake-etcd.ts';
+import { type FakeCommand, type FakeHostOptions, fakeHost } from '../../../support/fake-host.ts';
+import { isProof, kubeletCredentials, provesNode, testTrust } from '../../../support/node-proof.ts';
+import { recordingReporter } from '../../../support/recording-reporter.ts';
+
+const SOCKET = { type: 'socket', mode: 0o660, owner: 'root:root' } as const;
+const SOCKETS = { '/var/run/containerd/containerd.sock': SOCKET, '/var/run/crio/crio.sock': SOCKET };
+const COMMANDS = {
+  date: { exitCode: 0, stdout: '1800000000\n' },
+  id: { exitCode: 0, stdout: '0\n' },
+  // Both its machine and its name.
+  uname: { exitCode: 0, stdout: 'x86_64\n' },
+  hostname: { exitCode: 0, stdout: 'n\n' },
+};
+
+interface PrepareOptions {
+  readonly ignore?: readonly string[];
+  readonly cluster?: FakeCluster;
+  readonly nodeName?: string;
+  /** Of its kubelet; default: it has none. */
+  readonly credentials?: Awaited<ReturnType<typeof kubeletCredentials>>;
+  readonly etcd?: FakeEtcd;
+  /** What asking etcd ends with. */
+  readonly trouble?: AppError;
+  readonly sh?: FakeCommand;
+}
+
+const ETCD_CERTS = Object.fromEntries(
+  ['ca.crt', 'healthcheck-client.crt', 'healthcheck-client.key'].map((name) => [`/etc/kubernetes/pki/etcd/${name}`, 'pem\n']),
+);
+const PEER = 'https://10.0.0.1:2380';
+
+function manifestWith(...flags: readonly string[]): Record<string, string> {
+  const words = ['etcd', '--advertise-client-urls=https://10.0.0.1:2379', `--initial-advertise-peer-urls=${PEER}`, ...flags];
+  const spec = { containers: [{ command: words }], volumes: [{ name: 'etcd-data', hostPath: { path: '/data/etcd' } }] };
+  return { ...ETCD_CERTS, '/etc/kubernetes/manifests/etcd.yaml': JSON.stringify({ kind: 'Pod', spec }) };
+}
+
+/** A cluster of etcd with the member of the host and others. */
+function etcdWith(...peers: readonly string[]): FakeEtcd {
+  return fakeEtcd(
+    peers.map((peerURL, i) => ({ name: `cp-${i + 1}`, id: String(i + 1), peerURLs: [peerURL], clientURLs: [], isLearner: false })),
+  );
+}
+
+async function prepare(files: FakeHostOptions['files'] = {}, options: PrepareOptions = {}) {
+  const { credentials } = options;
+  const proof = (argv: readonly string[], stdin: string) =>
+    isProof(argv) ? (credentials === undefined ? {} : provesNode(credentials, stdin)) : { exitCode: 127 };
+  const host = fakeHost({ files, commands: { ...COMMANDS, sh: options.sh ?? proof } });
+  const context = { host, cluster: options.cluster ?? null, clock: fakeClock(), reporter: recordingReporter() };
+  return resetWorkflow.prepare(context, {
+    reset: {},
+    ignorePreflightErrors: options.ignore ?? [],
+    skipPreflight: false,
+    dryRun: false,
+    connect: async () => fakeCluster(),
+    connectEtcd: async () => {
+      if (options.etcd !== undefined) return options.etcd;
+      throw options.trouble ?? new AppError({ code: 'ETCD_UNREACHABLE', message: 'etcd does not answer' });
+    },
+    opened: () => undefined,
+    ...(options.cluster === undefined
+      ? {}
+      : { deleteNode: { trust: testTrust(), ...(options.nodeName === undefined ? {} : { nodeName: options.nodeName }) } }),
+  });
+}
+
+describe('prepareReset', () => {
+  it('takes the runtime the kubelet was set up with, where there are several', async () => {
+    const instance = { '/var/lib/kubelet/instance-config.yaml': 'containerRuntimeEndpoint: "unix:///var/run/crio/crio.sock"\n' };
+    expect((await prepare({ ...SOCKETS, ...instance })).input.cleanup.criSocket).toBe('unix:///var/run/crio/crio.sock');
+  });
+
+  it.each([
+    ['no runtime can be asked', { exitCode: 1 }, 'neither crictl nor ctr can ask unix:///var/run/containerd/containerd.sock'],
+    ['the runtime knows none', { exitCode: 0, stdout: '' }, 'unix:///var/run/containerd/containerd.sock lists no pods'],
+    ['the runtime lists pods', { exitCode: 0, stdout: 'pod1\n' }, null],
+  ])('refuses while processes of pods run and %s', async (_, pods, why) => {
+    const sh = (argv: readonly string[]) => (argv[2]?.includes('pod_processes') === true ? { exitCode: 0, stdout: '3\n' } : pods);
+    const { refusals, input } = await prepare({}, { sh });
+    const message = `preflight: 3 processes of pods run on the host, and ${why}`;
+    expect(refusals).toEqual(why === null ? [] : [expect.objectContaining({ code: 'ContainersRunning', message })]);
+    expect(input.cleanup.podsMayStay).toBe(false);
+    const told = await prepare({}, { sh, ignore: ['containersrunning'] });
+    expect([told.refusals, told.input.cleanup.podsMayStay]).toEqual([[], true]);
+  });
+
+  it('names the host where it cannot tell the runtime', async () => {
+    await expect(prepare(SOCKETS)).rejects.toMatchObject({ exitCode: 2, problems: [{ code: 'CONFIG_SEVERAL_RUNTIMES', host: 'node1' }] });
+  });
+
+  it('refuses to leave a dead member in the etcd cluster, unless told to', async () => {
+    const manifest = manifestWith('--initial-cluster-state=existing');
+    expect((await prepare(manifest)).refusals).toMatchObject([{ code: 'EtcdMember', host: 'node1' }]);
+    expect(await prepare(manifest, { ignore: ['EtcdMember'] })).toMatchObject({ refusals: [], warnings: [{ code: 'EtcdMember' }] });
+    expect((await prepare()).refusals).toEqual([]);
+  });
+
+  it('refuses an admin.conf with a credential plugin, and continues without the file when the error is ignored', async () => {
+    const users = [{ name: 'u', user: { exec: { command: 'id' } } }];
+    const config = { kind: 'Config', 'current-context': 'c', contexts: [{ name: 'c', context: { cluster: 'k', user: 'u' } }], users };
+    const text = JSON.stringify({ ...config, clusters: [{ name: 'k', cluster: { server: 'https://10.0.0.1:6443' } }] });
+    const files = { ...manifestWith(), '/etc/kubernetes/admin.conf': text };
+    const { refusals } = await prepare(files, { etcd: etcdWith(PEER) });
+    expect(refusals).toMatchObject([
+      {
+        code: 'HostKubeconfig',
+        host: 'node1',
+        message: expect.stringMatching(/^preflight: \/etc\/kubernetes\/admin\.conf:1:\d+ users\[0\]\.user\.exec: /),
+      },
+    ]);
+    const ignoring = await prepare(files, { etcd: etcdWith(PEER), ignore: ['HostKubeconfig'] });
+    expect(ignoring).toMatchObject({ refusals: [], warnings: [{ code: 'HostKubeconfig' }], input: { removeMember: { peerURL: PEER } } });
+  });
+
+  it('goes on where the member is the only one that anybody knows of, and does not answer', async () => {
+    const found = await prepare(manifestWith());
+    expect(found).toMatchObject({ refusals: [], warnings: [{ code: 'EtcdMember' }] });
+    expect(found.input.cleanup.etcdDataDir).toBe('/data/etcd');
+  });
+
+  it('goes on as kubeadm does where certificates are broken, and says which and what is left to do', async () => {
+    const message = 'etcd cannot be asked: https://10.0.0.1:2379: its certificate has expired';
+    const trouble = new AppError({ code: 'ETCD_TLS_FAILED', message, mend: 'Renew it on its host: certs renew etcd-server' });
+    const { refusals, warnings, input } = await prepare(manifestWith('--initial-cluster-state=existing'), { trouble });
+    const why = `the host runs a member of etcd, and its cluster cannot be told that it goes: ${message}`;
+    const mend = 'before the reset, or remove the member at another control plane: etcdctl member remove';
+    expect(refusals).toEqual([]);
+    expect(warnings).toEqual([{ code: 'EtcdMember', message: `${why}. Renew it on its host: certs renew etcd-server ${mend}` }]);
+    const { plan } = await removeEtcdMember.look(
+      { host: fakeHost(), cluster: null, clock: fakeClock(), reporter: recordingReporter() },
+      input.removeMember,
+    );
+    expect(plan).toEqual({ changes: [], noop: message });
+    expect(input.cleanup.etcdDataDir).toBe('/data/etcd');
+  });
+
+  it.each([
+    ['one of several members', [PEER, 'https://10.0.0.2:2380'], [{ kind: 'delete-object', ref: { kind: 'Member', name: 'cp-1' } }]],
+    ['the last member', [PEER], []],
+    ['a member that was removed before', ['https://10.0.0.2:2380'], []],
+  ] as const)('takes %s out of the etcd cluster, as far as there is one', async (_, peers, changes) => {
+    const etcd = etcdWith(...peers);
+    const { input, refusals } = await prepare(manifestWith('--initial-cluster-state=existing'), { etcd });
+    expect(refusals).toEqual([]);
+    expect(input.removeMember.peerURL).toBe(PEER);
+    const context = { host: fakeHost(), cluster: etcd, clock: fakeClock(), reporter: recordingReporter() };
+    expect((await removeEtcdMember.look(context, input.removeMember)).plan.changes).toMatchObject(changes);
+  });
+
+  describe('with --delete-node', () => {
+    const node = (name: string, machineID: string) => ({
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name },
+      status: { nodeInfo: { machineID } },
+    });
+    const flags = { '/var/lib/kubelet/kubeadm-flags.env': 'KUBELET_KUBEADM_ARGS="--hostname-override=w1"\n' };
+    const memory = {
+      '/var/lib/kubelet/kubeletadm-node.yaml': 'kind: NodeMemory\nnodeRegistration:\n  criSocket: x\n  name: w1\noverlays: []\n',
+    };
+    const ids = (id: string) => ({ '/etc/machine-id': `${id}\n` });
+
+    it('takes the name that the certificate of the host proves', async () => {
+      const cluster = fakeCluster({ objects: [node('w1', 'aaaa')] });
+      const { input, refusals, node: claim } = await prepare(ids('aaaa'), { cluster, credentials: await kubeletCredentials('w1') });
+      expect([input.deleteNode.nodeName, refusals, claim?.isProven]).toEqual(['w1', [], true]);
+      expect(input.agentRights).toEqual({ nodeName: 'w1', namespace: 'kubeletadm-system', isOptional: true });
+    });
+
+    it('takes the name that was given', async () => {
+      const cluster = fakeCluster({ objects: [node('w9', 'aaaa')] });
+      const { input, refusals, node: claim } = await prepare(ids('aaaa'), { cluster, nodeName: 'w9' });
+      expect([input.deleteNode.nodeName, refusals, claim?.isProven]).toEqual(['w9', [], false]);
+    });
+
+    it.each([
+      ['the flag of the kubelet', flags],
+      ["the host's settings", memory],
+    ] as const)('does not take the word of %s, and refuses where it names a Node', async (_, files) => {
+      const cluster = fakeCluster({ objects: [node('w1', 'aaaa')] });
+      const { input, refusals } = await prepare({ ...files, ...ids('aaaa') }, { cluster, ignore: ['all'] });
+      expect(input.deleteNode.nodeName).toBeNull();
+      expect(refusals).toMatchObject([{ code: 'NODE_NOT_PROVEN', host: 'node1', mend: 'Name its Node with --node-name' }]);
+    });
+
+    it('has nothing to delete on a host without a certificate whose name no Node has', async () => {
+      const { input, refusals, warnings } = await prepare(flags, { cluster: fakeCluster() });
+      expect([input.deleteNode.nodeName, refusals]).toEqual([null, []]);
+      expect(warnings).toMatchObject([{ code: 'NODE_NOT_DELETED', message: expect.stringContaining('--node-name') }]);
+    });
+
+    it('refuses to delete the Node of another host, whatever checks are to be ignored', async () => {
+      const cluster = fakeCluster({ objects: [node('w1', 'aaaa')] });
+      const proven = await prepare(ids('bbbb'), { cluster, credentials: await kubeletCredentials('w1'), ignore: ['all'] });
+      const named = await prepare(ids('bbbb'), { cluster, nodeName: 'w1', ignore: ['all'] });
+      for (const { refusals } of [proven, named])
+        expect(refusals).toMatchObject([{ code: 'NodeOfAnotherHost', message: expect.stringContaining('its machine-id is aaaa') }]);
+    });
+  });
+});

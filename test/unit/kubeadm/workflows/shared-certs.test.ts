@@ -1,0 +1,198 @@
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../../src/base/errors.ts';
+import { Secret } from '../../../../src/base/text/secret.ts';
+import type { PhaseContext } from '../../../../src/host/phase.ts';
+import { planDocument } from '../../../../src/host/plan/document.ts';
+import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
+import type { KubeObject } from '../../../../src/kube/object.ts';
+import { downloadCertsPhase } from '../../../../src/kubeadm/phases/pki.ts';
+import { uploadCerts } from '../../../../src/kubeadm/phases/upload-certs.ts';
+import { sharedFiles } from '../../../../src/kubeadm/pki/shared-files.ts';
+import { preparePki } from '../../../../src/kubeadm/workflows/prepare-pki.ts';
+import { downloadCerts, newCertificateKey, prepareUpload, type UploadOptions } from '../../../../src/kubeadm/workflows/shared-certs.ts';
+import { certificateIssuer } from '../../../../src/x509/adapters/certificate-issuer.ts';
+import { makePki, NOW, pkiContext, pkiNode, pkiOptions } from '../../../support/control-plane-pki.ts';
+import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
+import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
+
+const PKI = '/etc/kubernetes/pki';
+const KEY = new Secret('e6a2eb8581237ab72a4f494f30285ec12a9694d750b9785706a83bfcbbbd2204');
+const CERTS = { apiVersion: 'v1', kind: 'Secret', namespace: 'kube-system', name: 'kubeadm-certs' } as const;
+const node = pkiNode();
+
+const first = fakeHost();
+await makePki(pkiContext(first), pkiOptions(node));
+
+interface Upload {
+  readonly shown: readonly string[];
+  readonly changes: number;
+  readonly noop: string | undefined;
+}
+
+async function upload(cluster: FakeCluster, some: Partial<UploadOptions> = {}, host: FakeHost = first): Promise<Upload> {
+  const context: PhaseContext = { ...pkiContext(host), cluster };
+  const shown: string[] = [];
+  const pki = await preparePki(context, pkiOptions(node));
+  const { input, problems } = await prepareUpload(context, {
+    cluster: node.cluster,
+    pki,
+    issuer: certificateIssuer,
+    certificateKey: KEY,
+    freshToken: new Secret('proxy1.0123456789abcdef'),
+    now: NOW,
+    assumeEmptyCluster: false,
+    show: (key) => shown.push(key.reveal()),
+    ...some,
+  });
+  if (problems.length > 0) throw new AppError(problems);
+  const planned = await planPhases([uploadCerts], context, input);
+  const text = JSON.stringify([planned, planDocument([{ name: 'n', phases: planned }], [])]);
+  expect(text).not.toContain(KEY.reveal());
+  expect(JSON.stringify(planDocument([{ name: 'n', phases: planned }], []))).not.toMatch(/MDEyM|0123456789abcdef/);
+  await applyPhases([uploadCerts], context, input, planned);
+  return { shown, changes: planned[0]?.plan.changes.length ?? 0, noop: planned[0]?.plan.noop };
+}
+
+describe('upload-certs', () => {
+  it('makes what kubeadm makes: a token that lets nobody in, the Secret that goes with it, and who may read it', async () => {
+    const cluster = fakeCluster();
+    expect(await upload(cluster)).toEqual({ shown: [KEY.reveal()], changes: 4, noop: undefined });
+    const token = await cluster.get({ ...CERTS, name: 'bootstrap-token-proxy1' });
+    const decode = (data: unknown) =>
+      Object.fromEntries(
+        Object.entries(data as Record<string, string>).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]),
+      );
+    expect(decode(token?.data)).toEqual({
+      'token-id': 'proxy1',
+      'token-secret': '0123456789abcdef',
+      description: 'Proxy for managing TTL for the kubeadm-certs secret',
+      expiration: '2030-01-01T02:00:00Z',
+    });
+    const certs = await cluster.get(CERTS);
+    expect(certs?.metadata.ownerReferences).toEqual([
+      {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        name: 'bootstrap-token-proxy1',
+        uid: token?.metadata.uid,
+        controller: true,
+        blockOwnerDeletion: true,
+      },
+    ]);
+    expect(Object.keys(certs?.data as object).toSorted()).toEqual(
+      ['ca.crt', 'ca.key', 'etcd-ca.crt', 'etcd-ca.key', 'front-proxy-ca.crt', 'front-proxy-ca.key', 'sa.key', 'sa.pub'].toSorted(),
+    );
+    const binding = await cluster.get({
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      namespace: 'kube-system',
+      name: 'kubeadm:kubeadm-certs',
+    });
+    expect(binding?.subjects).toEqual([
+      { apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:bootstrappers:kubeadm:default-node-token' },
+    ]);
+  });
+
+  it('does nothing when it is there, the key opens it and it lasts; anew with another key or when it ends', async () => {
+    const cluster = fakeCluster();
+    await upload(cluster);
+    const soon = { freshToken: new Secret('proxy2.0123456789abcdef') };
+    expect(await upload(cluster, soon)).toEqual({
+      shown: [KEY.reveal()],
+      changes: 0,
+      noop: 'the certificates are there, and the key opens them',
+    });
+    expect(await upload(cluster, { ...soon, now: new Date(NOW.getTime() + 115 * 60_000) })).toMatchObject({ changes: 2 });
+    const made = await upload(cluster, { certificateKey: null, freshToken: new Secret('proxy3.0123456789abcdef') });
+    expect(made).toMatchObject({ changes: 2 });
+    expect(made.shown[0]).toMatch(/^[0-9a-f]{64}$/);
+    expect((await cluster.get(CERTS))?.metadata.ownerReferences).toMatchObject([{ name: 'bootstrap-token-proxy3' }]);
+  });
+
+  it('is not asked for, or waits for the API server', async () => {
+    const context = pkiContext(first);
+    expect((await planPhases([uploadCerts], context, null))[0]?.plan).toEqual({
+      changes: [],
+      noop: 'it was not asked for (--upload-certs)',
+    });
+    const options = {
+      ...{ cluster: node.cluster, issuer: certificateIssuer, certificateKey: KEY, now: NOW, show: () => {} },
+      ...{ pki: await preparePki(context, pkiOptions(node)), freshToken: new Secret('proxy1.0123456789abcdef') },
+    };
+    const plan = async (assumeEmptyCluster: boolean) =>
+      (await planPhases([uploadCerts], context, (await prepareUpload(context, { ...options, assumeEmptyCluster })).input))[0]?.plan;
+    expect(await plan(false)).toEqual({ changes: [], deferred: 'needs the API server' });
+    expect((await plan(true))?.changes).toHaveLength(4);
+  });
+
+  it('is refused with an external authority', async () => {
+    const host = fakeHost({ files: Object.fromEntries(Object.entries(first.texts()).filter(([path]) => path !== `${PKI}/ca.key`)) });
+    await expect(upload(fakeCluster(), {}, host)).rejects.toThrow(/PKI_UPLOAD_EXTERNAL/);
+  });
+
+  it('takes the credentials of an external etcd from where they are', async () => {
+    const external = { endpoints: ['https://10.0.0.9:2379'], caFile: '/e/ca', certFile: '/e/crt', keyFile: '/e/key' };
+    expect(sharedFiles(pkiNode({ etcd: { external } }).cluster).slice(-3)).toEqual([
+      { entry: 'external-etcd-ca.crt', path: '/e/ca' },
+      { entry: 'external-etcd.crt', path: '/e/crt' },
+      { entry: 'external-etcd.key', path: '/e/key' },
+    ]);
+  });
+});
+
+describe('download-certs', () => {
+  const download = async (cluster: FakeCluster, host: FakeHost, certificateKey: Secret | null = KEY) => {
+    const context: PhaseContext = { ...pkiContext(host), cluster };
+    return downloadCerts(context, { clusterConfiguration: node.cluster, cluster, certificateKey, mayChown: true });
+  };
+  const codeOf = (promise: Promise<unknown>) =>
+    promise.then(
+      () => 'none',
+      (error: AppError) => `${error.exitCode} ${error.code}`,
+    );
+
+  it('gives a joining control plane what it shares with the others', async () => {
+    const cluster = fakeCluster();
+    await upload(cluster);
+    const host = fakeHost();
+    const { input, files, problems } = await download(cluster, host);
+    expect(problems).toEqual([]);
+    const context = pkiContext(host);
+    await applyPhases([downloadCertsPhase], context, input, await planPhases([downloadCertsPhase], context, input));
+    for (const { path } of sharedFiles(node.cluster)) {
+      expect(host.text(path)).toBe(first.text(path));
+      expect(files.get(path)?.reveal()).toBe(first.text(path));
+      expect(host.files.get(path)?.mode).toBe(path.endsWith('.key') ? 0o600 : 0o644);
+    }
+    // Whoever goes on with joining needs the Secret no more.
+    await cluster.delete(CERTS);
+    expect((await download(cluster, host)).input.files).toEqual([]);
+  });
+
+  it('says what is wrong before anything is written', async () => {
+    const cluster = fakeCluster();
+    expect(await codeOf(download(cluster, fakeHost()))).toBe('3 PKI_NOT_UPLOADED');
+    await upload(cluster);
+    expect(await codeOf(download(cluster, fakeHost(), newCertificateKey(certificateIssuer)))).toBe('3 PKI_WRONG_CERTIFICATE_KEY');
+    const other = fakeHost();
+    await makePki(pkiContext(other), pkiOptions(node));
+    const left = fakeHost({ files: { [`${PKI}/ca.crt`]: other.text(`${PKI}/ca.crt`) } });
+    expect((await download(cluster, left)).problems.map(({ code, message }) => `${code} ${message}`)).toEqual([
+      `PKI_SHARED_DIFFERS ${PKI}/ca.crt is another than that of the cluster`,
+    ]);
+    const certs = (await cluster.get(CERTS)) as KubeObject;
+    const { 'sa.key': _, ...data } = certs.data as Record<string, string>;
+    await cluster.update({ ...certs, data });
+    await expect(download(cluster, fakeHost())).rejects.toThrow(/has no sa\.key/);
+  });
+
+  it('without a key leaves it to whoever copied them, and says what is missing', async () => {
+    const host = fakeHost();
+    const { input } = await download(fakeCluster(), host, null);
+    expect(input.skipped).toBe('no certificate key was given: the certificates were copied');
+    const { problems } = await preparePki(pkiContext(host), pkiOptions(node, { joins: true }));
+    expect(problems.map(({ message, mend }) => `${message}. ${mend}`)).toEqual([
+      `${PKI}/ca.crt, ${PKI}/front-proxy-ca.crt, ${PKI}/etcd/ca.crt, ${PKI}/sa.key, ${PKI}/sa.pub: missing, and all control planes must have the same. Give --certificate-key (init phase upload-certs --upload-certs on a control plane prints one), or copy them from a control plane`,
+    ]);
+  });
+});

@@ -1,0 +1,26 @@
+import { describe, expect, it } from 'vitest';
+import { versionWarnings } from '../../../../src/kubeadm/workflows/prepare-node.ts';
+
+const codes = (kubelet: number | null, controlPlane: number) => versionWarnings(kubelet, controlPlane).map(({ code }) => code);
+
+describe('the versions of a node', () => {
+  it('warn of a kubelet whose rules are not known', () => {
+    expect(versionWarnings(38, 36)).toEqual([
+      {
+        code: 'KUBELET_RULES_OF_OTHER_MINOR',
+        message: 'Kubernetes 1.38: fields, flags, gates and values are checked by the rules of 1.36, the newest known version',
+      },
+    ]);
+    expect(codes(36, 36)).toEqual([]);
+    expect(codes(20, 36)).toEqual([]);
+  });
+
+  it('name the version the files are made for where the host has no kubelet', () => {
+    expect(versionWarnings(null, 35)).toEqual([
+      { code: 'KUBELET_MISSING', message: 'there is no kubelet: files are made for 1.35, the version of the cluster' },
+    ]);
+    expect(codes(null, 38)).toEqual(['KUBELET_MISSING', 'KUBELET_RULES_OF_OTHER_MINOR']);
+    expect(versionWarnings(null, 38)[0]?.message).toContain('made for 1.36, the nearest known version to that of the cluster, 1.38');
+    expect(versionWarnings(null, 17)[0]?.message).toContain('made for 1.20, the nearest known version to that of the cluster, 1.17');
+  });
+});

@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest';
+import type { Json } from '../../../src/base/json.ts';
+import { CONFIG_ERRORS, findConfigError } from '../../../src/dynamic/error-texts.ts';
+import {
+  CONFIG_SOURCE_ANNOTATION,
+  describeIdentity,
+  describeSource,
+  formatConfigSource,
+  formatConfigStatus,
+  formatSourceAnnotation,
+  isConfigMapKey,
+  LOCAL_STATUS,
+  parseConfigSource,
+  parseConfigStatus,
+  parseSourceAnnotation,
+  parseSourceArgument,
+  parseStatusAnnotation,
+  sameIdentity,
+  sameSource,
+} from '../../../src/kubelet/config-source.ts';
+
+const SOURCE = { namespace: 'kube-system', name: 'a', kubeletConfigKey: 'kubelet' };
+const IDENTITY = { ...SOURCE, uid: 'u', resourceVersion: '7' };
+
+describe('parseConfigSource', () => {
+  it('takes what an API server takes, and gives it back', () => {
+    expect(parseConfigSource({ configMap: SOURCE })).toEqual({ source: SOURCE, trouble: null });
+    expect(formatConfigSource(SOURCE)).toEqual({ configMap: SOURCE });
+    expect(parseConfigSource(undefined)).toEqual({ source: null, trouble: null });
+    expect(parseConfigSource(null)).toEqual({ source: null, trouble: null });
+  });
+
+  const map = (change: Json) => ({ configMap: { ...SOURCE, ...(change as object) } }) as Json;
+  it.each([
+    [{}, 'exactly one member is needed: configMap'],
+    [map({ namespace: '' }), 'configMap.namespace must be set'],
+    [map({ name: '' }), 'configMap.name must be set'],
+    [map({ kubeletConfigKey: 5 }), 'configMap.kubeletConfigKey must be set'],
+    [map({ uid: 'u' }), 'configMap.uid must not be set'],
+    [map({ resourceVersion: '1' }), 'configMap.resourceVersion must not be set'],
+    [map({ namespace: '../baz' }), 'configMap.namespace: "../baz" is no name of a namespace'],
+    [map({ name: '../bar' }), 'configMap.name: "../bar" is no name of a ConfigMap'],
+    [map({ kubeletConfigKey: '../qux' }), 'configMap.kubeletConfigKey: "../qux" is no key of a ConfigMap'],
+  ])('refuses %j', (value, trouble) => {
+    expect(parseConfigSource(value)).toEqual({ source: null, trouble });
+  });
+});
+
+describe('isConfigMapKey', () => {
+  it.each(['kubelet', '.hidden', 'a..b', 'A_-9', 'k'.repeat(253)])('takes %s', (key) => expect(isConfigMapKey(key)).toBe(true));
+  it.each(['', '.', '..', '..a', 'a/b', '/a', 'k'.repeat(254), 'é'])('refuses %s', (key) => expect(isConfigMapKey(key)).toBe(false));
+});
+
+describe('annotations', () => {
+  it('hold the JSON of the fields', () => {
+    expect(CONFIG_SOURCE_ANNOTATION).toBe('kubeletadm.dev/config-source');
+    expect(formatSourceAnnotation(SOURCE)).toBe('{"configMap":{"kubeletConfigKey":"kubelet","name":"a","namespace":"kube-system"}}');
+    expect(parseSourceAnnotation(formatSourceAnnotation(SOURCE)).source).toEqual(SOURCE);
+    expect(parseSourceAnnotation('{')).toEqual({ source: null, trouble: 'not valid JSON' });
+    expect(parseSourceAnnotation(' ')).toEqual({ source: null, trouble: null });
+    expect(parseStatusAnnotation(JSON.stringify(formatConfigStatus(LOCAL_STATUS)))).toEqual(LOCAL_STATUS);
+    expect(parseStatusAnnotation('[')).toBeNull();
+  });
+});
+
+describe('parseSourceArgument', () => {
+  it('has the key kubelet when none is given', () => {
+    expect(parseSourceArgument('kube-system/a').source).toEqual(SOURCE);
+    expect(parseSourceArgument('kube-system/a/other').source).toEqual({ ...SOURCE, kubeletConfigKey: 'other' });
+    expect(describeSource(SOURCE)).toBe('kube-system/a/kubelet');
+    expect(describeIdentity(IDENTITY)).toBe('kube-system/a/kubelet@7');
+  });
+  it.each(['a', 'a/b/c/d', '/b', 'a/', 'a/b/', 'A/b', 'a/B', 'a/b/..'])('refuses %s', (text) => {
+    expect(parseSourceArgument(text).trouble).not.toBeNull();
+  });
+});
+
+describe('parseConfigStatus', () => {
+  it('reads what the kubelet writes, and writes it again', () => {
+    const written = { active: { configMap: IDENTITY }, assigned: { configMap: { ...IDENTITY, name: 'b' } }, error: 'no' };
+    const status = parseConfigStatus(written);
+    expect(status).toEqual({ active: IDENTITY, assigned: { ...IDENTITY, name: 'b' }, lastKnownGood: null, error: 'no' });
+    expect(formatConfigStatus(status ?? LOCAL_STATUS)).toEqual(written);
+  });
+  it('tells all local from never there', () => {
+    expect(parseConfigStatus({})).toEqual(LOCAL_STATUS);
+    expect(parseConfigStatus(undefined)).toBeNull();
+    expect(formatConfigStatus(LOCAL_STATUS)).toEqual({});
+  });
+});
+
+it('compares as the kubelet does', () => {
+  expect(sameSource(SOURCE, IDENTITY)).toBe(true);
+  expect(sameIdentity(IDENTITY, { ...IDENTITY })).toBe(true);
+  expect(sameIdentity(IDENTITY, { ...IDENTITY, resourceVersion: '8' })).toBe(false);
+  expect(sameIdentity(null, null)).toBe(true);
+  expect(sameIdentity(IDENTITY, null)).toBe(false);
+});
+
+describe('findConfigError', () => {
+  it.each(Object.values(CONFIG_ERRORS))('knows $code', (error) => {
+    expect(findConfigError(error.text)).toBe(error);
+  });
+  it('knows texts without the prefix, and does not guess', () => {
+    expect(findConfigError('failed to download config, see Kubelet log for details')).toBe(CONFIG_ERRORS.DOWNLOAD_FAILED);
+    expect(findConfigError('internal failure, see Kubelet log for details')).toBe(CONFIG_ERRORS.INTERNAL_FAILURE);
+    expect(findConfigError('something else')).toBeNull();
+  });
+});

@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest';
+import { kubeletCommandLine } from '../../../../src/kubelet/facts/kubelet-command-line.ts';
+
+const parse = (stdout: string, exitCode = 0) => kubeletCommandLine.parse({ found: { exitCode, stdout, stderr: '' } });
+
+describe('kubeletCommandLine', () => {
+  it('tells process, words and age', () => {
+    expect(parse('812 5000 5123\n/usr/bin/kubelet\0--config=/a b\n\0')).toEqual({
+      pid: 812,
+      argv: ['/usr/bin/kubelet', '--config=/a b\n'],
+      ageMs: 1230,
+    });
+  });
+
+  it('goes without the age where the kernel does not tell', () => {
+    expect(parse('812  5123\nkubelet\0')?.ageMs).toBeNull();
+    expect(parse('812 5000 \nkubelet\0')?.ageMs).toBeNull();
+  });
+
+  it('says that none runs', () => {
+    expect(parse('', 3)).toBeNull();
+    expect(parse('812 1 2\n')).toBeNull();
+  });
+});

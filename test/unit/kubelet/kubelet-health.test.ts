@@ -1,0 +1,255 @@
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../src/base/errors.ts';
+import { isHealthy, waitForHealthyKubelet } from '../../../src/kubelet/kubelet-health.ts';
+import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
+import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
+import { crashes, type FakeUnit, fakeUnit, runs } from '../../support/fake-units.ts';
+import { recordingReporter } from '../../support/recording-reporter.ts';
+
+const URL = 'http://127.0.0.1:10248/healthz';
+const TARGET = { url: URL, timeoutMs: 240_000 };
+const SWAP =
+  'E1120 13:20:06.468731   26671 run.go:72] "command failed" err="failed to run Kubelet: running with swap on is not supported, please disable swap"';
+const MISSING_CONFIG =
+  'E1120 13:18:47.445566   25420 run.go:72] "command failed" err="failed to load kubelet config file, path: /var/lib/kubelet/config.yaml, error: open /var/lib/kubelet/config.yaml: no such file or directory"';
+const NO_RUNTIME =
+  'E1120 13:19:26.465869   26267 run.go:72] "command failed" err="failed to run Kubelet: validate service connection: validate CRI v1 runtime API for endpoint \\"unix:///run/containerd/containerd.sock\\": rpc error: connection error: desc = \\"transport: dial unix /run/containerd/containerd.sock: connect: no such file or directory\\""';
+
+interface World {
+  readonly clock: FakeClock;
+  readonly host: FakeHost;
+  readonly unit: FakeUnit;
+  readonly reporter: ReturnType<typeof recordingReporter>;
+  wait(target?: { readonly url: string | null; readonly timeoutMs: number }, signal?: AbortSignal): Promise<void>;
+}
+
+function world(unit: FakeUnit = fakeUnit({ activeState: 'active', subState: 'running' })): World {
+  const clock = fakeClock();
+  const host = fakeHost({ units: { kubelet: unit } });
+  const reporter = recordingReporter();
+  return {
+    clock,
+    host,
+    unit,
+    reporter,
+    wait: (target = TARGET, signal) =>
+      waitForHealthyKubelet({ host, cluster: null, clock, reporter, ...(signal ? { signal } : {}) }, 'kubelet-start', target),
+  };
+}
+
+const healthy = (host: FakeHost) => (): void => {
+  host.http = (url) => (url === URL ? { status: 200, body: 'ok' } : { error: 'another url' });
+};
+
+/** Dies and comes back every ten seconds, as the unit of the packages does. */
+function crashLoop({ clock, unit }: World, line: string, times: number): void {
+  for (let i = 1; i <= times; i++) clock.at(i * 10_000, () => crashes(unit, line));
+}
+
+async function failureOf(promise: Promise<void>): Promise<AppError> {
+  const error = await promise.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(AppError);
+  return error as AppError;
+}
+
+describe('waitForHealthyKubelet', () => {
+  it('is content at once with a kubelet that is healthy', async () => {
+    const { host, clock, reporter, wait } = world();
+    healthy(host)();
+    await wait();
+    expect([clock.elapsedMs, host.roundTrips, reporter.events]).toEqual([0, 1, []]);
+  });
+
+  it('waits, and says every ten seconds what it waits for', async () => {
+    const { host, clock, reporter, wait } = world();
+    clock.at(25_000, healthy(host));
+    await wait();
+    expect(clock.elapsedMs).toBe(25_000);
+    expect(reporter.messages('WAITING')).toEqual([
+      'waiting for the kubelet to be healthy, 10 s: unit active (running), 0 restarts, healthz: connection refused',
+      'waiting for the kubelet to be healthy, 20 s: unit active (running), 0 restarts, healthz: connection refused',
+    ]);
+  });
+
+  it.each([
+    ['an answer that is not 200', { status: 500, body: '[-]syncloop failed' }, 'healthz answers 500'],
+    ['no answer', { error: 'connection refused' }, 'healthz: connection refused'],
+  ])('gives up on %s when the time is up', async (_, answer, said) => {
+    const { host, clock, reporter, wait } = world();
+    host.http = () => answer;
+    const error = await failureOf(wait({ url: URL, timeoutMs: 15_000 }));
+    expect(error).toMatchObject({ code: 'KUBELET_UNHEALTHY', exitCode: 1 });
+    expect(error.message).toBe(
+      'node1: kubelet-start: the kubelet is not healthy after 15s: the unit is active (running). See journalctl -u kubelet on the host, then run the same command again. [KUBELET_UNHEALTHY]',
+    );
+    expect(clock.elapsedMs).toBe(15_000);
+    expect(reporter.messages('WAITING')[0]).toContain(said);
+  });
+
+  it('looks for the cause in the journal, and keeps the journal for -v 5', async () => {
+    const { host, unit, wait } = world();
+    unit.journal =
+      'E1120 13:21:53.692109   28155 server.go:951] "Failed to start healthz server" err="listen tcp 127.0.0.1:10248: bind: address already in use"\n';
+    const error = await failureOf(wait());
+    expect(error.message).toContain(
+      'after 4m0s: port 10248 is taken by another process. Stop that process (ss -ltnp shows it), then run the same command again.',
+    );
+    expect(error.detail).toBe(unit.journal);
+    expect(host.performed).toEqual([]);
+  });
+
+  it('reads the journal from the restart on: what the kubelet died of last week is not the cause', async () => {
+    const it = world();
+    crashLoop(it, SWAP, 2);
+    const asked: (readonly string[])[] = [];
+    const ask = it.host.ask;
+    it.host.ask = (questions, options) => {
+      if (questions.journal?.kind === 'command') asked.push(questions.journal.argv);
+      return ask(questions, options);
+    };
+    await failureOf(it.wait());
+    expect(asked).toEqual([expect.arrayContaining(['--unit=kubelet', '--since=-25s'])]);
+  });
+
+  it('says no more than a few lines of what it found', async () => {
+    const it = world();
+    crashLoop(it, SWAP.replace('running with swap', `${'x'.repeat(40_000)} running with swap`).replace('swap is not', 'swap is'), 30);
+    expect((await failureOf(it.wait())).message.length).toBeLessThan(800);
+  });
+
+  it('ends early when the kubelet dies twice of what waiting does not heal', async () => {
+    const it = world();
+    crashLoop(it, SWAP, 9);
+    const error = await failureOf(it.wait());
+    expect(error.message).toContain('after 20s: swap is on. Switch it off');
+  });
+
+  it('goes on waiting when what it dies of may heal, and asks for the journal once a crash', async () => {
+    const it = world();
+    crashLoop(it, NO_RUNTIME, 4);
+    it.clock.at(45_000, () => {
+      runs(it.unit);
+      healthy(it.host)();
+    });
+    let journals = 0;
+    const ask = it.host.ask;
+    it.host.ask = (questions, options) => {
+      if ('journal' in questions) journals++;
+      return ask(questions, options);
+    };
+    await it.wait();
+    expect(it.clock.elapsedMs).toBe(45_000);
+    expect(journals).toBe(3);
+  });
+
+  it('names such a cause when the time is up', async () => {
+    const it = world();
+    crashLoop(it, NO_RUNTIME, 40);
+    expect((await failureOf(it.wait())).message).toContain(
+      'after 4m0s: no container runtime answers at unix:///run/containerd/containerd.sock',
+    );
+  });
+
+  it('ends at once when the unit has failed for good', async () => {
+    const { unit, clock, wait } = world();
+    unit.state = { ...unit.state, activeState: 'failed', subState: 'failed', execMainStatus: 1 };
+    unit.journal = `${SWAP}\n`;
+    expect((await failureOf(wait())).message).toContain('after 0s: swap is on');
+    expect(clock.elapsedMs).toBe(0);
+  });
+
+  it('does not take the crashes from before its time for its own', async () => {
+    // Before a join the unit of the packages dies every ten seconds, and `systemctl restart` does not reset systemd's counter.
+    const it = world(fakeUnit({ activeState: 'active', subState: 'running', restarts: 37 }));
+    it.unit.journal = `${`Started kubelet.service - kubelet: The Kubernetes Node Agent.\n${MISSING_CONFIG}\n`.repeat(5)}Started kubelet.service - kubelet: The Kubernetes Node Agent.\n`;
+    it.clock.at(3_000, healthy(it.host));
+    await it.wait();
+    expect(it.clock.elapsedMs).toBe(3_000);
+  });
+
+  it('ends when such a unit dies once more of what waiting does not heal', async () => {
+    const it = world(fakeUnit({ activeState: 'active', subState: 'running', restarts: 37 }));
+    it.clock.at(2_000, () => crashes(it.unit, SWAP));
+    expect((await failureOf(it.wait())).message).toContain('after 2s: swap is on');
+  });
+
+  it('does not blame an earlier run for a kubelet that lives and does not answer', async () => {
+    const it = world(fakeUnit({ activeState: 'active', subState: 'running', restarts: 37 }));
+    it.unit.journal = `Started kubelet.service - kubelet.\n${MISSING_CONFIG}\nStarted kubelet.service - kubelet.\nI1120 13:21:54.0   28155 server.go:545] "Kubelet version"\n`;
+    expect((await failureOf(it.wait())).message).toContain('the unit is active (running)');
+  });
+
+  it('counts anew when the counter was reset meanwhile', async () => {
+    const it = world(fakeUnit({ activeState: 'activating', subState: 'auto-restart', restarts: 9 }));
+    it.clock.at(1_000, () => {
+      it.unit.state = { ...it.unit.state, restarts: 0 };
+    });
+    it.clock.at(5_000, () => crashes(it.unit, SWAP));
+    it.clock.at(12_000, () => crashes(it.unit, SWAP));
+    expect((await failureOf(it.wait())).message).toContain('after 12s: swap is on');
+  });
+
+  it.each([
+    ['masked', { loadState: 'masked', unitFileState: 'masked' }, 'kubelet.service is masked'],
+    ['not there', { loadState: 'not-found', unitFileState: '' }, 'there is no kubelet.service'],
+    ['without its binary', { activeState: 'activating', subState: 'auto-restart', execMainStatus: 203 }, '203/EXEC'],
+  ])('says that the unit is %s', async (_, state, cause) => {
+    const { wait } = world(fakeUnit(state));
+    expect((await failureOf(wait({ url: URL, timeoutMs: 5_000 }))).message).toContain(cause);
+  });
+
+  it('says so where systemd does not answer', async () => {
+    const host = fakeHost({ units: null });
+    const wait = waitForHealthyKubelet({ host, cluster: null, clock: fakeClock(), reporter: recordingReporter() }, 'p', {
+      url: URL,
+      timeoutMs: 1_000,
+    });
+    expect((await failureOf(wait)).message).toContain('its unit is not known');
+  });
+
+  describe('with healthzPort 0', () => {
+    const quiet = { url: null, timeoutMs: 60_000 };
+
+    it('asks nothing over HTTP and is content with a unit that stays up for five seconds', async () => {
+      const { host, clock, wait } = world();
+      host.http = () => expect.unreachable();
+      await wait(quiet);
+      expect(clock.elapsedMs).toBe(5_000);
+    });
+
+    it('begins to count again when the unit dies in between', async () => {
+      const it = world();
+      it.clock.at(3_000, () => crashes(it.unit, NO_RUNTIME));
+      it.clock.at(13_000, () => runs(it.unit));
+      await it.wait(quiet);
+      expect(it.clock.elapsedMs).toBe(18_000);
+    });
+  });
+
+  it('stops when it is aborted', async () => {
+    const { clock, wait } = world();
+    const stop = new AbortController();
+    clock.at(2_000, () => stop.abort(new Error('stopped by the user')));
+    await expect(wait(TARGET, stop.signal)).rejects.toThrow('stopped by the user');
+    expect(clock.elapsedMs).toBeLessThan(3_000);
+  });
+});
+
+describe('isHealthy', () => {
+  const { state } = fakeUnit({ activeState: 'active' });
+
+  it.each([
+    [state, { status: 200, body: 'ok' }, true],
+    [state, null, true],
+    [state, { status: 500, body: '' }, false],
+    [state, { error: 'refused' }, false],
+    [{ ...state, activeState: 'activating' }, { status: 200, body: 'ok' }, false],
+    [null, { status: 200, body: 'ok' }, false],
+    [null, null, false],
+  ])('%j with %j: %s', (unit, healthz, expected) => {
+    expect(isHealthy({ unit, healthz })).toBe(expected);
+  });
+});

@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { sessions } from '../../../src/ssh/sessions.ts';
+
+/** Lets everything run that can. */
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('sessions', () => {
+  it('gives places in order, as many as there are', async () => {
+    const places = sessions(2);
+    const got: number[] = [];
+    for (const i of [1, 2, 3, 4]) void places.acquire(undefined).then(() => got.push(i));
+    await settle();
+    expect(got).toEqual([1, 2]);
+    places.release();
+    await settle();
+    expect(got).toEqual([1, 2, 3]);
+  });
+
+  it('gives fewer after the host refused one', async () => {
+    const places = sessions(3);
+    for (let i = 0; i < 3; i++) await places.acquire(undefined);
+    expect(places.shrink()).toBe(true);
+    places.release();
+    let isGiven = false;
+    void places.acquire(undefined).then(() => {
+      isGiven = true;
+    });
+    await settle();
+    expect(isGiven).toBe(false);
+    places.release();
+    await settle();
+    expect(isGiven).toBe(true);
+  });
+
+  it('does not wait where nothing would be given back', async () => {
+    const places = sessions(3);
+    await places.acquire(undefined);
+    expect(places.shrink()).toBe(false);
+  });
+
+  it('passes over who gave up', async () => {
+    const places = sessions(1);
+    const controller = new AbortController();
+    await places.acquire(undefined);
+    const waiting = places.acquire(controller.signal);
+    const next = places.acquire(undefined);
+    controller.abort('gone');
+    await expect(waiting).rejects.toBe('gone');
+    places.release();
+    await expect(next).resolves.toBeUndefined();
+    await expect(places.acquire(controller.signal)).rejects.toBe('gone');
+  });
+});
