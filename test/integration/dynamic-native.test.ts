@@ -367,11 +367,11 @@ describe('dynamic assign', () => {
 describe('dynamic reset, status, history, gc', () => {
   it('tells of each step', async () => {
     await begin();
-    expect((await dynamic('status')).stdout).toMatch(/n1 +native +local +- +- +local +local\n/);
+    expect((await dynamic('status')).stdout).toMatch(/n1 +native +local +- +- +- +local +local\n/);
     const source = await push(GOOD);
     await dynamic('assign', 'n1', '--configmap', source);
     const other = await push(payload('maxPods: 78'));
-    expect((await dynamic('status')).stdout).toMatch(new RegExp(`n1 +native +trial +\\S+ +${source} +${source}@\\d+ +local\n`));
+    expect((await dynamic('status')).stdout).toMatch(new RegExp(`n1 +native +trial +\\S+ +- +${source} +${source}@\\d+ +local\n`));
     const { stdout: status } = await dynamic('status', 'n1', '-o', 'json');
     expect(JSON.parse(status).items[0]).toMatchObject({
       state: 'trial',

@@ -62,7 +62,9 @@ describe('lab --agents', () => {
       expect([code, stdout], stderr).toEqual([0, expect.stringContaining('agent: active (running)')]);
       expect((await run('node', 'explain', node)).stdout).not.toMatch(/^!/m);
     }
-    expect((await run('dynamic', 'status')).stdout).toMatch(/^node1 +agent +local[\s\S]*^node2 +agent +local/m);
+    expect((await run('dynamic', 'status')).stdout).toMatch(
+      /^NODE +BACKEND +STATE +SINCE +REPORTED [\s\S]*^node1 +agent +local +\S+ +\d+\w+ [\s\S]*^node2 +agent +local +\S+ +\d+\w+ /m,
+    );
   });
 
   it('takes a configuration made by config from-node under the default policy', async () => {
