@@ -102,7 +102,7 @@ export function nodeDocument({ config, verdict }: JudgedNode): object {
     ...(verdict.why === null ? {} : { why: verdict.why }),
     ...(verdict.mend === null ? {} : { mend: verdict.mend }),
     ...(source === null ? {} : { configSource: formatConfigSource(source) }),
-    ...(config.report === null ? {} : { activeObserved: config.report.observed }),
+    ...(config.report === null ? {} : { activeObserved: config.report.observed, reportedAt: config.report.at }),
     ...(config.status === null ? {} : { status: formatConfigStatus(config.status) }),
   };
 }
@@ -112,7 +112,7 @@ function render(nodes: readonly JudgedNode[], options: CommandOptions, now: Date
   if (format !== 'text')
     return renderDocument({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'NodeConfigList', items: nodes.map(nodeDocument) }, format);
   if (nodes.length === 0) return 'There are no nodes.\n';
-  const header = ['NODE', 'BACKEND', 'STATE', 'SINCE', 'ASSIGNED', 'ACTIVE', 'LAST KNOWN GOOD'];
+  const header = ['NODE', 'BACKEND', 'STATE', 'SINCE', 'REPORTED', 'ASSIGNED', 'ACTIVE', 'LAST KNOWN GOOD'];
   const table = renderTable([header, ...nodes.map((node) => rowOf(node, now))]);
   const notes = nodes.flatMap(({ config, verdict }) => [
     ...(verdict.why === null ? [] : [`${config.name}: ${verdict.why}.${verdict.mend === null ? '' : ` ${verdict.mend}.`}`]),
@@ -130,10 +130,17 @@ function rowOf({ config, verdict }: JudgedNode, now: Date): readonly string[] {
     config.backend,
     verdict.state,
     verdict.since === null ? '-' : formatAge(now.getTime() - verdict.since.getTime()),
+    reportedAge(config, now),
     assigned,
     report?.observed === false ? 'unknown' : status?.active ? describeIdentity(status.active) : local,
     status?.lastKnownGood ? describeIdentity(status.lastKnownGood) : local,
   ];
+}
+
+/** The age of the agent's last report. Kubelets up to 1.23 and earlier versions of the agent do not record the time. */
+function reportedAge({ report }: JudgedNode['config'], now: Date): string {
+  const at = Date.parse(report?.at ?? '');
+  return Number.isNaN(at) ? '-' : formatAge(now.getTime() - at);
 }
 
 async function withCluster(services: Services, options: CommandOptions, use: (cluster: Cluster) => Promise<ExitCode>): Promise<ExitCode> {

@@ -240,7 +240,7 @@ RestartSec=2
     expect(await dynamic('inspect', '--repair')).toMatchObject({ code: 0, stdout: 'Nothing to do.\n' });
     await assign(null);
     await until('Local');
-    expect(await show()).toMatch(/^node1 +agent +local +\S+ +- +local +local$/m);
+    expect(await show()).toMatch(/^node1 +agent +local +\S+ +\d+\S* +- +local +local$/m);
     expect((await dynamic('history')).stdout).toMatch(
       / fell back: rolling back from kubeletadm-system\/b\/kubelet@\d+ to kubeletadm-system\/a\/kubelet@\d+: .*\/no\/cert/,
     );

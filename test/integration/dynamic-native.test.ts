@@ -35,6 +35,16 @@ const begin = async (options: NativeWorldOptions = {}): Promise<void> => {
   world = await nativeWorld(options);
 };
 
+/** A node that ran `a` for a minute and was then assigned `b`, which crashes its kubelet. */
+const beginWithGoodThenCrashing = async (): Promise<void> => {
+  await begin();
+  await world.put('a', { kubelet: GOOD });
+  await world.assign('a');
+  await world.pass(60);
+  await world.put('b', { kubelet: CRASHING });
+  await world.assign('b');
+};
+
 /** Writes a file and gives its path. */
 function file(text: string, name = 'kubelet.yaml'): string {
   writeFileSync(join(directory, name), text);
@@ -287,12 +297,7 @@ describe('dynamic assign', () => {
   });
 
   it('does not believe a status that is older than the last restart of the kubelet', async () => {
-    await begin();
-    await world.put('a', { kubelet: GOOD });
-    await world.assign('a');
-    await world.pass(60);
-    await world.put('b', { kubelet: CRASHING });
-    await world.assign('b');
+    await beginWithGoodThenCrashing();
     // The kubelet took it and said so; its status still shows the configuration that it ran with before.
     await world.pass(15);
     expect(await world.status()).toMatchObject({ active: { configMap: { name: 'a' } } });
@@ -309,12 +314,7 @@ describe('dynamic assign', () => {
     ['the assignment', false],
     ['an assignment that another run has just made', true],
   ])('does not believe a status from before %s while the kubelet may still take the previous one', async (_, isMade) => {
-    await begin();
-    await world.put('a', { kubelet: GOOD });
-    await world.assign('a');
-    await world.pass(60);
-    await world.put('b', { kubelet: CRASHING });
-    await world.assign('b');
+    await beginWithGoodThenCrashing();
     if (isMade) await dynamic('assign', 'n1', '--configmap', 'kube-system/a', '--wait', 'none');
     // Its notice of the next assignment comes late: it works on what it read before.
     const { kubelet } = world;
@@ -367,11 +367,11 @@ describe('dynamic assign', () => {
 describe('dynamic reset, status, history, gc', () => {
   it('tells of each step', async () => {
     await begin();
-    expect((await dynamic('status')).stdout).toMatch(/n1 +native +local +- +- +local +local\n/);
+    expect((await dynamic('status')).stdout).toMatch(/n1 +native +local +- +- +- +local +local\n/);
     const source = await push(GOOD);
     await dynamic('assign', 'n1', '--configmap', source);
     const other = await push(payload('maxPods: 78'));
-    expect((await dynamic('status')).stdout).toMatch(new RegExp(`n1 +native +trial +\\S+ +${source} +${source}@\\d+ +local\n`));
+    expect((await dynamic('status')).stdout).toMatch(new RegExp(`n1 +native +trial +\\S+ +- +${source} +${source}@\\d+ +local\n`));
     const { stdout: status } = await dynamic('status', 'n1', '-o', 'json');
     expect(JSON.parse(status).items[0]).toMatchObject({
       state: 'trial',

@@ -6,6 +6,7 @@ import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import { startLab } from '../../src/lab/lab.ts';
 import type { Lab } from '../../src/lab/lab-options.ts';
+import { joinArguments } from '../support/join-arguments.ts';
 import { runCommand } from '../support/run-cli.ts';
 import { readTree } from '../support/tree.ts';
 import { untilTrue } from '../support/until-true.ts';
@@ -15,18 +16,7 @@ describe('reset', { timeout: 120_000 }, () => {
   let lab: Lab;
   let admin: Cluster;
   const shared = (): string[] => ['--ssh-config', lab.sshConfig];
-  const join2 = () =>
-    runCommand([
-      'join',
-      lab.server.replace('https://', ''),
-      '--token',
-      lab.token.reveal(),
-      '--ca-cert',
-      lab.caFile,
-      '--host',
-      'node2',
-      ...shared(),
-    ]);
+  const join2 = () => runCommand(joinArguments(lab, 'node2'));
   const reset = (...args: string[]) => runCommand(['reset', '--host', 'node2', '--force', ...shared(), ...args]);
   const node = () => admin.get({ apiVersion: 'v1', kind: 'Node', name: 'node2' });
   const tree = () => readTree(lab.hosts[1]?.rootDir ?? '', (path) => path);

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { conditionOf as reported } from '../../src/dynamic/agent/status.ts';
 import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/layout.ts';
 import { loadCatalogue } from '../../src/kubelet/catalogue.ts';
-import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
 import { type AgentHost, agentHost, NODE, writeHostTools } from '../support/agent-host.ts';
-import { type FakeCluster, fakeCluster } from '../support/fake-cluster.ts';
+import { assignPayload, clusterWithPayloads } from '../support/agent-objects.ts';
+import type { FakeCluster } from '../support/fake-cluster.ts';
 import { requirement } from '../support/requirement.ts';
 
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
@@ -34,11 +34,7 @@ describe.skipIf(requirement('a file system that is full', missing))('an agent on
   let host: AgentHost;
   let cluster: FakeCluster;
   const filler = join(store, 'filler');
-  const assign = async (name: string): Promise<void> => {
-    const text = JSON.stringify({ configMap: { namespace: 'kubeletadm-system', name, kubeletConfigKey: 'kubelet' } });
-    const metadata = { annotations: { [CONFIG_SOURCE_ANNOTATION]: text } };
-    await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: NODE }, 'merge', { metadata });
-  };
+  const assign = (name: string): Promise<void> => assignPayload(cluster, NODE, name);
 
   beforeAll(async () => {
     mkdirSync(store, { recursive: true });
@@ -49,16 +45,7 @@ describe.skipIf(requirement('a file system that is full', missing))('an agent on
     const systemctl = join(tools, 'fault/systemctl');
     const fill = `[ "$1" != restart ] || head -c 1000000 /dev/zero >>'${filler}' 2>/dev/null\n`;
     writeFileSync(systemctl, readFileSync(systemctl, 'utf8').replace('#!/bin/sh\n', `#!/bin/sh\n${fill}`));
-    cluster = fakeCluster({
-      objects: [
-        { apiVersion: 'v1', kind: 'Node', metadata: { name: NODE } },
-        { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kubeletadm-system' } },
-      ],
-    });
-    for (const [name, kubelet] of Object.entries(PAYLOADS)) {
-      const metadata = { name, namespace: 'kubeletadm-system' };
-      await cluster.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { kubelet }, immutable: true });
-    }
+    cluster = await clusterWithPayloads(NODE, PAYLOADS);
     host = await agentHost({ directory, tools, cluster, catalogue: await loadCatalogue() });
   }, 60_000);
   afterAll(async () => {

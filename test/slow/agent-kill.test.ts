@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/layout.ts';
 import { loadCatalogue } from '../../src/kubelet/catalogue.ts';
-import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../src/kubelet/config-source.ts';
+import { CONFIG_STATUS_ANNOTATION } from '../../src/kubelet/config-source.ts';
 import { type AgentHost, agentHost, NODE, writeHostTools } from '../support/agent-host.ts';
-import { type FakeCluster, fakeCluster } from '../support/fake-cluster.ts';
+import { assignPayload, clusterWithPayloads } from '../support/agent-objects.ts';
+import type { FakeCluster } from '../support/fake-cluster.ts';
 
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 const PAYLOADS: Readonly<Record<string, string>> = {
@@ -39,26 +40,11 @@ describe('an agent that is killed, on a real directory', () => {
   let worlds = 0;
 
   const newCluster = async (assigned: string | null): Promise<FakeCluster> => {
-    const cluster = fakeCluster({
-      objects: [
-        { apiVersion: 'v1', kind: 'Node', metadata: { name: NODE } },
-        { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kubeletadm-system' } },
-      ],
-    });
-    for (const [name, kubelet] of Object.entries(PAYLOADS)) {
-      const metadata = { name, namespace: 'kubeletadm-system' };
-      await cluster.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { kubelet }, immutable: true });
-    }
+    const cluster = await clusterWithPayloads(NODE, PAYLOADS);
     await assign(cluster, assigned);
     return cluster;
   };
-  const assign = async (cluster: FakeCluster, name: string | null): Promise<void> => {
-    const text =
-      name === null ? null : JSON.stringify({ configMap: { namespace: 'kubeletadm-system', name, kubeletConfigKey: 'kubelet' } });
-    await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: NODE }, 'merge', {
-      metadata: { annotations: { [CONFIG_SOURCE_ANNOTATION]: text } },
-    });
-  };
+  const assign = (cluster: FakeCluster, name: string | null): Promise<void> => assignPayload(cluster, NODE, name);
   const newHost = async (
     transition: Transition,
   ): Promise<{ readonly host: AgentHost; readonly cluster: FakeCluster; readonly close: () => void }> => {

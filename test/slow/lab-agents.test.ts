@@ -7,6 +7,7 @@ import { type LabAgents, startLabAgents } from '../../src/cli/lab-agents.ts';
 import { startLab } from '../../src/lab/lab.ts';
 import type { Lab } from '../../src/lab/lab-options.ts';
 import { createServices } from '../../src/wiring.ts';
+import { joinArguments } from '../support/join-arguments.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
 const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';
@@ -35,19 +36,7 @@ describe('lab --agents', () => {
     agents = await startLabAgents(services, lab, names, 500);
     const endpoint = lab.server.replace(/^https:\/\//, '');
     expect(await run('init', '--control-plane-endpoint', endpoint, '--host', 'node1')).toMatchObject({ code: 0 });
-    const joining = [
-      'join',
-      endpoint,
-      '--token',
-      lab.token.reveal(),
-      '--ca-cert',
-      lab.caFile,
-      '--host',
-      'node2',
-      '--ssh-config',
-      lab.sshConfig,
-    ];
-    expect(await runCommand(joining)).toMatchObject({ code: 0 });
+    expect(await runCommand(joinArguments(lab, 'node2'))).toMatchObject({ code: 0 });
     await agents.untilTold();
   }, 60_000);
   afterAll(async () => {
@@ -62,7 +51,9 @@ describe('lab --agents', () => {
       expect([code, stdout], stderr).toEqual([0, expect.stringContaining('agent: active (running)')]);
       expect((await run('node', 'explain', node)).stdout).not.toMatch(/^!/m);
     }
-    expect((await run('dynamic', 'status')).stdout).toMatch(/^node1 +agent +local[\s\S]*^node2 +agent +local/m);
+    expect((await run('dynamic', 'status')).stdout).toMatch(
+      /^NODE +BACKEND +STATE +SINCE +REPORTED [\s\S]*^node1 +agent +local +\S+ +\d+\w+ [\s\S]*^node2 +agent +local +\S+ +\d+\w+ /m,
+    );
   });
 
   it('takes a configuration made by config from-node under the default policy', async () => {

@@ -1,0 +1,26 @@
+import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
+import { type FakeCluster, fakeCluster } from './fake-cluster.ts';
+
+const NAMESPACE = 'kubeletadm-system';
+
+/** A cluster with one Node, the agent's namespace and an immutable ConfigMap for each payload, under its key `kubelet`. */
+export async function clusterWithPayloads(node: string, payloads: Readonly<Record<string, string>>): Promise<FakeCluster> {
+  const cluster = fakeCluster({
+    objects: [
+      { apiVersion: 'v1', kind: 'Node', metadata: { name: node } },
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } },
+    ],
+  });
+  for (const [name, kubelet] of Object.entries(payloads)) {
+    const metadata = { name, namespace: NAMESPACE };
+    await cluster.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { kubelet }, immutable: true });
+  }
+  return cluster;
+}
+
+/** Assigns one of these ConfigMaps to the Node; null removes the assignment. */
+export async function assignPayload(cluster: FakeCluster, node: string, name: string | null): Promise<void> {
+  const text = name === null ? null : JSON.stringify({ configMap: { namespace: NAMESPACE, name, kubeletConfigKey: 'kubelet' } });
+  const metadata = { annotations: { [CONFIG_SOURCE_ANNOTATION]: text } };
+  await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: node }, 'merge', { metadata });
+}
