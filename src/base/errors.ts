@@ -6,14 +6,14 @@ export interface Position {
 }
 
 /**
- * One thing that is wrong, said so that a user can mend it. `message` is a clause without a final stop ("unknown field"), `mend` a sentence
+ * One thing that is wrong, said so that a user can fix it. `message` is a clause without a final stop ("unknown field"), `hint` a sentence
  * without a final stop ("Did you mean criSocket?" keeps its question mark).
  */
 export interface Problem {
   /** Stable, upper-case id, e.g. `CONFIG_UNKNOWN_FIELD`. */
   readonly code: string;
   readonly message: string;
-  readonly mend?: string;
+  readonly hint?: string;
   readonly severity?: 'error' | 'warning';
   /** The host it concerns: first word of the line. */
   readonly host?: string;
@@ -60,14 +60,14 @@ export class AppError extends Error {
   }
 }
 
-/** One line: `who: what: why. mend [CODE]`. */
+/** One line: `who: what: why. hint [CODE]`. */
 export function formatProblem(problem: Problem): string {
   const { position, path, host } = problem;
   const place = position ? `${position.file}:${position.line}:${position.column}` : '';
   const who = [host ? `${host}:` : '', [place, path].filter(Boolean).join(' ')].filter(Boolean).join(' ');
-  const mend = problem.mend ? ` ${/[.?!]$/.test(problem.mend) ? problem.mend : `${problem.mend}.`}` : '';
-  const stop = mend && !/[.?!]$/.test(problem.message) ? '.' : '';
-  return `${who}${who && !who.endsWith(':') ? ':' : ''}${who ? ' ' : ''}${problem.message}${stop}${mend} [${problem.code}]`;
+  const hint = problem.hint ? ` ${/[.?!]$/.test(problem.hint) ? problem.hint : `${problem.hint}.`}` : '';
+  const stop = hint && !/[.?!]$/.test(problem.message) ? '.' : '';
+  return `${who}${who && !who.endsWith(':') ? ':' : ''}${who ? ' ' : ''}${problem.message}${stop}${hint} [${problem.code}]`;
 }
 
 /** True for an AppError whose first problem has this code. */
@@ -96,14 +96,14 @@ export function aboutHost<T>(host: string, what: () => T): T {
 }
 
 /** Usage: a flag or argument is wrong. Nothing was touched. */
-export function usageError(message: string, mend?: string): AppError {
-  return new AppError({ code: 'USAGE', message, ...(mend === undefined ? {} : { mend }) }, { exitCode: 2 });
+export function usageError(message: string, hint?: string): AppError {
+  return new AppError({ code: 'USAGE', message, ...(hint === undefined ? {} : { hint }) }, { exitCode: 2 });
 }
 
 /** The user stopped the program: the reason of the signal that every wait listens to. */
 export function interrupted(signal: keyof typeof INTERRUPTIONS): AppError {
   return new AppError(
-    { code: 'INTERRUPTED', message: `interrupted by ${signal}`, mend: 'Run the same command again to go on' },
+    { code: 'INTERRUPTED', message: `interrupted by ${signal}`, hint: 'Run the same command again to go on' },
     { exitCode: INTERRUPTIONS[signal] },
   );
 }

@@ -87,7 +87,7 @@ async function serve(services: Services, { host, port }: Address, shown: () => S
     return await services.serveLocal(host, port, (path) => answer(path, shown()));
   } catch (cause) {
     const message = `cannot serve /metrics on ${host}:${port}: ${cause instanceof Error ? cause.message : String(cause)}`;
-    throw new AppError({ code: 'AGENT_LISTEN', message, mend: 'Name another address with --listen' }, { cause });
+    throw new AppError({ code: 'AGENT_LISTEN', message, hint: 'Name another address with --listen' }, { cause });
   }
 }
 

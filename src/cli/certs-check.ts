@@ -110,19 +110,19 @@ function problemsOf({ name, certificates, trouble }: HostReport): readonly Probl
     one.state !== 'error'
       ? []
       : one.notes.map((note): Problem => {
-          const mend = mendOf(one.role, name);
+          const hint = hintOf(one.role, name);
           return {
             host,
             code: 'CERTIFICATE_BAD',
             message: `${one.role} certificate in ${one.path}: ${note}`,
-            ...(mend === undefined ? {} : { mend }),
+            ...(hint === undefined ? {} : { hint }),
           };
         }),
   );
   return trouble === null ? bad : [...bad, { host, code: 'CERTIFICATE_BAD', message: trouble }];
 }
 
-function mendOf(role: string, host: string): string | undefined {
+function hintOf(role: string, host: string): string | undefined {
   if (role === 'client') return `certs renew-kubelet --host ${host} gets another`;
   return RENEWABLE_NAMES.includes(role) ? `certs renew ${role} --host ${host} gets another` : undefined;
 }

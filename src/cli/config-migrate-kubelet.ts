@@ -90,7 +90,7 @@ async function readFlagFiles(services: Services, options: CommandOptions): Promi
         {
           code: 'FLAGS_FILE_INVALID',
           message: `${file} sets neither ${VARIABLES.join(' nor ')}`,
-          mend: 'Give kubeadm-flags.env, or flags with --kubelet-extra-args',
+          hint: 'Give kubeadm-flags.env, or flags with --kubelet-extra-args',
         },
         { exitCode: 2 },
       );

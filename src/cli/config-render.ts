@@ -58,8 +58,8 @@ export async function runRender(services: Services, args: readonly string[], opt
 
 function noSuchFile(path: string, host: string, files: readonly WantedFile[]): AppError {
   const message = `config render ${path}: init writes no such file on ${host}`;
-  const mend = `The files are ${files.map((file) => file.path).join(', ')}. A configuration file is given with --config`;
-  return new AppError({ code: 'USAGE', message, mend }, { exitCode: 2 });
+  const hint = `The files are ${files.map((file) => file.path).join(', ')}. A configuration file is given with --config`;
+  return new AppError({ code: 'USAGE', message, hint }, { exitCode: 2 });
 }
 
 function renderFiles(

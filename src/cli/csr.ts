@@ -69,7 +69,7 @@ function unknownCsr(name: string): Problem {
   return {
     code: 'CSR_UNKNOWN',
     message: `the CSR ${name} of a kubelet does not exist`,
-    mend: 'List them with: kubeletadm csr list --all',
+    hint: 'List them with: kubeletadm csr list --all',
   };
 }
 
@@ -88,14 +88,14 @@ async function confirm(services: Services, csrs: readonly JudgedCsr[], dryRun: b
   services.output.stderr(review);
   const answer = await services.confirm(`Approve ${csrs.length === 1 ? 'this CSR' : `these ${csrs.length} CSRs`}? [y/N] `);
   if (answer === true) return null;
-  const mend =
+  const hint =
     answer === false
       ? 'The CSR stays pending. To reject it: kubectl certificate deny'
       : 'Compare the names with your records, then add --trust-node-status; or give --host or -f fleet.yaml as a source other than the Node';
   return csrs.map((one) => {
     const sans = unconfirmedSans(one).join(', ');
     const why = answer === false ? 'not confirmed' : `only the status of the Node, which its kubelet writes, confirms ${sans}`;
-    return { code: 'CSR_NOT_CONFIRMED', message: `${one.csr.name} is not approved: ${why}`, mend };
+    return { code: 'CSR_NOT_CONFIRMED', message: `${one.csr.name} is not approved: ${why}`, hint };
   });
 }
 

@@ -27,8 +27,8 @@ export function findingLine(finding: Problem): string {
 }
 
 /** A finding for machines. */
-export function findingDocument({ code, message, mend, severity }: Problem): object {
-  return { code, severity: severity ?? 'error', message, ...(mend ? { mend } : {}) };
+export function findingDocument({ code, message, hint, severity }: Problem): object {
+  return { code, severity: severity ?? 'error', message, ...(hint ? { hint } : {}) };
 }
 
 function render(host: string, { reading, kubeletVersion }: ReadAgent, findings: readonly Problem[]): string {

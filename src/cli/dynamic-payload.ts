@@ -33,10 +33,10 @@ function minorsOf(nodes: readonly NodeConfig[]): readonly Minor[] {
   return minors.length === 0 ? [NEWEST_MINOR] : minors;
 }
 
-function report(reporter: Reporter, { code, message, mend, path, position }: Problem): void {
+function report(reporter: Reporter, { code, message, hint, path, position }: Problem): void {
   const where = [position === undefined ? '' : `${position.file}:${position.line}:${position.column}`, path ?? '']
     .filter(Boolean)
     .join(' ');
-  const text = `${where === '' ? '' : `${where}: `}${message}${mend === undefined ? '' : `. ${mend}`}`;
+  const text = `${where === '' ? '' : `${where}: `}${message}${hint === undefined ? '' : `. ${hint}`}`;
   reporter.report({ level: 'warning', code, message: text });
 }

@@ -250,6 +250,6 @@ async function recordOf(
 }
 
 function warningOf(error: AppError): Parameters<Reporter['report']>[0] {
-  const { code, message, mend } = rolloutNotRecorded(error.problems[0]?.message ?? error.code);
-  return { level: 'warning', code, message: `${message}. ${mend ?? ''}` };
+  const { code, message, hint } = rolloutNotRecorded(error.problems[0]?.message ?? error.code);
+  return { level: 'warning', code, message: `${message}. ${hint ?? ''}` };
 }

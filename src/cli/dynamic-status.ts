@@ -100,7 +100,7 @@ export function nodeDocument({ config, verdict }: JudgedNode): object {
     state: verdict.state,
     ...(verdict.since === null ? {} : { since: verdict.since.toISOString() }),
     ...(verdict.why === null ? {} : { why: verdict.why }),
-    ...(verdict.mend === null ? {} : { mend: verdict.mend }),
+    ...(verdict.hint === null ? {} : { hint: verdict.hint }),
     ...(source === null ? {} : { configSource: formatConfigSource(source) }),
     ...(config.report === null ? {} : { activeObserved: config.report.observed, reportedAt: config.report.at }),
     ...(config.status === null ? {} : { status: formatConfigStatus(config.status) }),
@@ -115,7 +115,7 @@ function render(nodes: readonly JudgedNode[], options: CommandOptions, now: Date
   const header = ['NODE', 'BACKEND', 'STATE', 'SINCE', 'REPORTED', 'ASSIGNED', 'ACTIVE', 'LAST KNOWN GOOD'];
   const table = renderTable([header, ...nodes.map((node) => rowOf(node, now))]);
   const notes = nodes.flatMap(({ config, verdict }) => [
-    ...(verdict.why === null ? [] : [`${config.name}: ${verdict.why}.${verdict.mend === null ? '' : ` ${verdict.mend}.`}`]),
+    ...(verdict.why === null ? [] : [`${config.name}: ${verdict.why}.${verdict.hint === null ? '' : ` ${verdict.hint}.`}`]),
     ...(config.status?.error ? [`${config.name}: it reports "${config.status.error}"`] : []),
   ]);
   return joinLines([...table, ...notes]);

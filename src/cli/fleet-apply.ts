@@ -138,5 +138,5 @@ function exitCodeOf(exit: () => ExitCode): ExitCode {
 function requireSameServer({ server }: FleetTasks, { apiServer }: FleetAccess): void {
   if (server === null || server === apiServer.server) return;
   const message = `the plan was made with ${server}, and this is ${apiServer.server}`;
-  throw new AppError({ code: 'PLAN_STALE', message, mend: 'Give the credentials of that cluster, or plan again' }, { exitCode: 2 });
+  throw new AppError({ code: 'PLAN_STALE', message, hint: 'Give the credentials of that cluster, or plan again' }, { exitCode: 2 });
 }

@@ -167,8 +167,8 @@ async function readConfiguration(services: Services, { cluster, file, planes }: 
 function noEndpoint(file: string, planes: readonly PlannedHost[]): AppError {
   const names = planes.map(({ name }) => name).join(', ');
   const message = `${file}: ${names} are control planes, and no address is named that leads to all of them`;
-  const mend = 'Name one that will last, of a load balancer or in DNS: cluster.endpoint, or controlPlaneEndpoint in cluster.configuration';
-  return new AppError({ code: 'CONTROL_PLANE_ENDPOINT_MISSING', message, mend }, { exitCode: 2 });
+  const hint = 'Name one that will last, of a load balancer or in DNS: cluster.endpoint, or controlPlaneEndpoint in cluster.configuration';
+  return new AppError({ code: 'CONTROL_PLANE_ENDPOINT_MISSING', message, hint }, { exitCode: 2 });
 }
 
 /**
@@ -186,7 +186,7 @@ async function readAdminKubeconfig(
     const content = (await observe(host, fileFacts([ADMIN_CONF]), signal)).get(ADMIN_CONF)?.content;
     if (content === undefined) {
       const message = `${ADMIN_CONF} does not exist`;
-      throw new AppError({ host: name, code: 'NO_API_SERVER', message, mend: 'Run apply again: it resumes where it stopped' });
+      throw new AppError({ host: name, code: 'NO_API_SERVER', message, hint: 'Run apply again: it resumes where it stopped' });
     }
     const text = new SensitiveText([new Secret(content)]);
     const kubeconfig = await readHostKubeconfig(host, { path: ADMIN_CONF, text, hint: adminConfHint(ADMIN_CONF), signal });

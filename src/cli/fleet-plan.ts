@@ -63,7 +63,7 @@ function clusterLine(access: FleetAccess | null): readonly Text[] {
 
 function notToBeSaved(): AppError {
   const message = 'there is no cluster yet: what the hosts will get that join it is not known, and cannot be saved';
-  return new AppError({ code: 'USAGE', message, mend: 'Apply the fleet file itself, or only plan it' }, { exitCode: 2 });
+  return new AppError({ code: 'USAGE', message, hint: 'Apply the fleet file itself, or only plan it' }, { exitCode: 2 });
 }
 
 function contextOf(options: CommandOptions, fleet: ResolvedFleet, access: FleetAccess | null): PlanContext {

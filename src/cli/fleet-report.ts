@@ -98,11 +98,11 @@ export function exitOf(
   if (failures.length + left.length === 0) return fine;
   const problems = [...problemsOf(failures.filter(({ status }) => status !== 'interrupted'))];
   if (stopped !== null) {
-    const mend = 'Fix the cause and run the same command again; with --retry failed apply takes only the hosts that are not done';
+    const hint = 'Fix the cause and run the same command again; with --retry failed apply takes only the hosts that are not done';
     problems.push({
       code: 'FLEET_STOPPED',
       message: `${left.length === 1 ? '1 host was' : `${left.length} hosts were`} not begun: ${stopped}`,
-      mend,
+      hint,
     });
   }
   if (isInterrupted) {

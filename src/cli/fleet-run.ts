@@ -95,7 +95,7 @@ async function openBringUp(services: Services, options: CommandOptions, input: F
   }
   if (first.operations !== undefined)
     throw new AppError(
-      { code: 'PLAN_STALE', message: `the plan was made with a cluster, and ${kubeconfig} is not there`, mend: 'Plan again' },
+      { code: 'PLAN_STALE', message: `the plan was made with a cluster, and ${kubeconfig} is not there`, hint: 'Plan again' },
       { exitCode: 2 },
     );
   const { bringUpCluster } = await import('./fleet-bring-up.ts');

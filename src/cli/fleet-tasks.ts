@@ -84,5 +84,5 @@ function notPlanned({ name, status, problems = [] }: SavedHost): readonly Proble
   const [first] = problems;
   const why = first === undefined ? status : first.replace(`${name}: `, '');
   const message = `nothing is applied, because the host could not be planned: ${why}`;
-  return [{ host: name, code: 'HOST_NOT_PLANNED', message, mend: 'Fix the cause and plan again' }];
+  return [{ host: name, code: 'HOST_NOT_PLANNED', message, hint: 'Fix the cause and plan again' }];
 }

@@ -113,7 +113,7 @@ async function record(keys: HostKeys, finding: Finding): Promise<Finding> {
         code: 'HOST_KEY_NOT_ADDED',
         host: target.name,
         message: `its key could not be recorded: ${why}`,
-        mend: 'Name another file with --ssh-known-hosts',
+        hint: 'Name another file with --ssh-known-hosts',
       },
     ],
   });

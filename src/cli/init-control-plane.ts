@@ -158,6 +158,6 @@ export async function releaseOf({ web, signal }: Services, label: string, ci: bo
 function oneHost(targets: readonly HostTarget[]): AppError {
   const names = targets.map(({ address }) => address).join(', ');
   const message = `init makes the first control plane of a cluster, and was given ${targets.length} hosts: ${names}`;
-  const mend = 'Run it with one --host; the others join: kubeletadm join --control-plane';
-  return new AppError({ code: 'USAGE', message, mend }, { exitCode: 2 });
+  const hint = 'Run it with one --host; the others join: kubeletadm join --control-plane';
+  return new AppError({ code: 'USAGE', message, hint }, { exitCode: 2 });
 }

@@ -42,7 +42,7 @@ async function fetchKey({ web, signal }: Services, source: string): Promise<stri
     new AppError({
       code: 'INSTALL_KEY_UNREACHABLE',
       message: `cannot fetch ${source}: ${why}`,
-      mend: 'Check the URL and the proxy, or save the key and write its path as packages.key',
+      hint: 'Check the URL and the proxy, or save the key and write its path as packages.key',
     });
   let url = source;
   for (let i = 0; i <= MAX_REDIRECTIONS; i++) {

@@ -11,7 +11,7 @@ import { answers } from './near-api-server.ts';
 import type { Services } from './services.ts';
 
 const FACTS = combineFacts({ files: fileFacts([KUBELET_CONF]), identity: clientIdentity });
-const MEND = 'Give the credentials of an administrator with --kubeconfig';
+const HINT = 'Give the credentials of an administrator with --kubeconfig';
 
 /**
  * Connects to the API server as the node itself, with the credentials of its kubelet. The files that its kubelet.conf names are on the host, so they are read
@@ -25,17 +25,17 @@ export async function nodeCluster(services: Services, host: Host): Promise<Clust
   const text = content === undefined ? null : new SensitiveText([new Secret(content)]);
   if (text === null) throw noCredentials(host, `there is no ${KUBELET_CONF}: the node has not joined a cluster`);
   if (identity.state === 'unusable' && identity.commonName !== undefined) throw expired(host, identity.why);
-  const kubeconfig = await readHostKubeconfig(host, { path: KUBELET_CONF, text, hint: MEND, signal });
+  const kubeconfig = await readHostKubeconfig(host, { path: KUBELET_CONF, text, hint: HINT, signal });
   const question = { server: kubeconfig.server, trust: { kind: 'authorities', pem: kubeconfig.caPem } } as const;
   const from = host.dial === undefined || (await answers(services, question)) ? {} : { from: host };
   return services.connectCluster({ kubeconfig, ...from });
 }
 
 function noCredentials(host: Host, message: string): AppError {
-  return new AppError({ host: host.name, code: 'NODE_NO_CREDENTIALS', message, mend: MEND }, { exitCode: 3 });
+  return new AppError({ host: host.name, code: 'NODE_NO_CREDENTIALS', message, hint: HINT }, { exitCode: 3 });
 }
 
 function expired(host: Host, why: string): AppError {
-  const mend = `Get it another: certs renew-kubelet --host ${host.name} --kubeconfig admin.conf. ${MEND} where that is to wait`;
-  return new AppError({ host: host.name, code: 'NODE_NO_CREDENTIALS', message: why, mend }, { exitCode: 3 });
+  const hint = `Get it another: certs renew-kubelet --host ${host.name} --kubeconfig admin.conf. ${HINT} where that is to wait`;
+  return new AppError({ host: host.name, code: 'NODE_NO_CREDENTIALS', message: why, hint }, { exitCode: 3 });
 }

@@ -69,7 +69,7 @@ export async function readOverlay(services: Services, file: string): Promise<rea
     {
       code: 'CONFIG_WRONG_KIND',
       message: `${file}: ${found.length === 0 ? 'there is no document' : 'there are several documents'}`,
-      mend: 'An overlay is one KubeletConfiguration',
+      hint: 'An overlay is one KubeletConfiguration',
     },
     { exitCode: 2 },
   );
@@ -81,11 +81,11 @@ export async function readPatches(services: Services, directory: string, reporte
   const { patches, ignored, problems } = planPatches(files.map(({ path, text }) => ({ path: `${directory}/${path}`, text })));
   const errors = problems.filter(({ severity }) => severity !== 'warning');
   if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
-  for (const { code, message, mend, position } of problems)
+  for (const { code, message, hint, position } of problems)
     reporter.report({
       level: 'warning',
       code,
-      message: `${position?.file ?? directory}: ${message}${mend === undefined ? '' : `. ${mend}`}`,
+      message: `${position?.file ?? directory}: ${message}${hint === undefined ? '' : `. ${hint}`}`,
     });
   for (const { path, reason } of ignored)
     reporter.report({ level: 'warning', code: 'PATCH_IGNORED', message: `${path} is not used: ${reason}` });

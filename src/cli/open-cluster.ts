@@ -52,7 +52,7 @@ export async function openCluster(services: Services, options: CommandOptions, r
       {
         code: 'NO_API_SERVER',
         message: 'no API server was given',
-        mend: "Give an administrator's kubeconfig with --kubeconfig or KUBECONFIG",
+        hint: "Give an administrator's kubeconfig with --kubeconfig or KUBECONFIG",
       },
       { exitCode: 2 },
     );
@@ -101,13 +101,13 @@ function requireVerified(file: string, { cluster }: KubeconfigTarget, host: Host
   if (!insecureSkipTlsVerify && server.startsWith('https://')) return;
   const why = insecureSkipTlsVerify ? 'insecure-skip-tls-verify' : 'no TLS';
   const message = `${file}: ${server} is only reached over the connection to ${host.name}, which could receive your credentials: ${why}`;
-  const mend = 'Give a kubeconfig with the certificate authority of the API server';
-  throw new AppError({ code: 'CLUSTER_UNVERIFIED', message, mend }, { exitCode: 2 });
+  const hint = 'Give a kubeconfig with the certificate authority of the API server';
+  throw new AppError({ code: 'CLUSTER_UNVERIFIED', message, hint }, { exitCode: 2 });
 }
 
 function noSuchKubeconfig(named: readonly string[]): AppError {
   const message = `KUBECONFIG names ${named.join(' and ')}, and there is no such file`;
-  return new AppError({ code: 'INPUT_UNREADABLE', message, mend: 'Give another with --kubeconfig' }, { exitCode: 2 });
+  return new AppError({ code: 'INPUT_UNREADABLE', message, hint: 'Give another with --kubeconfig' }, { exitCode: 2 });
 }
 
 /** The authority as PEM, wherever the kubeconfig has it. Null when it has none (public CAs, or no verification). */

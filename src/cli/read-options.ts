@@ -37,7 +37,7 @@ export function ignoredChecks(options: CommandOptions): readonly string[] {
   const names = flagList(options, 'ignorePreflightErrors');
   for (const name of names) {
     const unknown = unknownCheck(name);
-    if (unknown !== null) throw usageError(`--ignore-preflight-errors: ${unknown.message}`, unknown.mend);
+    if (unknown !== null) throw usageError(`--ignore-preflight-errors: ${unknown.message}`, unknown.hint);
   }
   return names;
 }

@@ -68,7 +68,7 @@ async function readCluster({ cluster, catalogue }: SideContext): Promise<ReadSid
     throw new AppError({
       code: 'CLUSTER_NOT_FOUND',
       message: `${api.server} has no ConfigMap kube-system/kubelet-config`,
-      mend: 'kubeletadm init uploads it',
+      hint: 'kubeletadm init uploads it',
     });
   const document = readConfigMapDocument(configMap, 'kubelet');
   const minor = parseMinor(await api.version());

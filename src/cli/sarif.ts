@@ -37,12 +37,12 @@ function encodeRule(id: string) {
     name: id.toLowerCase().replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase()),
     shortDescription: { text: words },
     fullDescription: { text: `A configuration file of a node breaks the rule "${words}"` },
-    help: { text: 'Each result says which field it is about, what is wrong with it and how to mend it.' },
+    help: { text: 'Each result says which field it is about, what is wrong with it and how to fix it.' },
   };
 }
 
-function encodeResult(file: string, { code, severity = 'error', message, mend, path, position }: Problem, ids: readonly string[]) {
-  const stop = mend === undefined ? '' : `${/[.?!]$/.test(message) ? '' : '.'} ${mend}`;
+function encodeResult(file: string, { code, severity = 'error', message, hint, path, position }: Problem, ids: readonly string[]) {
+  const stop = hint === undefined ? '' : `${/[.?!]$/.test(message) ? '' : '.'} ${hint}`;
   return {
     ruleId: code,
     ruleIndex: ids.indexOf(code),

@@ -142,6 +142,6 @@ function idOf({ token }: CompleteToken): string {
 
 function requireAuthority<T>(apiServer: T | null): T {
   if (apiServer !== null) return apiServer;
-  const mend = 'A node can only be told to trust a cluster whose CA is known: put certificate-authority-data into the kubeconfig';
-  throw new AppError({ code: 'KUBECONFIG_NO_CA', message: 'no CA certificates found in the kubeconfig', mend }, { exitCode: 2 });
+  const hint = 'A node can only be told to trust a cluster whose CA is known: put certificate-authority-data into the kubeconfig';
+  throw new AppError({ code: 'KUBECONFIG_NO_CA', message: 'no CA certificates found in the kubeconfig', hint }, { exitCode: 2 });
 }

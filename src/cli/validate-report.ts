@@ -35,14 +35,14 @@ function formatLine(problem: Problem): string {
 
 /** One file of the JSON report: a stable interface. Line and column are 0 for what stands nowhere in the file. */
 function encodeVerdict(verdict: FileVerdict) {
-  const problems = verdict.problems.map(({ severity = 'error', path = '', position, code, message, mend = '' }) => ({
+  const problems = verdict.problems.map(({ severity = 'error', path = '', position, code, message, hint = '' }) => ({
     severity,
     path,
     line: position?.line ?? 0,
     column: position?.column ?? 0,
     rule: code,
     message,
-    mend,
+    hint,
   }));
   return { file: verdict.file, ok: isOk(verdict), problems };
 }

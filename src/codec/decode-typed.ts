@@ -191,7 +191,7 @@ class Decoder {
     const result = readScalar(type, tokenOf(node, this.#options.syntax === 'json'));
     if ('value' in result) return result.value;
     const fault = this.#options.confidential?.some((path) => pattern.startsWith(path))
-      ? { ...result.fault, message: `must be ${EXPECTED[type.kind]}`, mend: 'Write it in quotes' }
+      ? { ...result.fault, message: `must be ${EXPECTED[type.kind]}`, hint: 'Write it in quotes' }
       : result.fault;
     this.#add(node.offset, wrongScalar(this.#place(path, node.offset), fault));
     return undefined;
@@ -223,8 +223,8 @@ class Decoder {
     this.#add(entry.keyOffset, this.#options.unknown.report(this.#place(at.path, entry.keyOffset), parent, entry.key));
   }
 
-  #wrongShape({ node, path }: Site, expected: string, mend?: string): undefined {
-    this.#add(node.offset, wrongShape(this.#place(path, node.offset), { expected, found: SHAPES[node.kind], mend }));
+  #wrongShape({ node, path }: Site, expected: string, hint?: string): undefined {
+    this.#add(node.offset, wrongShape(this.#place(path, node.offset), { expected, found: SHAPES[node.kind], hint }));
     return undefined;
   }
 

@@ -16,20 +16,20 @@ export function quoteValue(text: string): string {
   return quoted.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu, (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`);
 }
 
-function error(code: string, message: string, mend?: string): Problem {
-  return { code, message, ...(mend === undefined ? {} : { mend }) };
+function error(code: string, message: string, hint?: string): Problem {
+  return { code, message, ...(hint === undefined ? {} : { hint }) };
 }
 
-function warning(code: string, message: string, mend?: string): Problem {
-  return { ...error(code, message, mend), severity: 'warning' };
+function warning(code: string, message: string, hint?: string): Problem {
+  return { ...error(code, message, hint), severity: 'warning' };
 }
 
 // ---- files and documents
 
 /** Nothing in the file is for the command. `accepted` are the kinds it reads. */
 export function noDocument(file: string, accepted: readonly string[]): Problem {
-  const mend = `It may hold ${orList(accepted)}`;
-  return { ...error('CONFIG_EMPTY', 'the file holds no configuration for this command', mend), position: { file, line: 1, column: 1 } };
+  const hint = `It may hold ${orList(accepted)}`;
+  return { ...error('CONFIG_EMPTY', 'the file holds no configuration for this command', hint), position: { file, line: 1, column: 1 } };
 }
 
 /** A document that is a list or a single value. */
@@ -39,8 +39,8 @@ export function documentNotMapping(position: Position): Problem {
 
 /** A document without apiVersion or kind. */
 export function missingHeader(member: 'apiVersion' | 'kind', position: Position): Problem {
-  const mend = `Begin it with ${member === 'apiVersion' ? 'apiVersion: kubeadm.k8s.io/v1beta4' : 'kind, such as kind: InitConfiguration'}`;
-  return { ...error('CONFIG_MISSING_HEADER', `the document has no ${member}`, mend), position, path: member };
+  const hint = `Begin it with ${member === 'apiVersion' ? 'apiVersion: kubeadm.k8s.io/v1beta4' : 'kind, such as kind: InitConfiguration'}`;
+  return { ...error('CONFIG_MISSING_HEADER', `the document has no ${member}`, hint), position, path: member };
 }
 
 /** apiVersion or kind is no string. */
@@ -56,8 +56,8 @@ export function unknownKind(
   accepted: readonly string[],
   likely: string | null,
 ): Problem {
-  const mend = likely === null ? `Known are ${andList(accepted)}` : `Did you mean ${likely}?`;
-  return { ...error('CONFIG_UNKNOWN_KIND', `unknown kind ${quoteValue(kind)} of ${quoteValue(apiVersion)}`, mend), position };
+  const hint = likely === null ? `Known are ${andList(accepted)}` : `Did you mean ${likely}?`;
+  return { ...error('CONFIG_UNKNOWN_KIND', `unknown kind ${quoteValue(kind)} of ${quoteValue(apiVersion)}`, hint), position };
 }
 
 /** A version of a known group that does not exist, or not yet. */
@@ -67,26 +67,26 @@ export function unknownVersion(apiVersion: string, position: Position, readable:
 
 /** A kind that came with a later version than the one written. */
 export function kindNotInVersion(apiVersion: string, kind: string, position: Position): Problem {
-  const mend = 'Write apiVersion: kubeadm.k8s.io/v1beta4';
-  return { ...error('CONFIG_UNKNOWN_KIND', `${apiVersion} has no ${kind}: it came with v1beta4`, mend), position };
+  const hint = 'Write apiVersion: kubeadm.k8s.io/v1beta4';
+  return { ...error('CONFIG_UNKNOWN_KIND', `${apiVersion} has no ${kind}: it came with v1beta4`, hint), position };
 }
 
 /** A version that was read once. `kubeadm` is the last release that can convert it. */
 export function oldVersion(apiVersion: string, kubeadm: string, position: Position): Problem {
-  const mend = `Convert the file with kubeadm ${kubeadm}: kubeadm config migrate --old-config FILE --new-config FILE`;
-  return { ...error('CONFIG_OLD_VERSION', `${apiVersion} is no longer read`, mend), position };
+  const hint = `Convert the file with kubeadm ${kubeadm}: kubeadm config migrate --old-config FILE --new-config FILE`;
+  return { ...error('CONFIG_OLD_VERSION', `${apiVersion} is no longer read`, hint), position };
 }
 
 /** A version that is still read, but not for long. */
 export function deprecatedVersion(apiVersion: string, position: Position): Problem {
-  const mend = 'Convert the file with config migrate';
-  return { ...warning('CONFIG_DEPRECATED_VERSION', `${apiVersion} is deprecated; Kubernetes 1.37 no longer reads it`, mend), position };
+  const hint = 'Convert the file with config migrate';
+  return { ...warning('CONFIG_DEPRECATED_VERSION', `${apiVersion} is deprecated; Kubernetes 1.37 no longer reads it`, hint), position };
 }
 
 /** A kind given twice in a file. */
 export function duplicateKind(kind: string, position: Position, firstLine: number): Problem {
-  const mend = 'Keep one of the documents';
-  return { ...error('CONFIG_DUPLICATE_KIND', `${kind} is given twice, first on line ${firstLine}`, mend), position };
+  const hint = 'Keep one of the documents';
+  return { ...error('CONFIG_DUPLICATE_KIND', `${kind} is given twice, first on line ${firstLine}`, hint), position };
 }
 
 /** A document the command has no use for. */
@@ -97,8 +97,8 @@ export function ignoredDocument(kind: string, position: Position, accepted: read
 // ---- structure
 
 /** A field the type does not have. */
-export function unknownField(mend: string | undefined): Problem {
-  return error('CONFIG_UNKNOWN_FIELD', 'unknown field', mend);
+export function unknownField(hint: string | undefined): Problem {
+  return error('CONFIG_UNKNOWN_FIELD', 'unknown field', hint);
 }
 
 /** A field given twice in one mapping. */
@@ -107,8 +107,8 @@ export function duplicateField(firstLine: number): Problem {
 }
 
 /** A value of the wrong type; both described in words. */
-export function expectedType(expected: string, found: string, mend?: string): Problem {
-  return error('CONFIG_WRONG_TYPE', `expected ${expected}, found ${found}`, mend);
+export function expectedType(expected: string, found: string, hint?: string): Problem {
+  return error('CONFIG_WRONG_TYPE', `expected ${expected}, found ${found}`, hint);
 }
 
 /** A dash with nothing behind it. */
@@ -136,8 +136,8 @@ export function invalidEnum(text: string, values: readonly string[], likely: str
 
 /** A node name that Kubernetes would refuse. */
 export function invalidNodeName(name: string): Problem {
-  const mend = 'A node name has lower-case letters, digits, dashes and dots, at most 253, and begins and ends with a letter or digit';
-  return error('CONFIG_INVALID_NAME', `${quoteValue(name)} is not a node name`, mend);
+  const hint = 'A node name has lower-case letters, digits, dashes and dots, at most 253, and begins and ends with a letter or digit';
+  return error('CONFIG_INVALID_NAME', `${quoteValue(name)} is not a node name`, hint);
 }
 
 /** The kubelet would register under another name than the one its certificate and the control plane use. */
@@ -148,8 +148,8 @@ export function nodeNameConflict(name: string, override: string): Problem {
 
 /** Not a socket of a container runtime. */
 export function invalidSocket(socket: string): Problem {
-  const mend = 'Write it like unix:///var/run/containerd/containerd.sock';
-  return error('CONFIG_INVALID_SOCKET', `${quoteValue(socket)} is not the URL of a unix socket`, mend);
+  const hint = 'Write it like unix:///var/run/containerd/containerd.sock';
+  return error('CONFIG_INVALID_SOCKET', `${quoteValue(socket)} is not the URL of a unix socket`, hint);
 }
 
 /** A socket given as a plain path. */
@@ -175,8 +175,8 @@ export function invalidArgument(name: string): Problem {
 /** A part of a taint that the API server would refuse. */
 export function invalidTaint(what: 'key' | 'value', text: string): Problem {
   const form = 'letters, digits, dashes, underscores and dots, at most 63, beginning and ending with a letter or digit';
-  const mend = what === 'key' ? `A key has ${form}; a DNS name and a slash may stand in front` : `A value is empty or has ${form}`;
-  return error('CONFIG_INVALID_TAINT', `${quoteValue(text)} is not the ${what} of a taint`, mend);
+  const hint = what === 'key' ? `A key has ${form}; a DNS name and a slash may stand in front` : `A value is empty or has ${form}`;
+  return error('CONFIG_INVALID_TAINT', `${quoteValue(text)} is not the ${what} of a taint`, hint);
 }
 
 /** Two taints with one key and effect. */
@@ -190,8 +190,8 @@ export function ignoreAllNotAlone(): Problem {
 }
 
 /** A name of no preflight check. */
-export function unknownCheckName({ message, mend }: { readonly message: string; readonly mend: string }): Problem {
-  return error('CONFIG_UNKNOWN_CHECK', message, mend);
+export function unknownCheckName({ message, hint }: { readonly message: string; readonly hint: string }): Problem {
+  return error('CONFIG_UNKNOWN_CHECK', message, hint);
 }
 
 /** `taints` that the flag of the same purpose replaces. */
@@ -208,8 +208,8 @@ export function notAbsolute(path: string, ending?: string): Problem {
 
 /** An IP address that is none. */
 export function invalidAddress(text: string): Problem {
-  const mend = /(?:^|\.)0[0-9]/.test(text) ? 'Write its numbers without leading zeros' : 'Write it like 192.168.0.10 or fd00::10';
-  return error('CONFIG_INVALID_ADDRESS', `${quoteValue(text)} is not an IP address`, mend);
+  const hint = /(?:^|\.)0[0-9]/.test(text) ? 'Write its numbers without leading zeros' : 'Write it like 192.168.0.10 or fd00::10';
+  return error('CONFIG_INVALID_ADDRESS', `${quoteValue(text)} is not an IP address`, hint);
 }
 
 /** An address at which no other host could reach the API server. */
@@ -227,11 +227,11 @@ export function invalidPort(port: number | string): Problem {
 export function invalidEndpoint(text: string, needsPort: boolean): Problem {
   const message = `${quoteValue(text)} is not ${needsPort ? 'a host and port' : 'a host, with or without port'}`;
   const [, rest] = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/(.*)$/s.exec(text) ?? [];
-  const mend =
+  const hint =
     rest !== undefined
       ? `Leave the scheme away: ${rest}`
       : `Write it like ${needsPort ? '' : 'api.example.com or '}10.0.0.10:6443 or [fd00::10]:6443`;
-  return error('CONFIG_INVALID_ENDPOINT', message, mend);
+  return error('CONFIG_INVALID_ENDPOINT', message, hint);
 }
 
 /** An endpoint of etcd that is no URL, or not one that fits. */
@@ -247,28 +247,28 @@ export function discoveryFileNotHttps(): Problem {
 
 /** No image repository. */
 export function invalidImageRepository(text: string): Problem {
-  const mend = /^https?:\/\//.test(text)
+  const hint = /^https?:\/\//.test(text)
     ? 'Leave the scheme away'
     : 'Write it like registry.example.com:5000/k8s, without tag and slash at the end';
-  return error('CONFIG_INVALID_IMAGE_REPOSITORY', `${quoteValue(text)} is not an image repository`, mend);
+  return error('CONFIG_INVALID_IMAGE_REPOSITORY', `${quoteValue(text)} is not an image repository`, hint);
 }
 
 /** A name that can't stand in a certificate. */
 export function invalidSan(text: string): Problem {
-  const mend = 'Write an IP address, a DNS name in lower case, or one with *. in front';
-  return error('CONFIG_INVALID_SAN', `${quoteValue(text)} is neither an IP address nor a DNS name`, mend);
+  const hint = 'Write an IP address, a DNS name in lower case, or one with *. in front';
+  return error('CONFIG_INVALID_SAN', `${quoteValue(text)} is neither an IP address nor a DNS name`, hint);
 }
 
 /** Neither a release nor a label. */
 export function invalidVersion(text: string): Problem {
-  const mend = 'Write it like v1.36.2, or a label such as stable-1.36';
-  return error('CONFIG_INVALID_VERSION', `${quoteValue(text)} is not a Kubernetes version`, mend);
+  const hint = 'Write it like v1.36.2, or a label such as stable-1.36';
+  return error('CONFIG_INVALID_VERSION', `${quoteValue(text)} is not a Kubernetes version`, hint);
 }
 
 /** A domain that is none. */
 export function invalidDomain(text: string): Problem {
-  const mend = 'A domain has lower-case letters, digits, dashes and dots, as cluster.local';
-  return error('CONFIG_INVALID_NAME', `${quoteValue(text)} is not a DNS domain`, mend);
+  const hint = 'A domain has lower-case letters, digits, dashes and dots, as cluster.local';
+  return error('CONFIG_INVALID_NAME', `${quoteValue(text)} is not a DNS domain`, hint);
 }
 
 /** Not a CIDR, nor two with a comma between. */
@@ -278,8 +278,8 @@ export function invalidCidr(text: string): Problem {
 }
 
 /** A subnet that reads well but can't be used. `why` is a clause. */
-export function unusableSubnet(text: string, why: string, mend?: string): Problem {
-  return error('CONFIG_INVALID_SUBNET', `${quoteValue(text)} ${why}`, mend);
+export function unusableSubnet(text: string, why: string, hint?: string): Problem {
+  return error('CONFIG_INVALID_SUBNET', `${quoteValue(text)} ${why}`, hint);
 }
 
 /** Pods and services would share addresses. */
@@ -290,14 +290,14 @@ export function subnetsOverlap(pods: string, services: string): Problem {
 
 /** A feature gate of kubeadm that does not exist. */
 export function unknownFeatureGate(name: string, known: readonly string[], likely: string | null): Problem {
-  const mend =
+  const hint =
     likely === null ? `kubeadm has ${andList(known)}; gates of the kubelet go into KubeletConfiguration` : `Did you mean ${likely}?`;
-  return error('CONFIG_UNKNOWN_FEATURE_GATE', `kubeadm has no feature gate ${quoteValue(name)}`, mend);
+  return error('CONFIG_UNKNOWN_FEATURE_GATE', `kubeadm has no feature gate ${quoteValue(name)}`, hint);
 }
 
 /** A feature gate on its way out. */
-export function deprecatedFeatureGate(name: string, mend: string): Problem {
-  return warning('CONFIG_DEPRECATED_FEATURE_GATE', `the feature gate ${name} is deprecated`, mend);
+export function deprecatedFeatureGate(name: string, hint: string): Problem {
+  return warning('CONFIG_DEPRECATED_FEATURE_GATE', `the feature gate ${name} is deprecated`, hint);
 }
 
 /** Both members of a pair that exclude each other. */
@@ -311,8 +311,8 @@ export function requiredWith(what: string, because: string): Problem {
 }
 
 /** A duration below zero. */
-export function negativeDuration(text: string, mend?: string): Problem {
-  return error('CONFIG_OUT_OF_RANGE', `${quoteValue(text)} is negative`, mend);
+export function negativeDuration(text: string, hint?: string): Problem {
+  return error('CONFIG_OUT_OF_RANGE', `${quoteValue(text)} is negative`, hint);
 }
 
 /** Certificates that live longer than kubeadm's own. */
@@ -332,8 +332,8 @@ export function unknownTokenUsage(text: string, known: readonly string[]): Probl
 
 /** A group no bootstrap token may give. */
 export function invalidTokenGroup(text: string): Problem {
-  const mend = 'Groups begin with system:bootstrappers: and go on with lower-case letters, digits, colons and dashes';
-  return error('CONFIG_INVALID_VALUE', `${quoteValue(text)} is not a group of bootstrap tokens`, mend);
+  const hint = 'Groups begin with system:bootstrappers: and go on with lower-case letters, digits, colons and dashes';
+  return error('CONFIG_INVALID_VALUE', `${quoteValue(text)} is not a group of bootstrap tokens`, hint);
 }
 
 /** A token that can't be used to log in. It has groups whether they were written or not, and kubeadm 1.36 refuses the two together. */
@@ -347,22 +347,22 @@ export function signingAlone(): Problem {
 
 /** A CA pin that could never match. */
 export function invalidPin(text: string): Problem {
-  const mend = 'A pin is sha256: and 64 hexadecimal digits, as kubeadm token create --print-join-command prints it';
-  return error('CONFIG_INVALID_PIN', `${quoteValue(text)} is not the pin of a CA certificate`, mend);
+  const hint = 'A pin is sha256: and 64 hexadecimal digits, as kubeadm token create --print-join-command prints it';
+  return error('CONFIG_INVALID_PIN', `${quoteValue(text)} is not the pin of a CA certificate`, hint);
 }
 
 /** A JoinConfiguration without discovery. */
 export function discoveryMissing(): Problem {
-  const mend =
+  const hint =
     'Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (token create --print-join-command prints them), or --discovery-file, or --config with discovery.bootstrapToken or discovery.file';
-  return error('CONFIG_MISSING_VALUE', 'no cluster to join was given', mend);
+  return error('CONFIG_MISSING_VALUE', 'no cluster to join was given', hint);
 }
 
 /** Nothing to recognise the cluster by. */
 export function pinMissing(): Problem {
-  const mend =
+  const hint =
     'Give --discovery-token-ca-cert-hash (token create --print-join-command prints it) or the CA itself with --ca-cert, or spell out that any will do: --discovery-token-unsafe-skip-ca-verification';
-  return error('CONFIG_MISSING_VALUE', 'token discovery needs caCertHashes to recognise the cluster', mend);
+  return error('CONFIG_MISSING_VALUE', 'token discovery needs caCertHashes to recognise the cluster', hint);
 }
 
 // ---- flags

@@ -16,8 +16,8 @@ export interface FieldLeaf {
   readonly emptyIsAbsent: boolean;
   /** What Go makes of a null where absence can't be told, as in the values of a map. */
   readonly zero: string | boolean;
-  /** How to mend a value of the wrong type. */
-  readonly mend?: string;
+  /** How to fix a value of the wrong type. */
+  readonly hint?: string;
 }
 
 const trees = new WeakMap<z.core.$ZodType, FieldTree>();
@@ -39,11 +39,11 @@ function buildTree(schema: z.core.$ZodType): FieldTree {
   if (schema instanceof z.ZodArray) return { kind: 'list', item: fieldTreeOf(schema.element) };
   if (schema instanceof z.ZodRecord) return { kind: 'map', value: fieldTreeOf(schema.valueType) };
   const plainText = schema instanceof z.ZodString || schema instanceof z.ZodEnum;
-  const { emptyIsAbsent, mend } = (schema instanceof z.ZodType ? schema.meta() : undefined) ?? {};
+  const { emptyIsAbsent, hint } = (schema instanceof z.ZodType ? schema.meta() : undefined) ?? {};
   return {
     kind: 'leaf',
     emptyIsAbsent: plainText || emptyIsAbsent === true,
     zero: schema instanceof z.ZodBoolean ? false : '',
-    ...(typeof mend === 'string' && { mend }),
+    ...(typeof hint === 'string' && { hint }),
   };
 }

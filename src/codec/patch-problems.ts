@@ -28,12 +28,12 @@ export function patchFileInvalid(file: string, message: string): Problem {
 /** A file name with a patch type that is not read, because a dot stands in front of it. */
 export function patchFileNameHint(file: string): Problem {
   const message = 'the patch type behind a dot is not read: this is taken for a strategic merge patch';
-  const mend = 'Put the type before the first dot, as in kubeletconfiguration0+json.yaml';
-  return { code: 'PATCH_FILE_NAME', message, mend, severity: 'warning', position: { file, line: 1, column: 1 } };
+  const hint = 'Put the type before the first dot, as in kubeletconfiguration0+json.yaml';
+  return { code: 'PATCH_FILE_NAME', message, hint, severity: 'warning', position: { file, line: 1, column: 1 } };
 }
 
 /** Text on a line that separates documents. */
 export function patchFileSeparator(position: Position, text: string): Problem {
   const message = `text after the document separator ---: ${JSON.stringify(printable(text, 60))}`;
-  return { code: 'PATCH_FILE_SEPARATOR', message, mend: 'Begin a new line', position };
+  return { code: 'PATCH_FILE_SEPARATOR', message, hint: 'Begin a new line', position };
 }

@@ -25,10 +25,10 @@ export interface WrittenOrigin {
   readonly path: string;
 }
 
-/** A problem a schema finds itself: which code it has, and how to mend it. Carried in the `params` of a zod issue. */
+/** A problem a schema finds itself: which code it has, and how to fix it. Carried in the `params` of a zod issue. */
 export interface IssueParams {
   readonly code: string;
-  readonly mend?: string;
+  readonly hint?: string;
 }
 
 /** What there is to know of a kind of document besides its schema. */
@@ -36,11 +36,11 @@ export interface DocumentGrammar {
   /**
    * What may have been meant by a field that is not known.
    * @param parents names of the fields above it, list places left out
-   * @returns a sentence for `mend`
+   * @returns a sentence for `hint`
    */
   readonly suggest: (parents: readonly string[], name: string) => string | undefined;
   /** What to say where names and values stand as a mapping, and the schema has them as a list. */
-  readonly argumentMend?: (firstName: string) => string;
+  readonly argumentHint?: (firstName: string) => string;
 }
 
 /** What a document says. `value` lacks what is wrong; `origins` are by path inside the document. */
@@ -101,8 +101,8 @@ class Reader {
     if (steps.some((_, i) => this.#nullItems.has(formatFieldPath(steps.slice(0, i + 1))))) return;
     const { node, tree } = this.#at(steps);
     const problem = problemOf(issue, node, this.#grammar);
-    const mend = node !== null && tree?.kind === 'leaf' ? tree.mend : undefined;
-    this.#problem(steps, mend === undefined ? problem : { ...problem, mend });
+    const hint = node !== null && tree?.kind === 'leaf' ? tree.hint : undefined;
+    this.#problem(steps, hint === undefined ? problem : { ...problem, hint });
   }
 
   /** What stands at a path: null for nothing, or what counts as nothing. */
@@ -148,8 +148,8 @@ class Reader {
   #unknown(entry: SourceEntry, steps: readonly Step[]): void {
     const parents = steps.filter((step) => typeof step === 'string');
     const position = this.#document.positionAt(entry.keyOffset);
-    const mend = this.#grammar.suggest(parents, entry.key);
-    this.problems.push({ ...unknownField(mend), position, path: showFieldPath(formatFieldPath([...steps, entry.key])) });
+    const hint = this.#grammar.suggest(parents, entry.key);
+    this.problems.push({ ...unknownField(hint), position, path: showFieldPath(formatFieldPath([...steps, entry.key])) });
   }
 
   #doubled(earlier: SourceEntry, later: SourceEntry, steps: readonly Step[]): void {
@@ -305,7 +305,7 @@ function prune(json: unknown, path: readonly Step[]): readonly Step[] {
 function problemOf(issue: Issue, found: SourceNode | null, grammar: DocumentGrammar): Problem {
   if (issue.code === 'custom') {
     const params = issue.params as IssueParams;
-    return { code: params.code, message: issue.message, ...(params.mend === undefined ? {} : { mend: params.mend }) };
+    return { code: params.code, message: issue.message, ...(params.hint === undefined ? {} : { hint: params.hint }) };
   }
   const values = issue.code === 'invalid_value' ? issue.values.map(String) : undefined;
   if (found === null) return missingField(values);
@@ -318,7 +318,7 @@ function problemOf(issue: Issue, found: SourceNode | null, grammar: DocumentGram
   }
   if (issue.code === 'too_big' || issue.code === 'too_small') return numberOutOfRange(found.kind === 'scalar' ? found.text : '');
   if (issue.code !== 'invalid_type') return expectedType('a quantity such as 1 or 100m', described);
-  return expectedType(wanted(issue.expected), described, typeMend(issue.expected, found, grammar));
+  return expectedType(wanted(issue.expected), described, typeHint(issue.expected, found, grammar));
 }
 
 /** Their values never stand in a message, not even when they have the wrong type. */
@@ -341,14 +341,14 @@ function wanted(expected: string): string {
 }
 
 /** How a wrong type usually comes about. */
-function typeMend(expected: string, found: SourceNode, grammar: DocumentGrammar): string | undefined {
+function typeHint(expected: string, found: SourceNode, grammar: DocumentGrammar): string | undefined {
   const isText = found.kind === 'scalar' && found.scalar.type === 'string';
   const written = found.kind === 'scalar' ? found.text : '';
   switch (expected) {
     case 'string':
       return found.kind === 'scalar' ? 'Write it in quotes' : undefined;
     case 'array':
-      return argumentMend(found, grammar) ?? LIST_MEND;
+      return argumentHint(found, grammar) ?? LIST_HINT;
     case 'record':
       return found.kind === 'list' ? 'In v1beta3 arguments are a mapping of names to values' : undefined;
     case 'boolean':
@@ -361,13 +361,13 @@ function typeMend(expected: string, found: SourceNode, grammar: DocumentGrammar)
   }
 }
 
-const LIST_MEND = 'Put a dash before each item';
+const LIST_HINT = 'Put a dash before each item';
 
 /** Arguments as v1beta3 wrote them: the slip everyone makes who comes from there. */
-function argumentMend(found: SourceNode, grammar: DocumentGrammar): string | undefined {
+function argumentHint(found: SourceNode, grammar: DocumentGrammar): string | undefined {
   if (found.kind !== 'map' || !found.entries.every(({ value }) => value.kind === 'scalar')) return undefined;
   const first = found.entries.find(({ key }) => /^[a-z][-a-z0-9]*$/.test(key));
-  return first && grammar.argumentMend?.(first.key);
+  return first && grammar.argumentHint?.(first.key);
 }
 
 /** A value in words. */

@@ -17,7 +17,7 @@ export type Token =
 export interface ScalarFault {
   readonly kind: 'wrong-type' | 'out-of-range' | 'invalid-duration' | 'invalid-quantity' | 'invalid-timestamp';
   readonly message: string;
-  readonly mend?: string;
+  readonly hint?: string;
 }
 
 export type ScalarResult = { readonly value: Json } | { readonly fault: ScalarFault };
@@ -32,9 +32,9 @@ export type ScalarResult = { readonly value: Json } | { readonly fault: ScalarFa
 export function readScalar(type: ScalarNode, token: Token): ScalarResult {
   switch (type.kind) {
     case 'string':
-      return token.kind === 'string' ? { value: token.value } : wrongType('must be a text', token, mendString(token));
+      return token.kind === 'string' ? { value: token.value } : wrongType('must be a text', token, hintString(token));
     case 'bool':
-      return token.kind === 'bool' ? { value: token.value } : wrongType('must be true or false', token, mendBool(token));
+      return token.kind === 'bool' ? { value: token.value } : wrongType('must be true or false', token, hintBool(token));
     case 'int32':
     case 'int64':
     case 'uint32':
@@ -80,7 +80,7 @@ const RANGES = {
 const MAX_DIGITS = 400;
 
 function readInteger(type: keyof typeof RANGES, token: Token): ScalarResult {
-  if (token.kind !== 'number') return wrongType('must be a whole number', token, mendNumber(token));
+  if (token.kind !== 'number') return wrongType('must be a whole number', token, hintNumber(token));
   const [min, max] = RANGES[type];
   const isWhole = /^-?[0-9]+$/.test(token.text);
   if (!isWhole && !isHugeWhole(token.text)) return wrongType('must be a whole number', token);
@@ -98,21 +98,21 @@ function isHugeWhole(text: string): boolean {
 }
 
 function readFloat(token: Token): ScalarResult {
-  if (token.kind !== 'number') return wrongType('must be a number', token, mendNumber(token));
+  if (token.kind !== 'number') return wrongType('must be a number', token, hintNumber(token));
   const value = Number(token.text);
   if (Number.isFinite(value)) return { value };
   return { fault: { kind: 'out-of-range', message: `must be a number of 64 bits, not ${shorten(token.text)}` } };
 }
 
 function readDuration(token: Token): ScalarResult {
-  if (token.kind !== 'string') return durationFault(`must be a duration, not ${describe(token)}`, mendDuration(token));
+  if (token.kind !== 'string') return durationFault(`must be a duration, not ${describe(token)}`, hintDuration(token));
   const nanoseconds = parseGoDuration(token.value);
   if (nanoseconds !== null) return { value: formatGoDuration(nanoseconds) };
-  return durationFault(`${describe(token)} is not a valid duration`, mendDurationText(token.value));
+  return durationFault(`${describe(token)} is not a valid duration`, hintDurationText(token.value));
 }
 
-function durationFault(message: string, mend: string): ScalarResult {
-  return { fault: { kind: 'invalid-duration', message, mend } };
+function durationFault(message: string, hint: string): ScalarResult {
+  return { fault: { kind: 'invalid-duration', message, hint } };
 }
 
 function readQuantity(token: Token): ScalarResult {
@@ -121,8 +121,8 @@ function readQuantity(token: Token): ScalarResult {
   const text = token.kind === 'string' ? trimGoSpace(token.value) : token.text;
   const quantity = parseQuantity(text);
   if (quantity !== null) return { value: quantity.text };
-  const mend = 'Write a number with a suffix such as Mi, Gi, M, G or m';
-  return { fault: { kind: 'invalid-quantity', message: `${describe(token)} is no quantity`, mend } };
+  const hint = 'Write a number with a suffix such as Mi, Gi, M, G or m';
+  return { fault: { kind: 'invalid-quantity', message: `${describe(token)} is no quantity`, hint } };
 }
 
 const GO_SPACE = ' \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000';
@@ -136,34 +136,34 @@ function readTimestamp(token: Token): ScalarResult {
   if (token.kind !== 'string') return wrongType('must be a time', token);
   const value = normaliseRfc3339(token.value);
   if (value !== null) return { value };
-  return { fault: { kind: 'invalid-timestamp', message: `${describe(token)} is no time`, mend: 'Write it as 2026-01-02T03:04:05Z' } };
+  return { fault: { kind: 'invalid-timestamp', message: `${describe(token)} is no time`, hint: 'Write it as 2026-01-02T03:04:05Z' } };
 }
 
-function wrongType(expected: string, token: Token, mend?: string): ScalarResult {
-  return { fault: { kind: 'wrong-type', message: `${expected}, not ${describe(token)}`, ...(mend === undefined ? {} : { mend }) } };
+function wrongType(expected: string, token: Token, hint?: string): ScalarResult {
+  return { fault: { kind: 'wrong-type', message: `${expected}, not ${describe(token)}`, ...(hint === undefined ? {} : { hint }) } };
 }
 
-function mendString(token: Token): string | undefined {
+function hintString(token: Token): string | undefined {
   const text = token.kind === 'number' ? token.text : token.kind === 'bool' ? String(token.value) : undefined;
   return text === undefined ? undefined : `Write "${text}", in quotes`;
 }
 
-function mendBool(token: Token): string | undefined {
+function hintBool(token: Token): string | undefined {
   const text = token.kind === 'string' ? token.value.toLowerCase() : token.kind === 'number' ? token.text : '';
   if (['true', 'yes', 'on', 'y', '1'].includes(text)) return 'Write true, without quotes';
   return ['false', 'no', 'off', 'n', '0'].includes(text) ? 'Write false, without quotes' : undefined;
 }
 
-function mendNumber(token: Token): string | undefined {
+function hintNumber(token: Token): string | undefined {
   return token.kind === 'string' && /^[-+]?[0-9]+(?:\.[0-9]+)?$/.test(token.value) ? `Write ${token.value}, without quotes` : undefined;
 }
 
-function mendDuration(token: Token): string {
+function hintDuration(token: Token): string {
   if (token.kind === 'null') return 'Leave the field out, or write 0s';
   return token.kind === 'number' ? `Write it with a unit, for example ${token.text}s` : 'Write it as 1h30m or 10s';
 }
 
-function mendDurationText(text: string): string {
+function hintDurationText(text: string): string {
   const days = /^([0-9]{1,6})d$/.exec(text)?.[1];
   if (days !== undefined) return `There is no unit for days: write ${Number(days) * 24}h`;
   return /^[0-9]+$/.test(text) ? `Write it with a unit, for example ${shorten(text)}s` : 'Write it as 1h30m or 10s';

@@ -63,14 +63,14 @@ export interface SourceLimits {
   /** Values, counted after aliases are followed. */
   readonly nodes: number;
   /** How to fix a text beyond the limits. */
-  readonly mend: string;
+  readonly hint: string;
 }
 
 /** Limits of a configuration file: a hundred times what a large KubeletConfiguration has. */
 const CONFIG_LIMITS: SourceLimits = {
   characters: 256 * 1024,
   nodes: 40_000,
-  mend: 'A KubeletConfiguration has a few kilobytes: check that this is the right file',
+  hint: 'A KubeletConfiguration has a few kilobytes: check that this is the right file',
 };
 const MAX_DEPTH = 200;
 
@@ -119,22 +119,22 @@ function refuseText(text: string, file: string, limits: SourceLimits): Problem |
   const position = { file, line: 1, column: 1 };
   if (text.length > limits.characters) {
     const message = `the file has ${text.length} characters, more than ${limits.characters}`;
-    return { code: 'CONFIG_TOO_LARGE', message, mend: limits.mend, position };
+    return { code: 'CONFIG_TOO_LARGE', message, hint: limits.hint, position };
   }
   const bad = NOT_TEXT.exec(text);
   if (!bad) return null;
   const before = text.slice(0, bad.index).split('\n');
-  const mend = 'Save it as UTF-8';
+  const hint = 'Save it as UTF-8';
   return {
     code: 'CONFIG_NOT_TEXT',
     message: whyNotText(bad[0]),
-    mend,
+    hint,
     position: { file, line: before.length, column: (before.at(-1)?.length ?? 0) + 1 },
   };
 }
 
-function refuse(message: string, file: string, { mend }: SourceLimits): Source {
-  const problem: Problem = { code: 'CONFIG_TOO_LARGE', message, mend, position: { file, line: 1, column: 1 } };
+function refuse(message: string, file: string, { hint }: SourceLimits): Source {
+  const problem: Problem = { code: 'CONFIG_TOO_LARGE', message, hint, position: { file, line: 1, column: 1 } };
   return { documents: [], problems: [problem] };
 }
 
@@ -204,7 +204,7 @@ function sheltersOf(documents: readonly Document[]): readonly (readonly [number,
 }
 
 function tabProblem(position: Position): Problem {
-  return { code: 'CONFIG_SYNTAX', message: 'not valid YAML: a line may not begin with a tab', mend: 'Use blanks', position };
+  return { code: 'CONFIG_SYNTAX', message: 'not valid YAML: a line may not begin with a tab', hint: 'Use blanks', position };
 }
 
 /** A cheap look before the recursive parser: brackets of flow collections and leading blanks of block ones. */

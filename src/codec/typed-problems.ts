@@ -14,7 +14,7 @@ export function missingHeader(member: 'apiVersion' | 'kind', expected: string, p
   return {
     code: 'CONFIG_MISSING_HEADER',
     message: `there is no ${member}`,
-    mend: `Begin the document with ${member}: ${expected}`,
+    hint: `Begin the document with ${member}: ${expected}`,
     path: member,
     position,
   };
@@ -26,22 +26,22 @@ export function wrongKind(member: 'apiVersion' | 'kind', found: string, expected
 }
 
 /** A field this kubelet does not know. With `lenient` it is a warning: the kubelet reads on without it. */
-export function unknownField(place: FieldPlace, lenient: boolean, mend?: string): Problem {
-  return { code: 'CONFIG_UNKNOWN_FIELD', message: 'unknown field', ...withMend(mend), ...severity(lenient), ...place };
+export function unknownField(place: FieldPlace, lenient: boolean, hint?: string): Problem {
+  return { code: 'CONFIG_UNKNOWN_FIELD', message: 'unknown field', ...withHint(hint), ...severity(lenient), ...place };
 }
 
 /** A key that stands twice in one mapping: the last one counts. With `lenient` it is a warning. */
 export function duplicateField(place: FieldPlace, lenient: boolean, firstLine: number): Problem {
   const message = `given twice, first in line ${firstLine}`;
-  return { code: 'CONFIG_DUPLICATE_FIELD', message, mend: 'Remove one of them: the last one counts', ...severity(lenient), ...place };
+  return { code: 'CONFIG_DUPLICATE_FIELD', message, hint: 'Remove one of them: the last one counts', ...severity(lenient), ...place };
 }
 
 /** A list, mapping or single value where another of these belongs. */
 export function wrongShape(
   place: FieldPlace,
-  { expected, found, mend }: { readonly expected: string; readonly found: string; readonly mend: string | undefined },
+  { expected, found, hint }: { readonly expected: string; readonly found: string; readonly hint: string | undefined },
 ): Problem {
-  return { code: 'CONFIG_WRONG_TYPE', message: `must be ${expected}, not ${found}`, ...withMend(mend), ...place };
+  return { code: 'CONFIG_WRONG_TYPE', message: `must be ${expected}, not ${found}`, ...withHint(hint), ...place };
 }
 
 const CODES = {
@@ -54,19 +54,19 @@ const CODES = {
 
 /** A single value its field's type refuses. */
 export function wrongScalar(place: Omit<FieldPlace, 'position'> & { readonly position?: Position }, fault: ScalarFault): Problem {
-  return { code: CODES[fault.kind], message: fault.message, ...withMend(fault.mend), ...place };
+  return { code: CODES[fault.kind], message: fault.message, ...withHint(fault.hint), ...place };
 }
 
 /** A file that begins like JSON but is none. */
 export function invalidJson(position: Position): Problem {
   const message = 'not valid JSON, as which the kubelet reads a file that begins with {';
-  return { code: 'CONFIG_SYNTAX', message, mend: 'Write plain JSON, or YAML that does not begin with {', position };
+  return { code: 'CONFIG_SYNTAX', message, hint: 'Write plain JSON, or YAML that does not begin with {', position };
 }
 
 function severity(lenient: boolean): { readonly severity?: 'warning' } {
   return lenient ? { severity: 'warning' } : {};
 }
 
-function withMend(mend: string | undefined): { readonly mend?: string } {
-  return mend === undefined ? {} : { mend };
+function withHint(hint: string | undefined): { readonly hint?: string } {
+  return hint === undefined ? {} : { hint };
 }

@@ -18,7 +18,7 @@ export interface ConfigVerdict {
   readonly since: Date | null;
   /** A clause; null: there is nothing to say. */
   readonly why: string | null;
-  readonly mend: string | null;
+  readonly hint: string | null;
 }
 
 /** A kubelet that said it restarts and has not reported after this long does not come up: notice and start take up to a minute. */
@@ -29,18 +29,18 @@ export function judgeNodeConfig(config: NodeConfig, event: ConfigEvent | null, n
   const changedAt = event?.at ?? config.word?.since ?? null;
   /** The agent tells the real cause, upstream's texts a kind of it. */
   const told = (otherwise: string | null): string | null => config.word?.message ?? otherwise;
-  const verdict = (state: ConfigState, why: string | null = null, mend: string | null = null): ConfigVerdict => ({
+  const verdict = (state: ConfigState, why: string | null = null, hint: string | null = null): ConfigVerdict => ({
     state,
     since: state === 'not-synced' ? notSyncedSince(config) : changedAt,
     why,
-    mend,
+    hint,
   });
   const { status, source } = config;
   if (source.trouble !== null)
     return verdict('not-synced', `what is assigned is wrong: ${source.trouble}`, 'Assign another, or reset the node');
   if (status === null) return source.source === null ? verdict('off') : verdict('off', ...whyOff(config));
   if (event !== null && isStatusOlder(config, event)) {
-    if (now.getTime() - event.at.getTime() >= LOOP_MS) return verdict('looping', whyLooping(config, event), LOOPING_MEND);
+    if (now.getTime() - event.at.getTime() >= LOOP_MS) return verdict('looping', whyLooping(config, event), LOOPING_HINT);
     return verdict('waiting', whyNoReport(config, event));
   }
   if (config.isReporting) return verdict('reporting', 'the agent is writing a new report');
@@ -56,11 +56,11 @@ export function judgeNodeConfig(config: NodeConfig, event: ConfigEvent | null, n
   }
   // An error that is not one of the kubelet's is the agent's word of what it ran.
   if (known !== null && !known.fellBack)
-    return verdict('not-synced', config.word?.reason === UNAVAILABLE_REASON ? config.word.message : known.cause, known.mend);
+    return verdict('not-synced', config.word?.reason === UNAVAILABLE_REASON ? config.word.message : known.cause, known.hint);
   if (!sameSource(assigned, source.source)) return verdict('waiting', ...whyNotReported(config, notReady));
   if (error === null && !sameIdentity(assigned, active) && isOnItsWay(config)) return verdict('waiting', notReady ?? NOT_SEEN);
   if (error !== null || !sameIdentity(assigned, active))
-    return verdict('fell-back', told(known?.cause ?? error), config.word === null ? (known?.mend ?? SEE_LOG) : agentHint(config.name));
+    return verdict('fell-back', told(known?.cause ?? error), config.word === null ? (known?.hint ?? SEE_LOG) : agentHint(config.name));
   if (sameIdentity(assigned, lastKnownGood)) return verdict('good', notReady);
   return config.isTrialHealthy
     ? verdict('trial', notReady ?? (config.word?.message.includes(NOT_PROVEN) ? config.word.message : null))
@@ -125,7 +125,7 @@ function whyLooping({ troubles, source }: NodeConfig, { identity, at }: ConfigEv
   return `the kubelet took ${configText(identity)} at ${timeText(at)} and has not come up since${seen}${unread}; there is no way back by itself, and after ten minutes it becomes the last known good`;
 }
 
-const LOOPING_MEND = 'Assign what is right or reset the node, then get it back with dynamic inspect --repair HOST';
+const LOOPING_HINT = 'Assign what is right or reset the node, then get it back with dynamic inspect --repair HOST';
 
 function whyOff({ backend, kubeletVersion, source }: NodeConfig): readonly [string, string] {
   const assigned = source.source === null ? '' : describeSource(source.source);

@@ -97,7 +97,7 @@ function ownFindings(text: string, file: string, options: { readonly minor: Mino
       path: 'featureGates[DynamicKubeletConfig]',
       ...(position === undefined ? {} : { position }),
       message: 'the kubelet would accept this and then refuse its flag --dynamic-config-dir at each start: a crash loop',
-      mend: 'Remove the gate',
+      hint: 'Remove the gate',
     },
   ];
 }
@@ -109,10 +109,10 @@ function withoutWayBack(problem: Problem): Problem {
 
 function notForNative(file: string): Problem {
   const message = `${file}: a kubelet up to 1.23 reads a whole KubeletConfiguration, and no overlay`;
-  return { code: 'CONFIG_WRONG_KIND', message, mend: 'Push a KubeletConfiguration, or have the agent on the node' };
+  return { code: 'CONFIG_WRONG_KIND', message, hint: 'Push a KubeletConfiguration, or have the agent on the node' };
 }
 
 function notForKubelets(file: string): Problem {
-  const mend = 'Give one document of kind KubeletConfiguration';
-  return { code: 'CONFIG_WRONG_KIND', message: `${file}: expected a document of kind KubeletConfiguration`, mend };
+  const hint = 'Give one document of kind KubeletConfiguration';
+  return { code: 'CONFIG_WRONG_KIND', message: `${file}: expected a document of kind KubeletConfiguration`, hint };
 }

@@ -205,7 +205,7 @@ function metaFindings(reading: StoreReading, report: Judged): readonly Problem[]
         {
           code: 'DYNAMIC_META_CORRUPT',
           message: `${paths[name]}: ${meta.why}: the kubelet leaves with exit code 1 each time it is started, and does not use what else is there`,
-          mend: REPAIR,
+          hint: REPAIR,
         },
       ];
     if (meta.kind === 'local') return [];
@@ -216,7 +216,7 @@ function metaFindings(reading: StoreReading, report: Judged): readonly Problem[]
         {
           code: 'DYNAMIC_CHECKPOINT_MISSING',
           message: `${what} is not in the store`,
-          mend: 'The kubelet downloads it again, and uses it after one more restart: dynamic inspect --repair HOST restarts it',
+          hint: 'The kubelet downloads it again, and uses it after one more restart: dynamic inspect --repair HOST restarts it',
         },
       ];
     const compared = reading.comparisons[name];
@@ -225,7 +225,7 @@ function metaFindings(reading: StoreReading, report: Judged): readonly Problem[]
         {
           code: 'DYNAMIC_CHECKPOINT_TORN',
           message: `${compared.path} ${compared.why}, and the kubelet never downloads a checkpoint again that exists`,
-          mend: 'dynamic inspect --repair HOST --kubeconfig FILE removes the checkpoint, and the kubelet downloads it again',
+          hint: 'dynamic inspect --repair HOST --kubeconfig FILE removes the checkpoint, and the kubelet downloads it again',
         },
       ];
     const [first, ...more] = payload;
@@ -237,7 +237,7 @@ function metaFindings(reading: StoreReading, report: Judged): readonly Problem[]
         message: `${what} is refused: ${first.path ?? ''} ${first.message}${others}; ${
           compared.kind === 'equal' ? 'the checkpoint is equal to the ConfigMap' : `not compared with the ConfigMap: ${compared.why}`
         }`,
-        mend:
+        hint:
           compared.kind === 'equal'
             ? 'Assign another'
             : 'Compare the checkpoint with its ConfigMap: dynamic inspect HOST --kubeconfig FILE. If they are equal, assign another',
@@ -257,7 +257,7 @@ function runFindings(
       code: 'DYNAMIC_NOTHING_LEFT',
       message:
         'neither what is assigned nor the last known good can be used: the kubelet leaves with exit code 1, and never uses its local configuration',
-      mend: REPAIR,
+      hint: REPAIR,
     });
   if (looping) {
     const deaths = failures === 0 ? '' : `, it died ${failures} times in two minutes`;
@@ -266,7 +266,7 @@ function runFindings(
     findings.push({
       code: 'DYNAMIC_CRASH_LOOP',
       message: `the kubelet does not stay up${deaths}${cause}`,
-      mend: starts === 'local' ? (failure?.mend ?? REPAIR) : REPAIR,
+      hint: starts === 'local' ? (failure?.hint ?? REPAIR) : REPAIR,
     });
   }
   const same = assigned.kind === 'source' && lastKnownGood.kind === 'source' && sameIdentity(assigned.identity, lastKnownGood.identity);
@@ -274,7 +274,7 @@ function runFindings(
     findings.push({
       code: 'DYNAMIC_LOOP_PROMOTED',
       message: 'what it dies of is its last known good by now: only the age of a file counts for that',
-      mend: REPAIR,
+      hint: REPAIR,
     });
   else if (looping && assignedAgeSeconds !== null && starts === 'assigned') {
     const left = TRIAL_SECONDS - assignedAgeSeconds;
@@ -283,7 +283,7 @@ function runFindings(
       code: 'DYNAMIC_LOOP_PROMOTED',
       severity: 'warning',
       message: `what it dies of becomes its last known good ${when}`,
-      mend: REPAIR,
+      hint: REPAIR,
     });
   }
   if (unit !== null && unit.restartPolicy !== 'always')
@@ -291,7 +291,7 @@ function runFindings(
       code: 'DYNAMIC_UNIT_STAYS_DOWN',
       severity: 'warning',
       message: `the unit has Restart=${unit.restartPolicy || 'no'}: a kubelet that changes its configuration leaves with exit code 0, and stays down`,
-      mend: 'Set Restart=always',
+      hint: 'Set Restart=always',
     });
   return findings;
 }

@@ -75,9 +75,9 @@ function destination(text: string, { place }: BastionText, findings: Findings): 
     return [{ name: text, address: host, identityFiles: [], hostKeys: [], ...rest }];
   } catch (error) {
     if (!isAppError(error)) throw error;
-    const mend = 'Write the name of a host of this file, [user@]address[:port], or none';
+    const hint = 'Write the name of a host of this file, [user@]address[:port], or none';
     const message = text === '' ? 'there is nothing between two commas' : `${JSON.stringify(text.slice(0, 80))} is no host to go through`;
-    findings.addShared(`bastion ${text}`, place, () => invalidFleetValue(message, mend));
+    findings.addShared(`bastion ${text}`, place, () => invalidFleetValue(message, hint));
     return [];
   }
 }

@@ -113,7 +113,7 @@ function isHostName(name: string): boolean {
 function expanded(pattern: string, place: Place, findings: Findings): readonly Expanded[] {
   const expansion = expandRanges(pattern);
   if ('items' in expansion) return expansion.items;
-  findings.add(invalidRange(expansion.fault.message, expansion.fault.mend), place);
+  findings.add(invalidRange(expansion.fault.message, expansion.fault.hint), place);
   return [];
 }
 

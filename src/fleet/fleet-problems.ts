@@ -3,13 +3,13 @@ import { quoteValue } from '../codec/document-problems.ts';
 
 /** Problems of fleet files. Their place is added by who finds them. */
 
-function error(code: string, message: string, mend?: string): Problem {
-  return { code, message, ...(mend === undefined ? {} : { mend }) };
+function error(code: string, message: string, hint?: string): Problem {
+  return { code, message, ...(hint === undefined ? {} : { hint }) };
 }
 
 /** A secret, or what looks like one. Its value is never shown. */
-export function inlineSecret(what: string, mend: string): Problem {
-  return error('FLEET_INLINE_SECRET', `${what} does not belong in a fleet file: the file is meant to be shared and versioned`, mend);
+export function inlineSecret(what: string, hint: string): Problem {
+  return error('FLEET_INLINE_SECRET', `${what} does not belong in a fleet file: the file is meant to be shared and versioned`, hint);
 }
 
 /** Two hosts of one name. */
@@ -29,39 +29,39 @@ export function duplicateGroup(name: string, first: string): Problem {
 /** Two hosts that are reached in the same way. */
 export function duplicateAddress(address: string, { name, first, where }: { name: string; first: string; where: string }): Problem {
   const message = `${name} is reached at ${address}, as is ${first} (${where})`;
-  return error('FLEET_DUPLICATE_ADDRESS', message, 'Mend the address, or remove one of the hosts');
+  return error('FLEET_DUPLICATE_ADDRESS', message, 'Fix the address, or remove one of the hosts');
 }
 
 /** Two hosts that would register as one node, or with one IP. */
 export function duplicateNode(what: 'nodeName' | 'nodeIP', value: string, { name, first }: { name: string; first: string }): Problem {
-  const mend = what === 'nodeName' ? 'Make it a template such as {{ name }}, or give it host by host' : 'Give each host its own';
-  return error('FLEET_DUPLICATE_NODE', `${name} gets ${what} ${quoteValue(value)}, as does ${first}`, mend);
+  const hint = what === 'nodeName' ? 'Make it a template such as {{ name }}, or give it host by host' : 'Give each host its own';
+  return error('FLEET_DUPLICATE_NODE', `${name} gets ${what} ${quoteValue(value)}, as does ${first}`, hint);
 }
 
 /** A name no host or group can have. */
 export function invalidInventoryName(what: 'host' | 'group', name: string): Problem {
-  const mend =
+  const hint =
     what === 'host'
       ? 'A name has letters, digits, dashes, dots, colons and underscores, at most 253'
       : "A name has letters, digits, dashes, dots and underscores; 'all' stands for all hosts";
-  return error('FLEET_INVALID_NAME', `${quoteValue(name)} is not the name of a ${what}`, mend);
+  return error('FLEET_INVALID_NAME', `${quoteValue(name)} is not the name of a ${what}`, hint);
 }
 
 /** A group nobody declared. */
 export function unknownGroup(name: string, known: readonly string[], likely: string | null): Problem {
   const list = known.slice(0, 10).join(', ');
-  const mend =
+  const hint =
     likely !== null
       ? `Did you mean ${likely}?`
       : known.length === 0
         ? 'Declare it under groups'
         : `Declare it under groups; there are ${list}${known.length > 10 ? ', …' : ''}`;
-  return error('FLEET_UNKNOWN_GROUP', `there is no group ${quoteValue(name)}`, mend);
+  return error('FLEET_UNKNOWN_GROUP', `there is no group ${quoteValue(name)}`, hint);
 }
 
 /** Something of a range is wrong. */
-export function invalidRange(message: string, mend: string): Problem {
-  return error('FLEET_INVALID_RANGE', message, mend);
+export function invalidRange(message: string, hint: string): Problem {
+  return error('FLEET_INVALID_RANGE', message, hint);
 }
 
 /** An address with a range of another length than the one of the name. */
@@ -101,25 +101,25 @@ export function reservedVariable(name: string): Problem {
 
 /** A name no template could write. */
 export function invalidVariable(name: string): Problem {
-  const mend = 'A name has letters, digits and underscores, and begins with a letter or underscore';
-  return error('FLEET_INVALID_NAME', `${quoteValue(name)} is not the name of a variable`, mend);
+  const hint = 'A name has letters, digits and underscores, and begins with a letter or underscore';
+  return error('FLEET_INVALID_NAME', `${quoteValue(name)} is not the name of a variable`, hint);
 }
 
 /** An address that could not be connected to. */
 export function invalidHostAddress(address: string): Problem {
   const at = /^[^@\s]+@[^@\s]+$/.test(address);
   const port = /^[^:[\]\s]+:[0-9]+$/.test(address) || /^\[.*\]/.test(address);
-  const mend = at
+  const hint = at
     ? 'Write the user under ssh.user'
     : port
       ? 'Write the port under ssh.port, and an IPv6 address without brackets'
       : 'Write a host name, an IP address or a Host of ssh_config';
-  return error('FLEET_INVALID_ADDRESS', `${quoteValue(address)} is not an address`, mend);
+  return error('FLEET_INVALID_ADDRESS', `${quoteValue(address)} is not an address`, hint);
 }
 
 /** A worked-out value that does not fit where it stands. `what` is a clause. */
-export function invalidFleetValue(message: string, mend?: string): Problem {
-  return error('FLEET_INVALID_VALUE', message, mend);
+export function invalidFleetValue(message: string, hint?: string): Problem {
+  return error('FLEET_INVALID_VALUE', message, hint);
 }
 
 /** Two members that say the same thing in different ways. */
@@ -129,18 +129,18 @@ export function saidTwice(a: string, b: string): Problem {
 
 /** Hosts that are reached through each other. */
 export function bastionCycle(names: readonly string[]): Problem {
-  const mend = 'Write ssh.bastion: none for the host that is reached directly';
-  return error('FLEET_BASTION_CYCLE', `bastions lead in a circle: ${names.join(', then ')}`, mend);
+  const hint = 'Write ssh.bastion: none for the host that is reached directly';
+  return error('FLEET_BASTION_CYCLE', `bastions lead in a circle: ${names.join(', then ')}`, hint);
 }
 
 /** What is imported cannot be read. */
-export function importInvalid(message: string, mend?: string): Problem {
-  return error('FLEET_IMPORT_INVALID', message, mend);
+export function importInvalid(message: string, hint?: string): Problem {
+  return error('FLEET_IMPORT_INVALID', message, hint);
 }
 
 /** Something of an imported inventory that has no effect here. */
-export function importIgnored(message: string, mend?: string): Problem {
-  return { ...error('FLEET_IMPORT_IGNORED', message, mend), severity: 'warning' };
+export function importIgnored(message: string, hint?: string): Problem {
+  return { ...error('FLEET_IMPORT_IGNORED', message, hint), severity: 'warning' };
 }
 
 /** A fleet without a host. */

@@ -278,7 +278,7 @@ class PreparationReader {
     return this.#context.scope.text(text, () => place) ?? text;
   }
 
-  #wrong(message: string, place: Place, mend?: string): void {
-    this.#context.findings.addShared(message, place, () => invalidFleetValue(message, mend));
+  #wrong(message: string, place: Place, hint?: string): void {
+    this.#context.findings.addShared(message, place, () => invalidFleetValue(message, hint));
   }
 }

@@ -285,8 +285,8 @@ class SettingsReader {
       const troubles = /,/.test(key + value)
         ? [`${JSON.stringify(value)} holds a comma`]
         : nodeLabelTroubles(`${key}=${value}`, { byAdministrator });
-      const mend = isReservedLabel(key) ? 'With cluster.kubeconfig, that of an administrator, the Node gets it' : undefined;
-      for (const trouble of troubles) this.#findings.addShared(trouble, place, () => invalidFleetValue(trouble, mend));
+      const hint = isReservedLabel(key) ? 'With cluster.kubeconfig, that of an administrator, the Node gets it' : undefined;
+      for (const trouble of troubles) this.#findings.addShared(trouble, place, () => invalidFleetValue(trouble, hint));
     }
     return labels.size === 0 ? undefined : [...labels].map(([key, { value }]) => `${key}=${value}`).join(',');
   }

@@ -18,7 +18,7 @@ const TOKEN = /(?:^|[^a-z0-9])[a-z0-9]{6}\.(?=[a-z]*[0-9])[a-z0-9]{16}(?![a-z0-9
 /** Members that hold names of hosts. */
 const HOST_NAMES: ReadonlySet<string> = new Set(['name', 'address', 'nodeName', 'endpoint', 'bastion']);
 const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----/;
-const MEND_TOKEN = 'Write token: {env: NAME} or token: {file: PATH} under cluster';
+const HINT_TOKEN = 'Write token: {env: NAME} or token: {file: PATH} under cluster';
 
 /** Finds what must not stand in a fleet file, wherever it stands. No value is in the messages. */
 export function secretProblems(document: SourceDocument): readonly Problem[] {
@@ -28,22 +28,22 @@ export function secretProblems(document: SourceDocument): readonly Problem[] {
   };
   const token = entryOf(entryOf(document.root, 'cluster')?.value ?? null, 'token');
   if (token?.value.kind === 'scalar' && token.value.scalar.type !== 'null')
-    found(inlineSecret('a bootstrap token', MEND_TOKEN), token.value.offset, ['cluster', 'token']);
+    found(inlineSecret('a bootstrap token', HINT_TOKEN), token.value.offset, ['cluster', 'token']);
   const walk = (node: SourceNode, steps: readonly Step[]): void => {
     if (node.kind === 'list') for (const [i, item] of node.items.entries()) walk(item, [...steps, i]);
     if (node.kind === 'map') {
       for (const { key, keyOffset, value } of node.entries) {
-        const mend = SECRET_MEMBERS.get(key);
+        const hint = SECRET_MEMBERS.get(key);
         // Below kubeletConfiguration and variables names are others' own.
-        if (mend !== undefined && !steps.includes('kubeletConfiguration'))
-          found(inlineSecret('a secret', mend), keyOffset, [...steps, key]);
+        if (hint !== undefined && !steps.includes('kubeletConfiguration'))
+          found(inlineSecret('a secret', hint), keyOffset, [...steps, key]);
         else if (value !== token?.value) walk(value, [...steps, key]);
       }
     }
     if (node.kind !== 'scalar' || node.text.length < 23) return;
     if (PRIVATE_KEY.test(node.text)) found(inlineSecret('a private key', 'Name its file under identityFiles'), node.offset, steps);
     else if (TOKEN.test(node.text) && !HOST_NAMES.has(String(steps.at(-1))))
-      found(inlineSecret('what looks like a bootstrap token', MEND_TOKEN), node.offset, steps);
+      found(inlineSecret('what looks like a bootstrap token', HINT_TOKEN), node.offset, steps);
   };
   if (document.root !== null) walk(document.root, []);
   return problems;

@@ -53,7 +53,7 @@ function describe({ zodSchema, jsonSchema }: Described): void {
     for (const key of Object.keys(open)) delete open[key];
     Object.assign(open, PARTS[part], description === undefined ? {} : { description });
   }
-  for (const own of ['part', 'mend', 'emptyIsAbsent']) delete open[own];
+  for (const own of ['part', 'hint', 'emptyIsAbsent']) delete open[own];
 }
 
 function kubeletDefinition(catalogue: Catalogue, minor: Minor): JsonObject {

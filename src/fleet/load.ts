@@ -24,7 +24,7 @@ export interface LoadedFleet {
 export const FLEET_LIMITS: SourceLimits = {
   characters: 8 * 1024 * 1024,
   nodes: 1_000_000,
-  mend: 'Check its syntax; write hosts as ranges such as edge-[001:200], and what they share in groups',
+  hint: 'Check its syntax; write hosts as ranges such as edge-[001:200], and what they share in groups',
 };
 
 /**
@@ -36,7 +36,7 @@ export function loadFleet(text: string, file: string): LoadedFleet {
   const { document, problems } = selectDocument(source, text, file);
   if (document === null) return { file, fleet: {}, document: null, problems: sortProblems(problems) };
   const secrets = secretProblems(document);
-  const read = readDocument(document, fleetSchema, { suggest, argumentMend });
+  const read = readDocument(document, fleetSchema, { suggest, argumentHint });
   const isSecret = new Set(secrets.map(({ position }) => placeText(position)));
   const structure = read.problems.filter(({ position }) => !isSecret.has(placeText(position)));
   return { file, fleet: read.value, document, problems: sortProblems([...problems, ...secrets, ...structure]) };
@@ -47,7 +47,7 @@ function placeText(position: Position | undefined): string {
 }
 
 function selectDocument(source: Source, text: string, file: string): { document: SourceDocument | null; problems: readonly Problem[] } {
-  const problems = source.problems.map((problem) => withTemplateMend(problem, text));
+  const problems = source.problems.map((problem) => withTemplateHint(problem, text));
   if (problems.length > 0) return { document: null, problems };
   const found: SourceDocument[] = [];
   for (const document of source.documents) {
@@ -74,18 +74,18 @@ function selectDocument(source: Source, text: string, file: string): { document:
 /** The header of kubeadm's documents is what the shared reader proposes. */
 function asFleet(problem: Problem): Problem {
   if (problem.code !== 'CONFIG_MISSING_HEADER') return problem;
-  return { ...problem, mend: `Begin it with ${problem.path === 'kind' ? `kind: ${FLEET_KIND}` : `apiVersion: ${FLEET_API_VERSION}`}` };
+  return { ...problem, hint: `Begin it with ${problem.path === 'kind' ? `kind: ${FLEET_KIND}` : `apiVersion: ${FLEET_API_VERSION}`}` };
 }
 
 /** `address: {{ ip }}` is the slip everyone makes: the braces are YAML's. */
-function withTemplateMend(problem: Problem, text: string): Problem {
+function withTemplateHint(problem: Problem, text: string): Problem {
   const { position, code } = problem;
   if (code !== 'CONFIG_SYNTAX' || position === undefined) return problem;
   const line = text.split('\n', position.line)[position.line - 1] ?? '';
-  return /(?:[:-]\s+|^\s*)\{\{/.test(line) ? { ...problem, mend: QUOTE_TEMPLATE } : problem;
+  return /(?:[:-]\s+|^\s*)\{\{/.test(line) ? { ...problem, hint: QUOTE_TEMPLATE } : problem;
 }
 
-function argumentMend(name: string): string {
+function argumentHint(name: string): string {
   return `This is a list of names and values: - {name: ${name}, value: …}`;
 }
 

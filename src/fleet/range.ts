@@ -10,14 +10,14 @@ export type Expansion = { readonly items: readonly Expanded[] } | { readonly fau
 
 export interface RangeFault {
   readonly message: string;
-  readonly mend: string;
+  readonly hint: string;
 }
 
 /** A fleet has no more hosts: what is beyond is a slip of the pen, such as `[1:99999999]`. */
 export const MAX_HOSTS = 100_000;
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
-const MEND = 'Write a range like [1:20], [001:200], [1:20:2] or [a:f]; both ends count';
+const HINT = 'Write a range like [1:20], [001:200], [1:20:2] or [a:f]; both ends count';
 
 /**
  * Writes out ranges as Ansible does: `edge-[001:200]`, `rack[a:c]-node[1:20:2]`. The last range runs fastest. A begin with leading zeros pads.
@@ -28,7 +28,7 @@ export function expandRanges(pattern: string): Expansion {
   if (!/[[\]]/.test(pattern)) return { items: [{ text: pattern, indexes: [] }] };
   const parts = pattern.split(/\[([^[\]]*)\]/);
   const [unmatched] = /[[\]]/.exec(parts.find((part) => /[[\]]/.test(part)) ?? '') ?? [];
-  if (unmatched !== undefined) return { fault: { message: `unmatched "${unmatched}"`, mend: MEND } };
+  if (unmatched !== undefined) return { fault: { message: `unmatched "${unmatched}"`, hint: HINT } };
   let items: readonly Expanded[] = [{ text: parts[0] as string, indexes: [] }];
   for (let i = 1; i < parts.length; i += 2) {
     const members = membersOf(parts[i] as string, MAX_HOSTS / items.length);
@@ -44,7 +44,7 @@ export function expandRanges(pattern: string): Expansion {
 /** How many of a letter range, or the numbers of a decimal one, both ends included. */
 function membersOf(range: string, limit: number): readonly string[] | RangeFault {
   const [, from, to, stepText = '1'] = /^([^:]*):([^:]*)(?::([^:]*))?$/.exec(range) ?? [];
-  const fault = (message: string, mend = MEND): RangeFault => ({ message: `[${range.slice(0, 40)}] ${message}`, mend });
+  const fault = (message: string, hint = HINT): RangeFault => ({ message: `[${range.slice(0, 40)}] ${message}`, hint });
   if (from === undefined || to === undefined) return fault('is not a range');
   const step = /^[0-9]{1,9}$/.test(stepText) ? Number(stepText) : 0;
   if (step === 0) return fault('has a step that is no positive number');
@@ -60,7 +60,7 @@ function membersOf(range: string, limit: number): readonly string[] | RangeFault
 interface Counting {
   readonly step: number;
   readonly limit: number;
-  readonly fault: (message: string, mend?: string) => RangeFault;
+  readonly fault: (message: string, hint?: string) => RangeFault;
   readonly write: (value: number) => string;
 }
 

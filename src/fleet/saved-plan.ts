@@ -238,7 +238,7 @@ const FLEET_FILE = new RegExp(`(?:^|[{,])[ \\t]{0,8}"?kind"?:[ \\t]{0,8}["']?${F
 
 function notSaved(file: string): AppError {
   return new AppError(
-    { code: 'PLAN_INVALID', message: `${file} is a fleet file, not a saved plan`, mend: `Apply it with kubeletadm apply -f ${file}` },
+    { code: 'PLAN_INVALID', message: `${file} is a fleet file, not a saved plan`, hint: `Apply it with kubeletadm apply -f ${file}` },
     { exitCode: 2 },
   );
 }
@@ -253,7 +253,7 @@ function parseJson(content: string, file: string): unknown {
 
 function invalid(file: string, why: string): AppError {
   return new AppError(
-    { code: 'PLAN_INVALID', message: `${file} is not a valid saved plan: ${why}`, mend: 'Make one with kubeletadm plan --out FILE' },
+    { code: 'PLAN_INVALID', message: `${file} is not a valid saved plan: ${why}`, hint: 'Make one with kubeletadm plan --out FILE' },
     { exitCode: 2 },
   );
 }

@@ -45,7 +45,7 @@ const port = custom<number | string>(
   (written) => ({
     code: 'CONFIG_OUT_OF_RANGE',
     message: `${shown(written)} is not a port`,
-    mend: 'Ports go from 1 to 65535, without quotes',
+    hint: 'Ports go from 1 to 65535, without quotes',
   }),
 );
 
@@ -62,7 +62,7 @@ const variable = custom<string | number | boolean>(
   (written) => ({
     code: 'CONFIG_WRONG_TYPE',
     message: `expected a text, a number or true or false, found ${shown(written)}`,
-    mend: 'Write one variable for each value',
+    hint: 'Write one variable for each value',
   }),
 );
 
@@ -72,7 +72,7 @@ const hostKey = custom<HostKey>(
   () => ({
     code: 'FLEET_INVALID_HOST_KEY',
     message: 'this is not a public host key',
-    mend: 'Write type and key as in /etc/ssh/ssh_host_ed25519_key.pub on the host: ssh-ed25519 AAAA…',
+    hint: 'Write type and key as in /etc/ssh/ssh_host_ed25519_key.pub on the host: ssh-ed25519 AAAA…',
   }),
 );
 
@@ -113,14 +113,14 @@ const fingerprint = custom<string>(
   () => ({
     code: 'CONFIG_INVALID_VALUE',
     message: 'this is not the fingerprint of a key',
-    mend: 'Write all 40 hexadecimal digits that gpg --show-keys FILE prints, in quotes',
+    hint: 'Write all 40 hexadecimal digits that gpg --show-keys FILE prints, in quotes',
   }),
 );
 
 const mode = custom<number>(
   'mode',
   (written) => (typeof written === 'string' && /^0?[0-7]{3}$/.test(written) ? Number.parseInt(written, 8) : null),
-  (written) => ({ code: 'CONFIG_INVALID_VALUE', message: `${shown(written)} is not a mode`, mend: 'Write it in quotes: "0755"' }),
+  (written) => ({ code: 'CONFIG_INVALID_VALUE', message: `${shown(written)} is not a mode`, hint: 'Write it in quotes: "0755"' }),
 );
 
 const sysctlValue = custom<string>(

@@ -56,6 +56,6 @@ function machineOf(name: string, settings: ReadonlyMap<string, readonly SshConfi
 
 const VIA_SSH_CONFIG = 'Save the output, and let the file import it: fleet init --from-ssh-config FILE';
 
-function invalid({ file, line }: { readonly file: string; readonly line: number }, message: string, mend: string): AppError {
-  return new AppError({ code: 'FLEET_IMPORT_INVALID', position: { file, line, column: 1 }, message, mend }, { exitCode: 2 });
+function invalid({ file, line }: { readonly file: string; readonly line: number }, message: string, hint: string): AppError {
+  return new AppError({ code: 'FLEET_IMPORT_INVALID', position: { file, line, column: 1 }, message, hint }, { exitCode: 2 });
 }

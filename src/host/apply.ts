@@ -149,12 +149,12 @@ async function putBack(host: Host, changes: readonly HostChange[], done: number,
       message: 'the files already changed were put back',
     });
   } catch (cause) {
-    const mend = 'Mend the cause, then run the same command again: it goes on from what is there';
+    const hint = 'Fix the cause, then run the same command again: it goes on from what is there';
     const problem = {
       host: host.name,
       code: 'HOST_REVERT_FAILED',
       message: 'a change failed, and what was changed before it could not be put back',
-      mend,
+      hint,
     };
     throw new AppError([...error.problems, problem], { cause, ...(error.detail === undefined ? {} : { detail: error.detail }) });
   }

@@ -189,7 +189,7 @@ const REFUSALS: readonly Refusal[] = [
   {
     pattern: /incorrect password attempt|Sorry, try again|no password was provided/i,
     error: (host) =>
-      hostSudoPassword({ host, why: 'sudo does not accept the password', mend: 'Give the password of the user you connect as' }),
+      hostSudoPassword({ host, why: 'sudo does not accept the password', hint: 'Give the password of the user you connect as' }),
   },
   {
     pattern: /a password is required|a terminal is required/,
@@ -197,12 +197,12 @@ const REFUSALS: readonly Refusal[] = [
       hostSudoPassword({
         host,
         why: 'sudo asks for a password',
-        mend: 'Give the sudo password (--sudo-password-stdin or KUBELETADM_SUDO_PASSWORD), connect as root, or allow this user sudo without a password (NOPASSWD: ALL)',
+        hint: 'Give the sudo password (--sudo-password-stdin or KUBELETADM_SUDO_PASSWORD), connect as root, or allow this user sudo without a password (NOPASSWD: ALL)',
       }),
   },
   {
     pattern: /must have a tty/,
-    error: (host) => hostNoSudo({ host, why: 'sudo wants a terminal', mend: 'Remove requiretty for this user from the sudoers file' }),
+    error: (host) => hostNoSudo({ host, why: 'sudo wants a terminal', hint: 'Remove requiretty for this user from the sudoers file' }),
   },
   { pattern: /not in the sudoers file|not allowed to|may not run sudo/i, error: (host, line) => hostNoSudo({ host, why: line }) },
 ];
@@ -219,7 +219,7 @@ function sudoFailure(host: string, result: RunResult): AppError {
 }
 
 function noSudo(host: string, cause?: unknown): AppError {
-  return hostNoSudo({ host, why: 'there is no sudo', mend: 'Connect as root, or install sudo', cause });
+  return hostNoSudo({ host, why: 'there is no sudo', hint: 'Connect as root, or install sudo', cause });
 }
 
 function decode(bytes: Uint8Array): string {

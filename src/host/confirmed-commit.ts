@@ -232,7 +232,7 @@ function wentBack(error: unknown, { name }: GuardedPhase, { host, applied, byIts
 function goingBackFailed(host: string, phase: string, cause: unknown): AppError {
   const why = cause instanceof AppError ? cause.message : String(cause);
   const message = `${phase}: rolling back to the previous files failed: ${why}`;
-  return new AppError({ host, code: 'ROLLBACK_FAILED', message, mend: 'See journalctl -u kubeletadm-revert -u kubelet on the host' });
+  return new AppError({ host, code: 'ROLLBACK_FAILED', message, hint: 'See journalctl -u kubeletadm-revert -u kubelet on the host' });
 }
 
 /** The error, with more said after it. What is no error of ours stays what it is. */

@@ -290,30 +290,30 @@ function brokenOff(host: string, exitCode: number | null, stderr: string): AppEr
   if (exitCode === null || exitCode > 128) {
     const signal = exitCode === null ? 'a signal' : `signal ${exitCode - 128}`;
     const message = `${signal} killed the shell program`;
-    const mend = 'See whether the host is shutting down, then run the same command again';
-    return new AppError({ host, code: 'HOST_PROGRAM_KILLED', message, mend }, { detail: stderr });
+    const hint = 'See whether the host is shutting down, then run the same command again';
+    return new AppError({ host, code: 'HOST_PROGRAM_KILLED', message, hint }, { detail: stderr });
   }
   const why = lastLine(stderr) || `it ended with exit code ${exitCode}`;
-  const mend =
+  const hint =
     exitCode === INCOMPLETE_EXIT ? 'None of it was run. Run the same command again' : 'The host needs /bin/sh and coreutils (or busybox)';
-  return new AppError({ host, code: 'HOST_PROGRAM_BROKEN', message: `the shell program broke off: ${why}`, mend }, { detail: stderr });
+  return new AppError({ host, code: 'HOST_PROGRAM_BROKEN', message: `the shell program broke off: ${why}`, hint }, { detail: stderr });
 }
 
 function cannotRead(host: string, path: string, stderr: string): AppError {
   return failed(host, `cannot read ${path}`, stderr);
 }
 
-const FAILURES: readonly { pattern: RegExp; code: string; mend: string }[] = [
+const FAILURES: readonly { pattern: RegExp; code: string; hint: string }[] = [
   {
     pattern: /No space left on device|Disk quota exceeded|bytes could be written/i,
     code: 'HOST_NO_SPACE',
-    mend: 'Free some space, then run the same command again',
+    hint: 'Free some space, then run the same command again',
   },
-  { pattern: /Read-only file system/i, code: 'HOST_READ_ONLY', mend: 'Remount it writable, then run the same command again' },
+  { pattern: /Read-only file system/i, code: 'HOST_READ_ONLY', hint: 'Remount it writable, then run the same command again' },
   {
     pattern: /Permission denied|Operation not permitted/i,
     code: 'HOST_PERMISSION_DENIED',
-    mend: 'Run as root, or let the SSH user use sudo',
+    hint: 'Run as root, or let the SSH user use sudo',
   },
 ];
 
@@ -346,7 +346,7 @@ function failed(host: string, what: string, stderr: string): AppError {
     host,
     code: known?.code ?? 'HOST_OPERATION_FAILED',
     message: `${what}: ${lastLine(stderr) || 'failed without a message'}`,
-    mend: known?.mend ?? 'Mend the cause, then run the same command again',
+    hint: known?.hint ?? 'Fix the cause, then run the same command again',
   };
   return new AppError(problem, { detail: stderr });
 }

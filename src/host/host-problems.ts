@@ -2,7 +2,7 @@ import { AppError } from '../base/errors.ts';
 import { printable } from '../base/text/printable.ts';
 import { MAX_FILE_BYTES } from './facts/question.ts';
 
-/** A host that could not be reached, or that did not do what was asked. All have exit code 1: mend it, run again. */
+/** A host that could not be reached, or that did not do what was asked. All have exit code 1: fix it, run again. */
 interface HostProblem {
   /** Inventory name. */
   readonly host: string;
@@ -12,20 +12,20 @@ interface HostProblem {
 function hostError(
   code: string,
   { host, cause }: HostProblem,
-  text: { message: string; mend: string; detail?: string; position?: { file: string; line: number; column: number } },
+  text: { message: string; hint: string; detail?: string; position?: { file: string; line: number; column: number } },
 ): AppError {
-  const { message, mend, detail, position } = text;
+  const { message, hint, detail, position } = text;
   return new AppError(
-    { code, host, message, mend, ...(position === undefined ? {} : { position }) },
+    { code, host, message, hint, ...(position === undefined ? {} : { position }) },
     { ...(detail ? { detail } : {}), ...(cause === undefined ? {} : { cause }) },
   );
 }
 
 /** @param input.address where we tried to connect to, e.g. `10.0.0.7:22`; `why` a clause such as `connection refused` */
-export function hostUnreachable(input: HostProblem & { address: string; why: string; mend?: string }): AppError {
+export function hostUnreachable(input: HostProblem & { address: string; why: string; hint?: string }): AppError {
   return hostError('HOST_UNREACHABLE', input, {
     message: `cannot reach ${input.address}: ${input.why}`,
-    mend: input.mend ?? 'Check address, port, network and firewall, and that the SSH server runs',
+    hint: input.hint ?? 'Check address, port, network and firewall, and that the SSH server runs',
   });
 }
 
@@ -33,7 +33,7 @@ export function hostUnreachable(input: HostProblem & { address: string; why: str
 export function hostForwardRefused(input: HostProblem & { said: string }): AppError {
   return hostError('HOST_FORWARD_REFUSED', input, {
     message: `the SSH server of the host opens no TCP connections for us: ${input.said}`,
-    mend: 'Set AllowTcpForwarding (local or yes) and PermitOpen in its sshd_config',
+    hint: 'Set AllowTcpForwarding (local or yes) and PermitOpen in its sshd_config',
   });
 }
 
@@ -45,7 +45,7 @@ export function hostKeyMismatch(
   return hostError('HOST_KEY_MISMATCH', input, {
     position: { file: entry.file, line: entry.line, column: 1 },
     message: `the host key has changed: ${knownAs} shows ${shown}, this line has ${known}`,
-    mend: `Someone may be listening in. If the host was really set up anew, remove the old key with ssh-keygen -R '${knownAs}' -f ${entry.file}`,
+    hint: `Someone may be listening in. If the host was really set up anew, remove the old key with ssh-keygen -R '${knownAs}' -f ${entry.file}`,
   });
 }
 
@@ -55,7 +55,7 @@ export function hostKeyRevoked(input: HostProblem & { knownAs: string; shown: st
   return hostError('HOST_KEY_REVOKED', input, {
     position: { file: entry.file, line: entry.line, column: 1 },
     message: `the host key is revoked: ${knownAs} shows ${shown}`,
-    mend: REVOKED_HINT,
+    hint: REVOKED_HINT,
   });
 }
 
@@ -66,20 +66,20 @@ export function hostKeyTooShort(input: HostProblem & { knownAs: string; shown: s
   const { knownAs, shown, bits, minimalBits } = input;
   return hostError('HOST_KEY_WEAK', input, {
     message: `the host key is too short: ${knownAs} shows ${shown} of ${bits} bits, at least ${minimalBits} are required`,
-    mend: 'Give the host a longer RSA key or a key of another type, or lower RequiredRSASize of ssh_config',
+    hint: 'Give the host a longer RSA key or a key of another type, or lower RequiredRSASize of ssh_config',
   });
 }
 
-/** @param input.mend what to do, since that depends on how the host is reached */
-export function hostKeyUnknown(input: HostProblem & { knownAs: string; shown: string; files: readonly string[]; mend: string }): AppError {
-  const { knownAs, shown, files, mend } = input;
+/** @param input.hint what to do, since that depends on how the host is reached */
+export function hostKeyUnknown(input: HostProblem & { knownAs: string; shown: string; files: readonly string[]; hint: string }): AppError {
+  const { knownAs, shown, files, hint } = input;
   const where = files.length === 0 ? 'no known_hosts file is configured' : `it is not in ${files.join(', ')}`;
-  return hostError('HOST_KEY_UNKNOWN', input, { message: `unknown host key: ${knownAs} shows ${shown}, and ${where}`, mend });
+  return hostError('HOST_KEY_UNKNOWN', input, { message: `unknown host key: ${knownAs} shows ${shown}, and ${where}`, hint });
 }
 
 /** The system's ssh does not trust the host's key. @param input.said its own line */
 export function sshKeyRefused(input: HostProblem & { code: keyof typeof KEY_REFUSALS; why: string; said: string }): AppError {
-  return hostError(input.code, input, { message: `${input.why}: ssh says "${printable(input.said)}"`, mend: KEY_REFUSALS[input.code] });
+  return hostError(input.code, input, { message: `${input.why}: ssh says "${printable(input.said)}"`, hint: KEY_REFUSALS[input.code] });
 }
 
 const KEY_REFUSALS = {
@@ -108,7 +108,7 @@ export function hostAuthFailed(
   ];
   return hostError('HOST_AUTH_FAILED', input, {
     message: `${address} does not let user ${user} in: ${clauses.join('; ')}`,
-    mend:
+    hint:
       tried.length === 0
         ? 'Name a private key with IdentityFile in ssh_config, or add one to the SSH agent'
         : `Add the public half of a key to authorized_keys of ${user} on the host, or name the right user and key in ssh_config`,
@@ -120,10 +120,10 @@ export const CONNECT_TIMEOUT_HINT =
   'Check the load of the host and the network to it, or give it more time: --connect-timeout or ssh.connectTimeout';
 
 /** @param input.what what took too long, e.g. `no answer to systemctl restart kubelet` */
-export function hostTimeout(input: HostProblem & { what: string; timeoutMs: number; mend?: string }): AppError {
+export function hostTimeout(input: HostProblem & { what: string; timeoutMs: number; hint?: string }): AppError {
   return hostError('HOST_TIMEOUT', input, {
     message: `${input.what} within ${input.timeoutMs / 1000}s`,
-    mend: input.mend ?? 'Check the load and the journal of the host, or give it more time: --command-timeout or ssh.commandTimeout',
+    hint: input.hint ?? 'Check the load and the journal of the host, or give it more time: --command-timeout or ssh.commandTimeout',
   });
 }
 
@@ -131,7 +131,7 @@ export function hostTimeout(input: HostProblem & { what: string; timeoutMs: numb
 export function hostConnectionLost(input: HostProblem & { why: string }): AppError {
   return hostError('HOST_CONNECTION_LOST', input, {
     message: `the connection was lost: ${input.why}`,
-    mend: 'What ran there may have had its effect or not. Run the same command again',
+    hint: 'What ran there may have had its effect or not. Run the same command again',
   });
 }
 
@@ -141,7 +141,7 @@ export function hostOutputTooLarge(
 ): AppError {
   return hostError('HOST_OUTPUT_TOO_LARGE', input, {
     message: `${input.command} wrote more than ${input.maxOutputBytes} bytes to ${input.stream} and was stopped`,
-    mend: 'Check what this program is on the host',
+    hint: 'Check what this program is on the host',
   });
 }
 
@@ -149,7 +149,7 @@ export function hostOutputTooLarge(
 export function hostAnswerTooLarge(input: HostProblem & { path: string; bytes: number }): AppError {
   return hostError('HOST_ANSWER_TOO_LARGE', input, {
     message: `${input.path} has ${input.bytes} bytes, more than ${MAX_FILE_BYTES}`,
-    mend: `Check this file on the host: ls -l ${input.path}`,
+    hint: `Check this file on the host: ls -l ${input.path}`,
   });
 }
 
@@ -157,7 +157,7 @@ export function hostAnswerTooLarge(input: HostProblem & { path: string; bytes: n
 export function hostCommandNotFound(input: HostProblem & { command: string; why?: string }): AppError {
   return hostError('HOST_COMMAND_NOT_FOUND', input, {
     message: `cannot start ${input.command}: ${input.why ?? 'there is no such program, or it is not executable'}`,
-    mend: 'Install it on the host, or add its directory to PATH',
+    hint: 'Install it on the host, or add its directory to PATH',
   });
 }
 
@@ -165,7 +165,7 @@ export function hostCommandNotFound(input: HostProblem & { command: string; why?
 export function hostCommandTooLong(input: HostProblem & { command: string; bytes: number; maxBytes: number }): AppError {
   return hostError('HOST_COMMAND_TOO_LONG', input, {
     message: `cannot start ${input.command}: an argument has ${input.bytes} bytes, Linux takes ${input.maxBytes}`,
-    mend: 'Send it on stdin or in a file',
+    hint: 'Send it on stdin or in a file',
   });
 }
 
@@ -173,38 +173,38 @@ export function hostCommandTooLong(input: HostProblem & { command: string; bytes
 export function hostNoShell(input: HostProblem & { user: string; said: string }): AppError {
   return hostError('HOST_COMMAND_NOT_FOUND', input, {
     message: `the login shell of ${input.user} did not start /bin/sh${input.said === '' ? '' : `: "${input.said}"`}`,
-    mend: `Give ${input.user} a shell that runs commands, or connect as another user`,
+    hint: `Give ${input.user} a shell that runs commands, or connect as another user`,
   });
 }
 
 /** Root is needed and sudo cannot give it: it is not there, or the user may not use it. */
-export function hostNoSudo(input: HostProblem & { why: string; mend?: string }): AppError {
+export function hostNoSudo(input: HostProblem & { why: string; hint?: string }): AppError {
   return hostError('HOST_NO_SUDO', input, {
     message: `cannot become root: ${input.why}`,
-    mend: input.mend ?? 'Connect as root, or allow this user to use sudo for all commands',
+    hint: input.hint ?? 'Connect as root, or allow this user to use sudo for all commands',
   });
 }
 
 /** Sudo wants a password and has none, or it got a wrong one. */
-export function hostSudoPassword(input: HostProblem & { why: string; mend: string }): AppError {
-  return hostError('HOST_SUDO_PASSWORD', input, { message: `cannot become root: ${input.why}`, mend: input.mend });
+export function hostSudoPassword(input: HostProblem & { why: string; hint: string }): AppError {
+  return hostError('HOST_SUDO_PASSWORD', input, { message: `cannot become root: ${input.why}`, hint: input.hint });
 }
 
 /** The known_hosts file cannot be read: it may say anything, so no key can be trusted. */
 export function knownHostsUnreadable(input: HostProblem & { file: string; why: string }): AppError {
   return hostError('HOST_KEY_UNKNOWN', input, {
     message: `cannot check the host key: cannot read ${input.file}: ${input.why}`,
-    mend: 'Check the permissions of the file',
+    hint: 'Check the permissions of the file',
   });
 }
 
 /** A file of RevokedHostKeys cannot be used: it may revoke any key, so none can be trusted. @param input.line where it is malformed */
-export function revokedKeysUnusable(input: HostProblem & { file: string; line?: number; why: string; mend: string }): AppError {
-  const { file, line, why, mend } = input;
+export function revokedKeysUnusable(input: HostProblem & { file: string; line?: number; why: string; hint: string }): AppError {
+  const { file, line, why, hint } = input;
   return hostError('HOST_KEY_UNKNOWN', input, {
     ...(line === undefined ? {} : { position: { file, line, column: 1 } }),
     message: `cannot check the host key: ${why}`,
-    mend,
+    hint,
   });
 }
 
@@ -226,15 +226,15 @@ export function sshConfigInvalid(input: {
   line?: number;
   host?: string;
   message: string;
-  mend: string;
+  hint: string;
   cause?: unknown;
 }): AppError {
-  const { file, line, host, message, mend, cause } = input;
+  const { file, line, host, message, hint, cause } = input;
   return new AppError(
     {
       code: 'SSH_CONFIG_INVALID',
       message,
-      mend,
+      hint,
       ...(host === undefined ? {} : { host }),
       ...(file === undefined ? {} : { position: { file, line: line ?? 1, column: 1 } }),
     },

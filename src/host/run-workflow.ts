@@ -184,7 +184,7 @@ export function reportDifference(
  */
 export function planStale(host: string, why: string, exitCode: 1 | 3 = 1): AppError {
   return new AppError(
-    { host, code: 'PLAN_STALE', message: why, mend: 'Check the difference, then plan again, or accept it with apply --replan' },
+    { host, code: 'PLAN_STALE', message: why, hint: 'Check the difference, then plan again, or accept it with apply --replan' },
     { exitCode },
   );
 }

@@ -35,7 +35,7 @@ export async function waitForUnit(context: PhaseContext, phase: string, { unit, 
     if (waitedMs >= LONGEST_MS) {
       const why = await lastWord(context, unit, Math.ceil(waitedMs / 1000) + 5);
       const message = `${phase}: ${seen} after ${Math.round(waitedMs / 1000)}s${why === '' ? '' : `: ${why}`}`;
-      throw new AppError({ host: host.name, code: 'UNIT_NOT_READY', message, mend: `See journalctl -u ${unit} on the host` });
+      throw new AppError({ host: host.name, code: 'UNIT_NOT_READY', message, hint: `See journalctl -u ${unit} on the host` });
     }
     if (waitedMs >= nextProgressMs) {
       nextProgressMs += 10_000;

@@ -18,6 +18,6 @@ export function agentNamespaceProblem(namespace: string): Problem | null {
   return {
     code: 'AGENT_NAMESPACE_SHARED',
     message: `the agent can't use namespace ${namespace}: nodes would be allowed to read all ConfigMaps of other components in it`,
-    mend: `Leave --namespace out (${AGENT_NAMESPACE}) or name a namespace that holds node configurations only`,
+    hint: `Leave --namespace out (${AGENT_NAMESPACE}) or name a namespace that holds node configurations only`,
   };
 }

@@ -9,18 +9,18 @@ export interface Refusal {
   readonly httpStatus: number;
   readonly reason?: string | undefined;
   readonly message?: string | undefined;
-  /** Added as the mend of the problem. */
-  readonly mend?: string | undefined;
+  /** Added as the hint of the problem. */
+  readonly hint?: string | undefined;
 }
 
-/** Nothing answers as an API server there. `why` is a clause ("connection refused"), `mend` what to look at. */
-export function clusterUnreachable(server: string, why: string, mend: string, options?: AppErrorOptions): AppError {
-  return problem({ code: 'CLUSTER_UNREACHABLE', message: `cannot reach the API server ${server}: ${why}`, mend }, options);
+/** Nothing answers as an API server there. `why` is a clause ("connection refused"), `hint` what to look at. */
+export function clusterUnreachable(server: string, why: string, hint: string, options?: AppErrorOptions): AppError {
+  return problem({ code: 'CLUSTER_UNREACHABLE', message: `cannot reach the API server ${server}: ${why}`, hint }, options);
 }
 
 /** The credentials could not be got at all, so nothing was asked. `why` never holds what a credential plugin printed. */
-export function clusterCredentials(server: string, why: string, mend: string, options?: AppErrorOptions): AppError {
-  return problem({ code: 'CLUSTER_UNAUTHORIZED', message: `no credentials for the API server ${server}: ${why}`, mend }, options);
+export function clusterCredentials(server: string, why: string, hint: string, options?: AppErrorOptions): AppError {
+  return problem({ code: 'CLUSTER_UNAUTHORIZED', message: `no credentials for the API server ${server}: ${why}`, hint }, options);
 }
 
 /** Whether a later attempt may succeed: the API server is unreachable or failing, or something else answers in its place. */
@@ -32,15 +32,15 @@ const PASSING: ReadonlySet<string> = new Set(['CLUSTER_UNREACHABLE', 'CLUSTER_ER
 
 /** A kind the server does not serve. */
 export function clusterNoSuchKind(server: string, apiVersion: string, kind: string): AppError {
-  const mend = 'Check the apiVersion and kind, or install what provides it';
-  return problem({ code: 'CLUSTER_NO_SUCH_KIND', message: `the API server ${server} has no kind ${kind} in ${apiVersion}`, mend });
+  const hint = 'Check the apiVersion and kind, or install what provides it';
+  return problem({ code: 'CLUSTER_NO_SUCH_KIND', message: `the API server ${server} has no kind ${kind} in ${apiVersion}`, hint });
 }
 
 /** Something other than an API server answered, e.g. a proxy's HTML page. */
 export function clusterNotAnApi(server: string, what: string, httpStatus: number, contentType: string): AppError {
   const sent = contentType === '' ? 'no content type' : contentType.split(';')[0];
   const message = `cannot ${what}: ${server} answered ${httpStatus} with ${sent}, not with an object of the API`;
-  return problem({ code: 'CLUSTER_ERROR', message, mend: 'Another web server or a proxy seems to stand there: check the server address' });
+  return problem({ code: 'CLUSTER_ERROR', message, hint: 'Another web server or a proxy seems to stand there: check the server address' });
 }
 
 /** A request was answered with JSON that is no object of the API. `why` is a clause like `items[0].metadata: expected object`. */
@@ -50,19 +50,19 @@ export function clusterAnswerInvalid(
   why: string,
 ): AppError {
   const message = `cannot ${what}: ${server} answered ${method} ${path} with an object that is not of the Kubernetes API: ${why}`;
-  return problem({ code: 'CLUSTER_ANSWER_INVALID', message, mend: NOT_AN_API_SERVER });
+  return problem({ code: 'CLUSTER_ANSWER_INVALID', message, hint: NOT_AN_API_SERVER });
 }
 
 /** A member of an object of the API has the wrong type or is missing. `why` is a clause like `spec.request: expected string`. */
 export function clusterObjectInvalid(object: KubeObject, why: string): AppError {
   const message = `the API server sent an invalid ${describeRef(refOf(object))}: ${why}`;
-  return problem({ code: 'CLUSTER_ANSWER_INVALID', message, mend: NOT_AN_API_SERVER });
+  return problem({ code: 'CLUSTER_ANSWER_INVALID', message, hint: NOT_AN_API_SERVER });
 }
 
 /** The object that another one should go with is not there any more. */
 export function ownerGone(owner: ObjectRef, owned: KubeObject): AppError {
   const message = `${describeRef(owner)}, with which ${describeRef(refOf(owned))} should go, is gone`;
-  return problem({ code: 'CLUSTER_NOT_FOUND', message, mend: 'Run the same command again' });
+  return problem({ code: 'CLUSTER_NOT_FOUND', message, hint: 'Run the same command again' });
 }
 
 /** A watch that brings something else than events. */
@@ -70,7 +70,7 @@ export function clusterBadStream(what: string, why: string): AppError {
   return problem({
     code: 'CLUSTER_ERROR',
     message: `cannot ${what}: ${why}`,
-    mend: 'Check what stands between here and the API server (proxy, load balancer)',
+    hint: 'Check what stands between here and the API server (proxy, load balancer)',
   });
 }
 
@@ -81,11 +81,11 @@ export function clusterBadStream(what: string, why: string): AppError {
 export function clusterRefused(what: string, refusal: Refusal, options?: AppErrorOptions): AppError {
   const code = refusalCode(refusal);
   const said = withoutEchoes(refusal.message ?? '') || `the API server answered ${refusal.httpStatus}`;
-  const mend = refusal.mend ?? MENDS[code];
-  return problem({ code, message: `cannot ${what}: ${said}`, ...(mend === undefined ? {} : { mend }) }, options);
+  const hint = refusal.hint ?? HINTS[code];
+  return problem({ code, message: `cannot ${what}: ${said}`, ...(hint === undefined ? {} : { hint }) }, options);
 }
 
-const MENDS: Readonly<Record<string, string>> = {
+const HINTS: Readonly<Record<string, string>> = {
   CLUSTER_UNAUTHORIZED: 'The API server does not accept the credentials: check the token or client certificate in the kubeconfig',
   CLUSTER_CONFLICT: 'Someone else changed it meanwhile: run the command again',
 };

@@ -17,11 +17,11 @@ export function hostKubeconfigRefused({ host, position, field, hint }: Place, wh
     position,
     path: field,
     message: `not allowed in a kubeconfig read from a host: ${why}`,
-    mend: hint,
+    hint: hint,
   };
 }
 
 /** A kubeconfig on a host lacks the CA or the credentials that are needed to connect. `why` is a clause. */
 export function hostKubeconfigUnusable({ host, position, field, hint }: Place, why: string): Problem {
-  return { code: 'HOST_KUBECONFIG_UNUSABLE', host, position, path: field, message: why, mend: hint };
+  return { code: 'HOST_KUBECONFIG_UNUSABLE', host, position, path: field, message: why, hint: hint };
 }

@@ -17,7 +17,7 @@ import { kubeconfigInvalid, kubeconfigNoContext, kubeconfigNotFound } from './ku
 export const KUBECONFIG_LIMITS: SourceLimits = {
   characters: 4 * 1024 * 1024,
   nodes: 200_000,
-  mend: 'Check that this is a kubeconfig',
+  hint: 'Check that this is a kubeconfig',
 };
 
 export interface KubeconfigCluster {
@@ -167,7 +167,7 @@ export function credentialKinds(user: KubeconfigUser | null): readonly Credentia
 }
 
 function clusterProblem(cluster: KubeconfigCluster): Problem | null {
-  const at = (message: string, mend?: string) => kubeconfigInvalid(message, cluster.position, mend);
+  const at = (message: string, hint?: string) => kubeconfigInvalid(message, cluster.position, hint);
   const who = `cluster ${JSON.stringify(cluster.name)}`;
   if (cluster.server === '') return at(`${who} has no server`, 'Write the address of the API server, e.g. https://10.0.0.1:6443');
   if (!URL.canParse(cluster.server) || !/^https?:\/\//.test(cluster.server)) {

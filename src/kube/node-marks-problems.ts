@@ -18,8 +18,8 @@ export function nodeMarksIncomplete(error: AppError, { nodeName, left }: MarksLe
       ? `Node ${nodeName} has its labels and taints, but their record in namespace ${MARKS_NAMESPACE} is not up to date`
       : `Node ${nodeName} is not labelled and tainted as declared (left: ${left})`;
   const problems = error.problems.map((problem) => {
-    const mend = problem.code === 'CLUSTER_FORBIDDEN' ? RIGHTS : (problem.mend ?? `Fix the cause, then ${RERUN}`);
-    return { ...problem, message: `${done}: ${problem.message}. The changes of earlier phases are kept`, mend };
+    const hint = problem.code === 'CLUSTER_FORBIDDEN' ? RIGHTS : (problem.hint ?? `Fix the cause, then ${RERUN}`);
+    return { ...problem, message: `${done}: ${problem.message}. The changes of earlier phases are kept`, hint };
   });
   return new AppError(problems, {
     exitCode: error.exitCode,

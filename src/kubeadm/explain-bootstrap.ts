@@ -3,7 +3,7 @@ import { kubeletRequestTrouble, type NodeCsr } from './node-csr.ts';
 /** Why a kubelet has no client certificate, as far as the cluster tells. */
 export interface BootstrapReason {
   readonly why: string;
-  readonly mend: string;
+  readonly hint: string;
   /** Waiting does not help. */
   readonly final: boolean;
 }
@@ -22,41 +22,41 @@ export function explainBootstrap(
   const latestFirst = csrs.toSorted((a, b) => b.created.getTime() - a.created.getTime());
   const csr = latestFirst.find((one) => isRefused(one) && !refusedBefore.has(one.name)) ?? latestFirst[0];
   if (csr === undefined && said !== null)
-    return { why: `the kubelet could not ask for a certificate: ${said}`, mend: mendOf(said), final: false };
+    return { why: `the kubelet could not ask for a certificate: ${said}`, hint: hintOf(said), final: false };
   if (csr === undefined) {
     const why = 'the kubelet has made no certificate signing request: it does not reach the API server, or its token is refused';
-    return { why, mend: 'See journalctl -u kubelet on the host', final: false };
+    return { why, hint: 'See journalctl -u kubelet on the host', final: false };
   }
   const which = `certificate signing request ${csr.name}`;
   switch (csr.state.kind) {
     case 'denied':
       return {
         why: `${which} was denied: ${csr.state.why}`,
-        mend: `Ask who denied it; kubectl delete csr ${csr.name} makes way for another`,
+        hint: `Ask who denied it; kubectl delete csr ${csr.name} makes way for another`,
         final: true,
       };
     case 'failed': {
-      const mend = `kubectl describe csr ${csr.name} shows it all; kubectl delete csr ${csr.name} makes way for another`;
-      return { why: `the signer refused ${which}: ${csr.state.why}`, mend, final: true };
+      const hint = `kubectl describe csr ${csr.name} shows it all; kubectl delete csr ${csr.name} makes way for another`;
+      return { why: `the signer refused ${which}: ${csr.state.why}`, hint, final: true };
     }
     case 'approved': {
       const why = `${which} is approved, and no signer has signed it`;
-      const mend =
+      const hint =
         'kube-controller-manager signs: see that it runs, with the controller csrsigning and --cluster-signing-cert-file and --cluster-signing-key-file';
-      return { why, mend, final: false };
+      return { why, hint, final: false };
     }
     case 'issued':
       return {
         why: `${which} is signed, and the kubelet has not stored the certificate yet`,
-        mend: 'See journalctl -u kubelet',
+        hint: 'See journalctl -u kubelet',
         final: false,
       };
     case 'pending': {
       const trouble = kubeletRequestTrouble(csr);
-      const mend = `Approve it: kubectl certificate approve ${csr.name}`;
-      if (trouble !== null) return { why: `${which} is pending: no approver takes it, ${trouble}`, mend, final: false };
+      const hint = `Approve it: kubectl certificate approve ${csr.name}`;
+      if (trouble !== null) return { why: `${which} is pending: no approver takes it, ${trouble}`, hint, final: false };
       const why = `${which} of ${csr.username} is pending: it was not approved. kube-controller-manager (controller csrapproving) approves CSRs of groups that a ClusterRoleBinding like kubeadm:node-autoapprove-bootstrap names; the groups of this CSR are ${csr.groups.join(', ')}`;
-      return { why, mend, final: false };
+      return { why, hint, final: false };
     }
   }
 }
@@ -71,7 +71,7 @@ export function isUnauthorized(said: string): boolean {
   return /\bUnauthorized\b/.test(said);
 }
 
-function mendOf(said: string): string {
+function hintOf(said: string): string {
   if (isUnauthorized(said)) return 'Its token is not accepted (any more): make one with token create';
   if (/x509: certificate has expired or is not yet valid/.test(said)) return 'Set the clock of the host (timedatectl, chronyc)';
   return 'It is the host itself that has to reach the API server: check address, firewall and proxy from there';

@@ -157,8 +157,8 @@ export function judgeServingCsr(csr: NodeCsr, facts: ServingFacts): ServingVerdi
 
 /** The refusals of a CSR as problems. */
 export function csrProblems(name: string, refusals: readonly CsrRefusal[]): readonly Problem[] {
-  const mend = `See: kubectl describe csr ${name}. To reject the CSR: kubectl certificate deny ${name}`;
-  return refusals.map(({ code, message }) => ({ code, message: `${name} is not approved: ${message}`, mend }));
+  const hint = `See: kubectl describe csr ${name}. To reject the CSR: kubectl certificate deny ${name}`;
+  return refusals.map(({ code, message }) => ({ code, message: `${name} is not approved: ${message}`, hint }));
 }
 
 function sansOf({ request }: NodeCsr): readonly San[] {

@@ -12,7 +12,7 @@ export interface WhyUnproven {
  * @param nameHint how the operator names it, beginning with a verb
  */
 export function nodeNotProven(host: string, { cause, why }: WhyUnproven, nameHint: string): Problem {
-  const mend = {
+  const hint = {
     missing: capitalize(nameHint),
     'no-ca': `Give a kubeconfig with certificate-authority-data, or ${nameHint}`,
     untrusted: `Check the host: that certificate belongs to another cluster, or is forged. If it is the right host, ${nameHint}`,
@@ -20,7 +20,7 @@ export function nodeNotProven(host: string, { cause, why }: WhyUnproven, nameHin
     'no-openssl': `Install openssl on the host, or ${nameHint}`,
     'no-key': `Check the host: that certificate was copied to it. If it is the right host, ${nameHint}`,
   }[cause];
-  return { host, code: 'NODE_NOT_PROVEN', message: `cannot tell which Node this host is: ${why}`, mend };
+  return { host, code: 'NODE_NOT_PROVEN', message: `cannot tell which Node this host is: ${why}`, hint };
 }
 
 /** The operator named a Node, and the host has a certificate for another. */
@@ -29,19 +29,19 @@ export function nodeNameConflict(
   { named, certified, nameHint }: { readonly named: string; readonly certified: string; readonly nameHint: string },
 ): Problem {
   const message = `its kubelet has a client certificate for ${certified}, and the Node was named ${named}`;
-  return { host, code: 'NODE_NAME_CONFLICT', message, mend: `Check the name (${nameHint}), and that this is the right host` };
+  return { host, code: 'NODE_NAME_CONFLICT', message, hint: `Check the name (${nameHint}), and that this is the right host` };
 }
 
 /** Without a machine-id nothing tells a host from another that has the same name. */
 export function machineIdEmpty(host: string): Problem {
   const message = '/etc/machine-id is empty or does not exist, so that the host cannot be compared with its Node';
-  return { host, code: 'MACHINE_ID_EMPTY', message, mend: 'Run systemd-machine-id-setup on the host, then systemctl restart kubelet' };
+  return { host, code: 'MACHINE_ID_EMPTY', message, hint: 'Run systemd-machine-id-setup on the host, then systemctl restart kubelet' };
 }
 
 /** The kubelet has registered its Node without one. */
 export function machineIdMissing(host: string, nodeName: string): Problem {
   const message = `Node ${nodeName} reports no machine-id, so that the host cannot be compared with it`;
-  return { host, code: 'MACHINE_ID_EMPTY', message, mend: 'Restart its kubelet, which reports the machine-id when it starts' };
+  return { host, code: 'MACHINE_ID_EMPTY', message, hint: 'Restart its kubelet, which reports the machine-id when it starts' };
 }
 
 /** The Node was registered by the kubelet of another host. */
@@ -54,7 +54,7 @@ export function nodeOfAnotherHost(
     host,
     code: 'NodeOfAnotherHost',
     message,
-    mend: 'Check the address of the host and the name of the Node; after a new machine-id, restart the kubelet, which reports it',
+    hint: 'Check the address of the host and the name of the Node; after a new machine-id, restart the kubelet, which reports it',
   };
 }
 
@@ -64,7 +64,7 @@ export function nodeAddressMismatch(
   { nodeName, known, own }: { readonly nodeName: string; readonly known: readonly string[]; readonly own: readonly string[] },
 ): Problem {
   const message = `Node ${nodeName} has the addresses ${listed(known)}, and this host has none of them (${listed(own)})`;
-  return { host, code: 'NODE_ADDRESS_MISMATCH', message, mend: 'Check the name of the Node; the clone of a host needs its own machine-id' };
+  return { host, code: 'NODE_ADDRESS_MISMATCH', message, hint: 'Check the name of the Node; the clone of a host needs its own machine-id' };
 }
 
 /** Two hosts of a run stand for one Node. */
@@ -73,7 +73,7 @@ export function nodeClaimedTwice(host: string, { nodeName, other }: { readonly n
     host,
     code: 'NODE_CLAIMED_TWICE',
     message: `Node ${nodeName} is claimed by this host and by ${other}`,
-    mend: 'Run the command for the right host alone; reset a clone and give it its own hostname and machine-id',
+    hint: 'Run the command for the right host alone; reset a clone and give it its own hostname and machine-id',
   };
 }
 
@@ -83,7 +83,7 @@ export function machineIdShared(host: string, other: string): Problem {
     host,
     code: 'MACHINE_ID_SHARED',
     message: `this host and ${other} have the same machine-id`,
-    mend: 'Give each its own: rm /etc/machine-id; systemd-machine-id-setup; systemctl restart kubelet',
+    hint: 'Give each its own: rm /etc/machine-id; systemd-machine-id-setup; systemctl restart kubelet',
   };
 }
 

@@ -33,7 +33,7 @@ export function checkExtraArgs(
   const wrong = args.flatMap((arg) => [contradictedName(arg, name), goneProvider(arg, minor)]).filter((problem) => problem !== null);
   const problems = assumed ? wrong : [...unknown, ...wrong];
   if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });
-  return unknown.map(({ code, path, message, mend }) => ({ code, message: `${path}: ${message}. ${mend}` }));
+  return unknown.map(({ code, path, message, hint }) => ({ code, message: `${path}: ${message}. ${hint}` }));
 }
 
 /** Why a kubelet of this minor does not know a flag; null when it does. */
@@ -43,11 +43,11 @@ export function unknownFlag({ name }: Arg, minor: Minor, catalogue: Catalogue): 
   const kubelet = `a ${formatMinor(minor)} kubelet has no flag --${name}`;
   const path = `kubeletExtraArgs ${name}`;
   if (entry === undefined)
-    return { code: 'KUBELET_FLAG_UNKNOWN', path, message: kubelet, mend: 'Check its spelling (kubelet --help lists them)' };
+    return { code: 'KUBELET_FLAG_UNKNOWN', path, message: kubelet, hint: 'Check its spelling (kubelet --help lists them)' };
   if (minor < entry.since)
-    return { code: 'KUBELET_FLAG_UNKNOWN', path, message: `${kubelet}: it came with ${formatMinor(entry.since)}`, mend: 'Take it out' };
-  const mend = entry.field === null ? 'Take it out' : `Set the field ${entry.field} of KubeletConfiguration instead`;
-  return { code: 'KUBELET_FLAG_UNKNOWN', path, message: `${kubelet}: it was removed in ${formatMinor(entry.removedIn ?? minor)}`, mend };
+    return { code: 'KUBELET_FLAG_UNKNOWN', path, message: `${kubelet}: it came with ${formatMinor(entry.since)}`, hint: 'Take it out' };
+  const hint = entry.field === null ? 'Take it out' : `Set the field ${entry.field} of KubeletConfiguration instead`;
+  return { code: 'KUBELET_FLAG_UNKNOWN', path, message: `${kubelet}: it was removed in ${formatMinor(entry.removedIn ?? minor)}`, hint };
 }
 
 /** The name is in the client certificate and in the flag: with two names the kubelet could not register (kubeadm lets that happen). */
@@ -58,7 +58,7 @@ function contradictedName({ name, value }: Arg, nodeName: string): Problem | nul
     code: 'NODE_NAME_CONTRADICTED',
     path: 'kubeletExtraArgs hostname-override',
     message,
-    mend: 'Set nodeRegistration.name (--node-name) alone',
+    hint: 'Set nodeRegistration.name (--node-name) alone',
   };
 }
 
@@ -74,6 +74,6 @@ function goneProvider({ name, value }: Arg, minor: Minor): Problem | null {
     code: 'CLOUD_PROVIDER_GONE',
     path: 'kubeletExtraArgs cloud-provider',
     message,
-    mend: "Use cloud-provider 'external' with a cloud controller manager",
+    hint: "Use cloud-provider 'external' with a cloud controller manager",
   };
 }

@@ -32,9 +32,9 @@ function check(layered: LayeredConfig, { minor, assumed, catalogue }: KubeletToC
     .map(({ severity: _, ...problem }) => withOrigin(problem, layered));
   const errors = assumed ? problems.filter(({ code }) => !isRule(code)) : problems;
   if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
-  return problems.map(({ code, path, message, mend }) => ({
+  return problems.map(({ code, path, message, hint }) => ({
     code,
-    message: `${path}: ${message}${mend === undefined ? '' : `. ${mend}`}`,
+    message: `${path}: ${message}${hint === undefined ? '' : `. ${hint}`}`,
     ...(path === undefined ? {} : { field: path }),
   }));
 }

@@ -83,7 +83,7 @@ function requireEncodable(flag: Arg): void {
       message:
         label ??
         'systemd cannot pass this value to the kubelet: it contains a space outside quotes, an unclosed quote, a single backslash or a control character',
-      mend:
+      hint:
         label === undefined
           ? 'Put double quotes around the part with the space, inside the value; write each backslash twice'
           : 'Write labels like pool=edge,zone=a',

@@ -43,7 +43,7 @@ function unreadDocument({ root, positionAt }: SourceDocument): readonly Problem[
       code: 'CONFIG_IGNORED_DOCUMENT',
       severity: 'warning',
       message: 'the kubelet reads only the first document of a file',
-      mend: 'Remove it, or give it a file of its own',
+      hint: 'Remove it, or give it a file of its own',
       path: '',
       position: positionAt(root.offset),
     },

@@ -110,7 +110,7 @@ function unhealthy(
 ): AppError {
   const message = `${phase}: the kubelet is not healthy after ${formatSeconds(waitedMs)}: ${shorten(failure.cause)}`;
   return new AppError(
-    { host: context.host.name, code: 'KUBELET_UNHEALTHY', message, mend: `${failure.mend}, then run the same command again` },
+    { host: context.host.name, code: 'KUBELET_UNHEALTHY', message, hint: `${failure.hint}, then run the same command again` },
     { detail: failure.journal },
   );
 }

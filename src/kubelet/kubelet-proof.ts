@@ -139,5 +139,5 @@ async function readShown(cluster: Cluster, { nodeName, ...reader }: KubeletProof
 
 function notProven(host: string, phase: string, why: string, waitedMs: number): AppError {
   const message = `${phase}: not confirmed after ${Math.round(waitedMs / 1000)}s: ${why}`;
-  return new AppError({ host, code: 'COMMIT_NOT_PROVEN', message, mend: 'See journalctl -u kubelet on the host' });
+  return new AppError({ host, code: 'COMMIT_NOT_PROVEN', message, hint: 'See journalctl -u kubelet on the host' });
 }

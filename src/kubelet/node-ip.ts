@@ -44,6 +44,6 @@ function addressIn(subnet: string, addresses: readonly string[] | null): string 
   throw notFound(`node IP ${subnet}: the host has ${has}`, found.length > 1 ? 'Give one of those' : 'Give another subnet, or an address');
 }
 
-function notFound(message: string, mend: string): AppError {
-  return new AppError({ code: 'NODE_IP_NOT_FOUND', message, mend }, { exitCode: 3 });
+function notFound(message: string, hint: string): AppError {
+  return new AppError({ code: 'NODE_IP_NOT_FOUND', message, hint }, { exitCode: 3 });
 }

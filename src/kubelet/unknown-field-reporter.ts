@@ -87,6 +87,6 @@ function fieldOfOtherMinor(
   const [first, last] = minors.range;
   const history = minors.used < first ? `it came with ${formatMinor(first)}` : `it was removed in ${formatMinor(last + 1)}`;
   const message = `not known to a ${formatMinor(minors.used)} kubelet: ${history}`;
-  const mend = minors.used < first ? `Remove it, or use a kubelet of at least ${formatMinor(first)}` : 'Remove it';
-  return { code: 'CONFIG_UNKNOWN_FIELD', message, mend, ...(lenient ? ({ severity: 'warning' } as const) : {}), ...place };
+  const hint = minors.used < first ? `Remove it, or use a kubelet of at least ${formatMinor(first)}` : 'Remove it';
+  return { code: 'CONFIG_UNKNOWN_FIELD', message, hint, ...(lenient ? ({ severity: 'warning' } as const) : {}), ...place };
 }

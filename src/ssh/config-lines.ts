@@ -16,7 +16,7 @@ function readLine(text: string, file: string, line: number): SshConfigLine | nul
   const trimmed = trimTrailing(text, ' \t\r\f').replace(/^[ \t]+/, '');
   if (trimmed === '' || trimmed.startsWith('#')) return null;
   const malformed = (message: string): Error =>
-    sshConfigInvalid({ file, line, message, mend: 'Write a keyword and its arguments, with every quote closed' });
+    sshConfigInvalid({ file, line, message, hint: 'Write a keyword and its arguments, with every quote closed' });
   const [head = '', quoted, bare] = /^(?:"([^"]*)"|([^\s="]+))[ \t]*=?[ \t]*/.exec(trimmed) ?? [];
   const keyword = (quoted ?? bare ?? '').toLowerCase();
   if (keyword === '') throw malformed('there is no keyword');

@@ -217,6 +217,6 @@ function invalid(line: SshConfigLine, message: string): Error {
     file: line.file,
     line: line.line,
     message,
-    mend: 'Use all, final, host, originalhost, user, localuser or exec, or put the settings under Host',
+    hint: 'Use all, final, host, originalhost, user, localuser or exec, or put the settings under Host',
   });
 }

@@ -38,7 +38,7 @@ const READINGS: readonly Reading[] = [
         host: name,
         file: '',
         why: `ssh says "${printable(line)}"`,
-        mend: 'Check the file that RevokedHostKeys of ssh_config names',
+        hint: 'Check the file that RevokedHostKeys of ssh_config names',
       }),
   },
   {
@@ -66,7 +66,7 @@ const READINGS: readonly Reading[] = [
   {
     pattern: /timed out/,
     problem: ({ name, connectTimeoutMs }, address) =>
-      hostTimeout({ host: name, what: `${address}: no SSH handshake`, timeoutMs: connectTimeoutMs, mend: CONNECT_TIMEOUT_HINT }),
+      hostTimeout({ host: name, what: `${address}: no SSH handshake`, timeoutMs: connectTimeoutMs, hint: CONNECT_TIMEOUT_HINT }),
   },
   {
     pattern: /Connection (closed|reset) by|kex_exchange_identification|Exceeded MaxStartups/,
@@ -75,7 +75,7 @@ const READINGS: readonly Reading[] = [
         host: name,
         address,
         why: printable(line),
-        mend: 'Check that this is an SSH server, that it allows us (MaxStartups, hosts.deny), and its journal',
+        hint: 'Check that this is an SSH server, that it allows us (MaxStartups, hosts.deny), and its journal',
       }),
   },
 ];

@@ -165,12 +165,12 @@ function readRsaBits(settings: SshSettings): number | undefined {
   return Math.max(MINIMAL_RSA_BITS, Number(text));
 }
 
-function nothingLeft(line: SshConfigLine | undefined, name: string, mend: string): Error {
-  return invalid(line, `${name} leaves nothing that the built-in SSH client can do`, `${mend}, or ${USE_OPENSSH}`);
+function nothingLeft(line: SshConfigLine | undefined, name: string, hint: string): Error {
+  return invalid(line, `${name} leaves nothing that the built-in SSH client can do`, `${hint}, or ${USE_OPENSSH}`);
 }
 
-function invalid(line: SshConfigLine | undefined, message: string, mend: string): Error {
-  return sshConfigInvalid({ ...(line === undefined ? {} : { file: line.file, line: line.line }), message, mend });
+function invalid(line: SshConfigLine | undefined, message: string, hint: string): Error {
+  return sshConfigInvalid({ ...(line === undefined ? {} : { file: line.file, line: line.line }), message, hint });
 }
 
 /**

@@ -253,8 +253,8 @@ function readProxyJump({ settings, config, overrides, tokens, seen }: JumpInput)
 }
 
 function jumpLoop(hosts: readonly string[], line: SshConfigLine | undefined): Error {
-  const mend = 'Write "ProxyJump none" for the jump host itself, above the ProxyJump that catches it';
-  return invalid(line, `ProxyJump leads in a circle: ${hosts.join(', then ')}`, mend);
+  const hint = 'Write "ProxyJump none" for the jump host itself, above the ProxyJump that catches it';
+  return invalid(line, `ProxyJump leads in a circle: ${hosts.join(', then ')}`, hint);
 }
 
 function proxyCommand(line: SshConfigLine, value: string): Error {
@@ -322,25 +322,25 @@ const UNSUPPORTED: readonly { readonly keyword: string; readonly name: string; r
 ];
 
 function unsupported(settings: SshSettings): readonly Problem[] {
-  const mend = `Check that the connection is as you expect without it, or ${USE_OPENSSH}`;
+  const hint = `Check that the connection is as you expect without it, or ${USE_OPENSSH}`;
   const settingsLeft = UNSUPPORTED.flatMap(({ keyword, name, harmless = [] }) => {
     const line = settings.first.get(keyword);
     if (line === undefined || line.args.every((argument) => harmless.includes(argument.toLowerCase()))) return [];
-    return [warning(line, `${name} is not supported by the built-in SSH client`, mend)];
+    return [warning(line, `${name} is not supported by the built-in SSH client`, hint)];
   });
   const matches = settings.passedOver.map((line) =>
-    warning(line, `Match ${line.args.join(' ')} is not supported by the built-in SSH client and never matches`, mend),
+    warning(line, `Match ${line.args.join(' ')} is not supported by the built-in SSH client and never matches`, hint),
   );
   return [...settingsLeft, ...matches];
 }
 
-function warning(line: SshConfigLine | undefined, message: string, mend: string): Problem {
+function warning(line: SshConfigLine | undefined, message: string, hint: string): Problem {
   const position = line === undefined ? {} : { position: { file: line.file, line: line.line, column: 1 } };
-  return { code: 'SSH_CONFIG_UNSUPPORTED', severity: 'warning', message, mend, ...position };
+  return { code: 'SSH_CONFIG_UNSUPPORTED', severity: 'warning', message, hint, ...position };
 }
 
-function invalid(line: SshConfigLine | undefined, message: string, mend: string): Error {
-  return sshConfigInvalid({ ...(line === undefined ? {} : { file: line.file, line: line.line }), message, mend });
+function invalid(line: SshConfigLine | undefined, message: string, hint: string): Error {
+  return sshConfigInvalid({ ...(line === undefined ? {} : { file: line.file, line: line.line }), message, hint });
 }
 
 function isNone(value: string | undefined): boolean {

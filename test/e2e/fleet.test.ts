@@ -91,7 +91,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a fleet of six real 
     expect(new Set(rows.map(([, , , config]) => config)).size).toBe(3);
   });
 
-  it('shows the drift of a host that was edited by hand, and mends it', async () => {
+  it('shows the drift of a host that was edited by hand, and corrects it', async () => {
     const starts = new Map(HOSTS.map((host) => [host, kubeletStart(host)]));
     lab.run('node5', `sed -i 's/^maxPods: .*/maxPods: 7/' ${CONFIG}`);
     const drift = await fleet('drift', '--exit-code');

@@ -189,7 +189,7 @@ describe.skipIf(requirement('dynamic configuration of kubelets 1.11 to 1.23', mi
       await comesTo(s, { status: {}, pods: 110, state: 'running' });
     });
 
-  story('a meta file that is garbage is told of, and mended', {}, async (s) => {
+  story('a meta file that is garbage is told of, and repaired', {}, async (s) => {
     await s.kubelet.stop();
     await s.store.write(`${s.directory}/store/meta/assigned`, 'garbage: [');
     await s.kubelet.start();

@@ -18,7 +18,7 @@ function file(name: string, content: string | Uint8Array): string {
   return path;
 }
 
-interface ReportedProblem extends Readonly<Record<'severity' | 'path' | 'rule' | 'message' | 'mend', string>> {
+interface ReportedProblem extends Readonly<Record<'severity' | 'path' | 'rule' | 'message' | 'hint', string>> {
   readonly line: number;
   readonly column: number;
 }
@@ -75,7 +75,7 @@ cannot read ${directory}: it is a directory. Check the path. [INPUT_UNREADABLE]
             column: 1,
             rule: 'CONFIG_UNKNOWN_FIELD',
             message: 'unknown field',
-            mend: 'Did you mean maxPods?',
+            hint: 'Did you mean maxPods?',
           },
         ],
       },
@@ -90,7 +90,7 @@ cannot read ${directory}: it is a directory. Check the path. [INPUT_UNREADABLE]
             column: 0,
             rule: 'INPUT_UNREADABLE',
             message: `cannot read ${directory}/none.yaml: there is no such file`,
-            mend: 'Check the path',
+            hint: 'Check the path',
           },
         ],
       },

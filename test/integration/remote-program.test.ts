@@ -565,7 +565,7 @@ describe.each(SHELLS)('the remote program in $name', (shell) => {
     });
 
     describe('other operations', () => {
-      it('makes directories, mends their mode, removes files and empties directories', async () => {
+      it('makes directories, corrects their mode, removes files and empties directories', async () => {
         put('/gone');
         put('/full/a/b');
         put('/full/.c');

@@ -105,8 +105,8 @@ describeSshd('SSH to OpenSSH', () => {
       const problem = await problemOf(transportTo(unknown));
       expect(problem).toMatchObject({ code: 'HOST_KEY_UNKNOWN', host: unknown.name });
       expect(problem.message).toContain(`[127.0.0.1]:${sshd.port} shows ED25519 key ${fingerprint('ed25519')}`);
-      expect(problem.mend).toContain(`ssh-keyscan -p ${sshd.port} 127.0.0.1 >> ${unknown.userKnownHostsFiles[0]}`);
-      expect(problem.mend).toContain('--ssh-accept-new');
+      expect(problem.hint).toContain(`ssh-keyscan -p ${sshd.port} 127.0.0.1 >> ${unknown.userKnownHostsFiles[0]}`);
+      expect(problem.hint).toContain('--ssh-accept-new');
       expect(knownHostsOf(unknown)).toBe('');
     });
 
@@ -151,7 +151,7 @@ describeSshd('SSH to OpenSSH', () => {
         const problem = await problemOf(transportTo(changed));
         expect(problem).toMatchObject({ code: 'HOST_KEY_MISMATCH', position: { file: changed.userKnownHostsFiles[0], line: 1 } });
         expect(problem.message).toContain(fingerprint('ed25519'));
-        expect(problem.mend).toContain(`ssh-keygen -R '[127.0.0.1]:${sshd.port}'`);
+        expect(problem.hint).toContain(`ssh-keygen -R '[127.0.0.1]:${sshd.port}'`);
         expect(knownHostsOf(changed)).toBe(before);
       },
     );
@@ -508,7 +508,7 @@ describeSshd('SSH to OpenSSH', () => {
     const late = target({ port: busy.port, known: [busy.hostKey('ed25519')], connectTimeoutMs: 5000 });
     const problem = await problemOf(transportTo(late));
     expect(problem.code).toBe('HOST_UNREACHABLE');
-    expect(`${problem.message} ${problem.mend}`).toContain('MaxStartups');
+    expect(`${problem.message} ${problem.hint}`).toContain('MaxStartups');
   });
 
   it.each([
@@ -528,7 +528,7 @@ describeSshd('SSH to OpenSSH', () => {
     cleanups.push(server.stop);
     const problem = await problemOf(transportTo(target({ port: server.port, known: [], connectTimeoutMs: 1500 })));
     expect(problem.code, problem.message).toBe('HOST_UNREACHABLE');
-    expect(`${problem.message} ${problem.mend}`).toContain('MaxStartups');
+    expect(`${problem.message} ${problem.hint}`).toContain('MaxStartups');
     expect(count).toBeGreaterThan(1);
   });
 
@@ -685,7 +685,7 @@ describe('SSH to what is no SSH server', () => {
     expect(problem).toMatchObject({
       code: 'HOST_UNREACHABLE',
       message: expect.stringContaining('closes them at once'),
-      mend: expect.stringContaining('MaxStartups'),
+      hint: expect.stringContaining('MaxStartups'),
     });
   });
 
@@ -702,7 +702,7 @@ describe('SSH to what is no SSH server', () => {
   ])('it speaks something else: %s', async (_, text, message, hint) => {
     const problem = await problemOf(transportTo(targetAt(await portOf((socket) => socket.end(text)))));
     expect(problem).toMatchObject({ code: 'HOST_UNREACHABLE', message: expect.stringContaining(message) });
-    expect(problem.mend ?? '').toMatch(hint);
+    expect(problem.hint ?? '').toMatch(hint);
   });
 
   it.each([

@@ -185,10 +185,10 @@ describe('a good configuration is never taken back', () => {
 });
 
 describe('a disk that is not as it was', () => {
-  const finds = async (what: string, mend: () => boolean | Promise<boolean>): Promise<void> => {
+  const finds = async (what: string, hint: () => boolean | Promise<boolean>): Promise<void> => {
     await world.stop();
     world.start();
-    await world.until(what, mend);
+    await world.until(what, hint);
   };
 
   it('a torn checkpoint of what runs: the last known good, and then what is assigned, stored anew', async () => {

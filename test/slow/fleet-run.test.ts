@@ -138,15 +138,15 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     });
   });
 
-  it('mends what was edited by hand', async () => {
+  it('corrects what was edited by hand', async () => {
     const wanted = config(3);
     writeFileSync(hostFile(3, CONFIG), wanted.replace('maxPods: 60', 'maxPods: 6'));
     const shown = await plan('--exit-code');
     expect(shown.code).toBe(6);
     expect(shown.stdout).toMatch(/^node3\n[\s\S]*-maxPods: 6\n[\s\S]*\+maxPods: 60\n/m);
-    const mended = await apply();
-    expect(mended.stdout).toBe('3 hosts: 1 changed, 2 as they should be.\n');
-    expect(mended.stderr.split('\n').filter((line) => line.startsWith('node3'))).toEqual([
+    const fixed = await apply();
+    expect(fixed.stdout).toBe('3 hosts: 1 changed, 2 as they should be.\n');
+    expect(fixed.stderr.split('\n').filter((line) => line.startsWith('node3'))).toEqual([
       `node3 [kubelet-start] updated /${CONFIG}`,
       'node3 [kubelet-start] restarted kubelet',
       'node3 [kubelet-start] confirmed over a new connection',

@@ -296,12 +296,9 @@ function namesIn(files: ReadonlyMap<string, FileFact>, path: string): readonly s
 }
 
 function operationFailed(host: string, message = 'an operation failed', detail = ''): AppError {
-  return new AppError(
-    { host, code: 'HOST_OPERATION_FAILED', message, mend: 'Mend the cause, then run the same command again' },
-    { detail },
-  );
+  return new AppError({ host, code: 'HOST_OPERATION_FAILED', message, hint: 'Fix the cause, then run the same command again' }, { detail });
 }
 
 function connectionLost(host: string): AppError {
-  return new AppError({ host, code: 'HOST_CONNECTION_LOST', message: 'the connection was lost', mend: 'Run the same command again' });
+  return new AppError({ host, code: 'HOST_CONNECTION_LOST', message: 'the connection was lost', hint: 'Run the same command again' });
 }

@@ -24,7 +24,7 @@ export function localInput(stdin: NodeJS.ReadableStream): InputFiles {
           {
             code: 'INPUT_NOT_A_DIRECTORY',
             message: `${directory} is not a directory`,
-            mend: 'Give the directory itself, not a link to it',
+            hint: 'Give the directory itself, not a link to it',
           },
           { exitCode: 2 },
         );
@@ -76,7 +76,7 @@ async function readChunks(name: string, stream: NodeJS.ReadableStream): Promise<
 
 function tooLarge(name: string): AppError {
   const message = `${name} has more than ${MAX_BYTES} bytes`;
-  return new AppError({ code: 'INPUT_TOO_LARGE', message, mend: 'Check that this is the right file' }, { exitCode: 2 });
+  return new AppError({ code: 'INPUT_TOO_LARGE', message, hint: 'Check that this is the right file' }, { exitCode: 2 });
 }
 
 function refuse(path: string, cause: unknown): never {
@@ -90,7 +90,7 @@ function refuse(path: string, cause: unknown): never {
         : code === 'EISDIR'
           ? 'it is a directory'
           : String((cause as Error).message);
-  throw new AppError({ code: 'INPUT_UNREADABLE', message: `cannot read ${path}: ${why}`, mend: 'Check the path' }, { exitCode: 2, cause });
+  throw new AppError({ code: 'INPUT_UNREADABLE', message: `cannot read ${path}: ${why}`, hint: 'Check the path' }, { exitCode: 2, cause });
 }
 
 function compareBytes(a: string, b: string): number {

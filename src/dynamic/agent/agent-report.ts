@@ -50,8 +50,8 @@ const REPAIR = 'dynamic inspect --repair gets it back';
 export function reportAgent(reading: AgentReading): readonly Problem[] {
   const { state, damaged, pointer, checkpoints, agent, directory, identity } = reading;
   const findings: Problem[] = [];
-  const find = (code: string, message: string, mend: string, severity: 'error' | 'warning' = 'error'): void =>
-    void findings.push({ code, message, mend, severity });
+  const find = (code: string, message: string, hint: string, severity: 'error' | 'warning' = 'error'): void =>
+    void findings.push({ code, message, hint, severity });
   const wholes = new Set(checkpoints.filter(({ isWhole }) => isWhole).map(({ hash }) => hash));
   if (!isKubeletUp(reading)) find('KUBELET_UNHEALTHY', describeKubelet(reading), REPAIR);
   if (pointer !== null && !wholes.has(pointer))

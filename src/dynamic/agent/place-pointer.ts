@@ -11,7 +11,7 @@ export type PointerPlace =
       /** What it reads while there is no pointer. */
       readonly localConfig: string;
     }
-  | { readonly kind: 'impossible'; readonly why: string; readonly mend: string };
+  | { readonly kind: 'impossible'; readonly why: string; readonly hint: string };
 
 /** The variable that kubeadm's drop-in starts the kubelet with. */
 const VARIABLE = 'KUBELET_CONFIG_ARGS';
@@ -26,13 +26,13 @@ export function placePointer(texts: UnitTexts, directory: string): PointerPlace 
   const own = withoutDropIn(texts, POINTER_DROP_IN);
   const [words, command] = [execStartWords(own.unitFiles, own.environmentFiles), writtenCommand(own)];
   if (words === null || command === null)
-    return { kind: 'impossible', why: 'there is no unit kubelet.service with an ExecStart', mend: 'Run init or join first' };
+    return { kind: 'impossible', why: 'there is no unit kubelet.service with an ExecStart', hint: 'Run init or join first' };
   const local = lastFlag(words, 'config')?.value ?? '';
   if (local === '')
     return {
       kind: 'impossible',
       why: 'the kubelet is started without --config: it has no local configuration to go back to',
-      mend: 'Give it a configuration file (init and join do)',
+      hint: 'Give it a configuration file (init and join do)',
     };
   const pointer = { path: pointerFile(directory), text: formatPointer(directory, SAMPLE) };
   const plain = renderPointerDropIn(directory);
@@ -45,6 +45,6 @@ export function placePointer(texts: UnitTexts, directory: string): PointerPlace 
   return {
     kind: 'impossible',
     why: `--config of ${shadow} wins over what the agent says`,
-    mend: `Take it out there, or have the unit read $${VARIABLE} last`,
+    hint: `Take it out there, or have the unit read $${VARIABLE} last`,
   };
 }

@@ -271,8 +271,8 @@ function isAtMost(name: LiveChange, most: LiveChange): boolean {
 
 function describeForbidden(changes: readonly ClassifiedChange[], { allow }: ChangePolicy): string {
   const said = changes.slice(0, 5).map(({ path, class: name, reason }) => `${path} (${name}: ${reason})`);
-  const mend = changes.every(({ class: name }) => name === 'drain') ? ', or drain the node first' : '';
-  return `the policy of this node allows changes up to ${allow}${mend}: ${said.join(', ')}`;
+  const hint = changes.every(({ class: name }) => name === 'drain') ? ', or drain the node first' : '';
+  return `the policy of this node allows changes up to ${allow}${hint}: ${said.join(', ')}`;
 }
 
 function describeChange({ path, before, after }: ClassifiedChange, shadow: string | null): string {

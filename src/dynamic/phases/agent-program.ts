@@ -44,9 +44,9 @@ export const agentProgram = definePhase<AgentProgramInput | null, Facts>({
     );
     if (said.exitCode === 0 && /^\d+\.\d+\.\d+/.test(said.stdout.trim())) return;
     const why = crashReason(said.stderr || said.stdout) || `exit code ${said.exitCode}`;
-    const mend =
+    const hint =
       'Give a program that runs there with --program: the bundle with Node.js 20.19 or later, or an executable for its kind of machine';
-    throw new AppError({ host: host.name, code: 'AGENT_PROGRAM_DOES_NOT_RUN', message: `${NAME}: ${argv.join(' ')}: ${why}`, mend });
+    throw new AppError({ host: host.name, code: 'AGENT_PROGRAM_DOES_NOT_RUN', message: `${NAME}: ${argv.join(' ')}: ${why}`, hint });
   },
 });
 

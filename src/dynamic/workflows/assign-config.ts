@@ -124,6 +124,6 @@ export function notThereProblem(node: JudgedNode, timeoutMs: number): Problem {
     host: config.name,
     code: code ?? 'DYNAMIC_NOT_REACHED',
     message: `${stateText(node)}: ${why}`,
-    mend: verdict.mend ?? 'See kubeletadm dynamic status and the log of the kubelet',
+    hint: verdict.hint ?? 'See kubeletadm dynamic status and the log of the kubelet',
   };
 }

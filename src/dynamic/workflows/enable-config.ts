@@ -128,10 +128,10 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
   const { nodeName, unitTexts } = found;
   const host = context.host.name;
   const refusals: Problem[] = [];
-  const refuse = (code: string, message: string, mend: string): void => void refusals.push({ host, code, message, mend });
+  const refuse = (code: string, message: string, hint: string): void => void refusals.push({ host, code, message, hint });
   const program = await prepareProgram(context, options, found, refuse);
   const place = unitTexts === null ? null : placePointer(unitTexts, AGENT_DIRECTORY);
-  if (place?.kind === 'impossible') refuse('KUBELET_UNIT_UNSUITABLE', place.why, place.mend);
+  if (place?.kind === 'impossible') refuse('KUBELET_UNIT_UNSUITABLE', place.why, place.hint);
   if (place?.kind === 'drop-in' && (await isMissing(context, place.localConfig)))
     refuse('HOST_FILE_MISSING', `${place.localConfig}: there is no such file, but the kubelet is to read it`, 'Run init or join again');
   const kubeconfig = found.flag('kubeconfig') ?? KUBELET_CONF;
@@ -189,14 +189,14 @@ async function prepareProgram(
   { host, signal }: PhaseContext,
   { program: { file, directory, node } }: EnableOptions,
   { machine }: DynamicHost,
-  refuse: (code: string, message: string, mend: string) => void,
+  refuse: (code: string, message: string, hint: string) => void,
 ): Promise<AgentProgramInput | null> {
   if (file === null)
     throw new AppError(
       {
         code: 'AGENT_PROGRAM_MISSING',
         message: 'the agent is one file, and this program runs from its sources',
-        mend: 'Make it with npm run build (or build:sea) and name it with --program dist/kubeletadm.mjs',
+        hint: 'Make it with npm run build (or build:sea) and name it with --program dist/kubeletadm.mjs',
       },
       { exitCode: 2 },
     );
@@ -221,10 +221,10 @@ async function prepareProgram(
   }
   const found = await observe(host, nodeProgram(node), signal);
   const wanted = `Node.js ${OLDEST_NODE.join('.')} or later`;
-  const mend = 'Install it or name it with --node; or build an executable that needs none (npm run build:sea) and name that with --program';
-  if (found === null) refuse('NODE_JS_MISSING', `there is no ${node ?? 'node'} on the host, and the program needs ${wanted}`, mend);
+  const hint = 'Install it or name it with --node; or build an executable that needs none (npm run build:sea) and name that with --program';
+  if (found === null) refuse('NODE_JS_MISSING', `there is no ${node ?? 'node'} on the host, and the program needs ${wanted}`, hint);
   else if (!isNodeEnough(found.version))
-    refuse('NODE_JS_TOO_OLD', `${found.path} is ${found.version}, and the program needs ${wanted}`, mend);
+    refuse('NODE_JS_TOO_OLD', `${found.path} is ${found.version}, and the program needs ${wanted}`, hint);
   return { file, path, command: [found?.path ?? 'node', path] };
 }
 
@@ -245,7 +245,7 @@ async function prepareNative(context: PhaseContext, options: EnableOptions, foun
   const refusals: Problem[] = [];
   const warnings: Warning[] = [];
   const flags = unitTexts === null ? null : nativeFlags(unitTexts, { directory: options.nativeDirectory, minor });
-  if (flags?.kind === 'impossible') refusals.push({ host, code: 'KUBELET_UNIT_UNSUITABLE', message: flags.why, mend: flags.mend });
+  if (flags?.kind === 'impossible') refusals.push({ host, code: 'KUBELET_UNIT_UNSUITABLE', message: flags.why, hint: flags.hint });
   if (nodeName !== null && context.cluster !== null && refusals.length + found.refusals.length === 0) {
     const { problem, warning } = await keepsConfigSource(context.cluster, nodeName);
     if (problem !== null) refusals.push({ ...problem, host });

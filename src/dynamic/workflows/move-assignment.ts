@@ -41,6 +41,6 @@ function configMap(cluster: Cluster, { namespace, name }: ConfigSource): Promise
 
 function refuse(nodeName: string, source: ConfigSource, namespace: string): AssignmentMove {
   const message = `Node ${nodeName} is assigned ${describeSource(source)}, which its agent can't read: it may read ConfigMaps of ${namespace} only`;
-  const mend = `Push the configuration again (kubeletadm dynamic push FILE --namespace ${namespace}), run kubeletadm dynamic reset ${nodeName}, enable the agent again and assign what push printed`;
-  return { input: null, refusal: { code: 'AGENT_NAMESPACE_OTHER', message, mend } };
+  const hint = `Push the configuration again (kubeletadm dynamic push FILE --namespace ${namespace}), run kubeletadm dynamic reset ${nodeName}, enable the agent again and assign what push printed`;
+  return { input: null, refusal: { code: 'AGENT_NAMESPACE_OTHER', message, hint } };
 }

@@ -72,7 +72,7 @@ export async function observeDynamicHost(context: PhaseContext, options: Dynamic
   const { minor } = observed;
   const backend = options.backend ?? (minor <= LAST_DYNAMIC_MINOR ? 'native' : 'agent');
   const refusals: Problem[] = [];
-  const refuse = (code: string, message: string, mend: string): void => void refusals.push({ host: host.name, code, message, mend });
+  const refuse = (code: string, message: string, hint: string): void => void refusals.push({ host: host.name, code, message, hint });
   if (os.uid !== null && os.uid !== 0)
     refuse('IsPrivilegedUser', 'the user on the host is not root', 'Run as root, or let the user use sudo');
   if (init !== 'systemd') refuse('SYSTEMD_MISSING', 'systemd does not run there', 'The kubelet has to be a unit of systemd');

@@ -87,10 +87,10 @@ function notEnabled(host: string, version: string, minor: Minor): AppError {
   const message = isNative
     ? `kubelet ${version} runs without --dynamic-config-dir`
     : `no kubeletadm agent is installed, and kubelet ${version} has no dynamic configuration of its own`;
-  const mend = isNative
+  const hint = isNative
     ? `Enable it with kubeletadm dynamic enable ${host}, or pass the directory to inspect with --dynamic-config-dir`
     : `Install the agent with kubeletadm dynamic enable ${host}`;
-  return new AppError({ host, code: 'DYNAMIC_NOT_ENABLED', message, mend }, { exitCode: 3 });
+  return new AppError({ host, code: 'DYNAMIC_NOT_ENABLED', message, hint }, { exitCode: 3 });
 }
 
 /** The names in directories; none for what is not there. */

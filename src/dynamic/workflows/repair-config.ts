@@ -134,17 +134,17 @@ async function prepareStore(context: PhaseContext, options: RepairOptions): Prom
   const [node] = await readNodes(cluster, [nodeName], 'native');
   if (node === undefined || !sameSource(node.source.source, assigned.identity)) return prepared([], []);
   const message = `Node ${nodeName} is still assigned ${describeIdentity(assigned.identity)}: the kubelet would take it again in ten seconds`;
-  return prepared([], [{ host: host.name, code: 'DYNAMIC_STILL_ASSIGNED', message, mend: resetFirst(nodeName) }]);
+  return prepared([], [{ host: host.name, code: 'DYNAMIC_STILL_ASSIGNED', message, hint: resetFirst(nodeName) }]);
 }
 
 function tookAgain(host: string, identity: ConfigIdentity, nodeName: string | null): Problem {
   const message = `the kubelet came back, and took ${describeIdentity(identity)} again: its Node is still assigned that`;
-  return { host, code: 'DYNAMIC_STILL_ASSIGNED', message, mend: resetFirst(nodeName ?? 'NODE') };
+  return { host, code: 'DYNAMIC_STILL_ASSIGNED', message, hint: resetFirst(nodeName ?? 'NODE') };
 }
 
 function diedAgain(host: string, failure: KubeletFailure | null): Problem {
   const message = `the kubelet came back, and died again${failure === null ? '' : `: ${failure.cause}`}`;
-  return { host, code: 'DYNAMIC_CRASH_LOOP', message, mend: failure?.mend ?? 'See journalctl -u kubelet' };
+  return { host, code: 'DYNAMIC_CRASH_LOOP', message, hint: failure?.hint ?? 'See journalctl -u kubelet' };
 }
 
 function resetFirst(nodeName: string): string {

@@ -361,7 +361,7 @@ function isJustAssigned({ config, verdict }: JudgedNode, wanted: ConfigSource | 
 function unproven(node: JudgedNode): JudgedNode {
   if (!['trial', 'good', 'local'].includes(node.verdict.state)) return node;
   const why = 'the reported status is from before this assignment: the kubelet may just be restarting to use the previous one';
-  return { ...node, verdict: { ...node.verdict, state: 'waiting', why, mend: null } };
+  return { ...node, verdict: { ...node.verdict, state: 'waiting', why, hint: null } };
 }
 
 function outcomeOf({ target, stage, judged, error, isTouched }: Member): RolloutOutcome {

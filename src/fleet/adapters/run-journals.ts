@@ -87,6 +87,6 @@ async function syncDirectory(directory: string): Promise<void> {
 
 function unwritable(path: string, cause: unknown): AppError {
   const message = `the journal of the run cannot be written to ${path}: ${(cause as Error).message}`;
-  const mend = 'Free some space, or name another directory with XDG_STATE_HOME';
-  return new AppError({ code: 'JOURNAL_UNWRITABLE', message, mend }, { exitCode: 2, cause });
+  const hint = 'Free some space, or name another directory with XDG_STATE_HOME';
+  return new AppError({ code: 'JOURNAL_UNWRITABLE', message, hint }, { exitCode: 2, cause });
 }

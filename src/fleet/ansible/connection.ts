@@ -30,8 +30,8 @@ export function importConnection({ name, position, variables }: InventoryHost): 
     return value === undefined || typeof value === 'symbol' ? undefined : String(value);
   };
   const warnings: Problem[] = [];
-  const warn = (message: string, mend?: string): void => {
-    warnings.push({ ...importIgnored(message, mend), position, host: name });
+  const warn = (message: string, hint?: string): void => {
+    warnings.push({ ...importIgnored(message, hint), position, host: name });
   };
   const [user, port] = [text('ansible_user', 'ansible_ssh_user'), text('ansible_port', 'ansible_ssh_port')];
   const key = text('ansible_private_key_file', 'ansible_ssh_private_key_file');
@@ -76,7 +76,7 @@ function isTrue(text: string | undefined): boolean {
 }
 
 /** The jump host that arguments for ssh name: `-J host`, `-o ProxyJump=host`, `-o ProxyCommand="ssh -W %h:%p host"`. */
-function jumpOf(texts: readonly string[], warn: (message: string, mend?: string) => void): string | null {
+function jumpOf(texts: readonly string[], warn: (message: string, hint?: string) => void): string | null {
   const words = texts.flatMap((text) => splitHostLine(text) ?? []);
   let jump: string | null = null;
   for (const [i, word] of words.entries()) {

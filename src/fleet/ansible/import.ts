@@ -96,8 +96,8 @@ function readInventoryFile(file: InventoryFile, inventory: Inventory): readonly 
 }
 
 function notListed({ path }: InventoryFile, what: string): Problem {
-  const mend = 'Import what it comes to: ansible-inventory -i FILE --list > inventory.json';
-  return { ...importInvalid(`this is ${what}, which only Ansible can run`, mend), position: { file: path, line: 1, column: 1 } };
+  const hint = 'Import what it comes to: ansible-inventory -i FILE --list > inventory.json';
+  return { ...importInvalid(`this is ${what}, which only Ansible can run`, hint), position: { file: path, line: 1, column: 1 } };
 }
 
 /** By its ending, as Ansible: what may be either is YAML when it holds a mapping. */

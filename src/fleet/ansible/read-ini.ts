@@ -141,7 +141,7 @@ class IniReader {
 
 function hostLineProblem(words: readonly string[] | null, hosts: HostPattern, settings: readonly string[]): Problem | null {
   if (words === null) return importInvalid('a quote is not closed');
-  if ('fault' in hosts) return importInvalid(hosts.fault.message, hosts.fault.mend);
+  if ('fault' in hosts) return importInvalid(hosts.fault.message, hosts.fault.hint);
   const [pattern = ''] = words;
   if (pattern.endsWith(':') && hosts.port === null)
     return importInvalid(`${quoteValue(pattern)} ends with a colon`, 'Write the port behind it, or leave it out');

@@ -89,7 +89,7 @@ class YamlReader {
     for (const { name, offset, value } of membersOf(node, this.#text)) {
       const hosts = readHostPattern(name);
       if ('fault' in hosts) {
-        this.#problem(importInvalid(hosts.fault.message, hosts.fault.mend), offset);
+        this.#problem(importInvalid(hosts.fault.message, hosts.fault.hint), offset);
         continue;
       }
       const position = this.#document.positionAt(offset);

@@ -26,7 +26,7 @@ export async function readProgram(path: string | undefined, running: RunningProg
     return await largeFile(file);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new AppError({ code: 'INPUT_UNREADABLE', message: `${file}: ${why}`, mend: 'Check the path' }, { exitCode: 2, cause });
+    throw new AppError({ code: 'INPUT_UNREADABLE', message: `${file}: ${why}`, hint: 'Check the path' }, { exitCode: 2, cause });
   }
 }
 

@@ -9,8 +9,8 @@ export class HostLockedError extends AppError {
   constructor(host: string, holder: LockHolder) {
     const since = holder.since === 0 ? '' : `, since ${utc(holder.since)}`;
     const message = `locked by another kubeletadm run (${holder.name}, pid ${holder.processId}${since})`;
-    const mend = `Wait for it (the lock expires in at most ${holder.secondsLeft} s) or, if that process is gone, use --break-lock`;
-    super({ host, code: 'HOST_LOCKED', message, mend });
+    const hint = `Wait for it (the lock expires in at most ${holder.secondsLeft} s) or, if that process is gone, use --break-lock`;
+    super({ host, code: 'HOST_LOCKED', message, hint });
     this.holder = holder;
   }
 }
@@ -20,13 +20,13 @@ export class CommitGoneError extends AppError {
   readonly record: CommitRecord | null;
 
   constructor(host: string, record: CommitRecord | null, what: string) {
-    const mend = MENDS[record?.state ?? 'none'];
-    super({ host, code: 'COMMIT_GONE', message: `${what}: ${describeCommit(record)}`, ...(mend === undefined ? {} : { mend }) });
+    const hint = HINTS[record?.state ?? 'none'];
+    super({ host, code: 'COMMIT_GONE', message: `${what}: ${describeCommit(record)}`, ...(hint === undefined ? {} : { hint }) });
     this.record = record;
   }
 }
 
-const MENDS: Readonly<Partial<Record<CommitRecord['state'] | 'none', string>>> = {
+const HINTS: Readonly<Partial<Record<CommitRecord['state'] | 'none', string>>> = {
   armed: 'kubeletadm fleet confirm keeps the change, kubeletadm fleet revert rolls the host back now',
   reverting: 'Run the same command again in a moment',
 };
@@ -57,8 +57,8 @@ function utc(seconds: number): string {
 
 /** The host took the change back before it was confirmed. Never a success. */
 export function commitReverted(host: string, record: CommitRecord): AppError {
-  const mend = 'The previous files were restored. Fix the cause and rerun the command';
-  return new AppError({ host, code: 'COMMIT_REVERTED', message: describeCommit(record), mend }, { exitCode: 5 });
+  const hint = 'The previous files were restored. Fix the cause and rerun the command';
+  return new AppError({ host, code: 'COMMIT_REVERTED', message: describeCommit(record), hint }, { exitCode: 5 });
 }
 
 /** systemd starts nothing any more: the host reverts the change when it boots. */
@@ -67,7 +67,7 @@ export function hostShuttingDown(host: string, what: string): AppError {
     host,
     code: 'HOST_SHUTTING_DOWN',
     message: `${what}: the host is shutting down`,
-    mend: 'Wait until it has booted',
+    hint: 'Wait until it has booted',
   });
 }
 
@@ -77,7 +77,7 @@ export function commitNotArmed(host: string, phase: string): AppError {
     host,
     code: 'COMMIT_NOT_ARMED',
     message: `${phase}: nothing was changed on the host`,
-    mend: 'Run the same command again',
+    hint: 'Run the same command again',
   });
 }
 
@@ -90,5 +90,5 @@ export function commitUnknown(host: string, secondsLeft: number, isAsked: boolea
   const message = isAsked
     ? `the host did not answer the confirmation and is unreachable: the change may have been confirmed; otherwise the host rolls back automatically ${when}`
     : `change not confirmed and host unreachable: the host rolls back automatically ${when}`;
-  return new AppError({ host, code: 'COMMIT_UNCONFIRMED', message, mend: 'Look at it with kubeletadm fleet drift when it answers again' });
+  return new AppError({ host, code: 'COMMIT_UNCONFIRMED', message, hint: 'Look at it with kubeletadm fleet drift when it answers again' });
 }

@@ -113,7 +113,7 @@ function placeFile(
   const because = known ? (sums.get(path) === sha256 ? 'its mode differs' : 'it is another one') : 'it is missing';
   if (content !== null && content.sha256 !== sha256) {
     const message = `${source} has the SHA-256 ${content.sha256}, and ${sha256} is declared`;
-    throw new AppError({ host, code: 'INSTALL_CHECKSUM', message, mend: 'Mend sha256, or get the right file' }, { exitCode: 3 });
+    throw new AppError({ host, code: 'INSTALL_CHECKSUM', message, hint: 'Fix sha256, or get the right file' }, { exitCode: 3 });
   }
   const arrives: HostChange =
     isUrl(source) || content === null

@@ -40,8 +40,8 @@ export function planPackages(install: PackageInstall, situation: PackageSituatio
   const { packages, host } = situation;
   const { manager, installed } = packages;
   if (manager === null) {
-    const mend = 'Declare install: binaries for it, or none';
-    throw refused(host, 'PACKAGE_MANAGER_UNKNOWN', 'install: packages: there is neither apt-get nor dnf nor yum', mend);
+    const hint = 'Declare install: binaries for it, or none';
+    throw refused(host, 'PACKAGE_MANAGER_UNKNOWN', 'install: packages: there is neither apt-get nor dnf nor yum', hint);
   }
   const before = installed.get(HELD_PACKAGE);
   if (before !== undefined && isNewerMinor(before, install.version)) {
@@ -64,8 +64,8 @@ export function planPackages(install: PackageInstall, situation: PackageSituatio
   return { changes, noop: `${shown.join(', ')}: installed` };
 }
 
-function refused(host: string, code: string, message: string, mend: string): AppError {
-  return new AppError({ host, code, message, mend }, { exitCode: 3 });
+function refused(host: string, code: string, message: string, hint: string): AppError {
+  return new AppError({ host, code, message, hint }, { exitCode: 3 });
 }
 
 function repositoryChanges(

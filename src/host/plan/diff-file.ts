@@ -43,7 +43,7 @@ export function diffFile(found: FileFact | null, wanted: WantedFile, options: { 
 /** What is wrong with something that stands where a file is to be; null: it is one, or nothing is there. */
 export function notAFile(path: string, found: FileFact | null): Problem | null {
   if (found === null || (found.type !== 'directory' && found.type !== 'socket')) return null;
-  return { code: 'NOT_A_FILE', message: `${path} is a ${found.type}, and a file is to be there`, mend: 'Remove it' };
+  return { code: 'NOT_A_FILE', message: `${path} is a ${found.type}, and a file is to be there`, hint: 'Remove it' };
 }
 
 function reasonsToWrite(

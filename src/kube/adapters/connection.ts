@@ -169,20 +169,20 @@ async function withinTime(
     const { code } = error as NodeJS.ErrnoException;
     // So too where the program is in no directory of PATH, and one of them may not be searched: see execvp(3).
     if (code === 'EACCES') {
-      const mend = 'Install it, or check its mode, PATH and users[].user.exec.command in the kubeconfig';
-      throw clusterCredentials(target.cluster.server, `${who}: no such program is found that this user may execute`, mend, {
+      const hint = 'Install it, or check its mode, PATH and users[].user.exec.command in the kubeconfig';
+      throw clusterCredentials(target.cluster.server, `${who}: no such program is found that this user may execute`, hint, {
         cause: error,
       });
     }
     if (code === 'ENOENT') {
-      const mend = 'Install it, or check users[].user.exec.command in the kubeconfig';
-      throw clusterCredentials(target.cluster.server, `${who}: there is no such program`, mend, { cause: error });
+      const hint = 'Install it, or check users[].user.exec.command in the kubeconfig';
+      throw clusterCredentials(target.cluster.server, `${who}: there is no such program`, hint, { cause: error });
     }
     const why = error instanceof Error && error.message === tooSlow ? tooSlow : 'it failed';
-    const mend = exec
+    const hint = exec
       ? 'Run it by hand: it must print an ExecCredential'
       : 'Log in again, or check users[].user.auth-provider in the kubeconfig';
-    throw clusterCredentials(target.cluster.server, `${who}: ${why}`, mend, { cause: error });
+    throw clusterCredentials(target.cluster.server, `${who}: ${why}`, hint, { cause: error });
   } finally {
     stop.abort();
   }

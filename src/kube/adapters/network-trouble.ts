@@ -3,7 +3,7 @@ import { ProxyError } from './proxy-error.ts';
 /** Why a connection failed, in words, and what to look at. */
 export interface NetworkTrouble {
   readonly why: string;
-  readonly mend: string;
+  readonly hint: string;
   /** False when the request may have reached the server although no answer came. */
   readonly neverSent: boolean;
 }
@@ -13,7 +13,7 @@ const CHECK_NETWORK = 'Check address, network and firewall';
 const CHECK_CA = "The kubeconfig needs the cluster's own CA in certificate-authority-data (on a control plane: /etc/kubernetes/pki/ca.crt)";
 const CHECK_CERTIFICATE = 'Renew the certificate of the API server, or check the clocks of both machines';
 
-const BY_CODE: Readonly<Record<string, readonly [why: string, mend: string]>> = {
+const BY_CODE: Readonly<Record<string, readonly [why: string, hint: string]>> = {
   ECONNREFUSED: ['connection refused', CHECK_SERVER],
   EHOSTUNREACH: ['no route to the host', CHECK_NETWORK],
   ENETUNREACH: ['the network is unreachable', CHECK_NETWORK],
@@ -41,31 +41,31 @@ export function explainNetworkError(error: unknown): NetworkTrouble {
   const { code, message } = describe(error);
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return { ...explainWrongName(error), neverSent: true };
   const known = BY_CODE[code];
-  if (known) return { why: known[0], mend: known[1], neverSent: NEVER_SENT.has(code) || isTls(code) };
+  if (known) return { why: known[0], hint: known[1], neverSent: NEVER_SENT.has(code) || isTls(code) };
   if (/wrong version number|http request/i.test(message))
-    return { why: 'it does not speak TLS', mend: 'Check the port, or whether the address must begin with http://', neverSent: true };
+    return { why: 'it does not speak TLS', hint: 'Check the port, or whether the address must begin with http://', neverSent: true };
   if (code === 'ECONNRESET' || code === 'EPIPE' || /socket hang up|aborted|premature close/i.test(message)) {
     return {
       why: 'the connection was closed before an answer came',
-      mend: 'Check the API server and what stands before it (proxy, load balancer)',
+      hint: 'Check the API server and what stands before it (proxy, load balancer)',
       neverSent: false,
     };
   }
   if (/^ERR_(?:OSSL|SSL)|EPROTO/.test(code))
     return {
       why: `the TLS handshake failed (${code})`,
-      mend: 'Check the client certificate and key, and that this is the API server',
+      hint: 'Check the client certificate and key, and that this is the API server',
       neverSent: true,
     };
-  return { why: code === '' ? 'the connection failed' : `the connection failed (${code})`, mend: CHECK_NETWORK, neverSent: false };
+  return { why: code === '' ? 'the connection failed' : `the connection failed (${code})`, hint: CHECK_NETWORK, neverSent: false };
 }
 
 const CHECK_PROXY = 'Check HTTPS_PROXY and NO_PROXY, or proxy-url in the kubeconfig';
 
 function explainProxyError({ proxy, refusal, cause, message }: ProxyError): NetworkTrouble {
-  if (refusal === null) return { why: `the proxy ${proxy}: ${explainNetworkError(cause).why}`, mend: CHECK_PROXY, neverSent: true };
-  const mend = refusal.kind === 'login' ? `${CHECK_PROXY}: it wants a user and a password (http://USER:PASSWORD@HOST:PORT)` : CHECK_PROXY;
-  return { why: message, mend, neverSent: true };
+  if (refusal === null) return { why: `the proxy ${proxy}: ${explainNetworkError(cause).why}`, hint: CHECK_PROXY, neverSent: true };
+  const hint = refusal.kind === 'login' ? `${CHECK_PROXY}: it wants a user and a password (http://USER:PASSWORD@HOST:PORT)` : CHECK_PROXY;
+  return { why: message, hint, neverSent: true };
 }
 
 /** True when the connection broke without an answer: the same request may be sent again if it only reads. */
@@ -80,8 +80,8 @@ function isTls(code: string): boolean {
 
 function explainWrongName(error: unknown): Omit<NetworkTrouble, 'neverSent'> {
   const { host, names } = certificateNames(error);
-  const mend = 'Use one of those in the kubeconfig, set tls-server-name, or add the address to the certificate (apiServer.certSANs)';
-  return { why: `its certificate is not for ${host}${names === '' ? '' : ` but for ${names}`}`, mend };
+  const hint = 'Use one of those in the kubeconfig, set tls-server-name, or add the address to the certificate (apiServer.certSANs)';
+  return { why: `its certificate is not for ${host}${names === '' ? '' : ` but for ${names}`}`, hint };
 }
 
 function certificateNames(error: unknown): { readonly host: string; readonly names: string } {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { AppError } from '../../base/errors.ts';
 
 /**
- * Reads a file whose absence is the user's to mend.
+ * Reads a file whose absence is the user's to fix.
  * @param refuse makes the error from why it can't be read, a clause
  */
 export function readTextFile(path: string, refuse: (why: string, cause: unknown) => AppError): string {

@@ -207,13 +207,13 @@ function conclude({ server, connection, requestTimeoutMs }: SenderOptions, reque
   const status = response.statusCode ?? 0;
   const body = parseJsonObject(text ?? '');
   const contentType = response.headers['content-type'] ?? '';
-  const mend = status === 401 ? connection.credentialTrouble() : undefined;
+  const hint = status === 401 ? connection.credentialTrouble() : undefined;
   if (body === null && request.proxied === true && status >= 400)
     throw clusterRefused(request.what, { message: (text ?? '').trim().split('\n')[0], httpStatus: status });
   if (body === null && status !== 401 && status !== 429) throw clusterNotAnApi(server, request.what, status, contentType);
   if (status >= 200 && status < 300 && body !== null) return { status, body };
   if (status === 404 && body !== null && request.absent !== undefined && absentName(body) === request.absent) return { status, body };
-  throw clusterRefused(request.what, { ...refusalOf(body ?? {}), httpStatus: status, mend });
+  throw clusterRefused(request.what, { ...refusalOf(body ?? {}), httpStatus: status, hint });
 }
 
 /** What a Status object says. */
@@ -229,11 +229,11 @@ function absentName({ details }: JsonObject): string | undefined {
 function unreachable(server: string, request: ApiRequest, error: unknown, timeoutMs: number): Error {
   const unsure = request.method === 'GET' ? '' : `; it is not known whether it could still ${request.what}`;
   if (error instanceof TimeoutError) {
-    const mend = 'Check address, network and firewall, and that the API server is not overloaded';
-    return clusterUnreachable(server, `no answer within ${timeoutMs / 1000} s${unsure}`, mend);
+    const hint = 'Check address, network and firewall, and that the API server is not overloaded';
+    return clusterUnreachable(server, `no answer within ${timeoutMs / 1000} s${unsure}`, hint);
   }
-  const { why, mend, neverSent } = explainNetworkError(error);
-  return clusterUnreachable(server, `${why}${neverSent ? '' : unsure}`, mend, { cause: error });
+  const { why, hint, neverSent } = explainNetworkError(error);
+  return clusterUnreachable(server, `${why}${neverSent ? '' : unsure}`, hint, { cause: error });
 }
 
 function statusOf(tried: Attempt): number {

@@ -108,12 +108,12 @@ async function askAny(options: EtcdMembersOptions, path: string, body: JsonObjec
     }
   }
   if (blamed !== null)
-    throw new AppError({ code: 'ETCD_TLS_FAILED', message: `etcd cannot be asked: ${failures.join('; ')}`, mend: blamed.mend });
+    throw new AppError({ code: 'ETCD_TLS_FAILED', message: `etcd cannot be asked: ${failures.join('; ')}`, hint: blamed.hint });
   const message = `etcd does not answer: ${failures.join('; ') || 'no member is known'}`;
   throw new AppError({
     code: 'ETCD_UNREACHABLE',
     message,
-    mend: 'Look at the pods of etcd on the control planes, and at port 2379 between them',
+    hint: 'Look at the pods of etcd on the control planes, and at port 2379 between them',
   });
 }
 
@@ -159,7 +159,7 @@ function readAnswer(status: number, said: string): JsonObject {
 }
 
 function refused(message: string): AppError {
-  return new AppError({ code: 'ETCD_REFUSED', message: `etcd says ${message}`, mend: 'Look at the members: etcdctl member list' });
+  return new AppError({ code: 'ETCD_REFUSED', message: `etcd says ${message}`, hint: 'Look at the members: etcdctl member list' });
 }
 
 function text(value: unknown): string {

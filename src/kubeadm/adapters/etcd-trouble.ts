@@ -5,7 +5,7 @@ const SERVER_EXPIRED = 'Renew it on its host (certs renew etcd-server), or set t
 
 /**
  * Explains why a member of etcd could not be asked.
- * @returns `isTls`: its or our certificates are to blame, which no waiting mends
+ * @returns `isTls`: its or our certificates are to blame, which waiting does not fix
  */
 export function explainEtcdError(error: unknown, credentials: EtcdCredentials, now: Date): EtcdTrouble & { readonly isTls: boolean } {
   const { code = '', message = '' } = error as { readonly code?: string; readonly message?: string };
@@ -15,13 +15,13 @@ export function explainEtcdError(error: unknown, credentials: EtcdCredentials, n
   // Whoever does not like a certificate says so with an alert, or hangs up.
   if (/ALERT/i.test(`${code} ${message}`) || (own !== null && /ECONNRESET|EPIPE/.test(code))) {
     const why = `it refuses the client certificate${own === null ? ` ${files.certificate}` : `: ${own.why}`}`;
-    return { why, mend: own?.mend ?? 'Have etcd trust the authority that signed it (--trusted-ca-file)', isTls: true };
+    return { why, hint: own?.hint ?? 'Have etcd trust the authority that signed it (--trusted-ca-file)', isTls: true };
   }
   if (!/CERT|VERIFY|ISSUER|OSSL/.test(code)) return { ...plain, isTls: false };
   if (own !== null) return { ...own, isTls: true };
   if (/OSSL/.test(code)) return { ...plain, isTls: false };
-  if (/EXPIRED|NOT_YET_VALID/.test(code)) return { why: plain.why, mend: SERVER_EXPIRED, isTls: true };
-  if (/ALTNAME|HOSTNAME/.test(code)) return { why: plain.why, mend: 'Renew it on its host: certs renew etcd-server', isTls: true };
-  const mend = `Put the authority of the etcd cluster into ${files.ca}`;
-  return { why: `its certificate is not signed by ${files.ca}`, mend, isTls: true };
+  if (/EXPIRED|NOT_YET_VALID/.test(code)) return { why: plain.why, hint: SERVER_EXPIRED, isTls: true };
+  if (/ALTNAME|HOSTNAME/.test(code)) return { why: plain.why, hint: 'Renew it on its host: certs renew etcd-server', isTls: true };
+  const hint = `Put the authority of the etcd cluster into ${files.ca}`;
+  return { why: `its certificate is not signed by ${files.ca}`, hint, isTls: true };
 }

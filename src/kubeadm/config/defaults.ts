@@ -329,6 +329,6 @@ function pathOfFileUrl(path: string | undefined): { readonly kubeConfigPath?: st
     : {};
 }
 
-function undecided(code: string, message: string, mend: string): AppError {
-  return new AppError({ code, message, mend }, { exitCode: 2 });
+function undecided(code: string, message: string, hint: string): AppError {
+  return new AppError({ code, message, hint }, { exitCode: 2 });
 }

@@ -62,7 +62,7 @@ export function isFromFlag(path: string, origins: Origins): boolean {
 
 function withRival({ problem, rival }: Finding, origins: Origins): Problem {
   const origin = rival === undefined ? undefined : nearestOrigin(rival, origins);
-  return origin ? { ...problem, mend: `Keep one of them; the other is ${describeOrigin(origin)}` } : problem;
+  return origin ? { ...problem, hint: `Keep one of them; the other is ${describeOrigin(origin)}` } : problem;
 }
 
 /** Of a struct that flags made, the first member they set. */

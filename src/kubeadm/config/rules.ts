@@ -30,7 +30,7 @@ import { isBootstrapGroup, TOKEN_USAGES } from './bootstrap-token.ts';
 /** Rules for single values, as kubeadm 1.36 validates them unless a rule says otherwise. Each gives the problem, or null. */
 export type Rule = (value: string) => Problem | null;
 
-/** A node name; white space around it and upper case are mended by the defaults, not refused. */
+/** A node name; white space around it and upper case are corrected by the defaults, not refused. */
 export const nodeName: Rule = (name) => (isDnsSubdomain(name.trim().toLowerCase()) ? null : invalidNodeName(name));
 
 /** A path alone gets a warning and `unix://`. Stricter than kubeadm: the path must be absolute. */
@@ -139,8 +139,8 @@ export const kubernetesVersion: Rule = (text) => (parseKubernetesVersion(text) ?
 export const dnsDomain: Rule = (text) => (isDnsSubdomain(text) ? null : invalidDomain(text));
 
 /** A timeout or lifetime in Go's form. Stricter than kubeadm: not below zero. */
-export function notNegative(duration: string, mend?: string): Problem | null {
-  return (parseGoDuration(duration) ?? 0n) < 0n ? negativeDuration(duration, mend) : null;
+export function notNegative(duration: string, hint?: string): Problem | null {
+  return (parseGoDuration(duration) ?? 0n) < 0n ? negativeDuration(duration, hint) : null;
 }
 
 /** What a bootstrap token is for. */

@@ -30,7 +30,7 @@ export const text = z.string();
 export const texts = z.array(text);
 export const flag = z.boolean();
 
-const DURATION_MEND = 'Write a number with a unit, such as 90s, 5m or 1h30m';
+const DURATION_HINT = 'Write a number with a unit, such as 90s, 5m or 1h30m';
 
 /** metav1.Duration: a string in Go's syntax. Gives it as Go prints it. */
 export const duration: z.ZodType<DurationText> = z
@@ -38,18 +38,18 @@ export const duration: z.ZodType<DurationText> = z
   .transform((written, context) => {
     const ns = parseGoDuration(written);
     if (ns !== null) return formatGoDuration(ns);
-    const params = { code: 'CONFIG_INVALID_DURATION', mend: DURATION_MEND } satisfies IssueParams;
+    const params = { code: 'CONFIG_INVALID_DURATION', hint: DURATION_HINT } satisfies IssueParams;
     context.issues.push({ code: 'custom', input: written, message: `${quoteValue(written)} is not a duration`, params });
     return z.NEVER;
   })
-  .meta({ mend: DURATION_MEND });
+  .meta({ hint: DURATION_HINT });
 
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:[.,]\d+)?(?:Z|[-+](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
 /** metav1.Time: RFC 3339, kept as written. */
 export const time: z.ZodType<string> = z.string().transform((written, context) => {
   if (isRfc3339(written)) return written;
-  const params = { code: 'CONFIG_INVALID_TIME', mend: 'Write it like 2030-01-02T03:04:05Z' } satisfies IssueParams;
+  const params = { code: 'CONFIG_INVALID_TIME', hint: 'Write it like 2030-01-02T03:04:05Z' } satisfies IssueParams;
   context.issues.push({ code: 'custom', input: written, message: `${quoteValue(written)} is not a time in RFC 3339 form`, params });
   return z.NEVER;
 });
@@ -63,8 +63,8 @@ function isRfc3339(written: string): boolean {
 /** A bootstrap token; an empty one is an error, as kubeadm has it. */
 export const token: z.ZodType<Secret> = z.string().transform((written, context) => {
   if (isBootstrapToken(written)) return new Secret(written);
-  const mend = 'A token is six and sixteen characters of a-z and 0-9 with a dot between: kubeadm token generate prints one';
-  const params = { code: 'CONFIG_INVALID_TOKEN', mend } satisfies IssueParams;
+  const hint = 'A token is six and sixteen characters of a-z and 0-9 with a dot between: kubeadm token generate prints one';
+  const params = { code: 'CONFIG_INVALID_TOKEN', hint } satisfies IssueParams;
   context.issues.push({ code: 'custom', input: '', message: 'this is not a bootstrap token', params });
   return z.NEVER;
 });
@@ -77,8 +77,8 @@ export const certificateKey = z
   .string()
   .transform((written, context): Secret => {
     if (isCertificateKey(written)) return new Secret(written);
-    const mend = 'It is an AES key of 32 bytes: 64 hexadecimal digits. kubeadm certs certificate-key prints one';
-    const params = { code: 'CONFIG_INVALID_CERTIFICATE_KEY', mend } satisfies IssueParams;
+    const hint = 'It is an AES key of 32 bytes: 64 hexadecimal digits. kubeadm certs certificate-key prints one';
+    const params = { code: 'CONFIG_INVALID_CERTIFICATE_KEY', hint } satisfies IssueParams;
     context.issues.push({ code: 'custom', input: '', message: 'this is not a certificate key', params });
     return z.NEVER;
   })
@@ -90,7 +90,7 @@ const quantity: z.ZodType<string> = z.union([z.string(), z.number()]).transform(
   if (parsed) return formatQuantity(parsed);
   const params = {
     code: 'CONFIG_INVALID_QUANTITY',
-    mend: 'Write a number with or without suffix, such as 1, 100m or 64Mi',
+    hint: 'Write a number with or without suffix, such as 1, 100m or 64Mi',
   } satisfies IssueParams;
   context.issues.push({ code: 'custom', input: written, message: `${quoteValue(String(written))} is not a quantity`, params });
   return z.NEVER;

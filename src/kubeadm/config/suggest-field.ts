@@ -28,7 +28,7 @@ export interface UnknownField {
 /**
  * Says what may have been meant by an unknown field: another letter case, a field of the other API version, a slip of the pen, or the same
  * name elsewhere in the documents.
- * @returns a sentence for `mend`, or undefined when there is no likely answer
+ * @returns a sentence for `hint`, or undefined when there is no likely answer
  */
 export function suggestField(field: UnknownField): string | undefined {
   const siblings = fieldsAt(field.version, field.kind, field.parents) ?? [];

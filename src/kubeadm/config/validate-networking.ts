@@ -84,8 +84,8 @@ function* familyAndSizeProblems(text: string, subnets: readonly Cidr[] | null, m
       yield unusableSubnet(shown, size);
     }
     if (cidrContains(SITE_LOCAL, subnet.address) || cidrContains(subnet, SITE_LOCAL.address)) {
-      const mend = 'Use unique local addresses (fd00::/8)';
-      yield { ...unusableSubnet(shown, 'has site-local addresses (fec0::/10), which RFC 3879 deprecates', mend), severity: 'warning' };
+      const hint = 'Use unique local addresses (fd00::/8)';
+      yield { ...unusableSubnet(shown, 'has site-local addresses (fec0::/10), which RFC 3879 deprecates', hint), severity: 'warning' };
     }
   }
 }

@@ -15,17 +15,17 @@ export interface EtcdCredentials {
 /** Why etcd cannot be asked, as a clause, and what to do. */
 export interface EtcdTrouble {
   readonly why: string;
-  readonly mend: string;
+  readonly hint: string;
 }
 
 /** What is wrong with credentials by themselves, whoever they are shown to; null: nothing. */
 export function judgeEtcdCredentials({ caPem, certificatePem, keyPem, files }: EtcdCredentials, now: Date): EtcdTrouble | null {
   const authorities = readCertificateChain(caPem);
-  const replaced = { mend: `Put the authority of the etcd cluster into ${files.ca}` };
+  const replaced = { hint: `Put the authority of the etcd cluster into ${files.ca}` };
   if (authorities === null) return { why: `${files.ca} holds no certificate`, ...replaced };
   const expired = authorities.find(({ notAfter }) => notAfter <= now);
   if (expired !== undefined) return { why: `${files.ca} expired on ${expired.notAfter.toISOString()}`, ...replaced };
-  const renewed = { mend: 'Renew it on the host: certs renew etcd-healthcheck-client' };
+  const renewed = { hint: 'Renew it on the host: certs renew etcd-healthcheck-client' };
   const certificate = readCertificate(certificatePem);
   if (certificate === null) return { why: `${files.certificate} holds no certificate`, ...renewed };
   const key = readPrivateKey(keyPem);

@@ -9,8 +9,8 @@ import { clocksAgree, clocksDiffer, describeClocks } from './clock-reading.ts';
 
 /** Problems of finding the cluster. Each begins with whom was asked: `discovery: 10.0.0.1:6443: ...`. */
 
-function problem(endpoint: string, code: string, message: string, mend: string): Problem {
-  return { code: `DISCOVERY_${code}`, message: `discovery: ${endpoint}: ${message}`, mend };
+function problem(endpoint: string, code: string, message: string, hint: string): Problem {
+  return { code: `DISCOVERY_${code}`, message: `discovery: ${endpoint}: ${message}`, hint };
 }
 
 const NEW_TOKEN = 'Make a new one on the control plane: kubeletadm token create --print-join-command';
@@ -19,22 +19,22 @@ const CHECK_ADDRESS = "Check the API server's address and port (kubeadm's defaul
 // ---- the way there
 
 /** Nothing answers there; it may yet. */
-export function unreachable(endpoint: string, why: string, mend = 'Check that the API server runs, its address, and firewalls'): Problem {
-  return problem(endpoint, 'UNREACHABLE', why, mend);
+export function unreachable(endpoint: string, why: string, hint = 'Check that the API server runs, its address, and firewalls'): Problem {
+  return problem(endpoint, 'UNREACHABLE', why, hint);
 }
 
 /** The proxy of the environment is in the way. */
 export function proxyInTheWay(endpoint: string, why: string, kind: ProxyRefusal['kind'] | null): Problem {
-  const mend =
+  const hint =
     kind === 'login'
       ? 'Give user and password in HTTPS_PROXY (http://USER:PASSWORD@HOST:PORT), or name the API server in NO_PROXY'
       : 'Correct HTTPS_PROXY, or name the API server in NO_PROXY to go there directly';
-  return problem(endpoint, 'PROXY', why, mend);
+  return problem(endpoint, 'PROXY', why, hint);
 }
 
 /** Something answers, and it is no API server. */
-export function notAnApiServer(endpoint: string, why: string, mend = CHECK_ADDRESS): Problem {
-  return problem(endpoint, 'NOT_API_SERVER', why, mend);
+export function notAnApiServer(endpoint: string, why: string, hint = CHECK_ADDRESS): Problem {
+  return problem(endpoint, 'NOT_API_SERVER', why, hint);
 }
 
 /** The two sides do not agree on how to encrypt. */
@@ -47,16 +47,16 @@ export function tlsFailed(endpoint: string, why: string): Problem {
 /** Its certificate is of another authority. `authority` says whose was expected. */
 export function untrustedServer(endpoint: string, authority: string, peer: PeerCertificate | null): Problem {
   const shown = peer === null ? 'its certificate' : `its certificate (${name(peer.subject)}, issued by ${name(peer.issuer)})`;
-  const mend =
+  const hint =
     'Somebody stands between (a proxy that opens TLS, another server at this address), or it is the API server of another cluster';
-  return problem(endpoint, 'UNTRUSTED_SERVER', `${shown} is not signed by ${authority}`, mend);
+  return problem(endpoint, 'UNTRUSTED_SERVER', `${shown} is not signed by ${authority}`, hint);
 }
 
 /** Its certificate is for other names. */
 export function wrongServerName(endpoint: string, host: string, peer: PeerCertificate | null): Problem {
   const names = peer === null || peer.names.length === 0 ? 'no name at all' : peer.names.map((each) => printable(each)).join(', ');
-  const mend = `Use one of those as the address, or have ${host} added to the certificate (apiServer.certSANs)`;
-  return problem(endpoint, 'WRONG_NAME', `its certificate is not for ${host} but for ${names}`, mend);
+  const hint = `Use one of those as the address, or have ${host} added to the certificate (apiServer.certSANs)`;
+  return problem(endpoint, 'WRONG_NAME', `its certificate is not for ${host} but for ${names}`, hint);
 }
 
 /** Its certificate is not valid at this time; which clock is wrong is said when it can be told. */
@@ -67,8 +67,8 @@ export function serverCertificateTime(
   const time = peer && formatRfc3339(when === 'expired' ? peer.notAfter : peer.notBefore);
   const message = `its certificate ${when === 'expired' ? 'expired' : 'is not valid yet'}${time === null ? '' : ` (${when === 'expired' ? 'until' : 'from'} ${time})`}: ${describeClocks(clock)}`;
   if (when === 'early' && clocksAgree(clock)) {
-    const mend = 'Both clocks agree: wait until then, or renew the certificate on the control plane: kubeadm certs renew apiserver';
-    return problem(endpoint, 'CERTIFICATE_NOT_YET_VALID', message, mend);
+    const hint = 'Both clocks agree: wait until then, or renew the certificate on the control plane: kubeadm certs renew apiserver';
+    return problem(endpoint, 'CERTIFICATE_NOT_YET_VALID', message, hint);
   }
   if (when === 'early' || clocksDiffer(clock)) return problem(endpoint, 'CLOCK_SKEW', message, SET_CLOCKS);
   return problem(endpoint, 'CERTIFICATE_EXPIRED', message, 'Renew it on the control plane: kubeadm certs renew apiserver');
@@ -80,8 +80,8 @@ const SET_CLOCKS = 'Set the clocks of both machines (timedatectl, chronyc)';
 export function authorityNotYetValid(endpoint: string, authority: Certificate, clock: ClockReading): Problem {
   const message = `the CA of the cluster (${name(authority.subject)}) is not valid before ${formatRfc3339(authority.notBefore)}: ${describeClocks(clock)}`;
   if (clocksAgree(clock)) {
-    const mend = 'Both clocks agree: wait until then, or give the cluster a CA that is valid now';
-    return problem(endpoint, 'CA_NOT_YET_VALID', message, mend);
+    const hint = 'Both clocks agree: wait until then, or give the cluster a CA that is valid now';
+    return problem(endpoint, 'CA_NOT_YET_VALID', message, hint);
   }
   return problem(endpoint, 'CLOCK_SKEW', message, SET_CLOCKS);
 }
@@ -102,32 +102,32 @@ export function clocksApart(endpoint: string, clock: ClockReading): Problem {
 
 /** 401: the API server talks to nobody it does not know. */
 export function noAnonymousAccess(endpoint: string): Problem {
-  const mend = 'Discovery by token needs it: use --discovery-file with a kubeconfig that has the CA, or --ca-cert';
-  return problem(endpoint, 'NO_ANONYMOUS_ACCESS', 'the API server allows no anonymous requests (401)', mend);
+  const hint = 'Discovery by token needs it: use --discovery-file with a kubeconfig that has the CA, or --ca-cert';
+  return problem(endpoint, 'NO_ANONYMOUS_ACCESS', 'the API server allows no anonymous requests (401)', hint);
 }
 
 /** 403: anonymous requests are allowed, but not for cluster-info. */
 export function clusterInfoForbidden(endpoint: string, said: string): Problem {
-  const mend =
+  const hint =
     'Have the Role and RoleBinding kubeadm:bootstrap-signer-clusterinfo made (init phase bootstrap-token), or use --discovery-file';
   return problem(
     endpoint,
     'FORBIDDEN',
     `kube-public/cluster-info may not be read anonymously (403)${said === '' ? '' : `: ${said}`}`,
-    mend,
+    hint,
   );
 }
 
 /** 404: the cluster has no cluster-info. */
 export function noClusterInfo(endpoint: string): Problem {
-  const mend = 'Have it made (kubeletadm init phase bootstrap-token, or kubeadm init phase bootstrap-token), or use --discovery-file';
-  return problem(endpoint, 'NO_CLUSTER_INFO', 'there is no ConfigMap kube-public/cluster-info', mend);
+  const hint = 'Have it made (kubeletadm init phase bootstrap-token, or kubeadm init phase bootstrap-token), or use --discovery-file';
+  return problem(endpoint, 'NO_CLUSTER_INFO', 'there is no ConfigMap kube-public/cluster-info', hint);
 }
 
 /** The API server has trouble of its own. */
 export function serverTrouble(endpoint: string, status: number, said: string): Problem {
-  const mend = 'See the log of the API server, or of the load balancer before it';
-  return problem(endpoint, 'SERVER_ERROR', `answered ${status}${said === '' ? '' : `: ${said}`}`, mend);
+  const hint = 'See the log of the API server, or of the load balancer before it';
+  return problem(endpoint, 'SERVER_ERROR', `answered ${status}${said === '' ? '' : `: ${said}`}`, hint);
 }
 
 /** cluster-info holds no kubeconfig a node could join by. `why` is a clause about the kubeconfig. */
@@ -194,8 +194,8 @@ export function tokenUnknown(endpoint: string, tokenId: string): Problem {
 export function wrongSignature(endpoint: string, tokenId: string, state: 'wrong' | 'outdated' | 'unclear'): Problem {
   const about = `the signature of kube-public/cluster-info for the token ${tokenId}`;
   if (state === 'outdated') {
-    const mend = 'See that the bootstrapsigner of kube-controller-manager is on and works';
-    return problem(endpoint, 'SIGNATURE', `${about} is older than its content, and does not fit`, mend);
+    const hint = 'See that the bootstrapsigner of kube-controller-manager is on and works';
+    return problem(endpoint, 'SIGNATURE', `${about} is older than its content, and does not fit`, hint);
   }
   const message = `${about} does not fit: the secret behind the dot is not the token's${state === 'unclear' ? ', the signer has not come round to the latest change' : ''}, or somebody changed the content on its way`;
   return problem(endpoint, 'SIGNATURE', message, `Check the token. ${NEW_TOKEN}`);
@@ -209,9 +209,9 @@ export function pinMismatch(
 ): Problem {
   const shown = found.map(({ pin, subject }) => `${pin} (${name(subject)})`).join(', ');
   const message = `the CA of the cluster is not the pinned one: expected ${expected.join(' or ')}, found ${shown}`;
-  const mend =
+  const hint =
     'Compare with openssl on the control plane, or kubeletadm token create --print-join-command: a wrong pin is another cluster, or somebody between';
-  return problem(endpoint, 'PIN_MISMATCH', message, mend);
+  return problem(endpoint, 'PIN_MISMATCH', message, hint);
 }
 
 /** The server is verified and does not accept the token as a login. */

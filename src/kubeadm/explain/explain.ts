@@ -52,6 +52,6 @@ function lastName(path: string): string {
 }
 
 function unknown(message: string, guess: string | null): AppError {
-  const mend = guess === null ? 'kubeletadm config explain lists the fields' : `Did you mean ${guess}?`;
-  return new AppError({ code: 'EXPLAIN_UNKNOWN_NAME', message, mend }, { exitCode: 2 });
+  const hint = guess === null ? 'kubeletadm config explain lists the fields' : `Did you mean ${guess}?`;
+  return new AppError({ code: 'EXPLAIN_UNKNOWN_NAME', message, hint }, { exitCode: 2 });
 }

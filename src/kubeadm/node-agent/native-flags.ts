@@ -20,7 +20,7 @@ export type NativeFlags =
   /** It is started so already, by others. */
   | { readonly kind: 'there' }
   | { readonly kind: 'drop-in'; readonly text: string }
-  | { readonly kind: 'impossible'; readonly why: string; readonly mend: string };
+  | { readonly kind: 'impossible'; readonly why: string; readonly hint: string };
 
 /**
  * The drop-in that starts a kubelet with `--dynamic-config-dir`, and from 1.22 on the gate, and has systemd start it again whatever it ends of. Nothing of what is
@@ -30,7 +30,7 @@ export function nativeFlags(texts: UnitTexts, { directory, minor }: NativeFlagsO
   const own = withoutDropIn(texts, NATIVE_DROP_IN);
   const [words, command] = [execStartWords(own.unitFiles, own.environmentFiles), writtenCommand(own)];
   if (words === null || command === null)
-    return { kind: 'impossible', why: 'there is no unit kubelet.service with an ExecStart', mend: 'Run init or join first' };
+    return { kind: 'impossible', why: 'there is no unit kubelet.service with an ExecStart', hint: 'Run init or join first' };
   const directives = own.unitFiles.flatMap(({ text }) => parseUnitFile(text ?? ''));
   // A kubelet that changes its configuration leaves with exit code 0.
   const restarts = unitValues(directives, 'Service', 'Restart').at(-1) === 'always';
@@ -48,7 +48,7 @@ export function nativeFlags(texts: UnitTexts, { directory, minor }: NativeFlagsO
   return {
     kind: 'impossible',
     why: `${shadow} starts the kubelet otherwise`,
-    mend: 'Take that out, or rename it to come before 20-kubeletadm',
+    hint: 'Take that out, or rename it to come before 20-kubeletadm',
   };
 }
 

@@ -119,7 +119,7 @@ function describeIssue({ path, message }: z.core.$ZodIssue): string {
 }
 
 function invalid(file: string, reasons: readonly string[]): AppError {
-  const mend = 'Delete the file and give the overlays, patches and settings of this node again';
-  const problems = reasons.map((why): Problem => ({ code: 'NODE_MEMORY_INVALID', message: `${file}: ${why}`, mend }));
+  const hint = 'Delete the file and give the overlays, patches and settings of this node again';
+  const problems = reasons.map((why): Problem => ({ code: 'NODE_MEMORY_INVALID', message: `${file}: ${why}`, hint }));
   return new AppError(problems, { exitCode: 3 });
 }

@@ -63,7 +63,7 @@ async function waitUntilAdministrator(context: PhaseContext, { reachAsAdmin, tim
 
 function notAdministrator(host: string, timeoutMs: number): AppError {
   const message = `${NAME}: the API server does not know admin.conf for an administrator's after ${Math.round(timeoutMs / 1000)}s`;
-  const mend =
+  const hint =
     'Look at ClusterRoleBinding kubeadm:cluster-admins and at the subject of the certificate in admin.conf, then run the same command again';
-  return new AppError({ host, code: 'ADMIN_NOT_BOUND', message, mend });
+  return new AppError({ host, code: 'ADMIN_NOT_BOUND', message, hint });
 }

@@ -60,8 +60,8 @@ export const checkEtcd = definePhase<EtcdJoinInput, null>({
 });
 
 function unhealthy(host: string, why: string): AppError {
-  const mend = 'Mend or remove the member (etcdctl member list, etcdctl member remove), then run the same command again';
-  return new AppError({ host, code: 'ETCD_UNHEALTHY', message: `check-etcd: the etcd of the cluster: ${why}`, mend });
+  const hint = 'Fix or remove the member (etcdctl member list, etcdctl member remove), then run the same command again';
+  return new AppError({ host, code: 'ETCD_UNHEALTHY', message: `check-etcd: the etcd of the cluster: ${why}`, hint });
 }
 
 interface JoinFacts {
@@ -133,8 +133,8 @@ async function waitForStart(context: PhaseContext, input: EtcdJoinInput): Promis
     const waitedMs = clock.now().getTime() - started;
     if (waitedMs >= input.timeoutMs) {
       const message = `etcd-join: the new member has not started after ${Math.round(waitedMs / 1000)}s`;
-      const mend = 'See crictl ps -a, crictl logs of etcd and journalctl -u kubelet on the host, then run the same command again';
-      throw new AppError({ host: host.name, code: 'ETCD_MEMBER_NOT_STARTED', message, mend });
+      const hint = 'See crictl ps -a, crictl logs of etcd and journalctl -u kubelet on the host, then run the same command again';
+      throw new AppError({ host: host.name, code: 'ETCD_MEMBER_NOT_STARTED', message, hint });
     }
     if (waitedMs >= nextProgressMs) {
       nextProgressMs += 10_000;

@@ -35,6 +35,6 @@ export const installBinaries = definePhase<InstallBinariesInput, Situation>({
     const [left] = filesToInstall(install, await observe(host, binaryFacts(install), signal));
     if (left === undefined) return;
     const message = `install-binaries: ${left.path} is not what is declared`;
-    throw new AppError({ host: host.name, code: 'INSTALL_INCOMPLETE', message, mend: 'See who else writes there' });
+    throw new AppError({ host: host.name, code: 'INSTALL_INCOMPLETE', message, hint: 'See who else writes there' });
   },
 });

@@ -29,8 +29,8 @@ export const installPackages = definePhase<InstallPackagesInput, PackageSituatio
   verify: async ({ host, signal }, { install }) => {
     const why = judgeInstalled(install, await observe(host, packageFacts(declaredPackages(install)), signal));
     if (why === null) return;
-    const mend = 'Look at the repository that is declared, and at the log of the package manager';
-    throw new AppError({ host: host.name, code: 'INSTALL_INCOMPLETE', message: `install-packages: ${why}`, mend });
+    const hint = 'Look at the repository that is declared, and at the log of the package manager';
+    throw new AppError({ host: host.name, code: 'INSTALL_INCOMPLETE', message: `install-packages: ${why}`, hint });
   },
 });
 
@@ -65,8 +65,8 @@ async function keysOf(
     const text = await readKey(source);
     const why = judgeKeyFile(text, repository.keyFingerprints, now);
     if (why === null) return [repository.name, text];
-    const mend = 'Nothing was installed. Find out whose key that is before you pin it with keyFingerprints';
-    throw new AppError({ host: host.name, code: 'INSTALL_KEY_REFUSED', message: `${source}: ${why}`, mend }, { exitCode: 3 });
+    const hint = 'Nothing was installed. Find out whose key that is before you pin it with keyFingerprints';
+    throw new AppError({ host: host.name, code: 'INSTALL_KEY_REFUSED', message: `${source}: ${why}`, hint }, { exitCode: 3 });
   };
   return new Map(await Promise.all(install.repositories.map(keyOf)));
 }

@@ -82,7 +82,7 @@ export async function waitForIdentity(context: PhaseContext, { timeoutMs, nodeNa
 function noCertificate(host: string, waitedMs: number, why: string, reason: BootstrapReason): AppError {
   const code = reason.final ? 'BOOTSTRAP_DENIED' : 'BOOTSTRAP_TIMEOUT';
   const message = `${NAME}: the kubelet has no client certificate after ${Math.round(waitedMs / 1000)}s (${why}): ${reason.why}`;
-  return new AppError({ host, code, message, mend: `${reason.mend}. Then run the same command again` });
+  return new AppError({ host, code, message, hint: `${reason.hint}. Then run the same command again` });
 }
 
 /** Names of requests that were decided when the wait began. */
@@ -112,8 +112,8 @@ async function reasonOf(context: PhaseContext, { nodeName, earlier, waitedMs }: 
   if (now.length > 0) return explainBootstrap(now, { refusedBefore: earlier.refused });
   if (cluster === null || (await mayDoAsFarAsKnown(cluster, REQUEST_CERTIFICATE)))
     return explainBootstrap([], { said: await kubeletSays(context, waitedMs) });
-  const mend = "Bind the ClusterRole system:node-bootstrapper to the token's groups: init phase bootstrap-token does it for kubeadm's";
-  return { why: 'its credentials may not create certificate signing requests', mend, final: false };
+  const hint = "Bind the ClusterRole system:node-bootstrapper to the token's groups: init phase bootstrap-token does it for kubeadm's";
+  return { why: 'its credentials may not create certificate signing requests', hint, final: false };
 }
 
 /** Why requests can't be seen. */
@@ -127,7 +127,7 @@ interface UnknownRequests {
 function explainUnknown({ unknown, isRefused }: UnknownRequests, said: string | null): BootstrapReason {
   if (said !== null) return { ...explainBootstrap([], { said }), final: isRefused && isUnauthorized(said) };
   const why = `what became of its certificate signing request is not known: ${unknown}`;
-  return { why, mend: 'See kubectl get csr, and journalctl -u kubelet on the host', final: false };
+  return { why, hint: 'See kubectl get csr, and journalctl -u kubelet on the host', final: false };
 }
 
 /** The node's requests for a client certificate. */

@@ -14,13 +14,13 @@ export const listLeftovers = definePhase<unknown, readonly Leftover[]>({
     return { changes: [], noop: found.length === 0 ? 'nothing is left' : `these are left as they are: ${names}` };
   },
   verify: async ({ host, reporter }, _, found) => {
-    for (const { what, mend } of found)
+    for (const { what, hint } of found)
       reporter.report({
         level: 'info',
         code: 'LEFT_BEHIND',
         host: host.name,
         phase: NAME,
-        message: `left: ${what}; to remove it: ${mend}`,
+        message: `left: ${what}; to remove it: ${hint}`,
       });
   },
 });

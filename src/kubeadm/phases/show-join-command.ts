@@ -39,8 +39,8 @@ export const showJoinCommand = definePhase<ShowJoinCommandInput, null>({
     if (apiServer === null)
       return warn(context, 'KUBECONFIG_NO_CA', 'the kubeconfig has no certificate authority: no join command can be made');
     if (tokens.length === 0) {
-      const mend = 'Run init phase bootstrap-token, or token create --print-join-command';
-      throw new AppError({ code: 'NO_TOKEN', message: 'there is no bootstrap token that nodes could join by', mend });
+      const hint = 'Run init phase bootstrap-token, or token create --print-join-command';
+      throw new AppError({ code: 'NO_TOKEN', message: 'there is no bootstrap token that nodes could join by', hint });
     }
     await waitForSignatures(context, context.cluster, tokens);
     for (const token of tokens) {

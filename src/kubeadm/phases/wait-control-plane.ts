@@ -102,8 +102,8 @@ async function unhealthy(
     const log = logs.get(name);
     const said = log === undefined ? '' : `. Its container said last: ${printable(log.trim().split('\n').at(-1) ?? '', 400)}`;
     const message = `${NAME}: ${name} is not well after ${Math.round(waitedMs / 1000)}s: ${url}: ${describe(answers[name])}${said}`;
-    const mend = `See crictl --runtime-endpoint ${criSocket} ps -a, crictl logs and journalctl -u kubelet, then run the same command again`;
-    return { host: context.host.name, code: 'CONTROL_PLANE_UNHEALTHY', message, mend };
+    const hint = `See crictl --runtime-endpoint ${criSocket} ps -a, crictl logs and journalctl -u kubelet, then run the same command again`;
+    return { host: context.host.name, code: 'CONTROL_PLANE_UNHEALTHY', message, hint };
   });
   return new AppError(problems, { detail: [...logs].map(([name, text]) => `${name}:\n${text}`).join('\n') });
 }

@@ -85,7 +85,7 @@ export async function waitForNode(context: PhaseContext, input: WaitNodeInput, p
     } else if (seen.node === 'unseen') {
       if (readyMs === null) return;
       const message = `${phase}: the credentials may not look at Node ${nodeName}`;
-      throw new AppError({ host: host.name, code: 'CLUSTER_FORBIDDEN', message, mend: 'Give those of an administrator with --kubeconfig' });
+      throw new AppError({ host: host.name, code: 'CLUSTER_FORBIDDEN', message, hint: 'Give those of an administrator with --kubeconfig' });
     } else if (seen.node === null) {
       const isLate = waitedMs >= timeoutMs;
       const said = isLate || waitedMs >= nextProgressMs ? await kubeletSays(context, waitedMs) : null;
@@ -121,8 +121,8 @@ interface Unregistered {
 function notRegistered(host: string, { phase, nodeName, waitedMs, said }: Unregistered): AppError {
   const after = `after ${Math.round(waitedMs / 1000)}s${said === null ? '' : `: ${said}`}`;
   const message = `${phase}: the kubelet has its certificate, but no Node ${nodeName} ${after}`;
-  const mend = 'See journalctl -u kubelet on the host, then run the same command again';
-  return new AppError({ host, code: 'NODE_NOT_REGISTERED', message, mend });
+  const hint = 'See journalctl -u kubelet on the host, then run the same command again';
+  return new AppError({ host, code: 'NODE_NOT_REGISTERED', message, hint });
 }
 
 function notReady(
@@ -130,8 +130,8 @@ function notReady(
   { phase, nodeName, readyMs, why }: { readonly phase: string; readonly nodeName: string; readonly readyMs: number; readonly why: string },
 ): AppError {
   const message = `${phase}: Node ${nodeName} is not Ready after ${Math.round(readyMs / 1000)}s: ${why}`;
-  const mend = /cni|network/i.test(why)
+  const hint = /cni|network/i.test(why)
     ? 'Install a network plugin in the cluster (CNI), or see why its pod does not run on this node'
     : `See kubectl describe node ${nodeName}, and journalctl -u kubelet on the host`;
-  return new AppError({ host, code: 'NODE_NOT_READY', message, mend: `${mend}. Running the same command again goes on waiting` });
+  return new AppError({ host, code: 'NODE_NOT_READY', message, hint: `${hint}. Running the same command again goes on waiting` });
 }

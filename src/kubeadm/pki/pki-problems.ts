@@ -8,7 +8,7 @@ const REMOVE_BOTH = (crt: string, key: string): string => `Remove ${crt} and ${k
 /** A file that holds something else than it should. */
 export function pkiUnreadable(path: string, what: 'certificate' | 'private key' | 'public key'): Problem {
   const kinds = what === 'private key' ? ' (RSA or ECDSA, PEM, not encrypted)' : '';
-  return { code: 'PKI_UNREADABLE', message: `${path} holds no ${what}${kinds}`, mend: 'Put the right file there' };
+  return { code: 'PKI_UNREADABLE', message: `${path} holds no ${what}${kinds}`, hint: 'Put the right file there' };
 }
 
 /** A certificate that may not sign, where an authority must be. */
@@ -16,17 +16,17 @@ export function pkiNotAuthority(path: string, subject: string): Problem {
   return {
     code: 'PKI_NOT_AUTHORITY',
     message: `${path}: ${subject} is no certificate authority: its basic constraints say CA:FALSE`,
-    mend: 'Put the certificate of the authority there',
+    hint: 'Put the certificate of the authority there',
   };
 }
 
 /**
  * A certificate that ended.
  * @param path what ended, e.g. its path
- * @param mend a sentence
+ * @param hint a sentence
  */
-export function pkiExpired(path: string, notAfter: Date, mend: string): Problem {
-  return { code: 'PKI_EXPIRED', message: `${path} ended on ${formatRfc3339(notAfter)}`, mend };
+export function pkiExpired(path: string, notAfter: Date, hint: string): Problem {
+  return { code: 'PKI_EXPIRED', message: `${path} ended on ${formatRfc3339(notAfter)}`, hint };
 }
 
 /** A certificate that begins later than now. */
@@ -34,7 +34,7 @@ export function pkiNotYetValid(path: string, notBefore: Date, now: Date): Proble
   return {
     code: 'PKI_NOT_YET_VALID',
     message: `${path} begins on ${formatRfc3339(notBefore)}, and here it is ${formatRfc3339(now)}`,
-    mend: 'Set the clock right',
+    hint: 'Set the clock right',
   };
 }
 
@@ -43,13 +43,13 @@ export function pkiNoControlPlane(crt: string): Problem {
   return {
     code: 'PKI_NO_CONTROL_PLANE',
     message: `it is no control plane (no ${crt} and no other certificate of one): nothing can be renewed here`,
-    mend: 'Name a control plane with --host, or another directory with --cert-dir; certs renew-kubelet renews the certificate of a kubelet',
+    hint: 'Name a control plane with --host, or another directory with --cert-dir; certs renew-kubelet renews the certificate of a kubelet',
   };
 }
 
 /** A private key that is not that of the certificate, or public key, beside it. */
-export function pkiKeyMismatch(crt: string, key: string, mend = REMOVE_BOTH(crt, key)): Problem {
-  return { code: 'PKI_KEY_MISMATCH', message: `${key} does not fit ${crt}: it is the key of something else`, mend };
+export function pkiKeyMismatch(crt: string, key: string, hint = REMOVE_BOTH(crt, key)): Problem {
+  return { code: 'PKI_KEY_MISMATCH', message: `${key} does not fit ${crt}: it is the key of something else`, hint };
 }
 
 /** A certificate, or public key, whose private key is missing. */
@@ -57,7 +57,7 @@ export function pkiKeyMissing(crt: string, key: string): Problem {
   return {
     code: 'PKI_KEY_MISSING',
     message: `${crt} is there, but not its key ${key}`,
-    mend: `Put the key there, or remove ${crt} to have both made anew`,
+    hint: `Put the key there, or remove ${crt} to have both made anew`,
   };
 }
 
@@ -66,7 +66,7 @@ export function pkiForeign(crt: string, key: string, issuer: string, ca: string)
   return {
     code: 'PKI_FOREIGN',
     message: `${crt} is not signed by the authority in ${ca}, but by ${issuer}`,
-    mend: REMOVE_BOTH(crt, key),
+    hint: REMOVE_BOTH(crt, key),
   };
 }
 
@@ -74,7 +74,7 @@ export function pkiForeign(crt: string, key: string, issuer: string, ca: string)
 export function pkiUsagesUnknown(crt: string, usages: readonly string[]): Problem {
   const what = usages.length === 0 ? 'says nothing of what it is for' : `is also for ${usages.join(', ')}`;
   const message = `${crt} ${what}: one like it cannot be made here`;
-  return { code: 'PKI_USAGES_UNKNOWN', message, mend: 'Renew it where it was made' };
+  return { code: 'PKI_USAGES_UNKNOWN', message, hint: 'Renew it where it was made' };
 }
 
 /** A certificate that lacks names by which its server is called. */
@@ -82,7 +82,7 @@ export function pkiNamesMissing(crt: string, key: string, names: readonly string
   return {
     code: 'PKI_NAMES_MISSING',
     message: `${crt} is not good for ${names.join(', ')}`,
-    mend: REMOVE_BOTH(crt, key),
+    hint: REMOVE_BOTH(crt, key),
   };
 }
 
@@ -91,7 +91,7 @@ export function pkiExternalIncomplete(path: string, caKey: string): Problem {
   return {
     code: 'PKI_EXTERNAL_INCOMPLETE',
     message: `${path} is missing, and without ${caKey} it cannot be made`,
-    mend: 'With an external certificate authority put all that it signs there, or put its key there',
+    hint: 'With an external certificate authority put all that it signs there, or put its key there',
   };
 }
 
@@ -100,7 +100,7 @@ export function pkiAuthorityLost(ca: string, orphans: readonly string[]): Proble
   return {
     code: 'PKI_AUTHORITY_LOST',
     message: `${ca} is missing, and there is what it is the authority of: ${orphans.join(', ')}`,
-    mend: 'Put it there, or run reset to begin anew',
+    hint: 'Put it there, or run reset to begin anew',
   };
 }
 
@@ -109,7 +109,7 @@ export function pkiAuthorityReplaced(ca: string, foreign: readonly string[]): Pr
   return {
     code: 'PKI_AUTHORITY_REPLACED',
     message: `${ca} is not the authority of what is there: ${foreign.join(', ')}`,
-    mend: 'Put back the one that is, or run reset to begin anew',
+    hint: 'Put back the one that is, or run reset to begin anew',
   };
 }
 
@@ -118,7 +118,7 @@ export function pkiAuthorityMissing(path: string, ca: string, phase: string): Pr
   return {
     code: 'PKI_AUTHORITY_MISSING',
     message: `${path} needs the authority ${ca}, which is missing`,
-    mend: `Run the phase ${phase} first`,
+    hint: `Run the phase ${phase} first`,
   };
 }
 
@@ -127,7 +127,7 @@ export function pkiSharedMissing(paths: readonly string[]): Problem {
   return {
     code: 'PKI_SHARED_MISSING',
     message: `${paths.join(', ')}: missing, and all control planes must have the same`,
-    mend: 'Give --certificate-key (init phase upload-certs --upload-certs on a control plane prints one), or copy them from a control plane',
+    hint: 'Give --certificate-key (init phase upload-certs --upload-certs on a control plane prints one), or copy them from a control plane',
   };
 }
 
@@ -136,14 +136,14 @@ export function pkiSharedDiffers(path: string): Problem {
   return {
     code: 'PKI_SHARED_DIFFERS',
     message: `${path} is another than that of the cluster`,
-    mend: 'Is it left from another cluster? Run reset first',
+    hint: 'Is it left from another cluster? Run reset first',
   };
 }
 
 /** The certificates of an authority whose key is elsewhere cannot be handed on. */
 export function pkiUploadExternal(): Problem {
   const message = 'certificates cannot be uploaded without the keys of their authorities, which are external';
-  return { code: 'PKI_UPLOAD_EXTERNAL', message, mend: 'Leave out --upload-certs, and copy the certificates to the other control planes' };
+  return { code: 'PKI_UPLOAD_EXTERNAL', message, hint: 'Leave out --upload-certs, and copy the certificates to the other control planes' };
 }
 
 /**
@@ -154,7 +154,7 @@ export function pkiNotUploaded(why: string): Problem {
   return {
     code: 'PKI_NOT_UPLOADED',
     message: `the certificates of the control plane cannot be downloaded: ${why}`,
-    mend: 'Run init phase upload-certs --upload-certs on a control plane, and join with the key it prints: they are kept for two hours',
+    hint: 'Run init phase upload-certs --upload-certs on a control plane, and join with the key it prints: they are kept for two hours',
   };
 }
 
@@ -163,7 +163,7 @@ export function pkiWrongCertificateKey(entry: string): Problem {
   return {
     code: 'PKI_WRONG_CERTIFICATE_KEY',
     message: `the certificate key does not open ${entry} of the Secret kube-system/kubeadm-certs`,
-    mend: 'Give the key that the last upload of certificates printed',
+    hint: 'Give the key that the last upload of certificates printed',
   };
 }
 
@@ -172,5 +172,5 @@ export function pkiWrongCertificateKey(entry: string): Problem {
  * @param why a clause
  */
 export function pkiKubeconfigUnusable(path: string, why: string): Problem {
-  return { code: 'PKI_KUBECONFIG_UNUSABLE', message: `${path}: ${why}`, mend: 'Remove it to have it made anew' };
+  return { code: 'PKI_KUBECONFIG_UNUSABLE', message: `${path}: ${why}`, hint: 'Remove it to have it made anew' };
 }

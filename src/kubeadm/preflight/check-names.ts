@@ -53,13 +53,13 @@ const FORMS: readonly string[] = [...FIXED_NAMES, ...NAME_PREFIXES.map((prefix) 
  * @returns null: a check has this name. Else the message, and the likely name or the list of names
  * @see kubeadm 1.36 cmd/kubeadm/app/preflight, app/phases/upgrade, app/phases/addons/dns: the names of its checks
  */
-export function unknownCheck(name: string): { readonly message: string; readonly mend: string } | null {
+export function unknownCheck(name: string): { readonly message: string; readonly hint: string } | null {
   const lower = name.toLowerCase();
   if (lower === 'all' || FIXED_NAMES.some((known) => known.toLowerCase() === lower)) return null;
   if (NAME_PREFIXES.some((prefix) => lower.startsWith(`${prefix.toLowerCase()}-`) && lower.length > prefix.length + 1)) return null;
   const likely = likelyName(name);
-  const mend = likely === null ? `The names are all, ${FORMS.join(', ')}` : `Did you mean ${likely}?`;
-  return { message: `no preflight check has the name ${JSON.stringify(name)}`, mend };
+  const hint = likely === null ? `The names are all, ${FORMS.join(', ')}` : `Did you mean ${likely}?`;
+  return { message: `no preflight check has the name ${JSON.stringify(name)}`, hint };
 }
 
 /** Of `FileExistng-conntrack` the part before the first dash, or of `Port6443` the letters, may be the misspelt part. */

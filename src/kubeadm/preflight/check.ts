@@ -6,7 +6,7 @@ export interface Finding {
   readonly id: CheckName;
   readonly severity: 'error' | 'warning';
   readonly message: string;
-  readonly mend?: string;
+  readonly hint?: string;
 }
 
 export interface PreflightVerdict {
@@ -22,9 +22,9 @@ export interface PreflightVerdict {
  */
 export function judgeFindings(findings: readonly Finding[], ignored: readonly string[], host: string): PreflightVerdict {
   const isError = (finding: Finding): boolean => finding.severity === 'error' && !isIgnored(finding.id, ignored);
-  const problems = findings.filter(isError).map(({ id, message, mend }): Problem => {
-    const way = `${mend === undefined ? '' : `${mend}. `}To go on all the same: --ignore-preflight-errors=${id}`;
-    return { host, code: id, message: `preflight: ${message}`, mend: way };
+  const problems = findings.filter(isError).map(({ id, message, hint }): Problem => {
+    const way = `${hint === undefined ? '' : `${hint}. `}To go on all the same: --ignore-preflight-errors=${id}`;
+    return { host, code: id, message: `preflight: ${message}`, hint: way };
   });
   return { errors: problems, warnings: findings.filter((finding) => !isError(finding)) };
 }

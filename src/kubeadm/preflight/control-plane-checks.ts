@@ -162,8 +162,8 @@ function inMinutes(seconds: number): string {
 
 const CHECKS: readonly Check[] = [size, firewall, ports, manifests, etcdData, etcdClient, address, clock];
 
-function error(id: CheckName, message: string, mend: string): Finding {
-  return { id, severity: 'error', message, mend };
+function error(id: CheckName, message: string, hint: string): Finding {
+  return { id, severity: 'error', message, hint };
 }
 
 function warning(id: CheckName, message: string): Finding {

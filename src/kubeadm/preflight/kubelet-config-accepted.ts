@@ -14,7 +14,7 @@ export function kubeletConfigAccepted(acceptance: KubeletAcceptance, version: st
     case 'refused': {
       if (acceptance.isHost) return [];
       const message = `kubelet ${version} would not start with this configuration: ${acceptance.cause}`;
-      return [{ id: ID, severity: 'error', message, mend: acceptance.mend }];
+      return [{ id: ID, severity: 'error', message, hint: acceptance.hint }];
     }
     case 'unknown':
       return [

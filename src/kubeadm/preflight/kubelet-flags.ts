@@ -28,11 +28,11 @@ export function kubeletFlagFindings(input: KubeletFlagsInput): readonly Finding[
   const { flags, hostWords, hostFile, nodeName, minor, catalogue } = input;
   const host = parseCommandLine(hostWords, { catalogue, minor });
   const severity = input.assumed ? 'warning' : 'error';
-  const finding = (message: string, mend: string): Finding => ({ id: ID, severity, message, mend });
+  const finding = (message: string, hint: string): Finding => ({ id: ID, severity, message, hint });
   const inFile = `KUBELET_EXTRA_ARGS in ${hostFile}`;
   const unknown = host.flags.flatMap((flag) => {
     const problem = unknownFlag(flag, minor, catalogue);
-    return problem === null ? [] : [finding(`${inFile}: ${problem.message}`, `${problem.mend ?? 'Take it out'}`)];
+    return problem === null ? [] : [finding(`${inFile}: ${problem.message}`, `${problem.hint ?? 'Take it out'}`)];
   });
   const others = host.others.map((word) => finding(`${inFile}: "${word}" is no flag, and the kubelet takes no arguments`, 'Take it out'));
   const names = host.flags.filter(({ name, value }) => name === 'hostname-override' && value !== nodeName);

@@ -158,7 +158,7 @@ const service: Check = ({ facts, unitRefusal }) => [
     : error(
         'Service-kubelet',
         unitRefusal,
-        /masked/.test(unitRefusal) ? 'Run systemctl unmask kubelet, or remove the link' : 'Mend the unit',
+        /masked/.test(unitRefusal) ? 'Run systemctl unmask kubelet, or remove the link' : 'Fix the unit',
       ),
   facts.init !== 'openrc' ? null : warning('Service-kubelet', 'the host uses OpenRC: no systemd drop-in works there'),
 ];
@@ -229,8 +229,8 @@ const CHECKS: readonly Check[] = [
   nodeIp,
 ];
 
-function error(id: CheckName, message: string, mend?: string): Finding {
-  return { id, severity: 'error', message, ...(mend === undefined ? {} : { mend }) };
+function error(id: CheckName, message: string, hint?: string): Finding {
+  return { id, severity: 'error', message, ...(hint === undefined ? {} : { hint }) };
 }
 
 function warning(id: CheckName, message: string): Finding {

@@ -33,6 +33,6 @@ function checkFailed(path: string, why: string): AppError {
   return new AppError({
     code: 'RENDER_CHECK_FAILED',
     message: `${path} was rendered wrongly: ${why}`,
-    mend: 'Nothing was written; please report it',
+    hint: 'Nothing was written; please report it',
   });
 }

@@ -25,7 +25,7 @@ export function joinCommand(
   if (pins === null) {
     const message = `the certificate authority of ${apiServer.server} holds no certificate that can be read`;
     throw new AppError(
-      { code: 'CA_CERTIFICATE_INVALID', message, mend: 'Check certificate-authority-data in the kubeconfig' },
+      { code: 'CA_CERTIFICATE_INVALID', message, hint: 'Check certificate-authority-data in the kubeconfig' },
       { exitCode: 2 },
     );
   }

@@ -65,6 +65,6 @@ export function askKubelet(
   return observe(host, kubeletAcceptance({ kubeletPath: path, config, flags: askWith }), signal);
 }
 
-function notAsked(host: Host, message: string, mend?: string): AppError {
-  return new AppError({ host: host.name, code: 'KUBELET_NOT_ASKED', message, ...(mend === undefined ? {} : { mend }) }, { exitCode: 2 });
+function notAsked(host: Host, message: string, hint?: string): AppError {
+  return new AppError({ host: host.name, code: 'KUBELET_NOT_ASKED', message, ...(hint === undefined ? {} : { hint }) }, { exitCode: 2 });
 }

@@ -68,15 +68,15 @@ export async function deleteTokens(
 }
 
 function tokenExists(id: string): Problem {
-  const mend = `Delete it first with token delete ${id}, or give no token to get a new one`;
-  return { code: 'TOKEN_EXISTS', message: `a token with id "${id}" already exists`, mend };
+  const hint = `Delete it first with token delete ${id}, or give no token to get a new one`;
+  return { code: 'TOKEN_EXISTS', message: `a token with id "${id}" already exists`, hint };
 }
 
 function tokenNotFound(id: string): Problem {
-  const mend = 'token list shows those that are there; expired ones are removed by the cluster itself';
+  const hint = 'token list shows those that are there; expired ones are removed by the cluster itself';
   return {
     code: 'TOKEN_NOT_FOUND',
     message: `failed to delete bootstrap token "${id}": there is no Secret kube-system/bootstrap-token-${id}`,
-    mend,
+    hint,
   };
 }

@@ -109,7 +109,7 @@ async function readKubeletConfig(
     throw new AppError({
       code: 'CLUSTER_NO_KUBELET_CONFIG',
       message,
-      mend: 'Upload one with: kubeletadm init phase upload-config kubelet --kubeconfig admin.conf',
+      hint: 'Upload one with: kubeletadm init phase upload-config kubelet --kubeconfig admin.conf',
     });
   }
   const document = readConfigMapDocument(found, KUBELET_CONFIG_KEY);

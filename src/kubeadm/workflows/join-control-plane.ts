@@ -170,8 +170,8 @@ function withoutCa(input: KubeletStartInput, { certificatesDir }: DefaultedClust
  */
 async function clusterToJoin({ cluster, host }: PhaseContext) {
   const found = await readClusterConfiguration(cluster as Cluster);
-  const refuse = (code: string, message: string, mend: string): AppError =>
-    new AppError({ host: host.name, code, message, mend }, { exitCode: 3 });
+  const refuse = (code: string, message: string, hint: string): AppError =>
+    new AppError({ host: host.name, code, message, hint }, { exitCode: 3 });
   if (found.model === null)
     throw refuse(
       'CLUSTER_NO_KUBEADM_CONFIG',

@@ -29,7 +29,7 @@ export function joinFindings({ facts, registration }: ObservedNode, target: Join
   const { identity } = facts;
   const { server, caPem, caCertPath, namesake, takeOver, mayBootstrap } = target;
   const findings: Finding[] = [];
-  const refuse = (id: CheckName, message: string, mend: string): void => void findings.push({ id, severity: 'error', message, mend });
+  const refuse = (id: CheckName, message: string, hint: string): void => void findings.push({ id, severity: 'error', message, hint });
   if (identity.state === 'usable' && identity.server !== null && !sameServer(identity.server, server)) {
     const message = `/etc/kubernetes/kubelet.conf is there and belongs to ${identity.server}, not to ${server}`;
     refuse('FileAvailable--etc-kubernetes-kubelet.conf', message, RESET_FIRST);
@@ -40,18 +40,18 @@ export function joinFindings({ facts, registration }: ObservedNode, target: Join
   const isItself = identity.state === 'unusable' && identity.commonName === `system:node:${registration.name}`;
   const renew = isItself ? `${identity.why}: certs renew-kubelet gets it another. ` : '';
   if (identity.state !== 'usable' && namesake !== null && !isNodeReady(namesake) && !takeOver) {
-    const mend = `${renew}If that is this host, or one that is gone, add --take-over; else give this one another name with --node-name`;
+    const hint = `${renew}If that is this host, or one that is gone, add --take-over; else give this one another name with --node-name`;
     const said = nodeTroubles(namesake).join('; ');
-    refuse('NodeExists', `the cluster has a node ${registration.name} already, not Ready (${said})`, mend);
+    refuse('NodeExists', `the cluster has a node ${registration.name} already, not Ready (${said})`, hint);
   }
   if (identity.state !== 'usable' && namesake !== null && isNodeReady(namesake)) {
-    const mend = `${renew}Give this one another name with --node-name, or, if that node is gone, kubectl delete node ${registration.name}`;
-    refuse('NodeExists', `the cluster has a node ${registration.name} already, and it is Ready`, mend);
+    const hint = `${renew}Give this one another name with --node-name, or, if that node is gone, kubectl delete node ${registration.name}`;
+    refuse('NodeExists', `the cluster has a node ${registration.name} already, and it is Ready`, hint);
   }
   if (identity.state !== 'usable' && !mayBootstrap) {
     const message = 'the credentials may not create certificate signing requests: the kubelet would get no certificate by them';
-    const mend = "Bind the ClusterRole system:node-bootstrapper to the token's groups: init phase bootstrap-token does it for kubeadm's";
-    findings.push({ id: 'BootstrapRBAC', severity: 'warning', message: `${message}. ${mend}`, mend });
+    const hint = "Bind the ClusterRole system:node-bootstrapper to the token's groups: init phase bootstrap-token does it for kubeadm's";
+    findings.push({ id: 'BootstrapRBAC', severity: 'warning', message: `${message}. ${hint}`, hint });
   }
   return findings;
 }

@@ -187,7 +187,7 @@ function missingKubelet(host: string): AppError {
     host,
     code: 'KUBELET_MISSING',
     message: 'there is no kubelet, or it does not say its version',
-    mend: 'Install it, or look with kubelet --version',
+    hint: 'Install it, or look with kubelet --version',
   });
 }
 
@@ -196,7 +196,7 @@ function missingFile(host: string, path: string): AppError {
     host,
     code: 'HOST_FILE_MISSING',
     message: `${path}: there is no such file, but the kubelet is to read it`,
-    mend: 'Run init or join again',
+    hint: 'Run init or join again',
   });
 }
 

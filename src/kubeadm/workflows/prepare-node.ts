@@ -101,7 +101,7 @@ function kubeletMinorOf(facts: HostFacts, host: string): Minor | null {
   const minor = parseMinor(facts.kubelet.version);
   if (minor !== null && minor >= OLDEST_MINOR) return minor;
   const message = `kubelet ${facts.kubelet.version} is older than ${formatMinor(OLDEST_MINOR)}, the oldest this program configures`;
-  throw new AppError({ host, code: 'KUBELET_VERSION_UNSUPPORTED', message, mend: 'Install a newer kubelet' }, { exitCode: 3 });
+  throw new AppError({ host, code: 'KUBELET_VERSION_UNSUPPORTED', message, hint: 'Install a newer kubelet' }, { exitCode: 3 });
 }
 
 export interface DesignOptions {

@@ -22,7 +22,7 @@ export async function readNodeConfig(cluster: Cluster, name: string, catalogue: 
   const host = `node/${name}`;
   if (node === null)
     throw new AppError(
-      { host, code: 'NODE_NOT_FOUND', message: `${cluster.server} has no such Node`, mend: 'kubectl get nodes lists them' },
+      { host, code: 'NODE_NOT_FOUND', message: `${cluster.server} has no such Node`, hint: 'kubectl get nodes lists them' },
       { exitCode: 2 },
     );
   const version = (node.status as { readonly nodeInfo?: { readonly kubeletVersion?: string } } | undefined)?.nodeInfo?.kubeletVersion ?? '';
@@ -31,7 +31,7 @@ export async function readNodeConfig(cluster: Cluster, name: string, catalogue: 
       host,
       code: 'NODE_NOT_READY',
       message: 'its kubelet has not said its version yet',
-      mend: 'Wait until the Node is Ready',
+      hint: 'Wait until the Node is Ready',
     });
   const minor = parseMinor(version);
   if (minor === null || minor < OLDEST_KNOWN_MINOR)

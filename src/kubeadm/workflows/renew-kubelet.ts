@@ -77,7 +77,7 @@ async function prepareRenewal(context: PhaseContext, options: RenewKubeletOption
   const config = readConfig(text(CONFIG_YAML));
   if (config === null) {
     const message = `there is no ${CONFIG_YAML} that can be read: this host is no node`;
-    throw new AppError({ host, code: 'NODE_NOT_JOINED', message, mend: 'Make it one with join' }, { exitCode: 3 });
+    throw new AppError({ host, code: 'NODE_NOT_JOINED', message, hint: 'Make it one with join' }, { exitCode: 3 });
   }
   const needed = options.force || identity.state !== 'usable';
   // Whoever gets a token may ask for the certificate of any Node.
@@ -144,7 +144,7 @@ function targetOf(host: string, { apiServer }: RenewKubeletOptions, kubeletConf:
   if (target !== null) return target;
   const message = `${KUBELET_CONF} does not say where the API server is`;
   throw new AppError(
-    { host, code: 'NO_API_SERVER', message, mend: 'Give the credentials of an administrator with --kubeconfig' },
+    { host, code: 'NO_API_SERVER', message, hint: 'Give the credentials of an administrator with --kubeconfig' },
     { exitCode: 3 },
   );
 }

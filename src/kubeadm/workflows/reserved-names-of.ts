@@ -39,7 +39,7 @@ export async function readReservedNames(cluster: Cluster, serverNames: readonly 
   } catch (error) {
     if (!isAppError(error, 'CLUSTER_FORBIDDEN')) throw error;
     throw new AppError(
-      error.problems.map((problem) => ({ ...problem, mend: PERMISSIONS })),
+      error.problems.map((problem) => ({ ...problem, hint: PERMISSIONS })),
       { cause: error },
     );
   }

@@ -141,7 +141,7 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
     },
     warnings: [
       ...(options.deleteNode !== undefined && node === null ? [nothingToDelete()] : []),
-      ...warnings.map(({ id, message, mend }) => ({ code: id, message: mend === undefined ? message : `${message}. ${mend}` })),
+      ...warnings.map(({ id, message, hint }) => ({ code: id, message: hint === undefined ? message : `${message}. ${hint}` })),
     ],
     // No preflight check: it cannot be ignored.
     refusals: [...(node?.refusals ?? []), ...errors],
@@ -184,8 +184,8 @@ function installedAgent({ files }: ResetFacts): InstalledAgent {
 
 function resetFindings({ os }: ResetFacts, { dryRun }: ResetOptions): readonly Finding[] {
   if (os.uid === null || os.uid === 0) return [];
-  const mend = 'Run as root, or let the user use sudo';
-  return [{ id: 'IsPrivilegedUser', severity: dryRun ? 'warning' : 'error', message: 'the user on the host is not root', mend }];
+  const hint = 'Run as root, or let the user use sudo';
+  return [{ id: 'IsPrivilegedUser', severity: dryRun ? 'warning' : 'error', message: 'the user on the host is not root', hint }];
 }
 
 const CONTAINERS_RUNNING = 'ContainersRunning';
@@ -204,9 +204,9 @@ async function containerFindings(
   if (pods !== null && pods.length > 0) return [];
   const why = pods === null ? `neither crictl nor ctr can ask ${criSocket}` : `${criSocket} lists no pods`;
   const message = `${count} processes of pods run on the host, and ${why}`;
-  const mend =
+  const hint =
     'Start the container runtime that runs them and install crictl, name it with --cri-socket, or disable the kubelet (systemctl disable kubelet) and restart the host';
-  return [{ id: CONTAINERS_RUNNING, severity: 'error', message, mend }];
+  return [{ id: CONTAINERS_RUNNING, severity: 'error', message, hint }];
 }
 
 interface EtcdOfHost {
@@ -218,7 +218,7 @@ interface EtcdOfHost {
 
 /**
  * The member of etcd on the host, and whether its cluster can be told that it goes: a member that is gone for good still counts for the quorum.
- * kubeadm 1.36 (reset phase remove-etcd-member) goes on with a warning where it cannot. So do we where certificates keep us from it: to try again does not mend them.
+ * kubeadm 1.36 (reset phase remove-etcd-member) goes on with a warning where it cannot. So do we where certificates keep us from it: to try again does not fix them.
  */
 async function etcdOfHost(
   context: PhaseContext,
@@ -239,29 +239,29 @@ async function etcdOfHost(
   if (refusal === null) return { ...found, findings };
   const message = `the host runs a member of etcd, and its cluster cannot be told that it goes: ${why}`;
   const isTls = refusal.code === 'ETCD_TLS_FAILED';
-  const first = isTls ? (refusal.mend ?? 'Mend its certificates') : 'Mend etcd';
-  const mend = `${first} before the reset, or remove the member at another control plane: etcdctl member remove`;
+  const first = isTls ? (refusal.hint ?? 'Fix its certificates') : 'Fix etcd';
+  const hint = `${first} before the reset, or remove the member at another control plane: etcdctl member remove`;
   return {
     ...found,
-    findings: [...findings, { id: 'EtcdMember', severity: member.isFirst || isTls ? 'warning' : 'error', message, mend }],
+    findings: [...findings, { id: 'EtcdMember', severity: member.isFirst || isTls ? 'warning' : 'error', message, hint }],
   };
 }
 
 /** A hostile admin.conf is an error; one that lacks something is a warning: it only names other members of etcd. */
-function kubeconfigFinding({ code, message, path, position, mend }: Problem): Finding {
+function kubeconfigFinding({ code, message, path, position, hint }: Problem): Finding {
   const place = position === undefined ? ADMIN_CONF : `${position.file}:${position.line}:${position.column}`;
   return {
     id: 'HostKubeconfig',
     severity: code === 'HOST_KUBECONFIG_REFUSED' ? 'error' : 'warning',
     message: `${[place, path].filter(Boolean).join(' ')}: ${message}`,
-    ...(mend === undefined ? {} : { mend }),
+    ...(hint === undefined ? {} : { hint }),
   };
 }
 
 interface ReachedEtcd {
   readonly access: ApiAccess;
   /** Null: it answers. */
-  readonly refusal: Pick<Problem, 'code' | 'message' | 'mend'> | null;
+  readonly refusal: Pick<Problem, 'code' | 'message' | 'hint'> | null;
   /** What is wrong with admin.conf, which then is not used. */
   readonly kubeconfig: readonly Problem[];
 }
@@ -328,8 +328,8 @@ async function deletionFindings({ cluster }: PhaseContext, node: IdentifiedNode 
   if (cluster === null || node?.claim == null || node.node === null) return [];
   const { nodeName } = node.claim;
   if (await mayDo(cluster, { verb: 'delete', group: '', resource: 'nodes', name: nodeName })) return [];
-  const mend = 'Give the credentials of an administrator with --kubeconfig; those of a node never reach that far';
-  return [{ id: 'NodeDeletable', severity: 'error', message: `the credentials may not delete Node ${nodeName}`, mend }];
+  const hint = 'Give the credentials of an administrator with --kubeconfig; those of a node never reach that far';
+  return [{ id: 'NodeDeletable', severity: 'error', message: `the credentials may not delete Node ${nodeName}`, hint }];
 }
 
 /** The runtime the kubelet was set up with. */

@@ -80,9 +80,9 @@ export async function approveCsr(cluster: Cluster, { object, csr }: JudgedCsr): 
     await cluster.patch({ ...CSRS, name: csr.name }, 'merge', patch as never, { subresource: 'approval' });
   } catch (error) {
     if (!isAppError(error, 'CLUSTER_FORBIDDEN')) throw error;
-    const mend = `Approving needs update on certificatesigningrequests/approval and approve on the signer ${SERVING_SIGNER}`;
+    const hint = `Approving needs update on certificatesigningrequests/approval and approve on the signer ${SERVING_SIGNER}`;
     throw new AppError(
-      error.problems.map((problem) => ({ ...problem, mend })),
+      error.problems.map((problem) => ({ ...problem, hint })),
       { cause: error },
     );
   }

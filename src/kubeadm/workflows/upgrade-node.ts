@@ -152,7 +152,7 @@ async function lookAtHost({ host, signal }: PhaseContext): Promise<FoundFiles> {
   const found = (path: string): string | null => files.get(path)?.content ?? null;
   if (found(CONFIG_YAML) !== null) return found;
   const message = `there is no ${CONFIG_YAML}: this host is no node yet`;
-  throw new AppError({ host: host.name, code: 'NODE_NOT_JOINED', message, mend: 'Make it one with join' }, { exitCode: 3 });
+  throw new AppError({ host: host.name, code: 'NODE_NOT_JOINED', message, hint: 'Make it one with join' }, { exitCode: 3 });
 }
 
 function readMemory(found: FoundFiles, forget: boolean): { readonly memory: NodeMemory; readonly warnings: readonly Warning[] } {
@@ -211,8 +211,8 @@ function readInstanceConfig(text: string | null, host: string): JsonObject | nul
   if (text === null) return null;
   const config = jsonOf(text);
   if (config !== null) return config;
-  const mend = 'Mend it, or delete it: it is then made anew';
-  throw new AppError({ host, code: 'INSTANCE_CONFIG_INVALID', message: `${INSTANCE_CONFIG} holds no YAML mapping`, mend }, { exitCode: 3 });
+  const hint = 'Fix it, or delete it: it is then created again';
+  throw new AppError({ host, code: 'INSTANCE_CONFIG_INVALID', message: `${INSTANCE_CONFIG} holds no YAML mapping`, hint }, { exitCode: 3 });
 }
 
 function jsonOf(text: string): JsonObject | null {

@@ -7,7 +7,7 @@ import { parseKubeletVersion } from './kubelet-version.ts';
 /** What a kubelet says about a configuration. `unknown`: it could not be asked, or said nothing that tells. */
 export type KubeletAcceptance =
   | { readonly verdict: 'accepted' }
-  | { readonly verdict: 'refused'; readonly cause: string; readonly mend: string; readonly isHost: boolean }
+  | { readonly verdict: 'refused'; readonly cause: string; readonly hint: string; readonly isHost: boolean }
   | { readonly verdict: 'unknown'; readonly why: string };
 
 export interface KubeletAcceptanceInput {
@@ -63,7 +63,7 @@ const ONLY_CGROUPS = /failed to validate kubelet configuration, error: kubelet i
 function readAcceptance(output: string): KubeletAcceptance {
   if (ACCEPTED.test(output)) return { verdict: 'accepted' };
   const failure = explainKubeletOutput(output);
-  if (failure !== null) return { verdict: 'refused', cause: failure.cause, mend: failure.mend, isHost: ONLY_CGROUPS.test(output) };
+  if (failure !== null) return { verdict: 'refused', cause: failure.cause, hint: failure.hint, isHost: ONLY_CGROUPS.test(output) };
   const last = output.trim().split('\n').at(-1)?.trim() ?? '';
   return { verdict: 'unknown', why: last === '' ? `it said nothing within ${TIMEOUT_SECONDS} s` : last };
 }

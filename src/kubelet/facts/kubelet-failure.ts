@@ -4,7 +4,7 @@ import type { UnitState } from '../../host/facts/unit.ts';
 /** Why a kubelet does not run, in the words of a user, and what to do. `fatal` causes do not heal by waiting. */
 export interface KubeletFailure {
   readonly cause: string;
-  readonly mend: string;
+  readonly hint: string;
   readonly fatal: boolean;
 }
 
@@ -15,7 +15,7 @@ interface Pattern {
   /** Counts only when the same run of the kubelet said this too: the first alone did not stop it. */
   readonly needs?: RegExp;
   readonly cause: (match: RegExpExecArray) => string;
-  readonly mend: string;
+  readonly hint: string;
   readonly fatal: boolean;
 }
 
@@ -26,7 +26,7 @@ const PATTERNS: readonly Pattern[] = [
     pattern: /^(\S+) is expired: (\S+)/,
     needs: /unable to load bootstrap kubeconfig/,
     cause: (match) => `the kubelet's client certificate in ${match[1]} expired on ${match[2]}`,
-    mend: 'Join it again with a new token',
+    hint: 'Join it again with a new token',
     fatal: true,
   },
   {
@@ -34,186 +34,186 @@ const PATTERNS: readonly Pattern[] = [
     pattern: /^(\S+): (?:invalid configuration: )?(.+)$/,
     needs: /unable to load bootstrap kubeconfig/,
     cause: (match) => `the kubelet cannot use ${match[1]}: ${match[2]}`,
-    mend: 'Join it again',
+    hint: 'Join it again',
     fatal: true,
   },
   {
     after: [/unable to load bootstrap kubeconfig: /],
     pattern: /^.+$/,
     cause: ([said]) => `the kubelet has no credentials: ${upTo(said, JSON_ERROR)}`,
-    mend: 'Join it, or give it a kubelet.conf',
+    hint: 'Join it, or give it a kubelet.conf',
     fatal: true,
   },
   {
     after: [/(?:invalid kubeconfig|unable to load kubeconfig): (?:invalid configuration: )?/],
     pattern: /^.+$/,
     cause: ([said]) => `the kubelet has no usable kubeconfig: ${upTo(said, JSON_ERROR)}`,
-    mend: 'Join it again',
+    hint: 'Join it again',
     fatal: true,
   },
   {
     pattern: /no client provided, cannot use webhook/,
     cause: () => 'the kubelet has no kubeconfig, and its authorization mode Webhook needs one',
-    mend: 'Join it, or give it a kubelet.conf',
+    hint: 'Join it, or give it a kubelet.conf',
     fatal: true,
   },
   {
     pattern: /failed to validate kubelet configuration, error: kubelet is configured to not run on a host using cgroup v1/,
     cause: () => 'the host uses cgroup v1, which this kubelet refuses',
-    mend: 'Boot the host with cgroup v2, or set failCgroupV1: false',
+    hint: 'Boot the host with cgroup v2, or set failCgroupV1: false',
     fatal: true,
   },
   {
     after: [/failed to load kubelet config file/i, /failed to decode: /i],
     pattern: /^.+$/,
     cause: ([said]) => `the kubelet cannot read its configuration: ${said.replace(/ in scheme "[^"]*"$/, '')}`,
-    mend: 'Mend that field',
+    hint: 'Fix that field',
     fatal: true,
   },
   {
     after: [/failed to load kubelet config file/i, /open (?=\/)/i],
     pattern: /^(\S+): no such file/i,
     cause: (match) => `${match[1]} is missing`,
-    mend: 'Run the same command again',
+    hint: 'Run the same command again',
     fatal: true,
   },
   {
     after: [/kubelet config file "?/],
     pattern: /^([^"\s]+)"? was empty/,
     cause: (match) => `${match[1]} is empty`,
-    mend: 'Run the same command again',
+    hint: 'Run the same command again',
     fatal: true,
   },
   {
     after: [/cannot set feature gate /],
     pattern: /^(\S+) to (\S+), feature is locked to (\S+)/,
     cause: (match) => `feature gate ${match[1]} is locked to ${match[3]}`,
-    mend: 'Take it out of featureGates',
+    hint: 'Take it out of featureGates',
     fatal: true,
   },
   {
     after: [/unrecognized feature gate: /],
     pattern: /^(\S+)/,
     cause: (match) => `this kubelet does not know the feature gate ${match[1]}`,
-    mend: 'Take it out of featureGates',
+    hint: 'Take it out of featureGates',
     fatal: true,
   },
   {
     pattern: /the (\w{1,100}) feature gate must be enabled in order to use the (--\S{1,100}) flag/,
     cause: (match) => `feature gate ${match[1]} is off, and the kubelet is started with ${match[2]}`,
-    mend: 'Set the gate as a flag (--feature-gates), and do not switch it off in a configuration; or take that flag out',
+    hint: 'Set the gate as a flag (--feature-gates), and do not switch it off in a configuration; or take that flag out',
     fatal: true,
   },
   {
     after: [/unknown (?:shorthand )?flag: /],
     pattern: /^(.+)$/,
     cause: (match) => `this kubelet does not know the flag ${match[1]}`,
-    mend: 'Take it out of kubeletExtraArgs or KUBELET_EXTRA_ARGS',
+    hint: 'Take it out of kubeletExtraArgs or KUBELET_EXTRA_ARGS',
     fatal: true,
   },
   {
     after: [/invalid argument /],
     pattern: /^("(?:[^"\\]|\\.)*") for ("[^"]*") flag: (.+)$/,
     cause: (match) => `flag ${match[2]} has the invalid value ${match[1]}: ${match[3]}`,
-    mend: 'Change it in kubeletExtraArgs or KUBELET_EXTRA_ARGS',
+    hint: 'Change it in kubeletExtraArgs or KUBELET_EXTRA_ARGS',
     fatal: true,
   },
   {
     after: [/(?=\[?invalid configuration: )/],
     pattern: /^.+$/,
     cause: ([said]) => `the kubelet refuses its configuration: ${listOf(upTo(said, ', path: &TypeMeta'))}`,
-    mend: 'Change what it names',
+    hint: 'Change what it names',
     fatal: true,
   },
   {
     after: [/kubelet cgroup driver: /],
     pattern: /^"?(\w+)"? is different from (\w+) cgroup driver: "?(\w+)"?/,
     cause: (match) => `cgroup driver mismatch: the kubelet uses ${match[1]}, ${match[2]} uses ${match[3]}`,
-    mend: 'Set cgroupDriver to what the runtime uses',
+    hint: 'Set cgroupDriver to what the runtime uses',
     fatal: true,
   },
   {
     pattern: /running with swap on is not supported/i,
     cause: () => 'swap is on',
-    mend: 'Switch it off (swapoff -a, /etc/fstab), or set failSwapOn: false',
+    hint: 'Switch it off (swapoff -a, /etc/fstab), or set failSwapOn: false',
     fatal: true,
   },
   {
     after: [/Cipher suite /],
     pattern: /^(\S+) not supported/,
     cause: (match) => `tlsCipherSuites: ${match[1]} is not a cipher suite of this kubelet`,
-    mend: 'Change tlsCipherSuites',
+    hint: 'Change tlsCipherSuites',
     fatal: true,
   },
   {
     after: [/unknown tls version "?/],
     pattern: /^([^"\s]+)/,
     cause: (match) => `tlsMinVersion: ${match[1]} is not a TLS version of this kubelet`,
-    mend: 'Change tlsMinVersion',
+    hint: 'Change tlsMinVersion',
     fatal: true,
   },
   {
     after: [/failed to run Kubelet: /],
     pattern: /^((?:--\S+ value )?failed to parse.*|quantities must match.*)$/,
     cause: (match) => `the kubelet cannot read a quantity of its configuration: ${match[1]}`,
-    mend: 'Mend it in systemReserved, kubeReserved or the eviction thresholds',
+    hint: 'Fix it in systemReserved, kubeReserved or the eviction thresholds',
     fatal: true,
   },
   {
     after: [/initialize logging: /],
     pattern: /^(.+)$/,
     cause: (match) => `the kubelet refuses its configuration: ${match[1]}`,
-    mend: 'Change the fields of logging',
+    hint: 'Change the fields of logging',
     fatal: true,
   },
   {
     after: [/listen tcp /],
     pattern: /^\S*?:(\d+): bind: address already in use/,
     cause: (match) => `port ${match[1]} is taken by another process`,
-    mend: 'Stop that process (ss -ltnp shows it)',
+    hint: 'Stop that process (ss -ltnp shows it)',
     fatal: true,
   },
   {
     after: [/validate CRI v1 (?:runtime|image) API for endpoint "/],
     pattern: /^([^"]+)".*(?:no such file|connection refused)/,
     cause: (match) => `no container runtime answers at ${match[1]}`,
-    mend: 'Start it, or set criSocket',
+    hint: 'Start it, or set criSocket',
     fatal: false,
   },
   {
     pattern: /unknown service runtime\.v1\.RuntimeService/,
     cause: () => 'the container runtime has its CRI plugin switched off or is too old',
-    mend: 'Look at disabled_plugins in /etc/containerd/config.toml',
+    hint: 'Look at disabled_plugins in /etc/containerd/config.toml',
     fatal: false,
   },
   {
     after: [/(?:failed to run Kubelet|Failed to listen and serve): open /],
     pattern: /^(\S+): no such file or directory/,
     cause: (match) => `${match[1]} is missing`,
-    mend: 'Put the file there or change the field that names it',
+    hint: 'Put the file there or change the field that names it',
     fatal: true,
   },
   {
     after: [/Failed to start ContainerManager: /],
     pattern: /^invalid Node Allocatable configuration\. Resource "([^"]+)"/,
     cause: (match) => `kubeReserved and systemReserved reserve more ${match[1]} than the host has`,
-    mend: 'Reserve less in kubeReserved and systemReserved',
+    hint: 'Reserve less in kubeReserved and systemReserved',
     fatal: true,
   },
   {
     after: [/Failed to start ContainerManager: /],
     pattern: /^(.+)$/,
     cause: (match) => `the kubelet cannot set up its cgroups: ${match[1]}`,
-    mend: 'Check cgroupDriver and the cgroups of the host',
+    hint: 'Check cgroupDriver and the cgroups of the host',
     fatal: false,
   },
   {
     pattern: /^Failed to start cAdvisor: .*too many open files/,
     cause: () => 'the host has no inotify instances left',
-    mend: 'Raise fs.inotify.max_user_instances',
+    hint: 'Raise fs.inotify.max_user_instances',
     fatal: false,
   },
-  { pattern: /no space left on device/i, cause: () => 'the disk is full', mend: 'Free some space', fatal: false },
+  { pattern: /no space left on device/i, cause: () => 'the disk is full', hint: 'Free some space', fatal: false },
 ];
 
 const JSON_ERROR = '; json parse error: ';
@@ -244,7 +244,7 @@ export function explainKubeletFailure(
     unit === null
       ? 'its unit is not known'
       : `the unit is ${unit.activeState} (${unit.subState})${unit.execMainStatus === 0 ? '' : `, last exit code ${unit.execMainStatus}`}`;
-  return { cause: state, mend: SEE_JOURNAL, fatal: false };
+  return { cause: state, hint: SEE_JOURNAL, fatal: false };
 }
 
 const SEE_JOURNAL = 'See journalctl -u kubelet on the host';
@@ -266,16 +266,16 @@ function explainRuns(runs: readonly (readonly string[])[]): KubeletFailure | nul
   const last = runs.flat().find((text) => LAST_WORDS.test(text));
   if (last === undefined) return null;
   const [, error, whole] = LAST_WORDS.exec(last) ?? [];
-  return { cause: (error ?? whole) as string, mend: SEE_JOURNAL, fatal: false };
+  return { cause: (error ?? whole) as string, hint: SEE_JOURNAL, fatal: false };
 }
 
 /** @param run what one run said, newest first */
 function findCause(run: readonly string[]): KubeletFailure | null {
-  for (const { after = [], pattern, needs, cause, mend, fatal } of PATTERNS) {
+  for (const { after = [], pattern, needs, cause, hint, fatal } of PATTERNS) {
     if (needs !== undefined && !run.some((text) => needs.test(text))) continue;
     for (const text of run) {
       const match = pattern.exec(behind(text, after));
-      if (match) return { cause: cause(match), mend, fatal };
+      if (match) return { cause: cause(match), hint, fatal };
     }
   }
   return null;
@@ -294,14 +294,14 @@ function behind(text: string, words: readonly RegExp[]): string {
 
 function explainUnit(unit: UnitState): KubeletFailure | null {
   if (unit.loadState === 'masked' || unit.unitFileState === 'masked')
-    return { cause: 'kubelet.service is masked', mend: 'Run systemctl unmask kubelet', fatal: true };
-  if (unit.loadState === 'not-found') return { cause: 'there is no kubelet.service', mend: 'Install the kubelet package', fatal: true };
+    return { cause: 'kubelet.service is masked', hint: 'Run systemctl unmask kubelet', fatal: true };
+  if (unit.loadState === 'not-found') return { cause: 'there is no kubelet.service', hint: 'Install the kubelet package', fatal: true };
   if (unit.loadState === 'bad-setting' || unit.loadState === 'error')
-    return { cause: 'systemd cannot read kubelet.service or one of its drop-ins', mend: 'See systemctl status kubelet', fatal: true };
+    return { cause: 'systemd cannot read kubelet.service or one of its drop-ins', hint: 'See systemctl status kubelet', fatal: true };
   if (unit.execMainStatus === 203)
     return {
       cause: 'systemd cannot execute the kubelet binary named in ExecStart (203/EXEC)',
-      mend: 'Install it there, or correct ExecStart',
+      hint: 'Install it there, or correct ExecStart',
       fatal: true,
     };
   return null;

@@ -3,7 +3,7 @@ import { defineFact } from '../../host/facts/fact.ts';
 /** Something that a reset leaves on a host, and how to take it away. */
 export interface Leftover {
   readonly what: string;
-  readonly mend: string;
+  readonly hint: string;
 }
 
 const CNI_DIR = '/etc/cni/net.d';
@@ -35,7 +35,7 @@ export const leftovers = defineFact(
   },
   (found): readonly Leftover[] => {
     const items: Leftover[] = [];
-    const add = (isThere: boolean, what: string, mend: string): void => void (isThere && items.push({ what, mend }));
+    const add = (isThere: boolean, what: string, hint: string): void => void (isThere && items.push({ what, hint }));
     const some = (list: readonly string[] | null): boolean => (list ?? []).length > 0;
     add(some(found.cni), `${CNI_DIR} (${(found.cni ?? []).join(', ')})`, `rm -rf ${CNI_DIR}`);
     add(some(found.cniState), '/var/lib/cni', 'rm -rf /var/lib/cni');

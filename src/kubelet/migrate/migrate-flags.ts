@@ -167,10 +167,10 @@ function refusedFlags(flags: readonly Arg[], to: Minor, catalogue: Catalogue): r
     return [];
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return error.problems.map(({ path = '', message, mend }) => ({
+    return error.problems.map(({ path = '', message, hint }) => ({
       did: 'kept',
       what: path.replace('kubeletExtraArgs ', '--'),
-      message: mend === undefined ? message : `${message}. ${mend}`,
+      message: hint === undefined ? message : `${message}. ${hint}`,
       lossy: true,
     }));
   }

@@ -83,7 +83,7 @@ function findDocument(text: string, file: string): SourceDocument {
   });
   if (found[0] !== undefined && found.length === 1) return found[0];
   const message = `${file} has ${found.length === 0 ? 'no' : 'more than one'} document of kind ${KUBELET_KIND}`;
-  throw new AppError({ code: 'CONFIG_WRONG_KIND', message, mend: 'kubeadm documents are converted with --old-config' }, { exitCode: 2 });
+  throw new AppError({ code: 'CONFIG_WRONG_KIND', message, hint: 'kubeadm documents are converted with --old-config' }, { exitCode: 2 });
 }
 
 interface Strange {
@@ -238,7 +238,7 @@ export function refuseLoss(steps: readonly MigrationStep[]): AppError | null {
       code: 'MIGRATION_LOSES',
       path: what,
       message,
-      mend: did === 'removed' ? 'Take it out, or allow it with --force' : 'Change it first',
+      hint: did === 'removed' ? 'Take it out, or allow it with --force' : 'Change it first',
     })),
     { exitCode: 2 },
   );

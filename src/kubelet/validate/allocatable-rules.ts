@@ -48,7 +48,7 @@ export const ALLOCATABLE_RULES: readonly Rule[] = [
         const items = listAt(config, ENFORCE);
         const index = items.indexOf(`${kind}-compressible`);
         if (index === -1 || !items.includes(kind)) return [];
-        return [{ path: `${ENFORCE}[${index}]`, message: `excludes ${kind}`, mend: 'Keep one of the two' }];
+        return [{ path: `${ENFORCE}[${index}]`, message: `excludes ${kind}`, hint: 'Keep one of the two' }];
       }),
   },
   { id: 'KUBELET_RESERVED_CGROUP', since: 15, check: (facts) => [...checkReserved('system', facts), ...checkReserved('kube', facts)] },
@@ -56,16 +56,16 @@ export const ALLOCATABLE_RULES: readonly Rule[] = [
     id: 'KUBELET_CGROUP_ROOT',
     check: ({ config }) => {
       if (textAt(config, 'systemCgroups') === '' || textAt(config, 'cgroupRoot') !== '') return [];
-      return [{ path: 'systemCgroups', near: ['cgroupRoot'], message: 'needs cgroupRoot', mend: 'Set cgroupRoot, such as to /' }];
+      return [{ path: 'systemCgroups', near: ['cgroupRoot'], message: 'needs cgroupRoot', hint: 'Set cgroupRoot, such as to /' }];
     },
   },
 ];
 
 function checkCgroups({ config, given }: RuleFacts, isEnforced: boolean): readonly Finding[] {
   if (!isEnforced || config.cgroupsPerQOS !== false) return [];
-  const mend = `Set cgroupsPerQOS to true, or ${ENFORCE} to []`;
-  if (ENFORCE in given) return [{ path: ENFORCE, near: ['cgroupsPerQOS'], message: 'needs cgroupsPerQOS: true', mend }];
-  return [{ path: 'cgroupsPerQOS', near: [ENFORCE], message: `false contradicts ${ENFORCE}, which is [pods] by default`, mend }];
+  const hint = `Set cgroupsPerQOS to true, or ${ENFORCE} to []`;
+  if (ENFORCE in given) return [{ path: ENFORCE, near: ['cgroupsPerQOS'], message: 'needs cgroupsPerQOS: true', hint }];
+  return [{ path: 'cgroupsPerQOS', near: [ENFORCE], message: `false contradicts ${ENFORCE}, which is [pods] by default`, hint }];
 }
 
 function kindsOf({ minor }: RuleFacts): readonly string[] {
@@ -87,5 +87,5 @@ function checkReserved(owner: 'system' | 'kube', facts: RuleFacts): readonly Fin
   const index = items.findIndex((item) => String(item).startsWith(`${owner}-reserved`) && kindsOf(facts).includes(String(item)));
   if (index === -1) return [];
   const message = `must be set when ${ENFORCE} has ${items[index]}`;
-  return [{ path, near: [`${ENFORCE}[${index}]`], message, mend: `Name the control group, or remove ${items[index]}` }];
+  return [{ path, near: [`${ENFORCE}[${index}]`], message, hint: `Name the control group, or remove ${items[index]}` }];
 }

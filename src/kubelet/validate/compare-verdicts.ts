@@ -24,14 +24,14 @@ export function compareVerdicts(acceptance: KubeletAcceptance, { file, accepts }
           code: 'KUBELET_ACCEPTS',
           severity: 'warning',
           message: `${kubelet} accepts this configuration, against what is said here`,
-          mend: "The kubelet's word counts: please report the difference",
+          hint: "The kubelet's word counts: please report the difference",
           position,
         },
       ];
     case 'refused':
       if (!accepts) return [];
       return [
-        { code: 'KUBELET_REFUSES', message: `${kubelet} refuses this configuration: ${acceptance.cause}`, mend: acceptance.mend, position },
+        { code: 'KUBELET_REFUSES', message: `${kubelet} refuses this configuration: ${acceptance.cause}`, hint: acceptance.hint, position },
       ];
   }
 }

@@ -4,20 +4,20 @@ import type { Finding, Rule } from './rule.ts';
 import { entriesAt, valueAt } from './values.ts';
 
 /** Fields that are still read. */
-const DEPRECATED: readonly { readonly path: string; readonly since: Minor; readonly message: string; readonly mend: string }[] = [
+const DEPRECATED: readonly { readonly path: string; readonly since: Minor; readonly message: string; readonly hint: string }[] = [
   ...['iptablesMasqueradeBit', 'iptablesDropBit'].map((path) => ({
     path,
     since: 28,
     message: 'is deprecated and has no effect since 1.28',
-    mend: 'Remove it',
+    hint: 'Remove it',
   })),
   {
     path: 'streamingConnectionIdleTimeout',
     since: 35,
     message: 'is deprecated and has no effect since 1.35',
-    mend: 'Remove it',
+    hint: 'Remove it',
   },
-  { path: 'logging.sanitization', since: 20, message: 'is gone in 1.24', mend: 'Remove it before the upgrade' },
+  { path: 'logging.sanitization', since: 20, message: 'is gone in 1.24', hint: 'Remove it before the upgrade' },
 ];
 
 /** The paths of deprecated fields that a configuration holds, by the minor of its kubelet. */
@@ -27,10 +27,10 @@ export function deprecatedFields(config: JsonObject, minor: Minor): readonly str
 
 /** What works with this kubelet but is on its way out. */
 export const DEPRECATION_RULES: readonly Rule[] = [
-  ...(DEPRECATED.map(({ path, since, message, mend }) => ({
+  ...(DEPRECATED.map(({ path, since, message, hint }) => ({
     id: 'KUBELET_DEPRECATED_FIELD',
     since,
-    check: ({ given }) => (valueAt(given, path) === undefined ? [] : [{ path, message, mend }]),
+    check: ({ given }) => (valueAt(given, path) === undefined ? [] : [{ path, message, hint }]),
   })) satisfies readonly Rule[]),
   {
     id: 'KUBELET_DEPRECATED_FIELD',
@@ -38,7 +38,7 @@ export const DEPRECATION_RULES: readonly Rule[] = [
     until: 31,
     check: ({ given }) =>
       valueAt(given, 'runOnce') === true
-        ? [{ path: 'runOnce', message: 'is refused from 1.32 on', mend: 'Remove it before the upgrade' }]
+        ? [{ path: 'runOnce', message: 'is refused from 1.32 on', hint: 'Remove it before the upgrade' }]
         : [],
   },
   {
@@ -50,7 +50,7 @@ export const DEPRECATION_RULES: readonly Rule[] = [
         {
           path: 'failCgroupV1',
           message: 'false keeps the kubelet on cgroup v1, which Kubernetes no longer supports',
-          mend: 'Move the hosts to cgroup v2',
+          hint: 'Move the hosts to cgroup v2',
         },
       ];
     },
@@ -63,7 +63,7 @@ export const DEPRECATION_RULES: readonly Rule[] = [
         const message = gate === null ? null : farewell(gate, minor, catalogue);
         return message === null
           ? []
-          : [{ path: `featureGates[${name}]`, message, mend: 'Remove it: a kubelet without the gate does not start with it' }];
+          : [{ path: `featureGates[${name}]`, message, hint: 'Remove it: a kubelet without the gate does not start with it' }];
       }),
   },
 ];

@@ -137,15 +137,15 @@ export const GATED_FIELD_RULES: readonly Rule[] = GATED.map(({ path, gate, since
   },
 }));
 
-function gateIsOff(name: string, what: string, { catalogue, minor, given }: RuleFacts): Pick<Finding, 'message' | 'mend' | 'near'> {
+function gateIsOff(name: string, what: string, { catalogue, minor, given }: RuleFacts): Pick<Finding, 'message' | 'hint' | 'near'> {
   const near = [`featureGates[${name}]`];
   const gate = catalogue.gate(name, minor);
   if (gate === null)
     return { message: `${what} needs the feature gate ${name}, which a ${formatMinor(minor)} kubelet does not have`, near };
   const isSetOff = entriesAt(given, 'featureGates').some(([key, value]) => key === name && value === false);
   const why = isSetOff ? 'which featureGates turns off' : 'which is off';
-  const mend = isSetOff ? `Remove featureGates.${name}, or the field` : `Set featureGates.${name} to true, or remove the field`;
-  return { message: `${what} needs the feature gate ${name}, ${why}`, mend, near };
+  const hint = isSetOff ? `Remove featureGates.${name}, or the field` : `Set featureGates.${name} to true, or remove the field`;
+  return { message: `${what} needs the feature gate ${name}, ${why}`, hint, near };
 }
 
 /** What is wrong with the feature gates themselves: the kubelet refuses all else with them. */
@@ -165,12 +165,12 @@ function gateFinding(fault: GateFault, minor: Minor, known: readonly string[]): 
       return { id: 'KUBELET_UNKNOWN_GATE', path: gatePath(fault.gate), ...unknownGate(fault, minor, known) };
     case 'locked': {
       const message = `is locked to ${fault.locked} in ${formatMinor(minor)}`;
-      return { id: 'KUBELET_LOCKED_GATE', path: gatePath(fault.gate), message, mend: 'Remove it' };
+      return { id: 'KUBELET_LOCKED_GATE', path: gatePath(fault.gate), message, hint: 'Remove it' };
     }
     case 'dependency': {
       const message = `${fault.gate} is on and needs ${fault.needs}, which is off`;
-      const mend = `Set ${fault.needs} to true or ${fault.gate} to false`;
-      return { id: 'KUBELET_GATE_DEPENDENCY', path: gatePath(fault.set ?? fault.gate), message, mend };
+      const hint = `Set ${fault.needs} to true or ${fault.gate} to false`;
+      return { id: 'KUBELET_GATE_DEPENDENCY', path: gatePath(fault.set ?? fault.gate), message, hint };
     }
   }
 }
@@ -183,8 +183,8 @@ function unknownGate(
   { gate, history }: Extract<GateFault, { readonly kind: 'unknown' }>,
   minor: Minor,
   known: readonly string[],
-): Pick<Finding, 'message' | 'mend' | 'guess'> {
+): Pick<Finding, 'message' | 'hint' | 'guess'> {
   const message = `a ${formatMinor(minor)} kubelet has no feature gate ${quoteValue(gate)}, and does not start with it`;
-  if (history !== null) return { message: `${message}: ${history}`, mend: 'Remove it' };
-  return { message, mend: 'Remove it', guess: { word: gate, among: known } };
+  if (history !== null) return { message: `${message}: ${history}`, hint: 'Remove it' };
+  return { message, hint: 'Remove it', guess: { word: gate, among: known } };
 }

@@ -46,7 +46,7 @@ export const IMAGE_RULES: readonly Rule[] = [
     check: ({ config }) => {
       if (!isTrue(config, 'serializeImagePulls') || (numberAt(config, 'maxParallelImagePulls') ?? 0) <= 1) return [];
       const message = 'more than 1 contradicts serializeImagePulls: true';
-      return [{ path: 'maxParallelImagePulls', near: ['serializeImagePulls'], message, mend: 'Set serializeImagePulls to false' }];
+      return [{ path: 'maxParallelImagePulls', near: ['serializeImagePulls'], message, hint: 'Set serializeImagePulls to false' }];
     },
   },
   {
@@ -57,7 +57,7 @@ export const IMAGE_RULES: readonly Rule[] = [
       if (patterns.length === 0 || !gates.isEnabled('KubeletEnsureSecretPulledImages')) return [];
       if (textAt(config, POLICY) !== 'NeverVerifyAllowlistedImages') {
         const message = `counts only with ${POLICY}: NeverVerifyAllowlistedImages`;
-        return [{ path: ALLOWLIST, near: [POLICY], message, mend: `Set that policy, or remove the list` }];
+        return [{ path: ALLOWLIST, near: [POLICY], message, hint: `Set that policy, or remove the list` }];
       }
       return patterns.flatMap((pattern, index): Finding[] => {
         const fault = faultOfPattern(String(pattern), minor >= SHORT_NAMES_SINCE);

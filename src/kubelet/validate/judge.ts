@@ -117,15 +117,15 @@ const MAX_GUESSES = 100;
 function placer(document: SourceDocument, { fields, problems }: DecodedKubeletConfiguration) {
   const isDamaged = damageOf(problems);
   let guesses = 0;
-  return ({ id, path, message, mend: given, guess, near = [] }: Finding & { readonly id: string }, isWarning: boolean): Problem | null => {
+  return ({ id, path, message, hint: given, guess, near = [] }: Finding & { readonly id: string }, isWarning: boolean): Problem | null => {
     if (isDamaged(path) || near.some(isDamaged)) return null;
     const likely = guess !== undefined && guesses++ < MAX_GUESSES ? likelyName(guess) : null;
-    const mend = likely === null ? given : `Did you mean ${likely}?`;
+    const hint = likely === null ? given : `Did you mean ${likely}?`;
     const position = positionOf(path, fields) ?? near.map((other) => positionOf(other, fields)).find((found) => found !== undefined);
     return {
       code: id,
       message,
-      ...(mend !== undefined && { mend }),
+      ...(hint !== undefined && { hint }),
       ...(isWarning && { severity: 'warning' as const }),
       path,
       position: position ?? document.positionAt(document.root?.offset ?? 0),

@@ -46,7 +46,7 @@ export function shadowWarnings(flags: readonly Arg[], given: JsonObject, { minor
         id: 'FLAG_SHADOWS_FIELD',
         path: field,
         message: `--${name}=${value} on the kubelet's command line wins over it`,
-        mend: 'Remove the flag or the field',
+        hint: 'Remove the flag or the field',
       },
     ];
   });

@@ -46,7 +46,7 @@ export const LOGGING_RULES: readonly Rule[] = [
         {
           path,
           message: `${quoteValue(text)} ${what}: only dns, unix and unix-abstract are known`,
-          mend: 'Write host:port without a scheme',
+          hint: 'Write host:port without a scheme',
         },
       ];
     },
@@ -83,7 +83,7 @@ export const LOGGING_RULES: readonly Rule[] = [
   {
     id: 'KUBELET_RUN_ONCE',
     since: 32,
-    check: ({ config }) => (isTrue(config, 'runOnce') ? [{ path: 'runOnce', message: 'is no longer possible', mend: 'Remove it' }] : []),
+    check: ({ config }) => (isTrue(config, 'runOnce') ? [{ path: 'runOnce', message: 'is no longer possible', hint: 'Remove it' }] : []),
   },
 ];
 
@@ -108,7 +108,7 @@ function checkPodLogsDir(dir: string): readonly Finding[] {
     findings.push({
       path,
       message: `${quoteValue(dir)} is not in its shortest form`,
-      mend: 'Write it without //, . and .., and without a slash at its end',
+      hint: 'Write it without //, . and .., and without a slash at its end',
     });
   if (/[^\x00-\x7f]/.test(dir)) findings.push({ path, message: `${quoteValue(dir)} has characters beyond ASCII` });
   return findings;

@@ -19,7 +19,7 @@ export const RESOURCE_RULES: readonly Rule[] = [
     id: 'KUBELET_CPU_LIST',
     check: ({ config, minor }) => {
       const fault = faultOfCpuList(textAt(config, CPUS), minor);
-      return fault === null ? [] : [{ path: CPUS, message: fault, mend: 'Write a list such as 0-3,8' }];
+      return fault === null ? [] : [{ path: CPUS, message: fault, hint: 'Write a list such as 0-3,8' }];
     },
   },
   {
@@ -40,7 +40,7 @@ export const RESOURCE_RULES: readonly Rule[] = [
         {
           path: 'failCgroupV1',
           message: 'true is refused on a host with cgroup v1',
-          mend: 'Set it to false, or move the host to cgroup v2',
+          hint: 'Set it to false, or move the host to cgroup v2',
         },
       ];
     },
@@ -50,7 +50,7 @@ export const RESOURCE_RULES: readonly Rule[] = [
     since: 32,
     check: ({ config, cgroupVersion }) => {
       if (cgroupVersion === 2 || valueAt(config, 'singleProcessOOMKill') !== false) return [];
-      return [{ path: 'singleProcessOOMKill', message: 'false is refused on a host with cgroup v1', mend: 'Remove it' }];
+      return [{ path: 'singleProcessOOMKill', message: 'false is refused on a host with cgroup v1', hint: 'Remove it' }];
     },
   },
 ];
@@ -78,7 +78,7 @@ function checkReservedMemory(blocks: readonly unknown[]): readonly Finding[] {
       const path = `reservedMemory[${index}].limits[${type}]`;
       const findings: Finding[] = [];
       if (type !== 'memory' && !type.startsWith('hugepages-'))
-        findings.push({ path, message: `unknown type of memory ${quoteValue(type)}`, mend: 'Write memory, or hugepages- and a page size' });
+        findings.push({ path, message: `unknown type of memory ${quoteValue(type)}`, hint: 'Write memory, or hugepages- and a page size' });
       const quantity = parseQuantity(String(size));
       if (quantity !== null && quantitySign(quantity) === 0) findings.push({ path, message: 'must not be zero' });
       const key = `${node} ${type}`;

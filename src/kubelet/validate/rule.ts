@@ -17,12 +17,12 @@ export interface RuleFacts {
 
 /** Something a rule objects to. */
 export interface Finding {
-  /** Where the user can mend it, as decoded values are addressed: `enforceNodeAllocatable[1]`, `kubeReserved[cpu]`. */
+  /** Where the user can fix it, as decoded values are addressed: `enforceNodeAllocatable[1]`, `kubeReserved[cpu]`. */
   readonly path: string;
   /** A clause that says the rule: `must be 0 or more, not -1`. */
   readonly message: string;
-  readonly mend?: string;
-  /** A word that may be a slip of the pen, and those it may stand for: makes the mend where there is a likely one. */
+  readonly hint?: string;
+  /** A word that may be a slip of the pen, and those it may stand for: makes the hint where there is a likely one. */
   readonly guess?: { readonly word: string; readonly among: readonly string[] };
   /**
    * Other fields the verdict rests on. Where `path` is not in the file, its value being a default, the first of them that is there is pointed

@@ -31,7 +31,7 @@ export const SHUTDOWN_RULES: readonly Rule[] = [
       if (!gates.isEnabled('GracefulNodeShutdownBasedOnPodPriority') || listAt(config, BY_PRIORITY).length === 0) return [];
       const others = [TOTAL, CRITICAL].filter((path) => (durationAt(config, path) ?? 0n) > 0n);
       if (others.length === 0) return [];
-      return [{ path: BY_PRIORITY, near: others, message: `excludes ${others.join(' and ')}`, mend: 'Keep one of the two ways' }];
+      return [{ path: BY_PRIORITY, near: others, message: `excludes ${others.join(' and ')}`, hint: 'Keep one of the two ways' }];
     },
   },
   {

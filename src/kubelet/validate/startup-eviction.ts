@@ -48,7 +48,7 @@ export const EVICTION_STARTUP_RULES: readonly Rule[] = [
           path: `evictionSoft[${signal}]`,
           near: ['evictionSoftGracePeriod'],
           message: 'a soft threshold needs a grace period',
-          mend: `Set evictionSoftGracePeriod for ${signal}`,
+          hint: `Set evictionSoftGracePeriod for ${signal}`,
         }));
     },
   },

@@ -40,7 +40,7 @@ export const MANAGER_STARTUP_RULES: readonly Rule[] = [
       if (options.length === 0) return [];
       if (textAt(facts.config, 'cpuManagerPolicy') !== 'static') {
         const message = 'counts only with cpuManagerPolicy: static';
-        return [{ path: 'cpuManagerPolicyOptions', near: ['cpuManagerPolicy'], message, mend: 'Set that policy, or remove the options' }];
+        return [{ path: 'cpuManagerPolicyOptions', near: ['cpuManagerPolicy'], message, hint: 'Set that policy, or remove the options' }];
       }
       return checkOptions('CPUManagerPolicy', CPU_OPTIONS, facts);
     },
@@ -66,13 +66,13 @@ function checkCpuPolicy({ config }: RuleFacts): readonly Finding[] {
     }),
   );
   if (isReserved) return [];
-  const mend = 'Set reservedSystemCPUs, or cpu in kubeReserved or systemReserved';
+  const hint = 'Set reservedSystemCPUs, or cpu in kubeReserved or systemReserved';
   return [
     {
       path,
       near: ['reservedSystemCPUs', 'kubeReserved', 'systemReserved'],
       message: 'static requires a CPU reservation',
-      mend,
+      hint,
     },
   ];
 }
@@ -98,7 +98,7 @@ function checkOptions(
           path,
           near: [`featureGates[${gate}]`],
           message: `needs the feature gate ${gate}, which is off`,
-          mend: `Set featureGates.${gate} to true`,
+          hint: `Set featureGates.${gate} to true`,
         },
       ];
     const fault = name === 'max-allowable-numa-nodes' ? faultOfNodeCount(String(value)) : faultOfBoolean(String(value));

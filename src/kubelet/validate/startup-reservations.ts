@@ -49,7 +49,7 @@ function checkMemoryManager(facts: RuleFacts): readonly Finding[] {
   if (policy !== 'Static') return [];
   const blocks = listAt(facts.config, 'reservedMemory').filter(isJsonObject);
   if (blocks.length === 0)
-    return [{ path, near: ['reservedMemory'], message: 'Static needs reservedMemory', mend: 'Say what is reserved on each NUMA node' }];
+    return [{ path, near: ['reservedMemory'], message: 'Static needs reservedMemory', hint: 'Say what is reserved on each NUMA node' }];
   const wanted = reservedForNode(facts);
   const given = sumOf(blocks.flatMap((block) => quantitiesAt(block, 'limits', 'memory')));
   if (wanted === null || compareQuantities(wanted, given) === 0) return [];

@@ -69,7 +69,7 @@ export const SERVING_STARTUP_RULES: readonly Rule[] = [
       const text = textAt(config, path);
       const quantity = parseQuantity(text);
       if (text === '' || (quantity !== null && fits64Bits(quantityValue(quantity)))) return [];
-      return [{ path, message: `${quoteValue(text)} is no size`, mend: 'Write it like 10Mi' }];
+      return [{ path, message: `${quoteValue(text)} is no size`, hint: 'Write it like 10Mi' }];
     },
   },
   {
@@ -100,7 +100,7 @@ export const SERVING_STARTUP_RULES: readonly Rule[] = [
         const scheme = parseGoUrlScheme(text);
         if (scheme === 'unix' || scheme === 'tcp' || scheme === '') return [];
         return [
-          { path, message: `${quoteValue(text)} is no address of a socket`, mend: 'Write it like unix:///run/containerd/containerd.sock' },
+          { path, message: `${quoteValue(text)} is no address of a socket`, hint: 'Write it like unix:///run/containerd/containerd.sock' },
         ];
       }),
   },

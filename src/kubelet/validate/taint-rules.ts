@@ -24,17 +24,17 @@ export const TAINT_RULES: readonly Rule[] = [
           findings.push({
             path: `${path}.key`,
             message: key === '' ? 'a taint needs a key' : `${quoteValue(key)} is no key of a taint`,
-            mend: 'Up to 63 letters, digits, dots, dashes and underscores, perhaps after a domain and a slash',
+            hint: 'Up to 63 letters, digits, dots, dashes and underscores, perhaps after a domain and a slash',
           });
         if (value !== '' && !NAME.test(value))
           findings.push({
             path: `${path}.value`,
             message: `${quoteValue(value)} is no value of a taint`,
-            mend: 'Up to 63 letters, digits, dots, dashes and underscores, the first and last a letter or digit',
+            hint: 'Up to 63 letters, digits, dots, dashes and underscores, the first and last a letter or digit',
           });
         if (effect !== '' && !EFFECTS.includes(effect)) findings.push({ path: `${path}.effect`, ...unknownWord(effect, EFFECTS) });
         if (valueAt(taint, 'timeAdded') !== undefined)
-          findings.push({ path: `${path}.timeAdded`, message: 'must not be set: the cluster sets it', mend: 'Remove it' });
+          findings.push({ path: `${path}.timeAdded`, message: 'must not be set: the cluster sets it', hint: 'Remove it' });
         return findings;
       }),
   },

@@ -74,22 +74,22 @@ async function readRevoked(
   file: string,
 ): Promise<readonly KnownHostsEntry[]> {
   const host = target.name;
-  const mend = 'Check the file that RevokedHostKeys of ssh_config names';
+  const hint = 'Check the file that RevokedHostKeys of ssh_config names';
   const revoked = await readCached(files, file, parseRevokedKeys).catch((cause: unknown) => {
-    throw revokedKeysUnusable({ host, file, why: `cannot read the revoked keys in ${file}: ${codeOf(cause)}`, mend, cause });
+    throw revokedKeysUnusable({ host, file, why: `cannot read the revoked keys in ${file}: ${codeOf(cause)}`, hint, cause });
   });
   switch (revoked?.kind) {
     case undefined:
-      throw revokedKeysUnusable({ host, file, why: `cannot read the revoked keys in ${file}: ENOENT`, mend });
+      throw revokedKeysUnusable({ host, file, why: `cannot read the revoked keys in ${file}: ENOENT`, hint });
     case 'krl':
       throw revokedKeysUnusable({
         host,
         file,
         why: `RevokedHostKeys names ${file}, a binary key revocation list (KRL), which the built-in client cannot read`,
-        mend: `List the revoked keys in a text file, or ${USE_OPENSSH}`,
+        hint: `List the revoked keys in a text file, or ${USE_OPENSSH}`,
       });
     case 'malformed':
-      throw revokedKeysUnusable({ host, file, line: revoked.line, why: 'this line of RevokedHostKeys is not a public key', mend });
+      throw revokedKeysUnusable({ host, file, line: revoked.line, why: 'this line of RevokedHostKeys is not a public key', hint });
     case 'keys':
       return revoked.entries;
   }

@@ -83,13 +83,13 @@ async function readText(path: string, { root, isRequired }: Reading): Promise<st
   try {
     const { uid, mode } = await stat(path);
     if (root.isPrivate && ((uid !== 0 && uid !== process.getuid?.()) || (mode & 0o022) !== 0))
-      throw sshConfigInvalid({ file: path, message: 'other users can write to this file', mend: `Run chmod go-w ${path}` });
+      throw sshConfigInvalid({ file: path, message: 'other users can write to this file', hint: `Run chmod go-w ${path}` });
     return await readFile(path, 'utf8');
   } catch (error) {
     if (isAppError(error)) throw error;
     const code = (error as NodeJS.ErrnoException).code ?? String(error);
     if (!isRequired && (code === 'ENOENT' || code === 'ENOTDIR')) return null;
-    throw sshConfigInvalid({ file: path, message: `cannot read it (${code})`, mend: 'Check path and permissions', cause: error });
+    throw sshConfigInvalid({ file: path, message: `cannot read it (${code})`, hint: 'Check path and permissions', cause: error });
   }
 }
 
@@ -100,7 +100,7 @@ async function include(line: SshConfigLine, reading: Reading): Promise<SshConfig
       file: line.file,
       line: line.line,
       message: 'Include is nested too deeply',
-      mend: 'Check for a file that includes itself',
+      hint: 'Check for a file that includes itself',
     });
   const paths = await Promise.all(
     line.args.map((pattern) =>

@@ -177,11 +177,11 @@ function giveBack(jump: Jump, hops: readonly SshTarget[], shared: OpensshShared)
 }
 
 function noSession(target: SshTarget, why: string): Error {
-  const mend = 'Check MaxSessions and ForceCommand in its sshd_config, and its journal';
+  const hint = 'Check MaxSessions and ForceCommand in its sshd_config, and its journal';
   return hostUnreachable({
     host: target.name,
     address: `${target.hostName}:${target.port}`,
     why: `the SSH server opens no session: ${why}`,
-    mend,
+    hint,
   });
 }

@@ -147,6 +147,6 @@ function closed(target: SshTarget): Error {
 
 function noSession(target: SshTarget, cause: Error): Error {
   const why = `the SSH server opens no session: ${printable(cause.message)}`;
-  const mend = 'Check MaxSessions and ForceCommand in its sshd_config, and its journal';
-  return hostUnreachable({ host: target.name, address: target.hostName, why, mend, cause });
+  const hint = 'Check MaxSessions and ForceCommand in its sshd_config, and its journal';
+  return hostUnreachable({ host: target.name, address: target.hostName, why, hint, cause });
 }

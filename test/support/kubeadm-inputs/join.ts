@@ -53,7 +53,7 @@ export const joinInputs: fc.Arbitrary<JoinInput> = fc
     cluster: { apiVersion: V1BETA4, kind: 'ClusterConfiguration', ...settings },
   }));
 
-/** With the path of systemd-resolved the first node's, which is not there, would be taken for this one's: that is mended, unlike by kubeadm. */
+/** With the path of systemd-resolved the first node's, which is not there, would be taken for this one's: that is corrected, unlike by kubeadm. */
 export function resolvConfOf({ resolvConf }: Readonly<Record<string, unknown>>): object {
   return resolvConf === '/run/systemd/resolve/resolv.conf' ? { resolvConf: '/srv/resolv.conf' } : {};
 }

@@ -505,7 +505,7 @@ describe('dynamic enable of a node with an agent of an earlier version', () => {
         expect.objectContaining({
           code: 'AGENT_NAMESPACE_OTHER',
           message: expect.stringContaining('kube-system/a/kubelet'),
-          mend: expect.stringContaining('kubeletadm dynamic push FILE --namespace kubeletadm-system'),
+          hint: expect.stringContaining('kubeletadm dynamic push FILE --namespace kubeletadm-system'),
         }),
       ],
     });

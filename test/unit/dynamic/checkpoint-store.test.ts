@@ -81,7 +81,7 @@ describe('the checkpoint store', () => {
       (host: FakeHost, at: string) =>
         corrupt(host, `${at}/manifest.json`, host.text(`${at}/manifest.json`).replace('resolv.conf', '../../x')),
     ],
-  ])('tells a checkpoint that is %s, and mends it', async (_, damage) => {
+  ])('tells a checkpoint that is %s, and corrects it', async (_, damage) => {
     const host = newHost();
     const store = checkpointStore(host, D);
     await store.saveCheckpoint(HASH, FILES, IDENTITY);

@@ -129,7 +129,7 @@ describe('a fleet file that is wrong', () => {
       'two hosts of one address, however it is written',
       'hosts:\n  - {name: n1, address: "FD00::0:1"}\n  - {name: n2, address: "fd00::1", ssh: {port: 22}}\n',
       [
-        'fleet.yaml:5:25 hosts[1].address: n2 is reached at fd00::1, as is n1 (fleet.yaml:4:12). Mend the address, or remove one of the hosts. [FLEET_DUPLICATE_ADDRESS]',
+        'fleet.yaml:5:25 hosts[1].address: n2 is reached at fd00::1, as is n1 (fleet.yaml:4:12). Fix the address, or remove one of the hosts. [FLEET_DUPLICATE_ADDRESS]',
       ],
     ],
     [

@@ -80,6 +80,6 @@ describe('fleetJsonSchema', async () => {
       type: 'string',
       description: 'IP address of the node, or a subnet it has one address in; of both families with a comma between',
     });
-    expect(JSON.stringify(schema)).not.toMatch(/"(?:part|mend|emptyIsAbsent)":/);
+    expect(JSON.stringify(schema)).not.toMatch(/"(?:part|hint|emptyIsAbsent)":/);
   });
 });

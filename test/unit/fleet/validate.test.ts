@@ -47,7 +47,7 @@ hosts: [{name: n1}, {name: n2, groups: [a]}]
     expect((await judge(body.replace('imageGCHighThresholdPercent: 50', 'imageGCHighThresholdPercent: 70'))).lines).toEqual([]);
   });
 
-  it('sees a layer that mends one below', async () => {
+  it('sees a layer that corrects one below', async () => {
     const body = (pods: string) => `baseline: {kubeletConfiguration: {imageGCHighThresholdPercent: 0}}
 groups: [{name: a, kubeletConfiguration: ${pods}}]
 hosts: [{name: n2, groups: [a]}]

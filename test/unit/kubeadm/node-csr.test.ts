@@ -81,7 +81,7 @@ describe('what a kubelet without a certificate waits for', () => {
     const reason = await explain(...csrs);
     expect(reason.why).toMatch(why);
     expect(reason.final).toBe(final);
-    expect(reason.mend).not.toBe('');
+    expect(reason.hint).not.toBe('');
   });
 });
 
@@ -95,10 +95,10 @@ it('of requests that were refused before only the latest counts', async () => {
 it.each([
   ['dial tcp 10.0.0.1:6443: connect: connection refused', 'It is the host itself that has to reach the API server'],
   ['cannot create certificate signing request: Unauthorized', 'make one with token create'],
-])('gives the word of a kubelet that could not ask: %s', (said, mend) => {
+])('gives the word of a kubelet that could not ask: %s', (said, hint) => {
   const reason = explainBootstrap([], { said });
   expect(reason).toMatchObject({ why: `the kubelet could not ask for a certificate: ${said}`, final: false });
-  expect(reason.mend).toContain(mend);
+  expect(reason.hint).toContain(hint);
 });
 
 describe('kubeletRequestTrouble', () => {

@@ -153,17 +153,17 @@ describe('the Node that a host stands for', () => {
   });
 
   it('is refused where there is neither, with what to do', () => {
-    const mendOf = (cause: Extract<NodeProof, { kind: 'unproven' }>['cause']) =>
-      (claim({ ...MISSING, cause }, null) as { readonly mend?: string }).mend;
+    const hintOf = (cause: Extract<NodeProof, { kind: 'unproven' }>['cause']) =>
+      (claim({ ...MISSING, cause }, null) as { readonly hint?: string }).hint;
     expect(claim(MISSING, null)).toEqual({
       host: 'h',
       code: 'NODE_NOT_PROVEN',
       message: 'cannot tell which Node this host is: it has no kubelet client certificate',
-      mend: 'Name it',
+      hint: 'Name it',
     });
-    expect(mendOf('no-openssl')).toBe('Install openssl on the host, or name it');
-    expect(mendOf('untrusted')).toMatch(/^Check the host: .* is forged\. If it is the right host, name it$/);
-    expect(mendOf('no-key')).toMatch(/^Check the host: .* was copied/);
+    expect(hintOf('no-openssl')).toBe('Install openssl on the host, or name it');
+    expect(hintOf('untrusted')).toMatch(/^Check the host: .* is forged\. If it is the right host, name it$/);
+    expect(hintOf('no-key')).toMatch(/^Check the host: .* was copied/);
   });
 
   it.each([

@@ -46,6 +46,6 @@ export function atApiServer<Whole extends MakesApiServer, Part>(
 
 function notUp(host: string): AppError {
   const message = 'the API server of this control plane does not answer, or there is no kubeconfig to log in with (admin.conf)';
-  const mend = 'Run the phases before this one first, or give a kubeconfig with --kubeconfig';
-  return new AppError({ host, code: 'API_SERVER_NOT_UP', message, mend });
+  const hint = 'Run the phases before this one first, or give a kubeconfig with --kubeconfig';
+  return new AppError({ host, code: 'API_SERVER_NOT_UP', message, hint });
 }

@@ -69,5 +69,5 @@ export function etcdAccess(options: {
 function noPods(): AppError {
   const message =
     'the cluster has no pods of etcd (component=etcd in kube-system), and kubeadm-config says that etcd runs on its control planes';
-  return new AppError({ code: 'ETCD_UNREACHABLE', message, mend: 'Look at kubectl -n kube-system get pods -l component=etcd' });
+  return new AppError({ code: 'ETCD_UNREACHABLE', message, hint: 'Look at kubectl -n kube-system get pods -l component=etcd' });
 }

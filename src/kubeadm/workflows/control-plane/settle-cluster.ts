@@ -90,6 +90,6 @@ function kubeletRelease(kubelet: SettleClusterInput['kubelet']): string | null {
 
 function tooOld(version: string): AppError {
   const message = `Kubernetes ${version}: control planes older than ${formatMinor(OLDEST_CONTROL_PLANE)} are not supported`;
-  const mend = `Set another version with --kubernetes-version (kubernetesVersion in the file), or use kubeadm ${version.replace(/^(v?[0-9]+\.[0-9]+)\..*$/, '$1')}`;
-  return new AppError({ code: 'KUBERNETES_VERSION_UNSUPPORTED', message, mend }, { exitCode: 2 });
+  const hint = `Set another version with --kubernetes-version (kubernetesVersion in the file), or use kubeadm ${version.replace(/^(v?[0-9]+\.[0-9]+)\..*$/, '$1')}`;
+  return new AppError({ code: 'KUBERNETES_VERSION_UNSUPPORTED', message, hint }, { exitCode: 2 });
 }

@@ -132,8 +132,8 @@ function settle(reading: { readonly kind: 'wait' | 'denied' | 'refuse'; readonly
 
 function warnOfClocks({ reporter }: DiscoveryContext, endpoint: string, clock: ClockReading): void {
   if (!clocksDiffer(clock)) return;
-  const { code, message, mend } = problems.clocksApart(endpoint, clock);
-  reporter.report({ level: 'warning', code, message: `${message}. ${mend}` });
+  const { code, message, hint } = problems.clocksApart(endpoint, clock);
+  reporter.report({ level: 'warning', code, message: `${message}. ${hint}` });
 }
 
 function bundle(certificates: readonly Certificate[]): string {

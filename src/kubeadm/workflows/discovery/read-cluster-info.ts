@@ -46,5 +46,5 @@ export async function readClusterInfo(
 function fromHere(problem: Problem): Problem {
   if (problem.code !== 'DISCOVERY_UNREACHABLE') return problem;
   const hint = 'With --host this machine asks the API server, not the hosts: if only they reach it, run join on them, or set HTTPS_PROXY';
-  return { ...problem, mend: problem.mend === undefined ? hint : `${problem.mend}. ${hint}` };
+  return { ...problem, hint: problem.hint === undefined ? hint : `${problem.hint}. ${hint}` };
 }

@@ -54,8 +54,8 @@ export async function openConnection(
 ): Promise<SshConnection> {
   const address = addressOf(target);
   const { connectTimeoutMs: timeoutMs } = target;
-  const mend = 'Check address, port, network and firewall, and that an SSH server answers there';
-  const deadline = startDeadline(timeoutMs, (stage) => hostTimeout({ host: target.name, what: `${address}: ${stage}`, timeoutMs, mend }));
+  const hint = 'Check address, port, network and firewall, and that an SSH server answers there';
+  const deadline = startDeadline(timeoutMs, (stage) => hostTimeout({ host: target.name, what: `${address}: ${stage}`, timeoutMs, hint }));
   const forget = onAbort(signal, deadline.abort);
   const open = async (): Promise<Duplex> => {
     deadline.enter(via === null ? 'no TCP connection' : 'no connection through the jump host');
@@ -252,8 +252,8 @@ function gated(handler: Authentication['handler'], progress: Progress): Authenti
 
 function handshakeFailure({ target, auth, received, isEncrypted }: Progress, error: ClientError | null): AppError {
   const address = addressOf(target);
-  const unreachable = (why: string, mend?: string): AppError =>
-    hostUnreachable({ host: target.name, address, why, ...(mend === undefined ? {} : { mend }), cause: error ?? undefined });
+  const unreachable = (why: string, hint?: string): AppError =>
+    hostUnreachable({ host: target.name, address, why, ...(hint === undefined ? {} : { hint }), cause: error ?? undefined });
   if (error !== null && isConfigurationError(error)) return unreachable(printable(error.message));
   if (error?.level === 'client-authentication') return auth.failure(undefined, error);
   // A server that closes a connection without reading what was sent resets it, and what the server said may be lost.

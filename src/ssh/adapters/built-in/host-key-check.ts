@@ -40,7 +40,7 @@ export function hostKeyVerifier(target: SshTarget, known: KnownHosts): VerifyHos
         throw hostKeyRevoked({ host, knownAs, shown, entry: verdict.entry });
       case 'unknown':
         if (target.strictHostKeyChecking === 'accept-new') return 'new';
-        throw hostKeyUnknown({ host, knownAs, shown, files: target.userKnownHostsFiles, mend: howToMakeKnown(target) });
+        throw hostKeyUnknown({ host, knownAs, shown, files: target.userKnownHostsFiles, hint: howToMakeKnown(target) });
     }
   };
 }

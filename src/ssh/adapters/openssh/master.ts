@@ -72,7 +72,7 @@ export async function openMaster(target: SshTarget, options: MasterOptions): Pro
       timer = setTimeout(
         () =>
           reject(
-            hostTimeout({ host: target.name, what: `${addressOf(target)}: ssh has not logged in`, timeoutMs, mend: CONNECT_TIMEOUT_HINT }),
+            hostTimeout({ host: target.name, what: `${addressOf(target)}: ssh has not logged in`, timeoutMs, hint: CONNECT_TIMEOUT_HINT }),
           ),
         timeoutMs,
       );
@@ -100,7 +100,7 @@ function cannotConnect(target: SshTarget, said: string, cause: unknown): AppErro
       host: target.name,
       address: addressOf(target),
       why: 'there is no program ssh here',
-      mend: 'Install the OpenSSH client',
+      hint: 'Install the OpenSSH client',
       cause,
     });
   return readOpensshFailure(target, said);

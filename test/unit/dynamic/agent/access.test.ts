@@ -44,7 +44,7 @@ describe('an agent that the API server refuses', () => {
     });
     const { verdict } = await judged();
     expect(verdict).toMatchObject({ state: 'waiting', why: expect.stringMatching(/no report since 2030-01-01T00:\d\d:\d\dZ$/) });
-    expect(verdict.mend).toContain('dynamic inspect');
+    expect(verdict.hint).toContain('dynamic inspect');
     world.refuse(false);
     await world.until('b is good', () => world.state?.phase === 'good' && world.runs() === 51);
     await world.until('forgotten', () => !world.host.files.has(accessFile(AGENT_DIRECTORY)));

@@ -60,7 +60,7 @@ describe('a host with an agent', () => {
     'names what helps against %s to %s: a refused certificate that has not expired is renewed with --force alone',
     (code, request, hint) => {
       const access = [{ request, code, why: 'refused', since: 0 }];
-      expect(reportAgent({ ...WELL, access }).map(({ mend }) => mend)).toEqual([expect.stringMatching(hint)]);
+      expect(reportAgent({ ...WELL, access }).map(({ hint }) => hint)).toEqual([expect.stringMatching(hint)]);
     },
   );
 
@@ -112,9 +112,9 @@ describe('a host with an agent', () => {
     ['has no kubeconfig of a kubelet', { identity: { state: 'missing' } }, ['NODE_NO_CREDENTIALS'], []],
     ['has an expired certificate', { identity: { state: 'unusable', why: 'it expired' } }, ['NODE_NO_CREDENTIALS'], []],
     ['has a kubeconfig elsewhere', { identity: null }, [], []],
-  ])('%s', (_, reading, found, mended) => {
+  ])('%s', (_, reading, found, fixed) => {
     expect(codes(reading)).toEqual(found);
-    expect(repair(reading)).toEqual(mended);
+    expect(repair(reading)).toEqual(fixed);
   });
 
   it('says what checkpoints are for, and which nobody needs', () => {

@@ -171,7 +171,7 @@ describe('an agent', () => {
     expect((await world.status()).error).toBe(error);
     expect(world.starts()).toBe(0);
     await world.edit('a', { data: { kubelet: payload(50) } });
-    await world.until('the mended one runs', phase('trial'));
+    await world.until('the fixed one runs', phase('trial'));
     expect(world.runs()).toBe(50);
     await world.until('no error', async () => (await world.status()).error === undefined);
   });
@@ -241,11 +241,11 @@ describe('an agent', () => {
     await world.until('it is told', async () => (await reason()) === 'Local');
   });
 
-  it('mends what somebody does to its status', async () => {
+  it('corrects what somebody does to its status', async () => {
     begin();
     await world.until('it is told', async () => (await reason()) === 'Local');
     await world.annotate({ 'kubeletadm.dev/config-status': 'nonsense' });
-    await world.until('it is mended', async () => JSON.stringify(await world.status()) === '{}');
+    await world.until('it is corrected', async () => JSON.stringify(await world.status()) === '{}');
   });
 
   it('with both copies of its state torn runs what is assigned, through a trial', async () => {

@@ -93,7 +93,7 @@ describe('planBinaries', () => {
 
   it('refuses a file of this machine that is not the one declared', () => {
     expect(() => planBinaries(INSTALL, facts(), { contents: new Map([['kubelet', large(B)]]), host: 'n1' })).toThrow(
-      `n1: bin/kubelet has the SHA-256 ${B}, and ${A} is declared. Mend sha256, or get the right file. [INSTALL_CHECKSUM]`,
+      `n1: bin/kubelet has the SHA-256 ${B}, and ${A} is declared. Fix sha256, or get the right file. [INSTALL_CHECKSUM]`,
     );
   });
 

@@ -46,7 +46,7 @@ describe('explainNetworkError', () => {
   ])('%s', (_, error, why, neverSent) => {
     const trouble = explainNetworkError(error);
     expect(trouble).toMatchObject({ why, neverSent });
-    expect(trouble.mend).not.toBe('');
+    expect(trouble.hint).not.toBe('');
   });
 });
 

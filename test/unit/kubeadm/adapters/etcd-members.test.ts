@@ -124,11 +124,11 @@ describe('etcdMembers', () => {
       'certs renew',
       async () => ({ client: { ...good.client, keyPem: good.server.keyPem } }),
     ],
-  ])('says which file is to blame where %s', async (_, why, mend, broken) => {
+  ])('says which file is to blame where %s', async (_, why, hint, broken) => {
     const [endpoint, ...errors] = await ask({ ...good, ...(await broken()) });
     for (const error of errors) {
       expect(error).toMatchObject({ code: 'ETCD_TLS_FAILED', problems: [{ message: `etcd cannot be asked: ${endpoint}: ${why}` }] });
-      expect(error).toMatchObject({ problems: [{ mend: expect.stringContaining(mend) }] });
+      expect(error).toMatchObject({ problems: [{ hint: expect.stringContaining(hint) }] });
     }
   });
 
@@ -140,7 +140,7 @@ describe('etcdMembers', () => {
       const credentials = { caPem, certificatePem: client.certPem, keyPem: new Secret(client.keyPem), files: FILES };
       expect(explainEtcdError(Object.assign(new Error('SSL alert number 42'), { code }), credentials, new Date())).toEqual({
         why: `it refuses the client certificate ${FILES.certificate}`,
-        mend: 'Have etcd trust the authority that signed it (--trusted-ca-file)',
+        hint: 'Have etcd trust the authority that signed it (--trusted-ca-file)',
         isTls: true,
       });
     },

@@ -187,7 +187,7 @@ describe('flags of init', () => {
     expect(linesOf(mergeInitFlags(emptyConfig(), flags))).toEqual(expected);
   });
 
-  it('mend what is wrong in the file', () => {
+  it('fix what is wrong in the file', () => {
     const config = initFile('nodeRegistration: {name: a_b}');
     expect(errorCodes(mergeInitFlags(config, {}))).toEqual(['CONFIG_INVALID_NAME']);
     expect(errorCodes(mergeInitFlags(config, { 'node-name': 'a' }))).toEqual([]);

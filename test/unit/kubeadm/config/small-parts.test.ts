@@ -135,7 +135,7 @@ describe('a host and port with a scheme', () => {
     for (const rule of [apiServerEndpoint, controlPlaneEndpoint])
       expect(rule(text)).toMatchObject({
         code: 'CONFIG_INVALID_ENDPOINT',
-        mend: expect.stringMatching(/^Leave the scheme away: (x|x:6443|10\.0\.0\.1:6443)$/),
+        hint: expect.stringMatching(/^Leave the scheme away: (x|x:6443|10\.0\.0\.1:6443)$/),
       });
   });
 });

@@ -74,7 +74,7 @@ describe('kubelet-wait-bootstrap', () => {
           message: expect.stringMatching(
             /after 60s \(\/var\/lib.*is not there yet\): .* node-csr-1 of kubernetes-admin is pending: it was not approved/,
           ),
-          mend: expect.stringContaining('kubectl certificate approve node-csr-1. Then run the same command again'),
+          hint: expect.stringContaining('kubectl certificate approve node-csr-1. Then run the same command again'),
         },
       ],
     });
@@ -88,14 +88,14 @@ describe('kubelet-wait-bootstrap', () => {
       'Post https://a:6443/apis: tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-01-01T00:00:00Z is before 2026-01-02T00:00:00Z',
       'Set the clock of the host (timedatectl, chronyc)',
     ],
-  ])('gives the word of a kubelet that could not make a request: %s', async (why, mend) => {
+  ])('gives the word of a kubelet that could not make a request: %s', async (why, hint) => {
     const { context, clock } = world();
     await expect(run({ ...context, host: saying(why) })).rejects.toMatchObject({
       problems: [
         {
           code: 'BOOTSTRAP_TIMEOUT',
           message: expect.stringContaining(`could not ask for a certificate: cannot create certificate signing request: ${why}`),
-          mend: expect.stringContaining(mend),
+          hint: expect.stringContaining(hint),
         },
       ],
     });
@@ -107,7 +107,7 @@ describe('kubelet-wait-bootstrap', () => {
     const refused = new AppError({ code: 'CLUSTER_UNAUTHORIZED', message: 'cannot list CertificateSigningRequest: Unauthorized' });
     const cluster = { ...admin, list: async () => Promise.reject(refused) };
     await expect(run({ ...context, cluster, host: saying('Unauthorized') })).rejects.toMatchObject({
-      problems: [{ code: 'BOOTSTRAP_DENIED', mend: expect.stringContaining('make one with token create') }],
+      problems: [{ code: 'BOOTSTRAP_DENIED', hint: expect.stringContaining('make one with token create') }],
     });
     expect(clock.elapsedMs).toBe(5_000);
   });

@@ -90,15 +90,15 @@ describe('mark-node, where the API server refuses the credentials (403) after th
     expect(host.files.get(CONFIG)?.content).toBe('maxPods: 50\n');
     expect((await all.get(REF))?.metadata.labels).toEqual({ theirs: 'x' });
     expect(error).toMatchObject({ code: 'CLUSTER_FORBIDDEN' });
-    const { message, mend } = (error as { problems: readonly { message: string; mend: string }[] }).problems[0] ?? {
+    const { message, hint } = (error as { problems: readonly { message: string; hint: string }[] }).problems[0] ?? {
       message: '',
-      mend: '',
+      hint: '',
     };
     expect(message).toMatch(cause);
     expect(message).toContain('Node w1');
     expect(message).toContain('label pool=a, taint dedicated=gpu:NoSchedule');
     expect(message).toContain('changes of earlier phases are kept');
-    expect(mend).toMatch(/get and patch Nodes.*ConfigMaps.*kubeletadm-system.*run the same command again/);
+    expect(hint).toMatch(/get and patch Nodes.*ConfigMaps.*kubeletadm-system.*run the same command again/);
 
     await run(ALL);
     const node = await all.get(REF);

@@ -113,7 +113,7 @@ describe('upload-config/kubelet', () => {
       expect((await run(cluster, { forceUpload: true })).data).toEqual({ kubelet: YAML, more: 'theirs' });
     });
 
-    it('still mends the RBAC', async () => {
+    it('still corrects the RBAC', async () => {
       const { changes, noop } = await plan(fakeCluster({ objects: [edited] }));
       expect(changes.map(({ kind }) => kind)).toEqual(['create-object', 'create-object']);
       expect(noop).toBeUndefined();
@@ -137,7 +137,7 @@ describe('upload-config/kubelet', () => {
     expect((await plan(fakeCluster({ objects: [found, ...RBAC] }))).warnings).toMatchObject([{ code: 'KUBELET_CONFIG_KEPT' }]);
   });
 
-  it('mends a Role that somebody changed', async () => {
+  it('corrects a Role that somebody changed', async () => {
     const [role, binding] = RBAC;
     const cluster = fakeCluster({ objects: [GENERATED, { ...role, rules: [] }, binding] });
     expect((await plan(cluster)).changes).toMatchObject([{ kind: 'update-object', because: 'its rules differ' }]);

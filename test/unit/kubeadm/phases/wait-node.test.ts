@@ -80,7 +80,7 @@ describe('kubelet-wait-bootstrap/node', () => {
           message: expect.stringMatching(
             /not Ready after 20s: DiskPressure is True: .*; Ready is False: KubeletNotReady: container runtime/,
           ),
-          mend: expect.stringContaining('Install a network plugin'),
+          hint: expect.stringContaining('Install a network plugin'),
         },
       ],
     });

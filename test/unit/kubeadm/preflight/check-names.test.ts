@@ -18,8 +18,8 @@ describe('names of preflight checks', () => {
     ['Port6443', 'Did you mean Port-6443?'],
     ['FileAvailable', 'Did you mean FileAvailable-…?'],
     ['Foo', expect.stringMatching(/^The names are all, AdvertiseAddress, .*, Swap, .*Port-…, Service-…$/)],
-  ])('refuses %s', (name, mend) => {
-    expect(unknownCheck(name)).toEqual({ message: `no preflight check has the name "${name}"`, mend });
+  ])('refuses %s', (name, hint) => {
+    expect(unknownCheck(name)).toEqual({ message: `no preflight check has the name "${name}"`, hint });
   });
 });
 
@@ -34,7 +34,7 @@ describe('an unknown preflight check', () => {
     expect(problems.find(({ code }) => code === 'CONFIG_UNKNOWN_CHECK')).toMatchObject({
       position: { line: 3 },
       path: expect.stringContaining('ignorePreflightErrors[0]'),
-      mend: 'Did you mean Swap?',
+      hint: 'Did you mean Swap?',
     });
   });
 

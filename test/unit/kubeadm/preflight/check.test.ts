@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { formatProblem } from '../../../../src/base/errors.ts';
 import { type Finding, judgeFindings } from '../../../../src/kubeadm/preflight/check.ts';
 
-const SWAP: Finding = { id: 'Swap', severity: 'error', message: 'swap is on', mend: 'Run swapoff -a' };
+const SWAP: Finding = { id: 'Swap', severity: 'error', message: 'swap is on', hint: 'Run swapoff -a' };
 const PORT: Finding = { id: 'Port-10250', severity: 'error', message: 'port 10250 is in use' };
 const HOSTNAME: Finding = { id: 'Hostname', severity: 'warning', message: 'the name is odd' };
 const ALL = [SWAP, PORT, HOSTNAME];
@@ -21,7 +21,7 @@ describe('judgeFindings', () => {
     expect(verdict.warnings.map(({ id }) => id)).toEqual(warnings);
   });
 
-  it('says for each error who, what, how to mend and how to ignore it', () => {
+  it('says for each error who, what, how to fix and how to ignore it', () => {
     expect(judgeFindings(ALL, [], 'worker-2').errors.map(formatProblem)).toEqual([
       'worker-2: preflight: swap is on. Run swapoff -a. To go on all the same: --ignore-preflight-errors=Swap. [Swap]',
       'worker-2: preflight: port 10250 is in use. To go on all the same: --ignore-preflight-errors=Port-10250. [Port-10250]',

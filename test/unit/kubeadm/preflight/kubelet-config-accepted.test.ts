@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { kubeletConfigAccepted } from '../../../../src/kubeadm/preflight/kubelet-config-accepted.ts';
 import type { KubeletAcceptance } from '../../../../src/kubelet/facts/kubelet-acceptance.ts';
 
-const refused = { verdict: 'refused', cause: 'maxPods is odd', mend: 'Change it', isHost: false } as const;
+const refused = { verdict: 'refused', cause: 'maxPods is odd', hint: 'Change it', isHost: false } as const;
 
 it.each<[KubeletAcceptance, unknown]>([
   [{ verdict: 'accepted' }, []],
@@ -13,7 +13,7 @@ it.each<[KubeletAcceptance, unknown]>([
         id: 'KubeletConfigAccepted',
         severity: 'error',
         message: 'kubelet v1.36.2 would not start with this configuration: maxPods is odd',
-        mend: 'Change it',
+        hint: 'Change it',
       },
     ],
   ],

@@ -51,8 +51,8 @@ describe('kubeletFlagFindings', () => {
   it.each([
     ['node-role.kubernetes.io/worker=', /^Pass --kubeconfig admin\.conf so that join sets it, or use kubectl label node$/],
     ['pool', /^Write labels like pool=edge,zone=a$/],
-  ])('says how to give the label %s', (value, mend) => {
-    expect(kubeletFlagFindings({ ...INPUT, ...labels(value) }).map((finding) => finding.mend)).toEqual([expect.stringMatching(mend)]);
+  ])('says how to give the label %s', (value, hint) => {
+    expect(kubeletFlagFindings({ ...INPUT, ...labels(value) }).map((finding) => finding.hint)).toEqual([expect.stringMatching(hint)]);
   });
 
   it('only warns when the kubelet is not there yet', () => {

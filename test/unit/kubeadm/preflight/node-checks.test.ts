@@ -217,9 +217,9 @@ describe('runNodeChecks', () => {
     expect(found(change)).toEqual(expected);
   });
 
-  it('says everything at once, and how to mend each error', () => {
+  it('says everything at once, and how to fix each error', () => {
     const findings = runNodeChecks({ ...INPUT, ...facts({ sockets: [], os: { ...READY.os, uid: 7 }, ports: new Set([10250]) }) });
     expect(findings.map(({ id }) => id)).toEqual(['IsPrivilegedUser', 'CRI', 'Port-10250']);
-    expect(findings.every(({ mend }) => mend !== undefined && !/[.]$/.test(mend))).toBe(true);
+    expect(findings.every(({ hint }) => hint !== undefined && !/[.]$/.test(hint))).toBe(true);
   });
 });

@@ -102,7 +102,7 @@ describe('identifyNode', () => {
     const expired = await kubeletCredentials('w1', { notAfter: new Date('2029-12-31T00:00:00Z') });
     const { context } = world([node()], expired);
     expect((await identifyNode(context, { trust: testTrust(), named: null })).refusals).toMatchObject([
-      { code: 'NODE_NOT_PROVEN', mend: expect.stringContaining('certs renew-kubelet') },
+      { code: 'NODE_NOT_PROVEN', hint: expect.stringContaining('certs renew-kubelet') },
     ]);
     expect(await identifyNode(context, { trust: testTrust(), named: null, acceptsExpired: true })).toMatchObject({
       claim: { nodeName: 'w1', isProven: true },

@@ -59,11 +59,11 @@ describe('joinFindings', () => {
 
   it('tells the node itself, whose certificate has expired, how it gets another', () => {
     const why = 'the client certificate in /x.pem expired on Jan  1 00:00:00 2026 GMT';
-    const mend = (name: string, ready: string) =>
-      joinFindings(node({ state: 'unusable', why, commonName: `system:node:${name}` }), { ...TARGET, namesake: namesake(ready) })[0]?.mend;
+    const hint = (name: string, ready: string) =>
+      joinFindings(node({ state: 'unusable', why, commonName: `system:node:${name}` }), { ...TARGET, namesake: namesake(ready) })[0]?.hint;
     for (const ready of ['True', 'Unknown']) {
-      expect(mend('w1', ready)).toMatch(/^the client certificate .*: certs renew-kubelet gets it another\. /);
-      expect(mend('w2', ready)).not.toContain('renew-kubelet');
+      expect(hint('w1', ready)).toMatch(/^the client certificate .*: certs renew-kubelet gets it another\. /);
+      expect(hint('w2', ready)).not.toContain('renew-kubelet');
     }
   });
 });

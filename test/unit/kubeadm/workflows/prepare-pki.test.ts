@@ -343,11 +343,11 @@ describe('what is there and not good is refused in one line', () => {
       host: 'node1',
       code: 'PKI_NOT_YET_VALID',
       message: `${PKI}/ca.crt begins on 2029-12-31T23:55:00Z, and here it is 2020-01-01T00:00:00Z`,
-      mend: 'Set the clock right',
+      hint: 'Set the clock right',
     });
     const late = await problemsAt('2031-06-01T00:00:00Z');
     expect(late.map(({ code }) => code)).toEqual(Array(7 + 5).fill('PKI_EXPIRED'));
-    expect(late[0]?.mend).toBe(
+    expect(late[0]?.hint).toBe(
       `Renew it with certs renew apiserver, or remove ${PKI}/apiserver.crt and ${PKI}/apiserver.key to have them made anew`,
     );
     expect(late.at(-1)?.message).toBe('the client certificate in /etc/kubernetes/scheduler.conf ended on 2031-01-01T00:00:00Z');
@@ -383,7 +383,7 @@ describe('what is there and not good is refused in one line', () => {
   it('a phase alone whose authority is missing', async () => {
     const makes = { certificate: (name: string) => name === 'apiserver', kubeconfig: (name: string) => name === 'admin' };
     const { problems, certificates } = await preparePki(pkiContext(), pkiOptions(pkiNode(), { makes }));
-    expect(problems.map(({ message, mend }) => `${message}. ${mend}`)).toEqual([
+    expect(problems.map(({ message, hint }) => `${message}. ${hint}`)).toEqual([
       `${PKI}/apiserver.crt needs the authority ${PKI}/ca.crt, which is missing. Run the phase certs/ca first`,
       `/etc/kubernetes/admin.conf needs the authority ${PKI}/ca.crt, which is missing. Run the phase certs/ca first`,
     ]);

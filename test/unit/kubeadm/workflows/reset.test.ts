@@ -128,12 +128,12 @@ describe('prepareReset', () => {
 
   it('goes on as kubeadm does where certificates are broken, and says which and what is left to do', async () => {
     const message = 'etcd cannot be asked: https://10.0.0.1:2379: its certificate has expired';
-    const trouble = new AppError({ code: 'ETCD_TLS_FAILED', message, mend: 'Renew it on its host: certs renew etcd-server' });
+    const trouble = new AppError({ code: 'ETCD_TLS_FAILED', message, hint: 'Renew it on its host: certs renew etcd-server' });
     const { refusals, warnings, input } = await prepare(manifestWith('--initial-cluster-state=existing'), { trouble });
     const why = `the host runs a member of etcd, and its cluster cannot be told that it goes: ${message}`;
-    const mend = 'before the reset, or remove the member at another control plane: etcdctl member remove';
+    const hint = 'before the reset, or remove the member at another control plane: etcdctl member remove';
     expect(refusals).toEqual([]);
-    expect(warnings).toEqual([{ code: 'EtcdMember', message: `${why}. Renew it on its host: certs renew etcd-server ${mend}` }]);
+    expect(warnings).toEqual([{ code: 'EtcdMember', message: `${why}. Renew it on its host: certs renew etcd-server ${hint}` }]);
     const { plan } = await removeEtcdMember.look(
       { host: fakeHost(), cluster: null, clock: fakeClock(), reporter: recordingReporter() },
       input.removeMember,
@@ -188,7 +188,7 @@ describe('prepareReset', () => {
       const cluster = fakeCluster({ objects: [node('w1', 'aaaa')] });
       const { input, refusals } = await prepare({ ...files, ...ids('aaaa') }, { cluster, ignore: ['all'] });
       expect(input.deleteNode.nodeName).toBeNull();
-      expect(refusals).toMatchObject([{ code: 'NODE_NOT_PROVEN', host: 'node1', mend: 'Name its Node with --node-name' }]);
+      expect(refusals).toMatchObject([{ code: 'NODE_NOT_PROVEN', host: 'node1', hint: 'Name its Node with --node-name' }]);
     });
 
     it('has nothing to delete on a host without a certificate whose name no Node has', async () => {

@@ -191,7 +191,7 @@ describe('download-certs', () => {
     const { input } = await download(fakeCluster(), host, null);
     expect(input.skipped).toBe('no certificate key was given: the certificates were copied');
     const { problems } = await preparePki(pkiContext(host), pkiOptions(node, { joins: true }));
-    expect(problems.map(({ message, mend }) => `${message}. ${mend}`)).toEqual([
+    expect(problems.map(({ message, hint }) => `${message}. ${hint}`)).toEqual([
       `${PKI}/ca.crt, ${PKI}/front-proxy-ca.crt, ${PKI}/etcd/ca.crt, ${PKI}/sa.key, ${PKI}/sa.pub: missing, and all control planes must have the same. Give --certificate-key (init phase upload-certs --upload-certs on a control plane prints one), or copy them from a control plane`,
     ]);
   });

@@ -78,7 +78,7 @@ describe('explainKubeletFailure', () => {
     const failure = explainKubeletFailure(null, journal(name));
     expect(failure.cause).toContain(cause);
     expect(failure.cause).not.toMatch(/\n|\\"|TypeMeta/);
-    expect(failure.mend).not.toMatch(/[.]$/);
+    expect(failure.hint).not.toMatch(/[.]$/);
     expect(failure.fatal).toBe(fatal);
   });
 
@@ -111,7 +111,7 @@ describe('explainKubeletFailure', () => {
   ])('names the state of the unit with %s', (_, text) => {
     expect(explainKubeletFailure(null, text)).toEqual({
       cause: 'its unit is not known',
-      mend: 'See journalctl -u kubelet on the host',
+      hint: 'See journalctl -u kubelet on the host',
       fatal: false,
     });
   });

@@ -68,7 +68,7 @@ describe('the rules', () => {
 });
 
 describe('judgeKubeletConfiguration', () => {
-  it('says where, what and how to mend it, all at once and in order', () => {
+  it('says where, what and how to fix it, all at once and in order', () => {
     const { problems } = judge('port: -1\nevictionHard:\n  memory.free: 1%\nfeatureGates:\n  NodeSwop: true\nmaxPods: ten');
     expect(problems.map(formatProblem)).toMatchInlineSnapshot(`
       [
