@@ -5,8 +5,8 @@ import type { Clock } from '../../src/base/clock.ts';
 import { isJsonObject } from '../../src/base/json.ts';
 import { nativeStorePaths } from '../../src/dynamic/native-store.ts';
 import { type Catalogue, loadCatalogue } from '../../src/kubelet/catalogue.ts';
-import { NativeKubelet, type NativeKubeletOptions } from '../../src/lab/native-config/native-kubelet.ts';
 import { type FakeCluster, fakeCluster } from './fake-cluster.ts';
+import { NativeKubelet, type NativeKubeletOptions } from './native-config/native-kubelet.ts';
 import { type NativeSteps, nativeSteps } from './native-steps.ts';
 
 export const GOOD = payload('maxPods: 77');

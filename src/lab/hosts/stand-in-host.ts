@@ -8,8 +8,8 @@ import { execStartWords } from '../../host/systemd/exec-start.ts';
 import { AGENT_SERVICE, AGENT_UNIT } from '../../kubeadm/node-agent/agent-units.ts';
 import { type Catalogue, type Minor, parseMinor } from '../../kubelet/catalogue.ts';
 import { effectiveConfiguration } from '../../kubelet/defaults/effective-configuration.ts';
-import { loadPayload } from '../native-config/load-payload.ts';
 import { configPathOf, kubeletCommand, kubeletDropIns, kubeletUnit } from './kubelet-unit.ts';
+import { loadPayload } from './load-payload.ts';
 import type { CommandAnswer } from './stand-in-commands.ts';
 import { StandInKubelet } from './stand-in-kubelet.ts';
 

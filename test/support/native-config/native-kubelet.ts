@@ -1,13 +1,19 @@
-import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
-import { CONFIG_ERRORS } from '../../dynamic/error-texts.ts';
-import type { MetaFile } from '../../dynamic/native-store.ts';
-import type { Cluster } from '../../kube/cluster.ts';
-import type { KubeObject } from '../../kube/object.ts';
-import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
-import { type ConfigIdentity, type ConfigStatus, formatConfigStatus, LOCAL_STATUS, sameIdentity } from '../../kubelet/config-source.ts';
-import { memberOf, textOf } from '../api-server/members.ts';
-import { timestamp } from '../api-server/timestamp.ts';
-import { loadPayload } from './load-payload.ts';
+import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../../src/base/json.ts';
+import { CONFIG_ERRORS } from '../../../src/dynamic/error-texts.ts';
+import type { MetaFile } from '../../../src/dynamic/native-store.ts';
+import type { Cluster } from '../../../src/kube/cluster.ts';
+import type { KubeObject } from '../../../src/kube/object.ts';
+import type { Catalogue, Minor } from '../../../src/kubelet/catalogue.ts';
+import {
+  type ConfigIdentity,
+  type ConfigStatus,
+  formatConfigStatus,
+  LOCAL_STATUS,
+  sameIdentity,
+} from '../../../src/kubelet/config-source.ts';
+import { memberOf, textOf } from '../../../src/lab/api-server/members.ts';
+import { timestamp } from '../../../src/lab/api-server/timestamp.ts';
+import { loadPayload } from '../../../src/lab/hosts/load-payload.ts';
 import { nativeMetrics } from './native-metrics.ts';
 import { FatalStoreError, StoreOnDisk } from './store-on-disk.ts';
 

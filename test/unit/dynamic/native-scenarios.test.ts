@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from 'vitest';
-import { scenarioTitle } from '../../../support/native-scenarios/scenario.ts';
-import { NATIVE_SCENARIOS } from '../../../support/native-scenarios/table.ts';
-import { type StandInSubject, standInSubject } from '../../../support/stand-in-subject.ts';
+import { scenarioTitle } from '../../support/native-scenarios/scenario.ts';
+import { NATIVE_SCENARIOS } from '../../support/native-scenarios/table.ts';
+import { type StandInSubject, standInSubject } from '../../support/stand-in-subject.ts';
 
 let subject: StandInSubject | null = null;
 afterEach(() => {

@@ -1,4 +1,4 @@
-import type { ConfigIdentity, ConfigStatus } from '../../kubelet/config-source.ts';
+import type { ConfigIdentity, ConfigStatus } from '../../../src/kubelet/config-source.ts';
 
 /** The four gauges of a kubelet with dynamic configuration, as `/metrics` shows them. */
 export function nativeMetrics({ assigned, active, lastKnownGood, error }: ConfigStatus): string {

@@ -1,7 +1,13 @@
 import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, renameSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { type MetaFile, nativeCheckpointDirectory, nativeStorePaths, parseMetaFile, renderMetaFile } from '../../dynamic/native-store.ts';
-import type { ConfigIdentity } from '../../kubelet/config-source.ts';
+import {
+  type MetaFile,
+  nativeCheckpointDirectory,
+  nativeStorePaths,
+  parseMetaFile,
+  renderMetaFile,
+} from '../../../src/dynamic/native-store.ts';
+import type { ConfigIdentity } from '../../../src/kubelet/config-source.ts';
 
 /** What the kubelet says when it refuses to go on: it leaves with exit code 1. */
 export class FatalStoreError extends Error {}
