@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /**
  * What a schema knows about a document's fields: enough to read a document by it, and to say which field was meant.

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import type * as z from 'zod';
 import type { Position, Problem } from '../base/errors.ts';
 import { closestName } from '../base/text/closest-name.ts';
 import { printable } from '../base/text/printable.ts';

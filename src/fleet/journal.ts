@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** What a run over a fleet writes down, one line each, before it goes on. */
 export type JournalEntry =

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { JsonObject } from '../base/json.ts';
 import type { ObjectNode, TypeNode } from '../codec/type-node.ts';
 import type { Catalogue, Minor } from '../kubelet/catalogue.ts';

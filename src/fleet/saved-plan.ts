@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { AppError } from '../base/errors.ts';
 import type { Json, JsonObject } from '../base/json.ts';
 import { digestOf } from '../codec/canonical-json.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { decodeStrictBase64 } from '../base/text/base64.ts';
 import { isTimeLimit } from '../base/text/go-duration.ts';
 import { quoteValue } from '../codec/document-problems.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { isJsonObject, type JsonObject } from '../base/json.ts';
 import { describeIssue } from './read-object.ts';
 

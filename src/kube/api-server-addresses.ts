@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Cidr, parseCidr } from '../base/text/ip.ts';
 import type { KubeObject } from './object.ts';
 import { readObject } from './read-object.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { z } from 'zod';
+import * as z from 'zod';
 import { AGENT_NAMESPACE } from './agent-namespace.ts';
 import { type AppliedMarks, coversMarks, marksList, type NodeMarks } from './node-marks.ts';
 import type { KubeObject, ObjectRef } from './object.ts';

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { clusterObjectInvalid } from './cluster-problems.ts';
 import type { KubeObject } from './object.ts';
 

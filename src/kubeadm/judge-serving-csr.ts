@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Problem } from '../base/errors.ts';
 import { type Cidr, hostBits, type IpAddress, parseCidr, parseIp } from '../base/text/ip.ts';
 import { CONTROL_PLANE_LABEL } from '../kube/node-marks.ts';

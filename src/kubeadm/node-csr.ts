@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { KubeObject } from '../kube/object.ts';
 import { readObject } from '../kube/read-object.ts';
 import { type CertificateRequest, readCertificateRequest } from '../x509/certificate-request.ts';

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import type * as z from 'zod';
 import type { Problem } from '../../base/errors.ts';
 import { type DocumentGrammar, readDocument } from '../../codec/read-document.ts';
 import type { SourceDocument } from '../../codec/source.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { formatGoDuration, parseGoDuration } from '../../base/text/go-duration.ts';
 import { formatQuantity, parseQuantity } from '../../base/text/quantity.ts';
 import { Secret } from '../../base/text/secret.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Secret } from '../../base/text/secret.ts';
 import type {
   BootstrapToken,

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Arg } from '../../base/arg.ts';
 import type { EncryptionAlgorithm } from '../../x509/certificate-spec.ts';
 import type {

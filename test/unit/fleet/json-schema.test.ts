@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { z } from 'zod';
+import * as z from 'zod';
 import { fleetJsonSchema } from '../../../src/fleet/json-schema.ts';
 import { loadFleet } from '../../../src/fleet/load.ts';
 import { starterFile } from '../../../src/fleet/starter.ts';
