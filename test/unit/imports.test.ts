@@ -25,6 +25,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'src/kubelet': ['zod', 'yaml'],
   'src/dynamic': ['zod'],
   'src/fleet': ['zod'],
+  'src/host': ['diff'],
   'src/host/adapters': ['execa'],
   'src/ssh/adapters/built-in': ['node-ssh', 'ssh2'],
   'src/ssh/adapters/openssh': ['execa'],
