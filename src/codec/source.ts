@@ -66,10 +66,10 @@ export interface SourceLimits {
   readonly hint: string;
 }
 
-/** Limits of a configuration file: a hundred times what a large KubeletConfiguration has. */
+/** Limits of a configuration file: several times what the largest KubeletConfiguration has. */
 const CONFIG_LIMITS: SourceLimits = {
-  characters: 256 * 1024,
-  nodes: 40_000,
+  characters: 64 * 1024,
+  nodes: 20_000,
   hint: 'A KubeletConfiguration has a few kilobytes: check that this is the right file',
 };
 const MAX_DEPTH = 200;

@@ -251,7 +251,7 @@ const KUBELET_READERS = ['kubeletFailure', 'kubeletOutput', 'kubeletTrouble', 'o
 /** What takes longer than linear is seen in a small one already; files of a host may have twice as much as the large one. */
 const SIZES = [2 * 1024, 128 * 1024];
 /** Of processor time: a linear reader needs some milliseconds, and all hosts of a run wait meanwhile. */
-const MAX_MS = 400;
+const MAX_MS = 1_000;
 /** The yaml package takes up to ten microseconds per character. */
 const MAX_YAML_MS = 3_000;
 

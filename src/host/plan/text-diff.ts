@@ -2,7 +2,7 @@ import { type StructuredPatchHunk, structuredPatch } from 'diff';
 
 const CONTEXT = 3;
 /** More differing lines than this take too long to compare: then all old lines are removed and all new ones added. */
-const MAX_EDITS = 1_000;
+const MAX_EDITS = 500;
 
 /**
  * A unified diff of two texts, as `diff -u` prints it. Text without a final newline is marked as diff does.

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Json, JsonObject } from '../../base/json.ts';
-import { parseSource, sourceToJson } from '../../codec/source.ts';
+import { parseSource, type SourceLimits, sourceToJson } from '../../codec/source.ts';
 import { decodeProtobuf } from './protobuf/decode-protobuf.ts';
 import { badRequest, StatusError, unsupportedMediaType } from './status.ts';
 
@@ -49,8 +49,11 @@ export function parseBody(body: Buffer, type: string, what: string): Json {
   }
 }
 
+/** As large as a request body may be. */
+const BODY_LIMITS: SourceLimits = { characters: 3 * 1024 * 1024, nodes: 500_000, hint: 'Send a smaller object' };
+
 function parseYaml(text: string, what: string): Json {
-  const { documents, problems } = parseSource(text, 'body');
+  const { documents, problems } = parseSource(text, 'body', BODY_LIMITS);
   const root = documents.find((document) => document.root !== null)?.root;
   if (problems[0] || !root) throw badRequest(`${what}: error converting YAML to JSON: ${problems[0]?.message ?? 'empty'}`);
   return sourceToJson(root);

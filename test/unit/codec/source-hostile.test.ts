@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { parseSource } from '../../../../src/codec/source.ts';
-import { within } from '../../../support/within.ts';
+import { parseSource } from '../../../src/codec/source.ts';
+import { within } from '../../support/within.ts';
 
 /** Texts that took, or could take, too much time or memory. Each is also cut to the length that is read. */
 const HOSTILE: Readonly<Record<string, string>> = {
@@ -37,7 +37,7 @@ describe('parseSource', () => {
 
   it('refuses a file that is too large', () => {
     const [problem] = parseSource('b: 1\n'.repeat(60_000), 'f.yaml').problems;
-    expect(problem).toMatchObject({ code: 'CONFIG_TOO_LARGE', message: 'the file has 300000 characters, more than 262144' });
+    expect(problem).toMatchObject({ code: 'CONFIG_TOO_LARGE', message: 'the file has 300000 characters, more than 65536' });
   });
 
   it('reports one problem for a document that is not valid YAML', () => {
