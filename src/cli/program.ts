@@ -28,6 +28,8 @@ export async function buildProgram(
   const program = new StrictCommand('kubeletadm')
     .description('Bootstrap and reset nodes like kubeadm, and reconfigure their kubelets, on the local host or over SSH')
     .version(version, '--version', 'version of the program')
+    // The text is for the groups of subcommands; the program reads `help` itself.
+    .helpCommand('help [command]', 'Show the help of a command')
     .helpCommand(false)
     .addHelpOption(helpOption())
     .exitOverride()

@@ -55,6 +55,15 @@ describe('help texts', () => {
     expect(descriptions.filter(({ description }) => !/^[A-Z].*[^.]$/.test(description))).toEqual([]);
   });
 
+  it("describe each subcommand with a capital, commander's help command too", async () => {
+    const lines = (await allHelp(WIDE)).flatMap(({ text }) => section(text, 'Commands:'));
+    const descriptions = lines
+      .map((line) => /^ {2}\S.*? {2,}(.*)$|^ {3,}(\S.*)$/.exec(line))
+      .flatMap((match) => match?.[1] ?? match?.[2] ?? []);
+    expect(descriptions.length).toBeGreaterThan(50);
+    expect(descriptions.filter((description) => !/^[A-Z]/.test(description))).toEqual([]);
+  });
+
   it('describe each option and argument in lower case, without a full stop', async () => {
     const isTerm =
       /^(?:[a-z'[(/]|IP |TTL |CRI |DNS |SSH |Ansible |OpenSSH |KubeletConfiguration |InitConfiguration |ClusterConfiguration |ResetConfiguration |UpgradeConfiguration |ConfigMap ).*[^.]$/;
