@@ -2,24 +2,30 @@ import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
 import type { CommandOptions } from './command.ts';
+import { HEADINGS, underHeading } from './help-layout.ts';
 import { SECONDS_OF_A_DAY } from './options.ts';
 import { flagText } from './read-options.ts';
 
 const LISTEN = '127.0.0.1:10246';
 const DEFAULTS = { trial: '10m', allow: 'restart-pods', keep: '5', spread: '10s', listen: LISTEN } as const;
 
-/** What may be said of an agent's ways: by `agent` itself, and by `dynamic enable` for the one it installs. */
+/** Options of `agent`, and of `dynamic enable` for the agent that it installs. */
 export function addAgentOptions(command: Command): Command {
-  return command
-    .option('--trial <duration>', 'how long a configuration has to be healthy until it is the last known good', DEFAULTS.trial)
-    .addOption(
-      new Option('--allow <class>', 'the worst change it makes to a running node; what wants a drain is made on a cordoned one as well')
-        .choices(['safe', 'restart-pods', 'drain', 'unsafe'])
-        .default(DEFAULTS.allow),
-    )
-    .option('--keep <count>', 'how many checkpoints to keep besides those that are needed', DEFAULTS.keep)
-    .option('--spread <duration>', 'over what time an edit of a ConfigMap in place reaches the nodes', DEFAULTS.spread)
-    .option('--listen <address:port>', '/metrics, /healthz and /readyz are served there; empty: nowhere', DEFAULTS.listen);
+  return underHeading(command, HEADINGS.agent, (agent) =>
+    agent
+      .option('--trial <duration>', 'time a configuration must stay healthy to become the last known good', DEFAULTS.trial)
+      .addOption(
+        new Option(
+          '--allow <class>',
+          'most disruptive change allowed on a running node; changes that need a drain are also applied to cordoned nodes',
+        )
+          .choices(['safe', 'restart-pods', 'drain', 'unsafe'])
+          .default(DEFAULTS.allow),
+      )
+      .option('--keep <count>', 'number of unused checkpoints to keep', DEFAULTS.keep)
+      .option('--spread <duration>', 'period over which nodes apply an in-place edit of a ConfigMap', DEFAULTS.spread)
+      .option('--listen <address:port>', 'address of /metrics, /healthz and /readyz; empty: disabled', DEFAULTS.listen),
+  );
 }
 
 /**

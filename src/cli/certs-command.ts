@@ -1,100 +1,106 @@
 import type { Command } from 'commander';
 import type { On } from './command.ts';
-import { addClusterOptions, addSshOptions, collect, outputOption } from './options.ts';
+import { addSections } from './help-layout.ts';
+import { addClusterOptions, addDryRunOptions, addKubeconfigOptions, addSshOptions, addTargetOption, outputOption } from './options.ts';
 import { addLockOption } from './writing-options.ts';
 
 /** `certs check`, `certs check-expiration`, `certs renew`, `certs generate-csr`, `certs certificate-key`, `certs renew-kubelet`. */
 export function defineCerts(certs: Command, on: On): void {
-  const host = (command: Command): Command =>
-    addSshOptions(
-      command.option('--host <[user@]address[:port]>', 'work on this host over SSH (repeatable); default: this machine', collect),
-    );
-  const check = host(
-    certs.command('check').description('Check the certificates of kubelets and control planes; exit code 1 when one is not good'),
-  )
-    .option('--expires-within <duration>', 'certificates that end sooner are not good, e.g. 720h (default: only those that ended)')
-    .addOption(outputOption(['text', 'json', 'yaml']));
-  on(check, async () => (await import('./certs-check.ts')).runCertsCheck);
-  const settings = (command: Command): Command =>
-    command
-      .option('--config <file>', "a ClusterConfiguration document; '-' is standard input (default: the cluster's)")
-      .option('--cert-dir <dir>', 'where the certificates are (default: as configured, else /etc/kubernetes/pki)')
-      .option('--kubeconfig <file>', "read the cluster's configuration with these credentials (default: the node's own)")
-      .option('--context <name>', 'context of the kubeconfig');
-  const expiration = settings(
-    host(certs.command('check-expiration').description('Show when the certificates of control planes end, as kubeadm does')),
-  );
-  on(
-    expiration.addOption(outputOption(['text', 'json', 'yaml'])),
-    async () => (await import('./certs-check-expiration.ts')).runCertsCheckExpiration,
-  );
-  const control = addLockOption(
-    settings(host(certs.command('renew').description('Renew certificates of control planes with the authorities on their hosts'))),
-  )
-    .argument('<name...>', 'all, or names of certificates as check-expiration shows them')
-    .option('--expires-within <duration>', 'only those that end within this time, e.g. 720h (default: all that are named)')
-    .option('--dry-run', 'print the plan and change nothing')
-    .addOption(outputOption(['text', 'json', 'yaml']))
-    .option('--exit-code', 'with --dry-run: exit with 6 when changes are pending');
-  on(control, async () => (await import('./certs-renew-control-plane.ts')).runCertsRenewControlPlane).addHelpText(
-    'after',
-    () => `\n${CONTROL_PLANE_EXAMPLES}`,
-  );
-  const request = host(
-    certs.command('generate-csr').description('Make keys and requests for certificates, for an authority that is elsewhere'),
-  )
-    .option('--config <file>', "InitConfiguration and ClusterConfiguration documents; '-' is standard input")
-    .option('--cert-dir <dir>', 'where keys and requests are put (default: as configured, else /etc/kubernetes/pki)')
-    .option('--kubeconfig-dir <dir>', 'where kubeconfigs and their requests are put (default: /etc/kubernetes)')
-    .option('--dry-run', 'print the plan and change nothing')
-    .addOption(outputOption(['text', 'json', 'yaml']))
-    .option('--exit-code', 'with --dry-run: exit with 6 when changes are pending');
-  on(request, async () => (await import('./certs-generate-csr.ts')).runCertsGenerateCsr).addHelpText(
-    'after',
-    () => `\n${REQUEST_EXAMPLES}`,
-  );
-  const key = certs.command('certificate-key').description('Make a key that uploaded certificates of a control plane are encrypted with');
+  defineCheck(certs, on);
+  defineRenew(certs, on);
+  defineGenerateCsr(certs, on);
+  const key = certs.command('certificate-key').description('Generate a key that encrypts the uploaded certificates of control planes');
   on(key, async () => (await import('./certs-certificate-key.ts')).runCertificateKey);
-  const renew = addLockOption(
-    host(
-      addClusterOptions(
-        certs
-          .command('renew-kubelet')
-          .description('Get a kubelet whose client certificate expired or was lost another one, through a token'),
-      ),
-    ),
-  )
-    .option('--token <token>', 'bootstrap token to use (default: an administrator makes one for the run and deletes it)')
-    .option('--node-name <name>', 'Node of the host, where it has no certificate to prove it with')
-    .option('--timeout <duration>', 'how long the certificate may take to come (default: 5m)')
-    .option('--force', 'also renew a certificate that is good')
-    .option('--dry-run', 'print the plan and change nothing')
-    .addOption(outputOption(['text', 'json', 'yaml']))
-    .option('--exit-code', 'with --dry-run: exit with 6 when changes are pending');
-  on(renew, async () => (await import('./certs-renew.ts')).runCertsRenew).addHelpText('after', () => `\n${RENEW_EXAMPLES}`);
+  defineRenewKubelet(certs, on);
 }
 
-const REQUEST_EXAMPLES = `Have each NAME.csr signed, put the certificates beside the keys as NAME.crt and into the kubeconfigs as client-certificate-data, with the authority's
-certificate as ca.crt and certificate-authority-data. Keys that are there are kept.
+function defineCheck(certs: Command, on: On): void {
+  const check = certs
+    .command('check')
+    .description('Check the certificates of kubelets and control planes; exit code 1 if a certificate is invalid')
+    .option('--expires-within <duration>', 'also report certificates that expire within this time, e.g. 720h (default: only expired ones)')
+    .addOption(outputOption(['text', 'json', 'yaml']));
+  on(addHosts(check), async () => (await import('./certs-check.ts')).runCertsCheck);
+  const expiration = certs
+    .command('check-expiration')
+    .description('Show the expiration of control plane certificates, like kubeadm')
+    .addOption(outputOption(['text', 'json', 'yaml']));
+  on(addHosts(addControlPlaneOptions(expiration)), async () => (await import('./certs-check-expiration.ts')).runCertsCheckExpiration);
+}
 
-Examples:
-  kubeletadm certs generate-csr --config init.yaml --host cp1
+function defineRenew(certs: Command, on: On): void {
+  const renew = certs
+    .command('renew')
+    .description('Renew certificates of control planes with the CAs on their hosts')
+    .argument('<name...>', "certificate names as shown by check-expiration, or 'all'")
+    .option('--expires-within <duration>', 'renew only certificates that expire within this time, e.g. 720h (default: all named ones)');
+  addHosts(addControlPlaneOptions(addDryRunOptions(renew)));
+  addSections(
+    on(addLockOption(renew), async () => (await import('./certs-renew-control-plane.ts')).runCertsRenewControlPlane),
+    { notes: RENEW_NOTES, examples: RENEW_EXAMPLES },
+  );
+}
+
+function defineGenerateCsr(certs: Command, on: On): void {
+  const generate = certs
+    .command('generate-csr')
+    .description('Generate keys and CSRs for control plane certificates signed by an external CA')
+    .option('--config <file>', "InitConfiguration and ClusterConfiguration documents; '-' for standard input")
+    .option('--cert-dir <dir>', 'directory to write keys and CSRs to (default: as configured, otherwise /etc/kubernetes/pki)')
+    .option('--kubeconfig-dir <dir>', 'directory to write kubeconfig files and their CSRs to (default: /etc/kubernetes)');
+  addHosts(addDryRunOptions(generate));
+  addSections(
+    on(generate, async () => (await import('./certs-generate-csr.ts')).runCertsGenerateCsr),
+    { notes: GENERATE_NOTES, examples: GENERATE_EXAMPLES },
+  );
+}
+
+function defineRenewKubelet(certs: Command, on: On): void {
+  const renew = certs
+    .command('renew-kubelet')
+    .description('Replace an expired or lost client certificate of a kubelet by TLS bootstrap with a token')
+    .option('--token <token>', 'bootstrap token (default: a temporary token, created with the kubeconfig of an administrator)')
+    .option('--node-name <name>', 'name of the Node, if the host has no certificate that proves it')
+    .option('--timeout <duration>', 'time limit for the new certificate (default: 5m)')
+    .option('--force', 'renew a valid certificate as well');
+  addHosts(addClusterOptions(addDryRunOptions(renew)));
+  addSections(
+    on(addLockOption(renew), async () => (await import('./certs-renew.ts')).runCertsRenew),
+    { notes: KUBELET_NOTES, examples: KUBELET_EXAMPLES },
+  );
+}
+
+function addHosts(command: Command): Command {
+  return addSshOptions(addTargetOption(command));
+}
+
+function addControlPlaneOptions(command: Command): Command {
+  return addKubeconfigOptions(
+    command
+      .option('--config <file>', "ClusterConfiguration document; '-' for standard input (default: from the cluster)")
+      .option('--cert-dir <dir>', 'directory of the certificates (default: as configured, otherwise /etc/kubernetes/pki)'),
+    'kubeconfig to read the cluster configuration with (default: that of the node)',
+  );
+}
+
+const GENERATE_NOTES = `Sign each NAME.csr with the CA. Save the certificates next to the keys as NAME.crt, and add them to the kubeconfig files as client-certificate-data. Save the CA certificate as ca.crt, and add it to the kubeconfig files as certificate-authority-data. Existing keys are kept.`;
+
+const GENERATE_EXAMPLES = `  kubeletadm certs generate-csr --config init.yaml --host cp1
   kubeletadm certs generate-csr --cert-dir ./pki --kubeconfig-dir .`;
 
-const CONTROL_PLANE_EXAMPLES = `Each gets another key and the names it has. What uses it goes on with the old one until it is started again. Authorities are not renewed.
+const RENEW_NOTES =
+  'Each certificate is reissued with a new key and the same names. Components use the old certificate until they are restarted. CA certificates are not renewed.';
 
-Examples:
-  kubeletadm certs check-expiration --host cp1 --host cp2
+const RENEW_EXAMPLES = `  kubeletadm certs check-expiration --host cp1 --host cp2
   kubeletadm certs renew all --host cp1 --dry-run
   kubeletadm certs renew apiserver admin.conf --host cp1
-  # from a timer: nothing to do on most days
+  # from a timer: renews a certificate only in its last 30 days
   kubeletadm certs renew all --expires-within 720h`;
 
-const RENEW_EXAMPLES = `The kubelet's kubeconfig and certificate are moved aside, it is restarted with a bootstrap kubeconfig and asks for a new certificate. When none comes, what was
-moved aside is put back. Pods go on running.
+const KUBELET_NOTES =
+  "The kubelet's kubeconfig and certificate are moved aside, and the kubelet restarts with a bootstrap kubeconfig to request a new certificate. If it receives none, the moved files are restored. Pods keep running.";
 
-Examples:
-  kubeletadm certs check --host node2 --host node3
+const KUBELET_EXAMPLES = `  kubeletadm certs check --host node2 --host node3
   kubeletadm certs renew-kubelet --host node2 --kubeconfig admin.conf
   # the certificate was lost
   kubeletadm certs renew-kubelet --host node2 --node-name node2 --kubeconfig admin.conf

@@ -16,17 +16,15 @@ export function runCompletion(program: Command, services: Services, shell: strin
   const render = SHELLS[shell ?? ''];
   if (render === undefined)
     throw usageError(`completion: no script for ${shell ?? 'no shell'}`, `There are those for ${Object.keys(SHELLS).join(', ')}`);
-  services.output.document(render(program.name(), nodesOf(program, program.name(), [])));
+  services.output.document(render(program.name(), nodesOf(program, program.name())));
   return 0;
 }
 
-function nodesOf(command: Command, path: string, above: readonly Option[]): readonly Node[] {
+function nodesOf(command: Command, path: string): readonly Node[] {
   const help = command.createHelp();
-  const options = [...help.visibleOptions(command), ...above];
   const commands = help.visibleCommands(command).filter((each) => command.commands.includes(each));
-  const node = { path, commands, options };
-  const global = path.includes(' ') ? above : command.options.filter(({ long }) => long !== '--version');
-  return [node, ...commands.flatMap((each) => nodesOf(each, `${path} ${each.name()}`, global))];
+  const node = { path, commands, options: help.visibleOptions(command) };
+  return [node, ...commands.flatMap((each) => nodesOf(each, `${path} ${each.name()}`))];
 }
 
 const SHELLS: Readonly<Record<string, Shell>> = {

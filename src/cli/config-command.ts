@@ -1,66 +1,83 @@
 import type { Command } from 'commander';
 import type { On } from './command.ts';
+import { addSections } from './help-layout.ts';
 import { addKnowledgeCommands, addMigrateCommand } from './knowledge-commands.ts';
-import { addHostOptions, addInitOptions, addNodeOptions, addSshOptions, collect, collectList, outputOption } from './options.ts';
+import {
+  addHostOptions,
+  addInitOptions,
+  addNodeOptions,
+  addShowOrigin,
+  addSshOptions,
+  addTargetOption,
+  collect,
+  collectList,
+  outputOption,
+} from './options.ts';
 
-/** `config` and what is below it. */
+/** `config` and its subcommands. */
 export function defineConfig(config: Command, on: On): void {
   const print = config.command('print').description('Print default configurations');
   for (const action of ['init', 'join', 'reset', 'upgrade'] as const) {
-    const command = print.command(`${action}-defaults`).description(`Print the defaults of ${action}`);
-    if (action === 'init') command.option('--component-configs <kinds>', 'also KubeletConfiguration, KubeProxyConfiguration', collectList);
+    const command = print.command(`${action}-defaults`).description(`Print the default configuration of ${action}`);
+    if (action === 'init')
+      command.option(
+        '--component-configs <kinds>',
+        'component configurations to include: KubeletConfiguration, KubeProxyConfiguration',
+        collectList,
+      );
     on(command, async () => {
       const { runPrintDefaults } = await import('./config-print.ts');
       return (services, _args, options) => runPrintDefaults(services, action, options);
     });
   }
-  const validate = config
-    .command('validate')
-    .description('Check configuration files; exit code 2 when one is not right')
-    .argument('[file...]', "files; '-' is standard input");
-  validate
-    .option('--config <file>', 'a file, as kubeadm names it (repeatable)', collect)
-    .option('--allow-deprecated-api', 'no warning about API versions that will go');
-  validate
-    .option('--kubernetes-version <version>', 'the kubelet to judge KubeletConfigurations by, e.g. 1.34 (default: the newest known)')
-    .option('--lenient', 'unknown and duplicate fields of a KubeletConfiguration are warnings');
-  addSshOptions(
-    validate
-      .option('--kubelet <path>', 'ask this kubelet binary as well; it is not started')
-      .option(
-        '--host <[user@]address[:port]>',
-        'ask the kubelet of this host, and judge by its flags and what it runs with (repeatable)',
-        collect,
-      ),
-  );
-  on(validate.addOption(outputOption(['text', 'json', 'sarif'])), async () => (await import('./config-validate.ts')).runValidate);
+  defineValidate(config, on);
   defineImages(config, on);
   addMigrateCommand(config, on);
-  const render = addInitOptions(addHostOptions(addNodeOptions(config.command('render').description('Print the files a node would get'))));
-  render.option('--show-origin', 'say of each field which layer it comes from').addOption(outputOption(['text', 'json', 'yaml']));
-  on(render.argument('[path...]', 'only these files'), async () => (await import('./config-render.ts')).runRender);
+  const render = config
+    .command('render')
+    .description('Print the files that init would write to a node')
+    .argument('[path...]', 'files to print (default: all)');
+  addShowOrigin(render.addOption(outputOption(['text', 'json', 'yaml'])));
+  on(addInitOptions(addHostOptions(addNodeOptions(render))), async () => (await import('./config-render.ts')).runRender);
   addKnowledgeCommands(config, on);
+}
+
+function defineValidate(config: Command, on: On): void {
+  const validate = config
+    .command('validate')
+    .description('Validate configuration files; exit code 2 if a file is invalid')
+    .argument('[file...]', "configuration files; '-' for standard input")
+    .option('--config <file>', 'configuration file, an alternative to the argument (repeatable)', collect)
+    .option('--allow-deprecated-api', 'suppress warnings about deprecated API versions')
+    .option(
+      '--kubernetes-version <version>',
+      'kubelet version to validate KubeletConfigurations for, e.g. 1.34 (default: the newest known)',
+    )
+    .option('--lenient', 'report unknown and duplicate fields of a KubeletConfiguration as warnings')
+    .option('--kubelet <path>', 'path of a kubelet binary that also validates the files, without starting a kubelet')
+    .addOption(outputOption(['text', 'json', 'sarif']));
+  addTargetOption(validate, 'host whose kubelet, with its flags and settings, also validates the files (repeatable)');
+  on(addSshOptions(validate), async () => (await import('./config-validate.ts')).runValidate);
 }
 
 function defineImages(config: Command, on: On): void {
   const list = config
     .command('images')
-    .description('Look at the container images of control planes')
+    .description('List the container images of control planes')
     .command('list')
-    .description('Print the images a control plane is made of, CoreDNS, kube-proxy, pause and etcd included');
-  list
-    .option('--config <file>', "kubeadm configuration documents; '-' is standard input")
-    .option('--kubernetes-version <version>', 'version of the control plane (default: the newest known)')
-    .option('--image-repository <repository>', 'where they come from')
-    .option('--feature-gates <name=bool>', "kubeadm's feature gates")
+    .description('Print the images of a control plane, including CoreDNS, kube-proxy, pause and etcd')
+    .option('--config <file>', "kubeadm configuration documents; '-' for standard input")
+    .option('--kubernetes-version <version>', 'control plane version (default: the newest known)')
+    .option('--image-repository <repository>', 'registry of the images (default: registry.k8s.io)')
+    .option('--feature-gates <name=bool>', 'feature gates of kubeadm')
     .addOption(outputOption(['text', 'json', 'yaml']));
   on(list, async () => {
     const { runListImages } = await import('./config-images.ts');
     return (services, _args, options) => runListImages(services, options);
-  }).addHelpText('after', () => `\n${IMAGES_EXAMPLES}`);
+  });
+  addSections(list, { examples: IMAGES_EXAMPLES });
 }
 
-const IMAGES_EXAMPLES = `Examples:
-  kubeletadm config images list --kubernetes-version v1.36.2
+const IMAGES_EXAMPLES = `  kubeletadm config images list --kubernetes-version v1.36.2
   kubeletadm config images list --config init.yaml | xargs -n1 crictl pull
   kubeletadm config images list --image-repository registry.example.org/k8s -o json`;

@@ -2,130 +2,135 @@ import { type Command, Option } from 'commander';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import type { On } from './command.ts';
 import { defineDynamicEnable } from './dynamic-enable-command.ts';
-import { addClusterOptions, addSshOptions, collect, collectList, outputOption } from './options.ts';
+import { addSections, HEADINGS, underHeading } from './help-layout.ts';
+import {
+  addClusterOptions,
+  addDryRunOptions,
+  addKubeconfigOptions,
+  addSshOptions,
+  addTargetOption,
+  collect,
+  collectList,
+  outputOption,
+} from './options.ts';
 import { addLockOption } from './writing-options.ts';
 
 /** `dynamic ...`: the configuration of kubelets from ConfigMaps. */
 export function defineDynamic(dynamic: Command, on: On): void {
   definePush(dynamic, on);
   defineAssign(dynamic, on);
+  defineReset(dynamic, on);
   defineReads(dynamic, on);
+  defineGc(dynamic, on);
   defineInspect(dynamic, on);
   defineDynamicEnable(dynamic, on);
-  dynamic.addHelpText('after', () => `\n${EXAMPLES}`);
+  addSections(dynamic, { examples: EXAMPLES });
 }
 
 function definePush(dynamic: Command, on: On): void {
-  const push = addClusterOptions(
-    dynamic
-      .command('push')
-      .description('Make a ConfigMap of a KubeletConfiguration that passes its check, and print what to assign')
-      .argument('<file>', "one KubeletConfiguration; '-' is standard input"),
-  )
-    .option('--name <name>', 'name of the ConfigMap, before the hash', 'node-config')
-    .option('-n, --namespace <namespace>', 'namespace of the ConfigMap; the default is created where it is missing', AGENT_NAMESPACE)
-    .option('--key <key>', 'key of the payload', 'kubelet')
-    .option('--beside <key=file>', 'another file that the payload names relatively, e.g. resolv.conf=./resolv.conf (repeatable)', collect)
-    .option('--append-hash', "append kubectl's hash of the content to the name, and make it immutable", true)
-    .option('--no-append-hash', 'use the name as it is')
-    .option('--in-place', 'replace other content under that name; every node that uses it restarts within seconds');
-  on(plan(judged(push)), async () => (await import('./dynamic-push.ts')).runDynamicPush);
+  const push = dynamic
+    .command('push')
+    .description('Validate a KubeletConfiguration, store it as a ConfigMap, and print the value for dynamic assign --configmap')
+    .argument('<file>', "file with one KubeletConfiguration; '-' for standard input")
+    .option('--name <name>', 'name of the ConfigMap, without the hash', 'node-config')
+    .option('-n, --namespace <namespace>', 'namespace of the ConfigMap; the default one is created if it does not exist', AGENT_NAMESPACE)
+    .option('--key <key>', 'key of the payload in the ConfigMap', 'kubelet')
+    .option(
+      '--beside <key=file>',
+      'additional file that the payload references by a relative path, e.g. resolv.conf=./resolv.conf (repeatable)',
+      collect,
+    )
+    .option('--append-hash', "append kubectl's content hash to the name and make the ConfigMap immutable", true)
+    .option('--no-append-hash', 'use the name without a hash')
+    .option('--in-place', 'replace the content of an existing ConfigMap; every node that uses it restarts its kubelet within seconds');
+  addClusterOptions(addDryRunOptions(addValidation(push)));
+  on(push, async () => (await import('./dynamic-push.ts')).runDynamicPush);
 }
 
 function defineAssign(dynamic: Command, on: On): void {
-  const assign = addClusterOptions(
-    dynamic
-      .command('assign')
-      .description(
-        'Assign nodes a ConfigMap batch by batch, and watch what becomes of it; exit code 4 when only some are there, 5 when it fell back',
-      )
-      .argument('[node...]', 'names of Nodes'),
-  )
-    .option('--configmap <namespace/name[/key]>', 'what dynamic push printed')
-    .option('--file <file>', 'push this file first, under node-config and its hash')
+  const assign = dynamic
+    .command('assign')
+    .description(
+      'Assign a ConfigMap to nodes in batches and wait for the result; exit code 4 if only some nodes are updated, 5 if they rolled back',
+    )
+    .argument('[node...]', 'names of Nodes')
+    .option('--configmap <namespace/name[/key]>', 'ConfigMap to assign, as printed by dynamic push')
+    .option('--file <file>', 'KubeletConfiguration to push first, as node-config with its hash')
     .option(
       '-n, --namespace <namespace>',
-      'with --file: namespace of the ConfigMap; the default is created where it is missing',
+      'with --file: namespace of the ConfigMap; the default one is created if it does not exist',
       AGENT_NAMESPACE,
     )
-    .option('--force', 'also where no configuration was ever reported');
-  on(
-    plan(waiting(rollout(judged(backend(assign))), ['trial', 'good', 'none'])),
-    async () => (await import('./dynamic-assign.ts')).runDynamicAssign,
-  ).addHelpText('after', () => `\n${ASSIGN_EXAMPLES}`);
-  const reset = addClusterOptions(
-    dynamic
-      .command('reset')
-      .description('Take assignments away batch by batch: the nodes go back to their local configuration')
-      .argument('[node...]', 'names of Nodes'),
+    .option('--force', 'assign to nodes without a reported configuration status as well');
+  addWait(addRollout(addBackend(addValidation(assign))), ['trial', 'good', 'none']);
+  addClusterOptions(addDryRunOptions(assign));
+  addSections(
+    on(assign, async () => (await import('./dynamic-assign.ts')).runDynamicAssign),
+    { notes: ASSIGN_NOTES, examples: ASSIGN_EXAMPLES },
   );
-  on(plan(waiting(rollout(backend(reset)), ['local', 'none'])), async () => (await import('./dynamic-assign.ts')).runDynamicReset);
+}
+
+function defineReset(dynamic: Command, on: On): void {
+  const reset = dynamic
+    .command('reset')
+    .description('Remove assignments in batches: the nodes return to their local configuration')
+    .argument('[node...]', 'names of Nodes');
+  addWait(addRollout(addBackend(reset)), ['local', 'none']);
+  on(addClusterOptions(addDryRunOptions(reset)), async () => (await import('./dynamic-assign.ts')).runDynamicReset);
 }
 
 function defineReads(dynamic: Command, on: On): void {
-  const status = addClusterOptions(
-    dynamic.command('status').description('Say what nodes are assigned, what they run, and why').argument('[node...]', 'default: all'),
-  )
-    .option('-w, --watch', 'go on, and print each change')
+  const status = dynamic
+    .command('status')
+    .description('Show the assigned and the active configuration of nodes, with the reason for a difference')
+    .argument('[node...]', 'names of Nodes (default: all)')
+    .option('-w, --watch', 'print each change until interrupted')
     .addOption(outputOption(['text', 'json', 'yaml']));
-  on(backend(status), async () => (await import('./dynamic-status.ts')).runDynamicStatus);
-  const history = addClusterOptions(
-    dynamic.command('history').description('Say what a node changed to and when, as far as the API server remembers').argument('<node>'),
-  ).addOption(outputOption(['text', 'json', 'yaml']));
-  on(history, async () => (await import('./dynamic-status.ts')).runDynamicHistory);
-  const gc = addLockOption(
-    addSshOptions(
-      addClusterOptions(
-        dynamic
-          .command('gc')
-          .description('Delete ConfigMaps that dynamic push made and no node uses any more; with --host checkpoints on hosts'),
-      ),
-    ),
-  )
-    .option('--host <[user@]address[:port]>', 'remove unused checkpoints on this host over SSH instead of ConfigMaps (repeatable)', collect)
-    .option('--dynamic-config-dir <dir>', 'with --host: where a kubelet up to 1.23 keeps them (default: what it is started with)')
+  on(addClusterOptions(addBackend(status)), async () => (await import('./dynamic-status.ts')).runDynamicStatus);
+  const history = dynamic
+    .command('history')
+    .description('Show the configuration changes of a node from the events that the API server retains')
+    .argument('<node>', 'name of the Node')
+    .addOption(outputOption(['text', 'json', 'yaml']));
+  on(addClusterOptions(history), async () => (await import('./dynamic-status.ts')).runDynamicHistory);
+}
+
+function defineGc(dynamic: Command, on: On): void {
+  const gc = dynamic
+    .command('gc')
+    .description('Delete unused ConfigMaps created by dynamic push or, with --host, unused checkpoints on hosts')
     .option('-n, --namespace <namespace>', 'namespace of the ConfigMaps', AGENT_NAMESPACE)
-    .option('--older-than <duration>', 'leave younger ones alone', '1h');
-  on(plan(gc), async () => (await import('./dynamic-gc.ts')).runDynamicGc);
+    .option('--older-than <duration>', 'minimum age of deleted ConfigMaps and checkpoints', '1h');
+  addTargetOption(addClusterOptions(addDryRunOptions(gc)), 'host to delete checkpoints on, over SSH, instead of ConfigMaps (repeatable)');
+  underHeading(gc, HEADINGS.host, (host) =>
+    host.option('--dynamic-config-dir <dir>', 'with --host: checkpoint directory of a kubelet up to 1.23 (default: from its command line)'),
+  );
+  on(addLockOption(addSshOptions(gc)), async () => (await import('./dynamic-gc.ts')).runDynamicGc);
 }
 
 function defineInspect(dynamic: Command, on: On): void {
-  const inspect = addLockOption(
-    addSshOptions(
-      dynamic
-        .command('inspect')
-        .description(
-          'Read what an agent, or a kubelet up to 1.23, keeps on its host: identities, payloads, which is in use, what is broken',
-        )
-        .argument('<host>', '[user@]address[:port] over SSH; localhost is this machine'),
-    ),
-  )
-    .option('--dynamic-config-dir <dir>', 'where it is (default: what the kubelet is started with)')
-    .option(
-      '--kubeconfig <file>',
-      'compare checkpoints with their ConfigMaps; with --repair, refuse while the Node is still assigned what the kubelet crashes with',
-    )
-    .option('--context <name>', 'context of the kubeconfig')
-    .option('--repair', 'get the kubelet back: start it with its last known good where that is whole, else with its local configuration');
-  on(plan(inspect), async () => (await import('./dynamic-inspect.ts')).runDynamicInspect);
+  const inspect = dynamic
+    .command('inspect')
+    .description('Show the checkpoints that an agent, or a kubelet up to 1.23, stores on its host: identity, payload, use and damage')
+    .argument('<host>', '[user@]address[:port] over SSH; localhost: the local host')
+    .option('--repair', 'start the kubelet with its last known good configuration if that is intact, otherwise with its local one')
+    .option('--dynamic-config-dir <dir>', 'checkpoint directory (default: from the command line of the kubelet)');
+  addKubeconfigOptions(
+    addDryRunOptions(inspect),
+    'kubeconfig to compare checkpoints with their ConfigMaps; with --repair, refuse while the Node is still assigned the failing configuration',
+  );
+  on(addLockOption(addSshOptions(inspect)), async () => (await import('./dynamic-inspect.ts')).runDynamicInspect);
 }
 
-function plan(command: Command): Command {
+function addValidation(command: Command): Command {
   return command
-    .option('--dry-run', 'print the plan and change nothing')
-    .addOption(outputOption(['text', 'json', 'yaml']))
-    .option('--exit-code', 'with --dry-run: exit with 6 when changes are pending');
+    .option('--kubernetes-version <version>', 'kubelet version to validate for (default: the versions of the nodes)')
+    .option('--skip-validation', 'accept a configuration that the kubelet rejects');
 }
 
-function judged(command: Command): Command {
-  return command
-    .option('--kubernetes-version <version>', 'judge for this kubelet (default: those of the nodes)')
-    .option('--skip-validation', 'also what a kubelet refuses');
-}
-
-function backend(command: Command): Command {
+function addBackend(command: Command): Command {
   return command.addOption(
-    new Option('--backend <backend>', 'what puts it into force (default: by the kubelet and what the Node shows)').choices([
+    new Option('--backend <backend>', 'component that applies configurations (default: detected from each Node)').choices([
       'native',
       'agent',
     ]),
@@ -133,43 +138,49 @@ function backend(command: Command): Command {
 }
 
 /** Which nodes, and how many at a time. */
-function rollout(command: Command): Command {
-  return command
-    .option('-l, --selector <labels>', 'all Nodes with these labels, in place of names')
-    .option('--group <groups>', 'all hosts of these groups of a fleet file, in place of names (repeatable)', collectList)
-    .option('-f, --fleet <file>', "with --group: the fleet file; '-' is standard input (default: fleet.yaml)")
-    .option('--canary <nodes>', 'so many nodes (or a share, 5%) go first and must be there before any other (default: 1)')
-    .option('--max-unavailable <nodes>', 'maximum number (or share) of nodes in progress or down at once (default: 10%, at least 1)')
-    .option('--min-ready <duration>', 'how long a node has to be well before it counts (default: 30s with several nodes)')
-    .addOption(
-      new Option(
-        '--on-failure <what>',
-        'when a node fails: leave the others alone, or give all that were touched back what they had',
-      ).choices(['stop', 'revert']),
-    );
+function addRollout(command: Command): Command {
+  return underHeading(command, HEADINGS.rollout, (rollout) =>
+    rollout
+      .option('-l, --selector <labels>', 'label selector of Nodes, instead of names')
+      .option('--group <groups>', 'groups of a fleet file, instead of names (repeatable)', collectList)
+      .option('-f, --fleet <file>', "with --group: fleet file; '-' for standard input (default: fleet.yaml)")
+      .option('--canary <nodes>', 'number or percentage of nodes to update first, before any other (default: 1)')
+      .option('--max-unavailable <nodes>', 'maximum number or percentage of nodes in progress or down at once (default: 10%, at least 1)')
+      .option('--min-ready <duration>', 'time a node must stay healthy to count as updated (default: 30s with several nodes)')
+      .addOption(
+        new Option(
+          '--on-failure <action>',
+          'when a node fails: leave the other nodes unchanged (stop), or restore the previous assignment of all changed nodes (revert)',
+        ).choices(['stop', 'revert']),
+      ),
+  );
 }
 
-function waiting(command: Command, choices: readonly [string, ...string[]]): Command {
-  return command
-    .addOption(
-      new Option('--wait <state>', 'how far a node has to come; none: all at once, whatever becomes of it')
-        .choices(choices)
-        .default(choices[0]),
-    )
-    .option('--timeout <duration>', 'how long a node may take (default: 3m; 15m for good)');
+function addWait(command: Command, choices: readonly [string, ...string[]]): Command {
+  return underHeading(command, HEADINGS.rollout, (rollout) =>
+    rollout
+      .addOption(
+        new Option('--wait <state>', 'state to wait for on each node; none: assign all nodes at once without waiting')
+          .choices(choices)
+          .default(choices[0]),
+      )
+      .option('--timeout <duration>', 'time limit for each node (default: 3m; 15m with --wait good)'),
+  );
 }
 
-const ASSIGN_EXAMPLES = `Nodes that are down already count, and come last. Nodes that have it already are left alone: the same command goes on where it was interrupted.
-As -o json each step is an event, one object a line.
+const ASSIGN_NOTES =
+  'Nodes that are already down count as unavailable and are processed last. Nodes with the same assignment are unchanged: rerun an interrupted command to resume it. With -o json each step is one JSON object per line.';
 
-Examples:
-  kubeletadm dynamic assign --selector pool=edge --file kubelet.yaml --canary 2 --max-unavailable 5% --wait good --on-failure revert
-  kubeletadm dynamic assign --group edge -f fleet.yaml --configmap kubeletadm-system/node-config-g2gfckm55t --dry-run`;
+const ASSIGN_EXAMPLES = `  kubeletadm dynamic assign --selector pool=edge --file kubelet.yaml \\
+    --canary 2 --max-unavailable 5% --wait good --on-failure revert
+  kubeletadm dynamic assign --group edge -f fleet.yaml \\
+    --configmap kubeletadm-system/node-config-g2gfckm55t --dry-run`;
 
-const EXAMPLES = `Examples:
-  kubeletadm dynamic push kubelet.yaml                                   # prints e.g. kubeletadm-system/node-config-g2gfckm55t/kubelet
+const EXAMPLES = `  # prints e.g. kubeletadm-system/node-config-g2gfckm55t/kubelet
+  kubeletadm dynamic push kubelet.yaml
   kubeletadm dynamic assign node1 --configmap kubeletadm-system/node-config-g2gfckm55t
   kubeletadm dynamic assign node1 node2 --file kubelet.yaml --wait good
   kubeletadm dynamic status --watch
   kubeletadm dynamic reset node1
-  kubeletadm dynamic inspect root@10.0.0.11 --repair                     # a kubelet in a crash loop`;
+  # a kubelet in a crash loop
+  kubeletadm dynamic inspect root@10.0.0.11 --repair`;

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { On, Run } from './command.ts';
 import { addFleetHostOptions, defineFleetRun } from './fleet-run-command.ts';
+import { addSections } from './help-layout.ts';
 import { addFleetFileOption, addFleetSelectionOptions, addSshOptions, outputOption } from './options.ts';
 
 /** `fleet`: many hosts by one file. */
@@ -13,52 +14,58 @@ export function defineFleet(fleet: Command, on: On): void {
   defineFleetRun(fleet, on);
   const schema = fleet.command('schema').description('Print the JSON Schema of fleet files, for editors');
   on(schema, async (): Promise<Run> => (await import('./fleet-schema.ts')).runFleetSchema);
-  schema.addHelpText(
-    'after',
-    '\nExamples:\n  # the first line of the file that fleet init writes names it\n  kubeletadm fleet schema > fleet.schema.json',
-  );
+  addSections(schema, {
+    examples: '  # the first line of a file written by fleet init refers to it\n  kubeletadm fleet schema > fleet.schema.json',
+  });
 }
 
 function initCommand(fleet: Command, on: On): void {
-  const init = addFleetFileOption(fleet.command('init').description('Write a fleet file to start from; one that is there is not touched'))
-    .option('--from-ansible <path>', 'import the hosts of this inventory of Ansible')
-    .option('--from-ssh-config [file]', 'import the hosts of this ssh_config (default: ~/.ssh/config)')
+  const init = addFleetFileOption(
+    fleet.command('init').description('Create a fleet file to start from; an existing file is not overwritten'),
+  )
+    .option('--from-ansible <path>', 'Ansible inventory to import hosts from')
+    .option('--from-ssh-config [file]', 'ssh_config to import hosts from (default: ~/.ssh/config)')
     .option(
       '--from-vagrant [file]',
-      "the machines of vagrant ssh-config, which is run here; or of a file it was saved to ('-': standard input)",
+      "saved output of vagrant ssh-config to import hosts from; '-' for standard input (default: run vagrant ssh-config)",
     )
-    .option('--node-ip <subnet>', 'nodes have their IP in this subnet, for hosts with several networks');
+    .option('--node-ip <subnet>', 'subnet of the node IPs, for hosts with several networks');
   on(init, async (): Promise<Run> => (await import('./fleet-init.ts')).runFleetInit);
-  init.addHelpText(
-    'after',
-    '\nExamples:\n  kubeletadm fleet init\n  kubeletadm fleet init -f edge.yaml --from-ansible inventory/hosts.ini\n  vagrant ssh-config | kubeletadm fleet init --from-vagrant - --node-ip 192.168.56.0/24',
-  );
+  addSections(init, {
+    examples: `  kubeletadm fleet init
+  kubeletadm fleet init -f edge.yaml --from-ansible inventory/hosts.ini
+  vagrant ssh-config | kubeletadm fleet init --from-vagrant - --node-ip 192.168.56.0/24`,
+  });
 }
 
 function inventoryCommand(fleet: Command, on: On): void {
   const inventory = addFleetSelectionOptions(
-    addFleetFileOption(fleet.command('inventory').description('Print what a fleet file comes to, host by host')),
+    addFleetFileOption(fleet.command('inventory').description('Print the resolved inventory of a fleet file')),
   )
-    .option('--host <name>', 'one host, with the line that each of its settings comes from')
+    .option('--host <name>', 'host to print with the source (file:line) of each setting')
     .addOption(outputOption(['table', 'json', 'yaml']));
   on(inventory, async (): Promise<Run> => (await import('./fleet-inventory.ts')).runFleetInventory);
-  inventory.addHelpText('after', '\nExamples:\n  kubeletadm fleet inventory -f fleet.yaml\n  kubeletadm fleet inventory --host edge-017');
+  addSections(inventory, { examples: '  kubeletadm fleet inventory -f fleet.yaml\n  kubeletadm fleet inventory --host edge-017' });
 }
 
 function validateCommand(fleet: Command, on: On): void {
   const validate = addFleetFileOption(
-    fleet.command('validate').description('Check a fleet file and each configuration in it; exit code 2 when something is not right'),
+    fleet.command('validate').description('Validate a fleet file and each configuration in it; exit code 2 if something is invalid'),
   )
-    .option('--kubernetes-version <version>', 'the kubelet to judge by (default: kubernetesVersion of the file, else the newest known)')
+    .option(
+      '--kubernetes-version <version>',
+      'kubelet version to validate for (default: kubernetesVersion of the fleet file, otherwise the newest known)',
+    )
     .addOption(outputOption(['text', 'json', 'sarif']));
   on(validate, async (): Promise<Run> => (await import('./fleet-validate.ts')).runFleetValidate);
-  validate.addHelpText(
-    'after',
-    '\nExamples:\n  kubeletadm fleet validate -f fleet.yaml\n  kubeletadm fleet validate --kubernetes-version 1.35   # before an upgrade',
-  );
+  addSections(validate, {
+    examples: `  kubeletadm fleet validate -f fleet.yaml
+  # before an upgrade
+  kubeletadm fleet validate --kubernetes-version 1.35`,
+  });
 }
 
-/** What a run left that was killed, or lost its host, before it came to confirm a change. */
+/** Settles changes of a run that was killed, or lost its host, before it confirmed them. */
 function settleCommands(fleet: Command, on: On): void {
   const options = (command: Command): Command =>
     addSshOptions(
@@ -72,19 +79,16 @@ function settleCommands(fleet: Command, on: On): void {
     [confirm, 'confirm'],
     [revert, 'revert'],
   ] as const)
-    command.addHelpText(
-      'after',
-      `\nExamples:\n  kubeletadm fleet ${verb} worker-7\n  kubeletadm fleet ${verb} --group edge   # all hosts with a pending change`,
-    );
+    addSections(command, {
+      examples: `  kubeletadm fleet ${verb} worker-7\n  # all hosts of the group with a pending change\n  kubeletadm fleet ${verb} --group edge`,
+    });
 }
 
 function trustCommand(fleet: Command, on: On): void {
-  const trust = addFleetHostOptions(
-    fleet.command('trust').description('Show the host keys of hosts that are not known yet, and record them'),
-  )
-    .option('-y, --yes', 'record them without asking')
-    .option('--dry-run', 'only show them; exit code 6 when some are not known')
+  const trust = addFleetHostOptions(fleet.command('trust').description('Show unknown SSH host keys and record them in known_hosts'))
+    .option('-y, --yes', 'record the keys without confirmation')
+    .option('--dry-run', 'only show the keys; exit code 6 if a key is unknown')
     .addOption(outputOption(['text', 'json', 'yaml']));
   on(trust, async (): Promise<Run> => (await import('./fleet-trust.ts')).runFleetTrust);
-  trust.addHelpText('after', '\nExamples:\n  kubeletadm fleet trust -f fleet.yaml\n  kubeletadm fleet trust --group edge --dry-run');
+  addSections(trust, { examples: '  kubeletadm fleet trust -f fleet.yaml\n  kubeletadm fleet trust --group edge --dry-run' });
 }

@@ -1,11 +1,13 @@
 import { type Command, Option } from 'commander';
 import type { On, Run } from './command.ts';
+import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import {
   addClusterOptions,
   addFleetFileOption,
   addFleetSelectionOptions,
+  addIgnoredChecks,
+  addShowOrigin,
   addSshOptions,
-  collectList,
   integerBetween,
   outputOption,
   SECONDS_OF_A_DAY,
@@ -17,120 +19,115 @@ const MAX_PARALLEL = 100_000;
 
 /** `fleet plan`, `fleet apply`, `fleet status`, `fleet drift`, `fleet exec`. */
 export function defineFleetRun(fleet: Command, on: On): void {
-  definePlan(fleet.command('plan').description(PLAN), on);
-  defineApply(fleet.command('apply').description(APPLY), on);
-  defineStatus(fleet.command('status').description('Show a line for each host: version, configuration, health, Node, drift'), on);
+  definePlan(fleet.command('plan').description('Show the changes a fleet file would make to its hosts, without making them'), on);
+  defineApply(fleet.command('apply').description('Apply a fleet file or a saved plan'), on);
+  defineStatus(fleet.command('status').description('Show version, configuration, health, Node and drift of each host'), on);
   defineDrift(
-    fleet.command('drift').description('Show how hosts differ from the fleet file and the cluster, whatever made the change'),
+    fleet.command('drift').description('Show the differences between hosts and their configuration in the fleet file and the cluster'),
     on,
   );
   defineExec(fleet.command('exec').description('Run a command as root on every host'), on);
 }
 
 function defineStatus(status: Command, on: On): void {
-  addClusterOptions(addFleetHostOptions(status)).addOption(outputOption(['text', 'json', 'yaml']));
+  addClusterOptions(addFleetHostOptions(status.addOption(outputOption(['text', 'json', 'yaml']))));
   on(status, async (): Promise<Run> => (await import('./fleet-status.ts')).runFleetStatus);
-  status.addHelpText('after', STATUS_EXAMPLES);
+  addSections(status, { examples: STATUS_EXAMPLES });
 }
 
 function defineDrift(drift: Command, on: On): void {
-  addRunOptions(drift)
-    .option('--exit-code', 'exit with 6 when a host has drifted')
-    .option('--diff', 'with what apply would change')
-    .addOption(outputOption(['text', 'json', 'yaml']));
-  on(drift, async (): Promise<Run> => (await import('./fleet-drift.ts')).runFleetDrift);
-  drift.addHelpText('after', DRIFT_EXAMPLES);
+  underHeading(drift, HEADINGS.output, (output) =>
+    output
+      .addOption(outputOption(['text', 'json', 'yaml']))
+      .option('--exit-code', 'exit with code 6 if a host has drifted')
+      .option('--diff', 'show the changes that apply would make'),
+  );
+  on(addRunOptions(drift), async (): Promise<Run> => (await import('./fleet-drift.ts')).runFleetDrift);
+  addSections(drift, { examples: DRIFT_EXAMPLES });
 }
 
 function defineExec(exec: Command, on: On): void {
-  addFleetHostOptions(exec.argument('<command...>', 'the command and its arguments, after --; one alone is a line for the shell'))
-    .option('--timeout <seconds>', 'time limit of the command on each host', integerBetween(1, SECONDS_OF_A_DAY), 60)
-    .addOption(new Option('-o, --output <format>', 'json: one object a host').choices(['text', 'json']).default('text'));
+  addFleetHostOptions(
+    exec
+      .argument('<command...>', 'command and arguments, after --; a single argument is a command line for the shell')
+      .option('--timeout <seconds>', 'time limit of the command on each host', integerBetween(1, SECONDS_OF_A_DAY), 60)
+      .addOption(outputOption(['text', 'json'], 'output format; json: one object per host')),
+  );
   on(exec, async (): Promise<Run> => (await import('./fleet-exec.ts')).runFleetExec);
-  exec.addHelpText('after', EXEC_EXAMPLES);
+  addSections(exec, { examples: EXEC_EXAMPLES });
 }
-
-const PLAN = 'Show what a fleet file would change on its hosts; changes nothing';
-const APPLY = 'Bring the hosts of a fleet file to what it says, or do what a saved plan says';
 
 /** `plan`, `fleet plan`. */
 export function definePlan(plan: Command, on: On): void {
-  addRunOptions(plan)
-    .option('--out <file>', 'save the plan, for apply')
-    .option('--show-origin', 'say of each field which line of which file it comes from')
-    .option('--exit-code', 'exit with 6 when changes are pending')
-    .addOption(outputOption(['text', 'json', 'yaml']));
-  on(plan, async (): Promise<Run> => (await import('./fleet-plan.ts')).runFleetPlan);
-  plan.addHelpText('after', PLAN_EXAMPLES);
+  underHeading(plan, HEADINGS.output, (output) =>
+    output
+      .option('--out <file>', 'file to save the plan to, for apply')
+      .addOption(outputOption(['text', 'json', 'yaml']))
+      .option('--exit-code', 'exit with code 6 if changes are pending'),
+  );
+  on(addRunOptions(addShowOrigin(plan)), async (): Promise<Run> => (await import('./fleet-plan.ts')).runFleetPlan);
+  addSections(plan, { notes: PLAN_NOTES, examples: PLAN_EXAMPLES });
 }
 
 /** `apply`, `fleet apply`. */
 export function defineApply(apply: Command, on: On): void {
-  addConfirmOptions(
-    addRunOptions(
-      apply.argument('[plan]', 'a plan that was saved: exactly that is done; a host on which anything changed since is refused'),
-    ),
-  )
-    .option('--canary <hosts>', 'so many hosts (or a share, 5%) are changed first and must be well before any other (0: none)', '1')
-    .option('--serial <hosts>', 'so many hosts (or a share, 20%) at most are being changed at a time')
-    .option(
-      '--max-fail <hosts>',
-      'maximum number (or share, 5%) of failed hosts before the rest is not started; 100%: no limit (default: 1 or 10% of the changed hosts, at most 10)',
-    )
-    .option(
-      '--replan',
-      'of a saved plan: plan hosts that changed since again, show the difference and apply the new plan (default: refuse them)',
-    )
-    .addOption(new Option('--retry <hosts>', 'only the hosts the last run left undone: failed, not reached, not begun').choices(['failed']))
-    .addOption(new Option('-o, --output <format>', 'json: one event a line').choices(['text', 'json']).default('text'));
-  on(apply, async (): Promise<Run> => (await import('./fleet-apply.ts')).runFleetApply);
-  apply.addHelpText('after', APPLY_EXAMPLES);
+  apply.argument('[plan]', 'saved plan to apply exactly; hosts that changed since are refused');
+  underHeading(apply, HEADINGS.rollout, (rollout) =>
+    rollout
+      .option('--canary <hosts>', 'number or percentage of hosts to change first, which must be healthy before any other; 0: none', '1')
+      .option('--serial <hosts>', 'maximum number or percentage of hosts changed at once (default: --parallel)')
+      .option(
+        '--max-fail <hosts>',
+        'maximum number or percentage of failed hosts before the rest is skipped; 100%: no limit (default: 1 or 10% of the changed hosts, at most 10)',
+      )
+      .option(
+        '--replan',
+        'for hosts that changed since a plan was saved: plan again, show the difference and apply the new plan (default: refuse them)',
+      )
+      .addOption(
+        new Option('--retry <hosts>', 'hosts of the last run to process again: failed, unreachable or not started').choices(['failed']),
+      ),
+  );
+  apply.addOption(outputOption(['text', 'json'], 'output format; json: one event per line'));
+  on(addConfirmOptions(addRunOptions(apply)), async (): Promise<Run> => (await import('./fleet-apply.ts')).runFleetApply);
+  addSections(apply, { notes: APPLY_NOTES, examples: APPLY_EXAMPLES });
 }
 
 /** Which hosts, and how they and the cluster are reached. */
 export function addFleetHostOptions(command: Command): Command {
-  return addSshOptions(
-    addFleetSelectionOptions(addFleetFileOption(command)).option(
-      '--parallel <hosts>',
-      'maximum number of hosts processed at once',
-      integerBetween(1, MAX_PARALLEL),
-      50,
-    ),
+  addFleetSelectionOptions(addFleetFileOption(command));
+  underHeading(command, HEADINGS.fleet, (fleet) =>
+    fleet.option('--parallel <hosts>', 'maximum number of hosts processed at once', integerBetween(1, MAX_PARALLEL), 50),
   );
+  return addSshOptions(command);
 }
 
 function addRunOptions(command: Command): Command {
-  return addClusterOptions(addFleetHostOptions(command))
-    .option('--take-over', 'take the name of a Node that is there and not Ready')
-    .option('--ignore-preflight-errors <checks>', "preflight checks whose errors become warnings; 'all' ignores all", collectList);
+  addIgnoredChecks(command);
+  addClusterOptions(addFleetHostOptions(command));
+  return underHeading(command, HEADINGS.fleet, (fleet) =>
+    fleet.option('--take-over', 'reuse the name of an existing Node that is not Ready'),
+  );
 }
 
-const PLAN_EXAMPLES = `
-Hosts that are no nodes yet join the cluster; those that are get the configuration that the file and the cluster say now.
+const PLAN_NOTES =
+  'Hosts that are not nodes join the cluster. Existing nodes get the configuration defined by the fleet file and the cluster.';
 
-Examples:
-  kubeletadm plan -f fleet.yaml
+const PLAN_EXAMPLES = `  kubeletadm plan -f fleet.yaml
   kubeletadm plan -f fleet.yaml --group edge --out plan.json`;
 
-const APPLY_EXAMPLES = `
-Unreachable hosts are reported at the end and do not delay others. Ctrl-C finishes the hosts in progress and starts no other.
+const APPLY_NOTES =
+  'Unreachable hosts are reported at the end and do not delay others. Ctrl-C finishes the hosts in progress and starts no other.';
 
-Examples:
-  kubeletadm apply -f fleet.yaml --serial 10% --max-fail 2
+const APPLY_EXAMPLES = `  kubeletadm apply -f fleet.yaml --serial 10% --max-fail 2
   kubeletadm apply plan.json`;
 
-const STATUS_EXAMPLES = `
-Examples:
-  kubeletadm fleet status -f fleet.yaml
+const STATUS_EXAMPLES = `  kubeletadm fleet status -f fleet.yaml
   kubeletadm fleet status --group edge -o json`;
 
-const DRIFT_EXAMPLES = `
-Examples:
-  # in a cron job: exit code 6 when a file was edited by hand, or a package overwrote it
+const DRIFT_EXAMPLES = `  # in a cron job: exit code 6 after a manual edit, or if a package overwrote a file
   kubeletadm fleet drift -f fleet.yaml --exit-code
   kubeletadm fleet drift --limit edge-017 --diff`;
 
-const EXEC_EXAMPLES = `
-Examples:
-  kubeletadm fleet exec -f fleet.yaml -- systemctl is-active kubelet
+const EXEC_EXAMPLES = `  kubeletadm fleet exec -f fleet.yaml -- systemctl is-active kubelet
   kubeletadm fleet exec --group edge -- 'journalctl -u kubelet -n 3 | tail -1'`;

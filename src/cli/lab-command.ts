@@ -8,10 +8,10 @@ const MAX_HOSTS = 1000;
 /** `lab`. */
 export function defineLab(lab: Command, on: On): void {
   lab
-    .option('--demo', 'run init on one host and join on the others, configure them while they run, show the results and end')
-    .option('--agents', 'install an agent on every host that joins, with the default policy, as `kubeletadm dynamic enable` does')
-    .option('--trial <duration>', "the agents' trial", '10s')
+    .option('--demo', 'run init on one host and join on the others, change their configuration, show the results and exit')
+    .option('--agents', 'install an agent with the default policy on every host that joins, like dynamic enable')
+    .option('--trial <duration>', 'trial time of the agents', '10s')
     .option('--hosts <count>', 'number of hosts, at least 1', integerBetween(1, MAX_HOSTS), 3)
-    .option('--dir <dir>', 'where to keep it (default: a new directory below the temporary one)');
+    .option('--dir <dir>', 'directory of the lab (default: a temporary directory)');
   on(lab, async () => (await import('./lab.ts')).runLab);
 }

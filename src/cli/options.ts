@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { HEADINGS, underHeading } from './help-layout.ts';
 
 /** A repeatable option whose values may also be separated by commas, as kubeadm's lists are. */
 export function collectList(value: string, before: readonly string[] | undefined): readonly string[] {
@@ -27,76 +28,117 @@ export const MAX_VERBOSITY = 10;
 export const SECONDS_OF_A_DAY = 86_400;
 
 /** `-o`, the first choice being the default. */
-export function outputOption(choices: readonly [string, ...string[]]): Option {
-  return new Option('-o, --output <format>', 'how it is printed').choices(choices).default(choices[0]);
+export function outputOption(choices: readonly [string, ...string[]], description = 'output format'): Option {
+  return new Option('-o, --output <format>', description).choices(choices).default(choices[0]).helpGroup(HEADINGS.output);
 }
 
 /** `-v`, which every command has. */
 export function addVerbosity(command: Command): Command {
-  return command.option(
-    '-v, --v <level>',
-    'log verbosity from 0 to 10: 1 facts, 2 commands, 5 stack traces',
-    integerBetween(0, MAX_VERBOSITY),
-    0,
+  return command.addOption(
+    new Option('-v, --v <level>', 'log verbosity from 0 to 10: 1 facts, 2 commands, 5 stack traces')
+      .argParser(integerBetween(0, MAX_VERBOSITY))
+      .default(0)
+      .helpGroup(HEADINGS.global),
   );
 }
 
-/** `--dry-run`, `-o`, `--exit-code`, `--show-origin`: for commands that make a plan. */
+/** `--dry-run`, `-o`, `--exit-code`: for commands that make a plan. */
+export function addDryRunOptions(command: Command, description = 'print the plan without changing anything'): Command {
+  return underHeading(command, HEADINGS.output, (output) =>
+    output
+      .option('--dry-run', description)
+      .addOption(outputOption(['text', 'json', 'yaml']))
+      .option('--exit-code', 'with --dry-run: exit with code 6 if changes are pending'),
+  );
+}
+
+/** `--dry-run`, `-o`, `--exit-code`, `--show-origin`, and which phases and checks run: for commands that make a plan of phases. */
 export function addPlanOptions(command: Command): Command {
-  return command
-    .option('--dry-run', 'print the plan with a diff and change nothing')
-    .addOption(new Option('-o, --output <format>', 'how the plan is printed').choices(['text', 'json', 'yaml']).default('text'))
-    .option('--exit-code', 'with --dry-run: exit with 6 when changes are pending')
-    .option('--show-origin', 'say of each field which layer it comes from')
-    .option('--skip-phases <phases>', 'phases to leave out, by name or parent/child', collectList)
-    .option('--ignore-preflight-errors <checks>', "preflight checks whose errors become warnings; 'all' ignores all", collectList);
-}
-
-/** Which host to work on. */
-export function addHostOptions(command: Command): Command {
-  return addSshOptions(
-    command
-      .option('--host <[user@]address[:port]>', 'work on this host over SSH (repeatable); default: this machine', collect)
-      .option('--rootfs <dir>', 'stage all files into this directory in place of /; nothing is started'),
+  addShowOrigin(addDryRunOptions(command, 'print the plan with a diff without changing anything'));
+  return underHeading(command, HEADINGS.phases, (phases) =>
+    addIgnoredChecks(phases.option('--skip-phases <phases>', 'phases to skip, by name or parent/child (repeatable)', collectList)),
   );
 }
 
-/** How a host is reached over SSH. */
+/** `--show-origin`. */
+export function addShowOrigin(command: Command): Command {
+  return underHeading(command, HEADINGS.output, (output) =>
+    output.option('--show-origin', 'show the source (layer, file:line) of each field'),
+  );
+}
+
+/** `--ignore-preflight-errors`. */
+export function addIgnoredChecks(command: Command): Command {
+  return underHeading(command, HEADINGS.phases, (phases) =>
+    phases.option(
+      '--ignore-preflight-errors <checks>',
+      "preflight checks whose errors are shown as warnings; 'all' for every check (repeatable)",
+      collectList,
+    ),
+  );
+}
+
+/** Target hosts, or a directory in place of one. */
+export function addHostOptions(command: Command): Command {
+  addTargetOption(command);
+  underHeading(command, HEADINGS.host, (host) =>
+    host.option('--rootfs <dir>', 'directory to write all files to instead of /; no service is started'),
+  );
+  return addSshOptions(command);
+}
+
+/** `--host`. */
+export function addTargetOption(
+  command: Command,
+  description = 'target host, reached over SSH (repeatable; default: the local host)',
+): Command {
+  return underHeading(command, HEADINGS.host, (host) => host.option('--host <[user@]address[:port]>', description, collect));
+}
+
+/** How a host is reached over SSH, and how commands get root there. */
 export function addSshOptions(command: Command): Command {
-  return command
-    .option('--ssh-config <file>', 'OpenSSH client configuration (default: ~/.ssh/config and /etc/ssh/ssh_config)')
-    .option('-i, --ssh-identity <file>', 'private key (repeatable)', collect)
-    .option('--ssh-known-hosts <file>', 'known_hosts file to judge host keys by')
-    .option('--ssh-accept-new', 'accept and record the key of a host that is not known yet; a changed key is always refused')
-    .option('--ssh-password-stdin', 'read the SSH password from the first line of standard input (or KUBELETADM_SSH_PASSWORD)')
-    .addOption(
-      new Option('--ssh-transport <client>', "who speaks SSH: the built-in client, or the system's ssh")
-        .choices(['builtin', 'openssh'])
-        .default('builtin'),
-    )
-    .addOption(new Option('--become <how>', 'how to be root on the host').choices(['auto', 'sudo', 'none']).default('auto'))
-    .option('--sudo-password-stdin', 'read the sudo password from the next line of standard input (or KUBELETADM_SUDO_PASSWORD)')
-    .option('--connect-timeout <seconds>', 'time limit for the connection to a host', integerBetween(1, SECONDS_OF_A_DAY), 10)
-    .option(
-      '--command-timeout <duration>',
-      'maximum time for one command on a host (default: ssh.commandTimeout of the fleet file, else 1m0s)',
-    );
+  return underHeading(command, HEADINGS.ssh, (ssh) =>
+    ssh
+      .option('--ssh-config <file>', 'OpenSSH client configuration (default: ~/.ssh/config and /etc/ssh/ssh_config)')
+      .option('-i, --ssh-identity <file>', 'private key file (repeatable)', collect)
+      .option('--ssh-known-hosts <file>', 'known_hosts file to verify host keys with')
+      .option('--ssh-accept-new', 'accept and record keys of unknown hosts; changed keys are always refused')
+      .option('--ssh-password-stdin', 'read the SSH password from the first line of standard input (or KUBELETADM_SSH_PASSWORD)')
+      .addOption(
+        new Option('--ssh-transport <client>', "SSH client: built-in, or the system's ssh")
+          .choices(['builtin', 'openssh'])
+          .default('builtin'),
+      )
+      .addOption(
+        new Option('--become <method>', 'privilege escalation (sudo) on the host').choices(['auto', 'sudo', 'none']).default('auto'),
+      )
+      .option('--sudo-password-stdin', 'read the sudo password from the next line of standard input (or KUBELETADM_SUDO_PASSWORD)')
+      .option('--connect-timeout <seconds>', 'time limit for connecting to a host', integerBetween(1, SECONDS_OF_A_DAY), 10)
+      .option(
+        '--command-timeout <duration>',
+        'time limit for one command on a host (default: ssh.commandTimeout of the fleet file, otherwise 1m0s)',
+      ),
+  );
 }
 
 /** Which fleet file. */
 export function addFleetFileOption(command: Command): Command {
-  return command.option('-f, --file <file>', "the fleet file; '-' is standard input (default: fleet.yaml)");
+  return underHeading(command, HEADINGS.fleet, (fleet) =>
+    fleet.option('-f, --file <file>', "fleet file; '-' for standard input (default: fleet.yaml)"),
+  );
 }
 
 /** Which hosts of a fleet. */
 export function addFleetSelectionOptions(command: Command): Command {
-  return command
-    .option(
-      '--limit <hosts>',
-      'only these hosts: names with * and ?, ranges like edge-[001:020], or groups; ! in front leaves out (repeatable)',
-      collectList,
-    )
-    .option('--group <groups>', 'only hosts in one of these groups (repeatable)', collectList);
+  return underHeading(command, HEADINGS.fleet, (fleet) =>
+    fleet
+      .option(
+        '--limit <hosts>',
+        'hosts to include: names with * and ?, ranges such as edge-[001:020], or groups; ! excludes (repeatable)',
+        collectList,
+      )
+      .option('--group <groups>', 'groups of hosts to include (repeatable)', collectList),
+  );
 }
 
 /** Which API server, and as whom. */
@@ -104,48 +146,74 @@ export function addClusterOptions(
   command: Command,
   elsewhere = 'default: KUBECONFIG, ~/.kube/config, /etc/kubernetes/admin.conf',
 ): Command {
-  return command
-    .option('--kubeconfig <file>', `credentials of an administrator (${elsewhere})`)
-    .option('--context <name>', 'context of the kubeconfig');
+  return addKubeconfigOptions(command, `kubeconfig of an administrator (${elsewhere})`);
+}
+
+/** `--kubeconfig` and `--context`. */
+export function addKubeconfigOptions(command: Command, description: string): Command {
+  return underHeading(command, HEADINGS.cluster, (cluster) =>
+    cluster
+      .option('--kubeconfig <file>', description)
+      .option('--context <name>', 'context of the kubeconfig (default: its current context)'),
+  );
 }
 
 /** What is declared for one node, in place of what is detected. */
 export function addNodeOptions(command: Command): Command {
-  return command
-    .option('--config <file>', "kubeadm configuration documents; '-' is standard input")
-    .option('--node-name <name>', 'name of the node (default: the host name)')
-    .option('--cri-socket <socket>', 'socket of the container runtime (default: detected)')
-    .option('--patches <dir>', 'directory of patches: target[suffix][+patchtype].{yaml,json}')
-    .option('--overlay <file>', 'KubeletConfiguration for this node, merged over the one of the cluster')
-    .option('--set <field=value>', 'set one KubeletConfiguration field of this node, e.g. --set maxPods=50 (repeatable)', collect)
-    .option('--resolv-conf <file>', 'resolvConf of this node (default: detected from systemd-resolved)')
-    .option('--cgroup-driver <driver>', 'cgroupDriver of this node (default: asked of the container runtime)')
-    .option('--node-ip <address>', 'IP address of the node, or a subnet it has one address in; of both families with a comma between')
-    .option('--node-labels <key=value>', 'labels the node registers with', collectList)
-    .option('--cloud-provider <name>', "'external', or an in-tree provider where this kubelet still has it")
-    .option('--cloud-config <file>', 'configuration of an in-tree cloud provider, on the host')
-    .option('--kubelet-extra-args <name=value>', 'flag for the kubelet (repeatable); of a name given twice the last wins', collect);
+  return underHeading(command, HEADINGS.node, (node) =>
+    node
+      .option('--config <file>', "kubeadm configuration documents; '-' for standard input")
+      .option('--node-name <name>', 'name of the Node (default: the hostname)')
+      .option('--cri-socket <socket>', 'CRI socket of the container runtime (default: detected)')
+      .option('--patches <dir>', 'directory of patches named target[suffix][+patchtype].{yaml,json}')
+      .option('--overlay <file>', "KubeletConfiguration of this node, merged over the cluster's")
+      .option('--set <field=value>', 'KubeletConfiguration field of this node, e.g. --set maxPods=50 (repeatable)', collect)
+      .option('--resolv-conf <file>', 'resolvConf of the kubelet (default: detected from systemd-resolved)')
+      .option('--cgroup-driver <driver>', 'cgroupDriver of the kubelet (default: detected from the container runtime)')
+      .option('--node-ip <address>', 'node IP, or a subnet that contains exactly one of its addresses; comma-separated for dual-stack')
+      .option('--node-labels <key=value>', 'labels the node registers with (repeatable)', collectList)
+      .option('--cloud-provider <name>', "'external', or an in-tree provider that the kubelet version supports")
+      .option('--cloud-config <file>', 'configuration of an in-tree cloud provider, on the host')
+      .option('--kubelet-extra-args <name=value>', 'kubelet flag (repeatable); the last value of a flag wins', collect),
+  );
 }
 
-/** What init says of the cluster. */
+/** The cluster that init creates. */
 export function addInitOptions(command: Command): Command {
-  return addClusterOptions(command, 'default: none, a new control plane is bootstrapped; KUBECONFIG is ignored')
-    .option('--kubernetes-version <version>', 'version of the control plane (default: that of the API server, else of the kubelet)')
-    .option('--service-cidr <cidr>', 'addresses of services; the tenth is the clusterDNS of all nodes (default: 10.96.0.0/12)')
-    .option('--service-dns-domain <domain>', 'domain of services (default: cluster.local)')
-    .option('--pod-network-cidr <cidr>', 'addresses of pods')
-    .option('--control-plane-endpoint <host:port>', 'address of all control planes together')
-    .option('--cert-dir <dir>', 'directory of the certificates (default: /etc/kubernetes/pki)')
-    .option('--image-repository <repository>', 'where control plane images come from')
-    .option('--feature-gates <name=bool>', "kubeadm's feature gates")
-    .option('--token <token>', 'bootstrap token (default: one that is there and nodes can join by, else a new one)')
-    .option('--token-ttl <duration>', 'TTL of the token (default: 24h0m0s; 0: the token never expires)')
-    .option('--skip-token-print', 'leave the token out of the join command that is printed')
-    .option('--apiserver-advertise-address <address>', 'address the API server tells others')
-    .option('--apiserver-bind-port <port>', 'port of the API server')
-    .option('--apiserver-cert-extra-sans <names>', 'more names for the certificate of the API server', collectList)
-    .option('--upload-certs', 'upload the certificates that control planes share, for two hours (Secret kubeadm-certs)')
-    .option('--certificate-key <key>', 'to encrypt them with: 64 hexadecimal digits (default: a new one)')
-    .option('--skip-certificate-key-print', 'leave the key out of the join command that is printed')
-    .option('--force-upload', 'replace a kubelet-config that was edited by hand, and the address in cluster-info');
+  addClusterOptions(command, 'default: none, a new control plane is bootstrapped; KUBECONFIG is ignored');
+  underHeading(command, HEADINGS.controlPlane, (cluster) =>
+    cluster
+      .option('--kubernetes-version <version>', 'control plane version (default: of the API server, otherwise of the kubelet)')
+      .option('--service-cidr <cidr>', 'IP range of Services; its tenth address is the clusterDNS of all nodes (default: 10.96.0.0/12)')
+      .option('--service-dns-domain <domain>', 'DNS domain of Services (default: cluster.local)')
+      .option('--pod-network-cidr <cidr>', 'IP range of pods')
+      .option('--control-plane-endpoint <host:port>', 'stable address shared by all control planes')
+      .option('--cert-dir <dir>', 'directory of the certificates (default: /etc/kubernetes/pki)')
+      .option('--image-repository <repository>', 'registry of the control plane images (default: registry.k8s.io)')
+      .option('--feature-gates <name=bool>', 'feature gates of kubeadm'),
+  );
+  addApiServerOptions(command);
+  underHeading(command, HEADINGS.controlPlane, (cluster) =>
+    cluster
+      .option('--apiserver-cert-extra-sans <names>', 'additional SANs of the API server certificate (repeatable)', collectList)
+      .option('--upload-certs', 'upload the certificates shared by control planes to the Secret kubeadm-certs, for two hours')
+      .option('--certificate-key <key>', 'key to encrypt uploaded certificates with, 64 hexadecimal digits (default: a new key)')
+      .option('--skip-certificate-key-print', 'omit the certificate key from the printed join command')
+      .option('--force-upload', 'replace a manually edited kubelet-config, and the API server address in cluster-info'),
+  );
+  return underHeading(command, HEADINGS.token, (token) =>
+    token
+      .option('--token <token>', 'bootstrap token (default: an existing usable token, otherwise a new one)')
+      .option('--token-ttl <duration>', 'TTL of the token; 0: never expires (default: 24h0m0s)')
+      .option('--skip-token-print', 'omit the token from the printed join command'),
+  );
+}
+
+/** Where the API server of a control plane listens. */
+export function addApiServerOptions(command: Command, condition = ''): Command {
+  return underHeading(command, HEADINGS.controlPlane, (cluster) =>
+    cluster
+      .option('--apiserver-advertise-address <address>', `${condition}IP address the API server advertises (default: detected)`)
+      .option('--apiserver-bind-port <port>', `${condition}port of the API server (default: 6443)`),
+  );
 }

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { AppError, type ExitCode, isAppError } from '../base/errors.ts';
 import type { CommandOptions, CommandServices, On } from './command.ts';
 import { COMMANDS } from './commands.ts';
+import { columnsOf, DEFAULT_WIDTH, helpOption } from './help-layout.ts';
 import { addVerbosity } from './options.ts';
 import { pathOf, StrictCommand } from './refused-line.ts';
 
@@ -25,15 +26,23 @@ export async function buildProgram(
       }
     });
   const program = new StrictCommand('kubeletadm')
-    .description('Bootstrap, provision and reconfigure kubelets like kubeadm does, on this machine or over SSH')
-    .version(version, '--version', 'print the version')
+    .description('Bootstrap and reset nodes like kubeadm, and reconfigure their kubelets, on the local host or over SSH')
+    .version(version, '--version', 'version of the program')
+    // The text is for the groups of subcommands; the program reads `help` itself.
+    .helpCommand('help [command]', 'Show the help of a command')
     .helpCommand(false)
+    .addHelpOption(helpOption())
     .exitOverride()
     .showSuggestionAfterError(false)
     .configureOutput({
       writeOut: (text) => services.output.stdout(text),
       writeErr: (text) => services.output.stderr(text),
     });
+  const { getOutHelpWidth, getErrHelpWidth } = program.configureOutput();
+  program.configureOutput({
+    getOutHelpWidth: () => columnsOf(services.env.COLUMNS) ?? getOutHelpWidth?.() ?? DEFAULT_WIDTH,
+    getErrHelpWidth: () => columnsOf(services.env.COLUMNS) ?? getErrHelpWidth?.() ?? DEFAULT_WIDTH,
+  });
   addVerbosity(program);
   // Completion is made of the whole tree.
   const all = argv.includes('completion');

@@ -1,6 +1,7 @@
-import { Command, type ErrorOptions } from 'commander';
+import { Command, type ErrorOptions, type Help } from 'commander';
 import { type AppError, usageError } from '../base/errors.ts';
 import { closestName } from '../base/text/closest-name.ts';
+import { HelpLayout } from './help-layout.ts';
 
 /** A command line that cannot be parsed, with the command that refused it. `describeRefusedLine` makes the message. */
 export class RefusedLine extends Error {
@@ -20,6 +21,10 @@ export class RefusedLine extends Error {
 export class StrictCommand extends Command {
   override createCommand(name?: string): Command {
     return new StrictCommand(name);
+  }
+
+  override createHelp(): Help {
+    return Object.assign(new HelpLayout(), this.configureHelp());
   }
 
   override error(message: string, options?: ErrorOptions): never {

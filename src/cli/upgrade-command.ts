@@ -1,43 +1,44 @@
 import type { Command } from 'commander';
 import { UPGRADE_NODE_PHASES } from '../kubeadm/workflows/phase-lists.ts';
 import type { On, Run } from './command.ts';
-import { addPlanOptions, addSshOptions, collect } from './options.ts';
-import { phaseLines } from './phase-lines.ts';
+import { addSections, HEADINGS, underHeading } from './help-layout.ts';
+import { addKubeconfigOptions, addPlanOptions, addSshOptions, addTargetOption, collect } from './options.ts';
 import { addConfirmOptions } from './writing-options.ts';
 
 /** `upgrade node`, `upgrade node phase`. */
 export function defineUpgrade(upgrade: Command, on: On): void {
   const load = async (): Promise<Run> => (await import('./upgrade-node.ts')).runUpgradeNode;
   const options = (command: Command): Command =>
-    addConfirmOptions(addSshOptions(addPlanOptions(command)))
-      .option('--host <[user@]address[:port]>', 'work on this host over SSH (repeatable); default: this machine', collect)
-      .option('--config <file>', "an UpgradeConfiguration document; '-' is standard input")
-      .option('--kubeconfig <file>', "read the cluster with these credentials (default: the node's own kubelet.conf)")
-      .option('--context <name>', 'context of the kubeconfig')
-      .option('--node-name <name>', 'with --kubeconfig: Node of the host, where it cannot prove which one it is')
-      .option('--patches <dir>', 'directory of patches, in place of the ones remembered')
-      .option('--overlay <file>', 'KubeletConfiguration for this node, in place of the one remembered')
-      .option('--set <field=value>', 'one KubeletConfiguration field, in place of the ones remembered (repeatable)', collect)
-      .option('--resolv-conf <file>', 'resolvConf of this node')
-      .option('--cgroup-driver <driver>', 'cgroupDriver of this node')
-      .option('--forget', 'take nothing from what the host remembers of init, join and earlier upgrades');
-  const node = on(
-    options(upgrade.command('node').description("Renew the kubelet's configuration of a node and restart the kubelet")),
-    load,
-  );
-  node.addHelpText('after', () => `\nPhases:\n${phaseLines(UPGRADE_NODE_PHASES)}\n\n${UPGRADE_EXAMPLES}`);
-  const phase = options(
-    node.command('phase').description('Run one phase of upgrade node').argument('<name...>', 'a phase, e.g. kubelet-config'),
-  );
-  on(phase, load).addHelpText('after', () => `\nPhases:\n${phaseLines(UPGRADE_NODE_PHASES)}`);
+    addConfirmOptions(addSshOptions(addTargetOption(addUpgradeOptions(addPlanOptions(command)))));
+  const node = upgrade.command('node').description("Upgrade a node to the cluster's kubelet configuration and restart the kubelet");
+  addSections(on(options(node), load), { notes: NOTES, phases: UPGRADE_NODE_PHASES, examples: EXAMPLES });
+  const phase = node
+    .command('phase')
+    .description('Run one phase of upgrade node')
+    .argument('<name...>', 'name of a phase, e.g. kubelet-config');
+  addSections(on(options(phase), load), { phases: UPGRADE_NODE_PHASES });
 }
 
-const UPGRADE_EXAMPLES = `Overlays, patches and settings that init or join were given are remembered on the host and need not be given again.
+function addUpgradeOptions(command: Command): Command {
+  underHeading(command, HEADINGS.node, (node) =>
+    node
+      .option('--config <file>', "UpgradeConfiguration document; '-' for standard input")
+      .option('--node-name <name>', 'with --kubeconfig: name of the Node, if the host cannot prove it')
+      .option('--patches <dir>', 'directory of patches, replacing the stored ones')
+      .option('--overlay <file>', 'KubeletConfiguration of this node, replacing the stored one')
+      .option('--set <field=value>', 'KubeletConfiguration field of this node, replacing the stored ones (repeatable)', collect)
+      .option('--resolv-conf <file>', 'resolvConf of the kubelet')
+      .option('--cgroup-driver <driver>', 'cgroupDriver of the kubelet')
+      .option('--forget', 'ignore the settings stored by init, join and earlier upgrades'),
+  );
+  return addKubeconfigOptions(command, "kubeconfig to read the cluster with (default: the node's kubelet.conf)");
+}
 
-Examples:
-  # what an edited kubelet-config would change on two nodes
+const NOTES = 'The overlays, patches and settings of init and join are stored on the host and apply to upgrades by default.';
+
+const EXAMPLES = `  # changes of an edited kubelet-config on two nodes
   kubeletadm upgrade node --host node2 --host node3 --dry-run
-  # with other patches from now on
+  # with different patches, which are stored for later upgrades
   kubeletadm upgrade node --host node2 --patches ./patches
-  # as kubeadm's: on the node itself, after the package upgrade
+  # like kubeadm: on the node itself, after the package upgrade
   kubeletadm upgrade node phase kubelet-config`;

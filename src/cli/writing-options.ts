@@ -3,6 +3,7 @@ import { usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
 import type { MemberWriting } from '../fleet/workflow-member.ts';
 import type { CommandOptions } from './command.ts';
+import { HEADINGS, underHeading } from './help-layout.ts';
 import { flagText } from './read-options.ts';
 import type { HostTarget, Services } from './services.ts';
 
@@ -12,19 +13,22 @@ const MOST_CONFIRM_MS = 86_400_000;
 
 /** `--break-lock`, which every command that changes hosts has. */
 export function addLockOption(command: Command): Command {
-  return command.option('--break-lock', 'take away the lock of another run that works on the host');
+  return underHeading(command, HEADINGS.rollback, (rollback) =>
+    rollback.option('--break-lock', 'remove the lock that another run holds on the host'),
+  );
 }
 
-/** `--confirm-timeout`, `--no-confirm`, `--break-lock`: for commands that change a kubelet that runs. */
+/** `--confirm-timeout`, `--no-confirm`, `--break-lock`: for commands that change a running kubelet. */
 export function addConfirmOptions(command: Command): Command {
-  return addLockOption(
-    command
+  underHeading(command, HEADINGS.rollback, (rollback) =>
+    rollback
       .option(
         '--confirm-timeout <duration>',
         'time limit to verify the kubelet over a new connection, after which the host rolls back automatically (default: 5m for hosts over SSH)',
       )
-      .option('--no-confirm', 'a change is final at once'),
+      .option('--no-confirm', 'apply the change without automatic rollback'),
   );
+  return addLockOption(command);
 }
 
 /**

@@ -19,7 +19,7 @@ interface Facts {
 /** Copies the ConfigMap a node is assigned into the namespace that its agent may read, and assigns the copy. The content is the same: no kubelet is restarted. */
 export const agentAssignment = definePhase<AgentAssignmentInput | null, Facts | null>({
   name: 'agent-assignment',
-  short: 'Copy the assigned ConfigMap into the namespace that the agent may read',
+  short: 'Copy the assigned ConfigMap into the agent namespace',
   observe: async ({ cluster }, input) => {
     if (input === null || cluster === null) return null;
     const [node, copy] = await Promise.all([

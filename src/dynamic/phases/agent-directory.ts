@@ -7,7 +7,7 @@ import { diffDirectory } from '../../host/plan/diff-file.ts';
 /** Creates the directory of the agent's state and checkpoints, for root alone: the sandbox of its unit lets it write nowhere else. */
 export const agentDirectory = definePhase<string | null, FileFact | null>({
   name: 'agent-directory',
-  short: "Create the directory of the agent's state and checkpoints",
+  short: 'Create the state and checkpoint directory of the agent',
   observe: async ({ host, signal }, path) => (path === null ? null : ((await observe(host, fileFacts([path]), signal)).get(path) ?? null)),
   plan: (found, path) => {
     if (path === null) return { changes: [] };

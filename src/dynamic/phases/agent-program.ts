@@ -25,7 +25,7 @@ const LONG_MS = 60_000;
 /** Puts the agent's program on the host, and shows that it runs there. Programs of earlier versions stay until the agent runs with this one. */
 export const agentProgram = definePhase<AgentProgramInput | null, Facts>({
   name: NAME,
-  short: "Put the agent's program on the host",
+  short: 'Install the agent program',
   observe: async ({ host, signal }, input) => ({ sha256: input === null ? null : await observe(host, hashOf(input.path), signal) }),
   plan: ({ sha256 }, input) => {
     if (input === null) return { changes: [] };
@@ -53,7 +53,7 @@ export const agentProgram = definePhase<AgentProgramInput | null, Facts>({
 /** Takes programs of other versions away. */
 export const agentOldPrograms = definePhase<{ readonly directory: string; readonly keep: string | null } | null, readonly string[]>({
   name: 'agent-old-programs',
-  short: 'Remove unused programs of the agent',
+  short: 'Remove unused agent programs',
   observe: async ({ host, signal }, input) => {
     if (input === null) return [];
     const { directory, keep } = input;

@@ -30,7 +30,7 @@ export interface ForgetInput {
 /** Takes off a Node what it is assigned and what was reported of it: nobody on the node reads or writes that any more. */
 export const forgetAssignment = definePhase<ForgetInput | null, KubeObject | null>({
   name: 'forget-assignment',
-  short: 'Take the assignment, and what was reported of it, off the Node',
+  short: 'Remove the assignment and its status from the Node',
   observe: async ({ cluster }, input) =>
     input === null || cluster === null ? null : cluster.get({ apiVersion: 'v1', kind: 'Node', name: input.nodeName }),
   plan: (node, input) => {

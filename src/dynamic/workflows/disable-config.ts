@@ -42,7 +42,7 @@ interface DisableInput {
   readonly keepsReport: boolean;
 }
 
-const stopAgent = changeUnits('agent-stop', "Stop the agent, and have the kubelet's unit read its own configuration alone");
+const stopAgent = changeUnits('agent-stop', 'Stop the agent and let the kubelet unit use only the local configuration');
 
 /**
  * Takes away what `dynamic enable` put there, whichever it was: the kubelet's units are to the byte what they were before, and the kubelet is restarted where it

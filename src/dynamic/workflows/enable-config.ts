@@ -72,10 +72,12 @@ interface EnableInput {
 }
 
 /** Has the agent run beside the kubelet; the kubelet goes on as it is, and reads the agent's pointer when it is started next. */
-export const startAgent = changeUnits('agent-start', "Start the agent beside the kubelet, and have the kubelet's unit read its pointer", [
-  AGENT_WANTED,
-]);
-const startKubelet = changeUnits('kubelet-flags', 'Start the kubelet with a directory for configurations from the cluster');
+export const startAgent = changeUnits(
+  'agent-start',
+  'Start the agent and let the kubelet unit read the configuration that the agent selects',
+  [AGENT_WANTED],
+);
+const startKubelet = changeUnits('kubelet-flags', 'Start the kubelet with --dynamic-config-dir');
 
 /** Lets a node be configured from ConfigMaps: by an agent, or up to 1.23 by the kubelet itself. */
 export const enableWorkflow: Workflow<EnableOptions, EnableInput> = {

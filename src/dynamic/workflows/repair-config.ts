@@ -40,7 +40,7 @@ type FoundStore = ReadStore & { readonly report: StoreReport; readonly healthzUr
 /** Gets back a kubelet up to 1.23 that does not stay up with what it was assigned. */
 const repairStore = definePhase<RepairOptions | null, FoundStore | null>({
   name: STORE_NAME,
-  short: 'Start the kubelet with its last known good, or with its own configuration',
+  short: 'Start the kubelet with its last known good configuration, or with its local one',
   observe: async ({ host, cluster, signal }, input) => {
     if (input === null) return null;
     const found = await readStore(host, { ...input, cluster, ...(signal === undefined ? {} : { signal }) });
@@ -88,7 +88,7 @@ const repairStore = definePhase<RepairOptions | null, FoundStore | null>({
 /** Gets a kubelet back whose agent is down or can't help it, and the agent with it. */
 const repairAgent = definePhase<RepairOptions | null, ReadAgent | null>({
   name: AGENT_NAME,
-  short: 'Start the kubelet with its own configuration where it is not well, and the agent',
+  short: 'Start an unhealthy kubelet with its local configuration, and start the agent',
   observe: async ({ host, signal }, input) => (input === null ? null : readAgent(host, input.catalogue, signal)),
   plan: (found) => (found === null ? { changes: [] } : planned(planAgentRepair(found.reading))),
   verify: async (context, input, _found, applied) => {

@@ -24,7 +24,7 @@ interface Facts {
  */
 export const agentFormerAccount = definePhase<FormerAccountInput | null, Facts>({
   name: 'agent-former-account',
-  short: 'Delete the account, token and kubeconfig that earlier versions made for the agent',
+  short: 'Delete the ServiceAccount, token and kubeconfig that earlier versions created for the agent',
   observe: async ({ host, cluster, signal }, input) => {
     if (input === null || cluster === null) return { objects: [], files: [] };
     const paths = [formerTokenFile(input.directory), FORMER_KUBECONFIG];

@@ -38,7 +38,7 @@ const BECAUSE = 'the agent is gone';
 /** Takes off a host what the agent kept there, its program and, last, its unit, which says where they are. Nothing of it is needed once the kubelet runs its own configuration again. */
 export const agentRemove = definePhase<AgentRemoveInput | null, Facts | null>({
   name: 'agent-remove',
-  short: "Remove the agent's program, state, checkpoints and unit",
+  short: 'Remove the program, state, checkpoints and unit of the agent',
   observe: async ({ host, signal }, input) => (input === null ? null : observe(host, leftOfAgent(input), signal)),
   plan: (found, input) => {
     if (found === null || input === null) return { changes: [] };
@@ -58,7 +58,7 @@ const LINKS = [AGENT_WANTED, POINTER_DROP_IN, NATIVE_DROP_IN];
 /** The same for a host that is reset. The agent is stopped before the kubelet is: it would start the kubelet again. */
 export const resetAgent = definePhase<AgentRemoveInput, ResetFacts>({
   name: 'remove-agent',
-  short: 'Stop the agent of dynamic configuration and remove it',
+  short: 'Stop and remove the agent of dynamic configuration',
   observe: async ({ host, signal }, input) => {
     const facts = combineFacts({ left: leftOfAgent(input), unit: unitState(AGENT_SERVICE), files: fileFacts(LINKS) });
     const { left, unit, files } = await observe(host, facts, signal);

@@ -25,7 +25,7 @@ interface Facts {
 /** Grants the user of one node's kubelet what the agent beside it needs, and records in the Node which namespace its agent may read. */
 export const agentRightsPhase = definePhase<AgentRightsInput | null, Facts | null>({
   name: 'agent-rights',
-  short: "Create the namespace of node configurations and let the node's kubelet credential read it",
+  short: 'Create the namespace of node configurations and grant the kubelet credential read access',
   observe: async ({ cluster }, input) => {
     if (input === null || cluster === null) return null;
     const [node, namespace] = await Promise.all([
@@ -85,7 +85,7 @@ interface FoundRights {
 /** Deletes the rights of one node's agent, and the account that earlier versions made for it. */
 export const agentRightsRemoval = definePhase<RightsRemovalInput | null, FoundRights>({
   name: 'agent-rights',
-  short: "Delete the rights of the node's agent",
+  short: 'Delete the RBAC rules of the node agent',
   observe: async ({ cluster }: PhaseContext, input) => {
     if (input === null || cluster === null) return { there: [], mayDelete: true };
     const { nodeName, namespace } = input;

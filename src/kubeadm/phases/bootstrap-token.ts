@@ -39,7 +39,7 @@ interface Found {
  */
 export const bootstrapToken = definePhase<BootstrapTokenInput, Found | null>({
   name: 'bootstrap-token',
-  short: 'Make bootstrap tokens, cluster-info and the RBAC that lets nodes join',
+  short: 'Create bootstrap tokens, cluster-info and the RBAC rules for joining nodes',
   observe: async ({ cluster }, { tokens, assumeEmptyCluster, apiServer }) => {
     const secrets = tokens.map(({ secret }) => secret);
     if (cluster === null) {

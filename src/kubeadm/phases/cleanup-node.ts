@@ -62,7 +62,7 @@ const UMOUNT_OPTIONS: Readonly<Record<string, string>> = { MNT_FORCE: '-f', MNT_
  */
 export const cleanupNode = definePhase<CleanupNodeInput, CleanupFacts>({
   name: 'cleanup-node',
-  short: 'Stop the kubelet and remove what init or join wrote',
+  short: 'Stop the kubelet and remove the files written by init or join',
   observe: async ({ host, signal }, input) => {
     const facts = combineFacts({
       unit: unitState('kubelet'),

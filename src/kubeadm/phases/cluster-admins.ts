@@ -28,7 +28,7 @@ type Found = { readonly binding: KubeObject | null } | 'waiting';
  */
 export const bindClusterAdmins = definePhase<ClusterAdminsInput, Found>({
   name: NAME,
-  short: 'Make an administrator of who has admin.conf',
+  short: 'Bind the admin.conf user to cluster-admin',
   observe: async ({ cluster }) => {
     if (cluster === null) return 'waiting';
     try {

@@ -110,7 +110,7 @@ const TAKE_OVER = { kind: 'restart-unit', unit: 'kubelet', because: 'it would ke
 /** Makes a learner a voting member once it has caught up. kubeadm 1.36 does it in etcd-join. */
 export const etcdPromote = definePhase<EtcdJoinInput, readonly EtcdMemberState[] | null>({
   name: 'etcd-join/promote',
-  short: 'Let the new etcd member vote once it has caught up',
+  short: 'Promote the new etcd learner to a voting member',
   ready: waitForStart,
   observe: async (context, { skipped }) => (skipped === null ? membersOf(context) : null),
   plan: (members, input) => {
@@ -158,7 +158,7 @@ export interface RemoveEtcdMemberInput {
  */
 export const removeEtcdMember = definePhase<RemoveEtcdMemberInput, readonly EtcdMemberState[] | null>({
   name: 'remove-etcd-member',
-  short: 'Take the etcd member of the host out of the etcd cluster',
+  short: 'Remove the local etcd member from the etcd cluster',
   observe: (context, { peerURL }) => (peerURL === null ? Promise.resolve(null) : membersOf(context)),
   plan: (members, { peerURL, noop }) => {
     if (peerURL === null) return { changes: [], noop };

@@ -23,7 +23,7 @@ interface Situation {
 /** Puts programs and archives on the host, each known by its SHA-256. */
 export const installBinaries = definePhase<InstallBinariesInput, Situation>({
   name: 'install-binaries',
-  short: 'Install programs from a directory or from the web',
+  short: 'Install binaries from a directory or a URL',
   observe: async ({ host, signal }, { install, readFile }) => {
     const facts = await observe(host, binaryFacts(install), signal);
     const sent = filesToInstall(install, facts).filter(({ source }) => !isUrl(source));

@@ -29,7 +29,7 @@ const FACTS = combineFacts({ files: fileFacts([BOOTSTRAP_CONF]), init: initSyste
  */
 export const kubeletWaitBootstrap = definePhase<WaitBootstrapInput, Awaited<ReturnType<typeof look>>>({
   name: NAME,
-  short: 'Wait for the kubelet to bootstrap itself',
+  short: 'Wait for the TLS bootstrap of the kubelet',
   tidiesUp: true,
   ready: waitForIdentity,
   observe: look,

@@ -7,7 +7,7 @@ const NAME = 'leftovers';
 /** Says what reset leaves on the host, item by item, with what takes it away. */
 export const listLeftovers = definePhase<unknown, readonly Leftover[]>({
   name: NAME,
-  short: 'Say what is left on the host',
+  short: 'List leftovers on the host',
   observe: ({ host, signal }) => observe(host, leftovers, signal),
   plan: (found) => {
     const names = found.map(({ what }) => what).join('; ');

@@ -26,7 +26,7 @@ type Found = KubeObject | 'absent' | 'assumed-absent' | null;
 function markControlPlanePhase(name: string): Phase<MarkControlPlaneInput> {
   return definePhase<MarkControlPlaneInput, Found>({
     name,
-    short: 'Give the Node the labels and taints of a control plane',
+    short: 'Set the control plane labels and taints of the Node',
     ready: async (context, { nodeName, timeoutMs, check }) => {
       if (context.cluster === null) return;
       await waitForNode(context, { nodeName, timeoutMs, readyMs: null, admin: null }, name);

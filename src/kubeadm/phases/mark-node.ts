@@ -49,7 +49,7 @@ interface RefusedNode {
  */
 export const markNode = definePhase<MarkNodeInput, FoundNode | RefusedNode | null>({
   name: 'mark-node',
-  short: 'Give the Node its labels and taints (with --kubeconfig)',
+  short: 'Set the labels and taints of the Node (with --kubeconfig)',
   cluster: ({ admin }) => admin,
   ready: async (context, input) => {
     if (input.admin === null || input.check === null || input.check.isDone) return;

@@ -10,7 +10,7 @@ export interface PassingTokenInput {
 /** Makes the token of the run known to the API server. */
 export const createPassingToken = definePhase<PassingTokenInput, KubeObject | null>({
   name: 'bootstrap-token',
-  short: 'Make a bootstrap token for this run',
+  short: 'Create a temporary bootstrap token',
   observe: async ({ cluster }, { secret }) => (secret === null ? null : ((await cluster?.get(refOf(secret))) ?? null)),
   plan: (found, { secret }) => {
     if (secret === null) return { changes: [], noop: 'no token is to be made' };
@@ -22,7 +22,7 @@ export const createPassingToken = definePhase<PassingTokenInput, KubeObject | nu
 /** Takes it away again, also when the run failed. */
 export const deletePassingToken = definePhase<PassingTokenInput, KubeObject | null>({
   name: 'delete-token',
-  short: 'Delete the bootstrap token of this run',
+  short: 'Delete the temporary bootstrap token',
   tidiesUp: true,
   observe: async ({ cluster }, { secret }) => (secret === null ? null : ((await cluster?.get(refOf(secret))) ?? null)),
   plan: (found, { secret }) => {

@@ -35,12 +35,12 @@ export const kubeconfigPhases: readonly Phase<PkiInput>[] = KUBECONFIGS.map(({ n
 export const joinPkiPhases: readonly Phase<PkiInput>[] = [
   allOf('certificates', [
     'control-plane-prepare/certs',
-    'Make the certificates of the control plane',
+    'Generate the certificates of the control plane',
     'the certificates and their keys are there and good',
   ]),
   allOf('kubeconfigs', [
     'control-plane-prepare/kubeconfig',
-    'Make admin.conf, controller-manager.conf and scheduler.conf',
+    'Generate admin.conf, controller-manager.conf and scheduler.conf',
     'they are there and good',
   ]),
 ];
@@ -48,7 +48,7 @@ export const joinPkiPhases: readonly Phase<PkiInput>[] = [
 /** join's phase `control-plane-prepare/download-certs`. */
 export const downloadCertsPhase: Phase<WriteFilesInput> = writeFilesPhase(
   'control-plane-prepare/download-certs',
-  'Download the certificates that control planes share',
+  'Download the certificates shared by control planes',
   'the certificates that control planes share are there',
 );
 

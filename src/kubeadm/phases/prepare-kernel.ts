@@ -16,7 +16,7 @@ import { definePhase } from '../../host/phase.ts';
 /** Turns swap off, now and after the next boot, where that is declared. */
 export const turnOffSwap = definePhase<HostPreparation, SwapFacts>({
   name: 'swap',
-  short: 'Turn swap off',
+  short: 'Disable swap',
   observe: ({ host, signal }) => observe(host, swapFacts, signal),
   plan: planSwapOff,
 });

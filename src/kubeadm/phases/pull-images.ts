@@ -23,7 +23,7 @@ type Found = ReadonlySet<string> | null;
  */
 export const pullImages = definePhase<PullImagesInput, Found>({
   name: 'preflight/pull-images',
-  short: 'Pull the images of the control plane',
+  short: 'Pull the control plane images',
   observe: ({ host, signal }, { criSocket }) => observe(host, runtimeImages(criSocket), signal),
   plan: (found, { images, criSocket, policy, ignored }) => {
     if (ignored === true) return { changes: [], noop: 'ImagePull is ignored' };

@@ -18,7 +18,7 @@ export interface RememberNodeInput {
 function rememberNode(parent: string) {
   return definePhase<RememberNodeInput, FileFact | null>({
     name: `${parent}/remember`,
-    short: 'Keep what was declared for this node on the host, for upgrades',
+    short: 'Store the declared node settings on the host for upgrades',
     observe: async ({ host, signal }) => (await observe(host, fileFacts([NODE_MEMORY_PATH]), signal)).get(NODE_MEMORY_PATH) ?? null,
     plan: (found, { memory, mayChown }) => {
       const wanted = { path: NODE_MEMORY_PATH, content: encodeNodeMemory(memory), mode: 0o600, owner: 'root:root' };

@@ -19,7 +19,7 @@ export function hasSocketAnnotation(node: KubeObject | null): boolean {
 /** Takes off the Node what older kubeadm noted there: the socket is in instance-config.yaml now. kubeadm 1.36: part of upgrade's kubelet-config. */
 export const removeSocketAnnotation = definePhase<RemoveSocketAnnotationInput, KubeObject | null>({
   name: 'kubelet-config/cri-socket-annotation',
-  short: 'Remove the annotation of the CRI socket from the Node',
+  short: 'Remove the CRI socket annotation from the Node',
   observe: async ({ cluster }, { nodeName }) => {
     try {
       return (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) ?? null;

@@ -35,7 +35,7 @@ const CLIENT_PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
  */
 export const renewKubelet = definePhase<RenewKubeletInput, Facts>({
   name: NAME,
-  short: 'Let the kubelet bootstrap itself anew',
+  short: 'Repeat the TLS bootstrap of the kubelet',
   observe: ({ host, signal }, { bootstrapConf }) => {
     const paths = [KUBELET_CONF, CLIENT_PEM, ...(bootstrapConf === null ? [] : [bootstrapConf.path])];
     return observe(host, combineFacts({ files: fileFacts(paths), init: initSystem }), signal);

@@ -31,7 +31,7 @@ const SIGNER_MS = 30_000;
  */
 export const showJoinCommand = definePhase<ShowJoinCommandInput, null>({
   name: NAME,
-  short: 'Show the commands that join nodes',
+  short: 'Print the join commands',
   observe: async () => null,
   plan: () => ({ changes: [] }),
   verify: async (context, { tokens, apiServer, withhold, controlPlane, show }) => {

@@ -27,7 +27,7 @@ type Seen = { readonly init: 'systemd' | 'openrc' | null; readonly node: KubeObj
 /** Waits until the kubelet has registered its Node, and with a deadline for it until the Node is Ready. kubeadm ends before either. */
 export const waitNode = definePhase<WaitNodeInput, Seen>({
   name: NAME,
-  short: 'Wait for the Node, with --wait-ready until it is Ready',
+  short: 'Wait until the Node is registered or, with --wait-ready, Ready',
   cluster: ({ admin }) => admin,
   ready: (context, input) => waitForNode(context, input),
   observe: look,

@@ -45,11 +45,11 @@ const THERE = 'keys and requests are there';
 export const generateCsrWorkflow: Workflow<GenerateCsrOptions, GenerateCsrInput> = {
   name: 'certs generate-csr',
   phases: [
+    selectPhase(writeFilesPhase('certs', 'Generate keys and CSRs', THERE), (input: GenerateCsrInput) => input.certificates),
     selectPhase(
-      writeFilesPhase('certs', 'Make keys and requests for certificates', THERE),
-      (input: GenerateCsrInput) => input.certificates,
+      writeFilesPhase('kubeconfig', 'Generate kubeconfig files and CSRs for their certificates', THERE),
+      (input) => input.kubeconfigs,
     ),
-    selectPhase(writeFilesPhase('kubeconfig', 'Make kubeconfigs and requests for their certificates', THERE), (input) => input.kubeconfigs),
   ],
   prepare,
 };

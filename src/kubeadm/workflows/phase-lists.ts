@@ -1,62 +1,66 @@
-/** A phase as help shows it. Kept apart from the phases themselves, so that help loads none of them; a test holds the two together. */
+/** A phase as help shows it. Separate from the phases, so that help does not load them; a test compares the two. */
 export interface PhaseHelp {
   readonly name: string;
   readonly short: string;
 }
 
-const PREFLIGHT: PhaseHelp = { name: 'preflight', short: 'Run the checks before anything is touched' };
+const PREFLIGHT: PhaseHelp = { name: 'preflight', short: 'Run the preflight checks' };
 const KUBELET_START: PhaseHelp = { name: 'kubelet-start', short: 'Write the kubelet configuration and (re)start the kubelet' };
 const REMEMBER: PhaseHelp = {
   name: 'kubelet-start/remember',
-  short: 'Keep what was declared for this node on the host, for upgrades',
+  short: 'Store the declared node settings on the host for upgrades',
 };
-const WAIT_BOOTSTRAP: PhaseHelp = { name: 'kubelet-wait-bootstrap', short: 'Wait for the kubelet to bootstrap itself' };
+const WAIT_BOOTSTRAP: PhaseHelp = { name: 'kubelet-wait-bootstrap', short: 'Wait for the TLS bootstrap of the kubelet' };
 
-const PULL_IMAGES: PhaseHelp = { name: 'preflight/pull-images', short: 'Pull the images of the control plane' };
+const PULL_IMAGES: PhaseHelp = { name: 'preflight/pull-images', short: 'Pull the control plane images' };
 const WAIT_CONTROL_PLANE: PhaseHelp = { name: 'wait-control-plane', short: 'Wait for the control plane to start' };
 
-/** The phases of init, in order. At an API server that is given those of the control plane are left out. */
+/** The phases of init, in order. With an existing API server the control plane phases are skipped. */
 export const INIT_PHASES: readonly PhaseHelp[] = [
   PREFLIGHT,
   PULL_IMAGES,
-  { name: 'certs', short: 'Make certificates: ca, apiserver, apiserver-kubelet-client, front-proxy-ca, front-proxy-client,' },
-  { name: '', short: 'etcd-ca, etcd-server, etcd-peer, etcd-healthcheck-client, apiserver-etcd-client, sa' },
-  { name: 'kubeconfig', short: 'Make kubeconfigs: admin, super-admin, kubelet, controller-manager, scheduler' },
+  {
+    name: 'certs',
+    short:
+      'Generate certificates and keys: ca, apiserver, apiserver-kubelet-client, front-proxy-ca, front-proxy-client, ' +
+      'etcd-ca, etcd-server, etcd-peer, etcd-healthcheck-client, apiserver-etcd-client, sa',
+  },
+  { name: 'kubeconfig', short: 'Generate kubeconfig files: admin, super-admin, kubelet, controller-manager, scheduler' },
   { name: 'etcd/local', short: 'Write the static Pod manifest of the local etcd member' },
   { name: 'control-plane', short: 'Write the static Pod manifests: apiserver, controller-manager, scheduler' },
   KUBELET_START,
   REMEMBER,
-  { ...WAIT_BOOTSTRAP, short: `${WAIT_BOOTSTRAP.short} (at an API server that is given)` },
+  { ...WAIT_BOOTSTRAP, short: `${WAIT_BOOTSTRAP.short} (at an existing API server)` },
   WAIT_CONTROL_PLANE,
-  { name: 'wait-control-plane/cluster-admins', short: 'Make an administrator of who has admin.conf' },
+  { name: 'wait-control-plane/cluster-admins', short: 'Bind the admin.conf user to cluster-admin' },
   { name: 'upload-config/kubeadm', short: 'Upload the cluster configuration to a ConfigMap' },
   { name: 'upload-config/kubelet', short: 'Upload the kubelet configuration to a ConfigMap' },
   { name: 'upload-certs', short: 'Upload certificates to kubeadm-certs (with --upload-certs)' },
-  { name: 'mark-control-plane', short: 'Give the Node the labels and taints of a control plane' },
-  { name: 'bootstrap-token', short: 'Make bootstrap tokens, cluster-info and the RBAC that lets nodes join' },
+  { name: 'mark-control-plane', short: 'Set the control plane labels and taints of the Node' },
+  { name: 'bootstrap-token', short: 'Create bootstrap tokens, cluster-info and the RBAC rules for joining nodes' },
   { name: 'kubelet-finalize', short: 'Enable kubelet client certificate rotation: enable-client-cert-rotation' },
   { name: 'addon/coredns', short: 'Deploy CoreDNS' },
   { name: 'addon/kube-proxy', short: 'Deploy kube-proxy' },
-  { name: 'show-join-command', short: 'Show the commands that join nodes' },
+  { name: 'show-join-command', short: 'Print the join commands' },
 ];
 
 /** The phases of join, in order; those of the control plane with --control-plane. */
 export const JOIN_PHASES: readonly PhaseHelp[] = [
   PREFLIGHT,
   PULL_IMAGES,
-  { name: 'control-plane-prepare/download-certs', short: 'Download the certificates that control planes share' },
-  { name: 'control-plane-prepare/certs', short: 'Make the certificates of the control plane' },
-  { name: 'control-plane-prepare/kubeconfig', short: 'Make admin.conf, controller-manager.conf and scheduler.conf' },
+  { name: 'control-plane-prepare/download-certs', short: 'Download the certificates shared by control planes' },
+  { name: 'control-plane-prepare/certs', short: 'Generate the certificates of the control plane' },
+  { name: 'control-plane-prepare/kubeconfig', short: 'Generate admin.conf, controller-manager.conf and scheduler.conf' },
   { name: 'control-plane-prepare/control-plane', short: 'Write the static Pod manifests of the control plane' },
   { name: 'check-etcd', short: 'Check that the etcd cluster is healthy' },
   KUBELET_START,
   REMEMBER,
   { name: 'etcd-join', short: 'Add the local etcd member to the cluster' },
-  { name: 'etcd-join/promote', short: 'Let the new etcd member vote once it has caught up' },
+  { name: 'etcd-join/promote', short: 'Promote the new etcd learner to a voting member' },
   WAIT_BOOTSTRAP,
-  { name: 'kubelet-wait-bootstrap/node', short: 'Wait for the Node, with --wait-ready until it is Ready' },
-  { name: 'control-plane-join/mark-control-plane', short: 'Give the Node the labels and taints of a control plane' },
-  { name: 'mark-node', short: 'Give the Node its labels and taints (with --kubeconfig)' },
+  { name: 'kubelet-wait-bootstrap/node', short: 'Wait until the Node is registered or, with --wait-ready, Ready' },
+  { name: 'control-plane-join/mark-control-plane', short: 'Set the control plane labels and taints of the Node' },
+  { name: 'mark-node', short: 'Set the labels and taints of the Node (with --kubeconfig)' },
   WAIT_CONTROL_PLANE,
 ];
 
@@ -65,16 +69,16 @@ export const UPGRADE_NODE_PHASES: readonly PhaseHelp[] = [
   PREFLIGHT,
   { name: 'kubelet-config', short: 'Write the kubelet configuration of the cluster and restart the kubelet' },
   { name: 'kubelet-config/remember', short: REMEMBER.short },
-  { name: 'kubelet-config/cri-socket-annotation', short: 'Remove the annotation of the CRI socket from the Node' },
+  { name: 'kubelet-config/cri-socket-annotation', short: 'Remove the CRI socket annotation from the Node' },
 ];
 
 /** The phases of reset, in order. */
 export const RESET_PHASES: readonly PhaseHelp[] = [
   PREFLIGHT,
-  { name: 'remove-agent', short: 'Stop the agent of dynamic configuration and remove it' },
+  { name: 'remove-agent', short: 'Stop and remove the agent of dynamic configuration' },
   { name: 'delete-node', short: 'Stop the kubelet and delete the Node (with --delete-node)' },
-  { name: 'agent-rights', short: "Delete the rights of the node's agent" },
-  { name: 'remove-etcd-member', short: 'Take the etcd member of the host out of the etcd cluster' },
-  { name: 'cleanup-node', short: 'Stop the kubelet and remove what init or join wrote' },
-  { name: 'leftovers', short: 'Say what is left on the host' },
+  { name: 'agent-rights', short: 'Delete the RBAC rules of the node agent' },
+  { name: 'remove-etcd-member', short: 'Remove the local etcd member from the etcd cluster' },
+  { name: 'cleanup-node', short: 'Stop the kubelet and remove the files written by init or join' },
+  { name: 'leftovers', short: 'List leftovers on the host' },
 ];

@@ -1,0 +1,109 @@
+import { type Command, Help, Option } from 'commander';
+import type { PhaseHelp } from '../kubeadm/workflows/phase-lists.ts';
+
+/** Headings of option groups, in one place so that every command uses the same ones. */
+export const HEADINGS = {
+  phases: 'Phases and Checks:',
+  output: 'Output:',
+  node: 'Node:',
+  host: 'Host:',
+  ssh: 'SSH:',
+  cluster: 'Cluster Access:',
+  controlPlane: 'Control Plane:',
+  token: 'Bootstrap Token:',
+  discovery: 'Discovery:',
+  rollback: 'Rollback and Locking:',
+  fleet: 'Fleet:',
+  rollout: 'Rollout:',
+  agent: 'Agent:',
+  global: 'Global Options:',
+} as const;
+
+/** Wider terms are on a line of their own, with the description below. Narrow terminals have less. */
+const MAX_TERM_WIDTH = 30;
+const MAX_TERM_SHARE = 3 / 8;
+/** Without a terminal and without COLUMNS. */
+export const DEFAULT_WIDTH = 80;
+/** Narrower terminals get text of this width. */
+const LEAST_WIDTH = 40;
+
+/** The layout of help: options under headings, wrapped to the width of the terminal. Global options are listed for each command. */
+export class HelpLayout extends Help {
+  override minWidthToWrap = 10;
+  override showGlobalOptions = true;
+
+  override visibleOptions(command: Command): Option[] {
+    const isGlobal = ({ helpGroupHeading }: Option): boolean => helpGroupHeading === HEADINGS.global;
+    const own = super.visibleOptions(command);
+    const inherited = super.visibleGlobalOptions(command).filter(isGlobal);
+    return [...own.filter((option) => !isGlobal(option)), ...inherited, ...own.filter(isGlobal)];
+  }
+
+  override visibleGlobalOptions(): Option[] {
+    return [];
+  }
+
+  override padWidth(command: Command, helper: Help): number {
+    return Math.min(super.padWidth(command, helper), termWidthOf(helper));
+  }
+
+  override formatItem(term: string, termWidth: number, description: string, helper: Help): string {
+    if (helper.displayWidth(term) <= termWidth || description === '') return super.formatItem(term, termWidth, description, helper);
+    return `  ${term}\n${super.formatItem('', termWidth, description, helper)}`;
+  }
+}
+
+function termWidthOf({ helpWidth = DEFAULT_WIDTH }: Help): number {
+  return Math.min(MAX_TERM_WIDTH, Math.floor(helpWidth * MAX_TERM_SHARE));
+}
+
+/** The option `-h, --help` of all commands. */
+export function helpOption(): Option {
+  return new Option('-h, --help', 'help for the command').helpGroup(HEADINGS.global);
+}
+
+/** Adds options to a command, under a heading of its help. */
+export function underHeading(command: Command, heading: string, add: (command: Command) => Command): Command {
+  const previous = command.optionsGroup();
+  add(command.optionsGroup(heading));
+  return command.optionsGroup(previous);
+}
+
+/**
+ * The width of help by the environment variable COLUMNS.
+ * @returns undefined without a positive integer: the width of the terminal applies then, or 80
+ */
+export function columnsOf(text: string | undefined): number | undefined {
+  const columns = /^[1-9][0-9]{0,4}$/.test(text ?? '') ? Number(text) : undefined;
+  return columns === undefined ? undefined : Math.max(columns, LEAST_WIDTH);
+}
+
+/** Text after the options of a command. */
+export interface HelpSections {
+  /** Paragraphs, wrapped to the width of the terminal; indented lines are kept. */
+  readonly notes?: string;
+  readonly phases?: readonly PhaseHelp[];
+  /** Command lines, printed as they are so that they can be copied. */
+  readonly examples?: string;
+}
+
+/** Adds notes, a phase list and examples to the help of a command, below its options. */
+export function addSections(command: Command, { notes, phases, examples }: HelpSections): Command {
+  return command.addHelpText('after', ({ error }) => {
+    const { getErrHelpWidth, getOutHelpWidth } = command.configureOutput();
+    const width = (error ? getErrHelpWidth : getOutHelpWidth)?.() ?? DEFAULT_WIDTH;
+    const helper = command.createHelp();
+    helper.prepareContext({ error, helpWidth: width });
+    const sections = [
+      ...(notes === undefined ? [] : [helper.boxWrap(notes, width)]),
+      ...(phases === undefined ? [] : [['Phases:', ...phaseLines(phases, helper)].join('\n')]),
+      ...(examples === undefined ? [] : [`Examples:\n${examples}`]),
+    ];
+    return `\n${sections.join('\n\n')}`;
+  });
+}
+
+function phaseLines(phases: readonly PhaseHelp[], helper: Help): readonly string[] {
+  const width = Math.min(Math.max(...phases.map(({ name }) => name.length)), termWidthOf(helper));
+  return phases.map(({ name, short }) => helper.formatItem(name, width, short, helper));
+}
