@@ -113,7 +113,7 @@ function defineInspect(dynamic: Command, on: On): void {
     .command('inspect')
     .description('Show the checkpoints that an agent, or a kubelet up to 1.23, stores on its host: identity, payload, use and damage')
     .argument('<host>', '[user@]address[:port] over SSH; localhost: the local host')
-    .option('--repair', 'start the kubelet with its last known good configuration if that is intact, otherwise with its local one')
+    .option('--repair', 'start a failing kubelet: up to 1.23 with an intact last known good configuration, otherwise with the local one')
     .option('--dynamic-config-dir <dir>', 'checkpoint directory (default: from the command line of the kubelet)');
   addKubeconfigOptions(
     addDryRunOptions(inspect),
