@@ -57,11 +57,17 @@ function vitest(args, output) {
   return run(VITEST, ['run', ...args], output);
 }
 
-/** Tests on real hosts mostly wait: they run one after the other, in parallel to the slow tests, and are printed at the end. */
+/**
+ * Tests on real hosts mostly wait: they run in parallel to the slow tests, and are printed at the end. Each of the two runs one
+ * file at a time: with more, real hosts exceed their time limits on two processors.
+ */
 async function runSlowTests() {
   const path = join(directory, 'e2e');
   const output = openSync(path, 'w');
-  const results = await Promise.all([vitest(['--project', 'slow']), vitest(['--project', 'e2e', '--no-file-parallelism'], output)]);
+  const results = await Promise.all([
+    vitest(['--project', 'slow', '--no-file-parallelism']),
+    vitest(['--project', 'e2e', '--no-file-parallelism'], output),
+  ]);
   closeSync(output);
   process.stdout.write(readFileSync(path));
   return results.every(Boolean);

@@ -81,7 +81,7 @@ describe.each(SHELLS)('a change on a host that may fail anywhere, in $name', (sh
     let count = 0;
     let points = 0;
     /** One of so many points is tried; TEST_EVERY_POINT=1 (npm run test:faults) tries all of them in the shell that most hosts have. */
-    const stride = everyPoint ? (shell.name === 'dash' ? 1 : 6) : shell.name === 'dash' ? 3 : 12;
+    const stride = everyPoint ? (shell.name === 'dash' ? 1 : 6) : shell.name === 'dash' ? 6 : 12;
     /** A shell that is killed leaves what it had done: copies of that are examined, and a shell is really killed at one of so many points. */
     const killStride = shell.name === 'dash' ? 24 : 48;
 
