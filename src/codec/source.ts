@@ -72,6 +72,8 @@ const CONFIG_LIMITS: SourceLimits = {
   nodes: 20_000,
   hint: 'A KubeletConfiguration has a few kilobytes: check that this is the right file',
 };
+/** Limits of a text that this program encoded itself, from values that were read within the limits of their files. */
+export const ENCODED_LIMITS: SourceLimits = { characters: 1024 * 1024, nodes: 200_000, hint: 'Use smaller configuration files' };
 const MAX_DEPTH = 200;
 
 /**

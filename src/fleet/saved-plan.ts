@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { AppError } from '../base/errors.ts';
 import type { Json, JsonObject } from '../base/json.ts';
 import { digestOf } from '../codec/canonical-json.ts';
-import { parseSource, type SourceDocument, sourceToJson } from '../codec/source.ts';
+import { ENCODED_LIMITS, parseSource, type SourceDocument, sourceToJson } from '../codec/source.ts';
 import { encodeYaml, type YamlValue } from '../codec/yaml-encode.ts';
 import { type HostPreparation, isUndeclared, NO_PREPARATION } from '../host/install/model.ts';
 import type { HostPlan } from '../host/plan/document.ts';
@@ -269,7 +269,8 @@ export function hostsToApply({ hosts, overlays, changes }: SavedPlan): readonly 
   const documentOf = (key: string): { readonly document: SourceDocument } => {
     const overlay = overlays[key] ?? { source: 'plan', content: {} };
     const document =
-      documents.get(key) ?? (parseSource(encodeYaml(overlay.content as YamlValue), overlay.source).documents[0] as SourceDocument);
+      documents.get(key) ??
+      (parseSource(encodeYaml(overlay.content as YamlValue), overlay.source, ENCODED_LIMITS).documents[0] as SourceDocument);
     documents.set(key, document);
     return { document };
   };

@@ -6,6 +6,7 @@ import { type PemBlock, pemBlocks } from '../x509/pem-blocks.ts';
 import { hostKubeconfigRefused, hostKubeconfigUnusable } from './host-kubeconfig-problems.ts';
 import {
   decodeDataField,
+  KUBECONFIG_LIMITS,
   type Kubeconfig,
   type KubeconfigCluster,
   type KubeconfigTarget,
@@ -110,7 +111,7 @@ interface Entry {
 function readTarget(source: HostKubeconfigSource, text: string): { readonly target: KubeconfigTarget; readonly places: Places } {
   try {
     const config = parseKubeconfig(text, source.path);
-    const places = placesOf(config, parseSource(text, source.path).documents);
+    const places = placesOf(config, parseSource(text, source.path, KUBECONFIG_LIMITS).documents);
     // Reported before entries that do not resolve: a refused field matters more.
     const refused = refusedFields(source, config, places);
     if (refused.length > 0) throw refusal(refused);

@@ -20,11 +20,6 @@ export function tokenKubeconfig(options: KubeconfigServer & { readonly user: str
   return withUser(options, options.user, { token: options.token });
 }
 
-/** A kubeconfig whose only user has a bearer token in a file, which may be written anew. */
-export function tokenFileKubeconfig(options: KubeconfigServer & { readonly user: string; readonly tokenFile: string }): string {
-  return withUser(options, options.user, { tokenFile: options.tokenFile }).reveal();
-}
-
 /**
  * A kubeconfig with an embedded client certificate, as kubeadm writes admin.conf and the kubelet.conf of the first control plane.
  * @param options `certificatePem` the certificate, `keyPem` its private key

@@ -1,6 +1,6 @@
 import { AppError, type Problem } from '../base/errors.ts';
 import { identityOf, Memo } from '../base/memo.ts';
-import { parseSource } from '../codec/source.ts';
+import { ENCODED_LIMITS, parseSource } from '../codec/source.ts';
 import { encodeYaml } from '../codec/yaml-encode.ts';
 import type { Warning } from '../host/plan/change.ts';
 import { withBigIntegers } from './big-integers.ts';
@@ -24,7 +24,11 @@ export function checkNodeFields(layered: LayeredConfig, kubelet: KubeletToCheck)
 const CHECKED = new Memo<LayeredConfig, readonly Warning[]>();
 
 function check(layered: LayeredConfig, { minor, assumed, catalogue }: KubeletToCheck): readonly Warning[] {
-  const source = parseSource(encodeYaml(withBigIntegers(layered.config, { minor, catalogue })), '/var/lib/kubelet/config.yaml');
+  const source = parseSource(
+    encodeYaml(withBigIntegers(layered.config, { minor, catalogue })),
+    '/var/lib/kubelet/config.yaml',
+    ENCODED_LIMITS,
+  );
   const [document] = source.documents;
   const found = document === undefined ? source.problems : judgeKubeletConfiguration(document, { minor, catalogue }).problems;
   const problems = found

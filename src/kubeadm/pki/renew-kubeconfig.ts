@@ -2,7 +2,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
 import { Secret, SensitiveText } from '../../base/text/secret.ts';
 import { parseSource, sourceToJson } from '../../codec/source.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
-import { parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
+import { KUBECONFIG_LIMITS, parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
 
 /**
  * A kubeconfig with another client certificate, key and authority where its current context has them; all else stays.
@@ -15,7 +15,7 @@ export function renewKubeconfig(
   renewed: { readonly certificatePem: string; readonly keyPem: Secret; readonly caPem: string },
 ): SensitiveText {
   const { cluster, user } = resolveContext(parseKubeconfig(text, path));
-  const root = parseSource(text, path).documents.find((document) => document.root !== null)?.root ?? null;
+  const root = parseSource(text, path, KUBECONFIG_LIMITS).documents.find((document) => document.root !== null)?.root ?? null;
   const config = (root === null ? {} : sourceToJson(root)) as JsonObject;
   const base64 = (pem: string): string => Buffer.from(pem, 'utf8').toString('base64');
   const clusters = withMembers(config.clusters, cluster.name, 'cluster', { 'certificate-authority-data': base64(renewed.caPem) });

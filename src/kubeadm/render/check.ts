@@ -1,6 +1,6 @@
 import { AppError } from '../../base/errors.ts';
 import { type Json, jsonEqual } from '../../base/json.ts';
-import { parseSource, sourceToExactJson } from '../../codec/source.ts';
+import { ENCODED_LIMITS, parseSource, sourceToExactJson } from '../../codec/source.ts';
 import { parseUnitFile, type UnitDirective } from '../../host/systemd/unit-file.ts';
 import { readFlagsEnv } from '../../kubelet/flags-env.ts';
 
@@ -9,7 +9,7 @@ import { readFlagsEnv } from '../../kubelet/flags-env.ts';
  * @throws AppError RENDER_CHECK_FAILED: the file would not say what was meant
  */
 export function checkYaml(path: string, text: string, wanted: Json): void {
-  const { documents, problems } = parseSource(text, path);
+  const { documents, problems } = parseSource(text, path, ENCODED_LIMITS);
   const root = documents[0]?.root ?? null;
   if (problems.length === 0 && documents.length === 1 && root !== null && jsonEqual(sourceToExactJson(root), wanted)) return;
   throw checkFailed(path, problems[0]?.message ?? 'it reads back as something else');

@@ -1,6 +1,6 @@
 import { AppError, type Problem } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
-import { parseSource, type SourceDocument, sourceToJson } from '../../codec/source.ts';
+import { ENCODED_LIMITS, parseSource, type SourceDocument, sourceToJson } from '../../codec/source.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
@@ -179,7 +179,7 @@ function declaredAnew(
 
 /** A remembered overlay as if it had been given. */
 function readOverlay({ source, content }: NodeMemory['overlays'][number]): SourceDocument {
-  return parseSource(encodeYaml(content), source).documents[0] as SourceDocument;
+  return parseSource(encodeYaml(content), source, ENCODED_LIMITS).documents[0] as SourceDocument;
 }
 
 /**
