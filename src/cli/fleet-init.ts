@@ -15,7 +15,7 @@ export async function runFleetInit(services: Services, _args: readonly string[],
   const file = fleetFileOf(options);
   if (file !== '-' && (await services.input.exists(file)))
     throw new AppError(
-      { code: 'FLEET_FILE_EXISTS', message: `${file} is there already`, hint: 'Name another one with -f, or remove it' },
+      { code: 'FLEET_FILE_EXISTS', message: `${file} already exists`, hint: 'Name another file with -f, or remove this one' },
       { exitCode: 2 },
     );
   const imports = [...(await fromAnsible(services, options, file)), ...(await fromSshConfig(services, options))];

@@ -64,7 +64,7 @@ export async function uploadFleetCerts(services: Services, options: CommandOptio
 
 async function planeThere({ planes, connectTo, cluster }: UploadCertsInput): Promise<PlannedHost> {
   for (const plane of planes) if ((await planeStateOver(() => connectTo(plane), cluster)) === 'present') return plane;
-  const message = 'none of the control planes of the fleet file is there, which would upload the certificates that others join by';
-  const hint = 'Name one in the file that is there, or run join --control-plane with a key of init phase upload-certs';
+  const message = 'no control plane of the fleet file is running, so none can upload the certificates that others need to join';
+  const hint = 'Add a running control plane to the fleet file, or run join --control-plane with a key of init phase upload-certs';
   throw new AppError({ code: 'CONTROL_PLANE_MISSING', message, hint }, { exitCode: 3 });
 }

@@ -149,7 +149,7 @@ async function putBack(host: Host, changes: readonly HostChange[], done: number,
       message: 'the files already changed were put back',
     });
   } catch (cause) {
-    const hint = 'Fix the cause, then run the same command again: it goes on from what is there';
+    const hint = 'Fix the cause and rerun the command; it resumes where it stopped';
     const problem = {
       host: host.name,
       code: 'HOST_REVERT_FAILED',

@@ -56,7 +56,7 @@ describe('fleet init', () => {
     expect(await runCommand(['fleet', 'init', '-f', file])).toEqual({
       code: 2,
       stdout: '',
-      stderr: `${file} is there already. Name another one with -f, or remove it. [FLEET_FILE_EXISTS]\n`,
+      stderr: `${file} already exists. Name another file with -f, or remove this one. [FLEET_FILE_EXISTS]\n`,
     });
     expect(readFileSync(file, 'utf8')).toBe(text);
     expect(await runCommand(['fleet', 'validate', '-f', file])).toEqual({ code: 0, stdout: 'ok\n', stderr: '' });
